@@ -1,0 +1,55 @@
+from typing import Any
+
+from ._marks import rounded
+from .embedding import embedding
+from .linear import linear
+from .rms_norm import rms_norm
+from .transformer_block import transformer_block
+
+
+def transformer_lm(
+    token_ids: Any,
+    weights: Any,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    theta: float | None,
+    layout: str = "interleaved",
+    eps: float,
+) -> Any:
+    """Language model: embedding, pre-norm blocks, a last norm, and the scores of every next token.
+
+        x = token_embedding[token_ids],   x = block_l(x) for each layer l,   y = lm_head rms_norm(x)
+
+    Shapes
+        token_ids (..., n) integers;  weights: token_embedding (vocab, d), layers (a list of the dicts of
+        transformer_block), final_norm (d), lm_head (vocab, d)  ->  (..., n, vocab)
+    Units
+        Nats, up to a constant in each row: logits, not probabilities.
+    Domain
+        All finite; 0 <= token_ids < vocab; eps > 0.
+    Edges
+        The scores at a token do not depend on later tokens. No layers: norm and head of the embedding alone.
+
+    Raises
+        As transformer_block does; IndexError where an id is vocab or more.
+    Choices
+        Positions are 0, ..., n - 1. theta = None leaves RoPE out. The head has its own matrix (tied weights:
+        pass the embedding twice). Softmax is left to the loss. Embeddings are not scaled by sqrt(d).
+    Source
+        CS336 assignment 1, section 3.5 with its figures 1 and 2: the pre-norm model that they draw.
+
+    Without layers, a model that scores the present token highest:
+
+    >>> eye = [[1.0, 0.0], [0.0, 1.0]]
+    >>> weights = {"token_embedding": eye, "layers": [], "final_norm": [1.0, 1.0], "lm_head": eye}
+    >>> transformer_lm([1, 0], weights, num_heads=1, theta=10000.0, eps=1e-9).round(4)
+    array([[0.    , 1.4142],
+           [1.4142, 0.    ]])
+
+    """
+    x = embedding(token_ids, weights["token_embedding"])
+    for layer in weights["layers"]:
+        heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads}
+        x = rounded(transformer_block(x, layer, theta=theta, layout=layout, eps=eps, **heads))
+    return linear(rounded(rms_norm(x, weights["final_norm"], eps=eps)), weights["lm_head"])
