@@ -1,0 +1,11 @@
+"""Makes a plain checkout work as the installed suite does; nothing else."""
+
+from typing import Any
+
+from spec_tests import options
+
+pytest_plugins = ["spec_tests.plugin"]
+
+
+def pytest_addoption(parser: Any) -> None:
+    options.add(parser)

@@ -1,0 +1,77 @@
+"""What the statements about attention share: keys that some queries do not see, and what may stand there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .assertions import exactly
+from .draw import Draw
+from .operation import Operation
+from .violation import NotImplementedVariant
+
+
+def kinds(draw: Draw, *names: str) -> tuple[str, ...]:
+    """The ways to hide a key that the function has."""
+    found = tuple(name for name in names if draw.operation.accepts(name))
+    if not found:
+        raise NotImplementedVariant(f"{draw.operation.name} takes none of {', '.join(names)}")
+    return found
+
+
+def taken(keywords: dict[str, Any], operation: Operation) -> dict[str, Any]:
+    """The keywords, all of which another operation must take for the two to be compared."""
+    for name, value in keywords.items():
+        if value is not None and not operation.accepts(name):
+            raise NotImplementedVariant(f"{operation.backend.name}'s {operation.name} takes no {name}")
+    return keywords
+
+
+def hidden_key(draw: Draw, m: int, mask: np.ndarray | None) -> tuple[int, np.ndarray | None]:
+    """A key of two or more, and the mask, if there is one, with most queries kept from it; each keeps a key."""
+    if mask is None:
+        return draw.integer(1, m - 1), None  # by causality the first query does not see it
+    j, mask = draw.integer(0, m - 1), mask.copy()
+    away = np.asarray(draw.rng.random(mask.shape[:-1]) < 0.7)
+    away.flat[0] = True
+    mask[..., j] &= ~away
+    mask[..., j - 1] |= away
+    return j, mask
+
+
+def sees(j: int, shape: tuple[int, ...], mask: np.ndarray | None) -> np.ndarray:
+    """Which queries, of that shape, see key j: under the mask, or else under causality."""
+    return np.broadcast_to(np.arange(shape[-1]) >= j if mask is None else mask[..., j], shape)
+
+
+def other_values(draw: Draw, shape: tuple[int, ...], largest: float) -> np.ndarray:
+    """Finite values, ordinary or as large as they may be."""
+    size = draw.one_of((1.0, 300.0, draw.format.max))
+    return draw.held(draw.rng.uniform(-1, 1, shape) * min(size, largest))
+
+
+def largest_key(draw: Draw, q: np.ndarray) -> float:
+    """Beyond it a score might overflow, in any order of its steps."""
+    return float(draw.format.max / (8 * q.shape[-1] * max(float(np.max(np.abs(q), initial=0.0)), 1.0)))
+
+
+def full(array: Any, n: int, m: int) -> Any:
+    """A mask or bias in which every query and key has its own entry."""
+    return None if array is None else np.broadcast_to(array, (*np.shape(array)[:-2], n, m)).copy()
+
+
+def scores(q: np.ndarray, k: np.ndarray) -> Any:
+    """The scaled scores, in the algebra. A score is the sum of d_k products; where q and k have independent features of
+    variance 1 its variance is d_k, and that of the scaled score 1: hence 1/√d_k."""
+    queries, keys = exactly(q), exactly(np.swapaxes(k, -1, -2))
+    return queries @ keys / np.sqrt(exactly(float(q.shape[-1])))
+
+
+def extremes(v: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest value of each feature, over the keys that each query sees."""
+    v = v[..., None, :, :]
+    if mask is None:
+        return np.min(v, axis=-2), np.max(v, axis=-2)
+    seen = mask[..., None]
+    return np.min(np.where(seen, v, np.inf), axis=-2), np.max(np.where(seen, v, -np.inf), axis=-2)

@@ -1,0 +1,108 @@
+"""Calls made of a call: on one entry of its batch, on none, beside spoiled ones, or with other values and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .draw import Draw
+from .operation import Call
+from .tree import tree_map
+
+
+def _batched(call: Call) -> dict[str, int]:
+    """The number of batch dimensions of each array argument that may have some."""
+    return {
+        name: max(np.ndim(call.named[name]) - core, 0)
+        for name, core in call.operation.spec.core.items()
+        if isinstance(call.named.get(name), np.ndarray)
+    }
+
+
+def batch_shape(call: Call) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(np.shape(call.named[name])[:rank] for name, rank in _batched(call).items()))
+
+
+def indexed(call: Call, draw: Draw) -> tuple[int, ...]:
+    """The index of some entry of the batch."""
+    return tuple(draw.integer(0, dim - 1) for dim in batch_shape(call))
+
+
+def portion(call: Call, name: str, index: tuple[int, ...]) -> tuple[int, ...]:
+    """Where an argument, which may be broadcast, holds its part of the entry."""
+    rank = _batched(call)[name]
+    return tuple(i if size > 1 else 0 for i, size in zip(index[len(index) - rank :], call.named[name].shape, strict=False))
+
+
+def _rebuilt(call: Call, parts: dict[str, Any]) -> Call:
+    positional = call.operation.spec.positional[: len(call.arguments)]
+    arguments = [parts.get(name, value) for name, value in zip(positional, call.arguments, strict=True)]
+    return call.operation.call(*arguments, **{name: parts.get(name, value) for name, value in call.keywords.items()})
+
+
+def alone(call: Call, index: tuple[int, ...], *, empty: bool = False) -> Call:
+    """The call on one entry of the batch, of the same rank; or, with `empty`, on none of the first axis."""
+    parts = {}
+    for name, rank in _batched(call).items():
+        x = call.named[name]
+        place = index[len(index) - rank :] if rank else ()
+        if not empty:
+            at = (slice(i, i + 1) if size > 1 else slice(0, 1) for i, size in zip(place, x.shape, strict=False))
+            parts[name] = x[tuple(at)]
+        elif rank == len(index) and x.shape[0] == len(np.empty(batch_shape(call))):
+            parts[name] = x[:0]
+        elif rank == len(index):
+            parts[name] = x  # broadcast along the empty axis
+    return _rebuilt(call, parts)
+
+
+def poisoned(call: Call, index: tuple[int, ...], poison: float) -> Call:
+    """The same call, every other entry of the batch filled with NaN or infinities."""
+    parts = {}
+    for name, rank in _batched(call).items():
+        x = call.named[name]
+        if not rank or x.dtype.kind != "f":
+            continue
+        place = portion(call, name, index)
+        spoiled = np.full(x.shape, poison)
+        spoiled[place] = x[place]
+        parts[name] = spoiled
+    return _rebuilt(call, parts)
+
+
+PARAMETERS = ("theta", "eps", "scale")
+
+
+def changeable(call: Call) -> tuple[str, ...]:
+    """The arguments of which another value can be had without knowing more of the operation."""
+    domain, accepts = call.operation.domain, call.operation.accepts
+    return tuple(
+        name
+        for name, value in call.named.items()
+        if (isinstance(value, np.ndarray | dict) and (name != "positions" or "positions" not in domain))
+        or (name in PARAMETERS and isinstance(value, float) and name not in domain and accepts(name))
+    )
+
+
+def changed(call: Call, only: str | None = None) -> Call:
+    """The same shapes with another value of one argument, or of all: what a cache keyed by shape confuses."""
+    return _rebuilt(call, {name: _other(call, name) for name in changeable(call) if only in (None, name)})
+
+
+def _other(call: Call, name: str) -> Any:
+    value, hold = call.named[name], call.operation.storage.round
+    if isinstance(value, float):
+        return 2 * value if value else 0.5
+    return tree_map(lambda x: _other_array(name, x, hold) if isinstance(x, np.ndarray) else x, value)
+
+
+def _other_array(name: str, x: np.ndarray, hold: Callable[[Any], np.ndarray]) -> np.ndarray:
+    if x.dtype.kind == "f":
+        y, finite = x.copy(), np.isfinite(x)
+        y[finite] = hold(-0.5 * np.roll(x[finite], 1))
+        return y
+    if x.dtype.kind == "b":
+        return np.ones_like(x)
+    return np.flip(x) + 1 if name == "positions" else np.flip(x)

@@ -1,0 +1,206 @@
+"""The inputs of an example. Hypothesis draws what decides: dimensions, regime, configuration, seed; NumPy fills the arrays.
+
+Every draw goes through the operation's domain, so that a kernel with restrictions is tried inside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from . import regimes
+from .formats import Format
+from .operation import Call, Operation
+
+SMALL = (1, 2, 3, 4, 5, 7, 8)
+SIZES = (*SMALL, 9, 12, 15, 16, 17, 24, 31, 32, 33, 47, 63, 64, 65, 80, 96, 100, 127, 128, 129, 130, 160, 200, 255, 256, 257)
+LONG = (300, 511, 513, 1000, 1023, 1024, 1025, 2047, 2049, 4097)
+COINCIDENCES = (2, 3, 4, 5, 8, 16)
+BATCHES = ((), (1,), (2,), (3,), (2, 3), (3, 1), (2, 1, 3))
+MANY_ROWS = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (2, 3, 4))
+POSITIONS = (8, 40, 300, 2049, 131_072, 1_000_000)
+FULL = 53
+
+
+@lru_cache(maxsize=None, typed=True)  # 1 is not True
+def _made(*values: Any) -> Any:
+    return st.sampled_from(values)
+
+
+def _sampled_from(*values: Any) -> Any:
+    """A strategy is validated when it is first drawn from: made once for the same values."""
+    try:
+        return _made(*values)
+    except TypeError:  # arrays and the like cannot be looked up
+        return st.sampled_from(values)
+
+
+_integers = lru_cache(maxsize=None)(st.integers)
+
+
+def single(*values: float) -> tuple[float, ...]:
+    """Parameters that float32 holds, as the frameworks' own attributes do."""
+    return tuple(float(np.float32(v)) for v in values)
+
+
+EPS = single(1e-5, 1e-6, 1e-8, 1e-12, 1e-3, 0.1, 1.0)
+THETA = single(10_000.0, 500_000.0, 100.0, 1_000_000.0, 2.5)
+
+
+class Draw:
+    def __init__(self, draw: Callable[..., Any], operation: Operation, *, thorough: bool = False):
+        self._draw, self.operation, self.thorough = draw, operation, thorough
+        self.log: list[Any] = []
+
+    def of(self, operation: Operation) -> Draw:
+        """The same example, for another operation and its domain."""
+        other = Draw(self._draw, operation, thorough=self.thorough)
+        other.log, other.__dict__["rng"], other.__dict__["bits"] = self.log, self.rng, self.bits
+        return other
+
+    # --- structure --------------------------------------------------------------------------------------------------
+
+    def one_of(self, values: Iterable[Any]) -> Any:
+        """The first is the plainest: shrinking ends there."""
+        values = tuple(values)
+        chosen = values[0] if len(values) == 1 else self._draw(_sampled_from(*values))
+        self.log.append(chosen)
+        return chosen
+
+    def integer(self, low: int, high: int) -> int:
+        chosen = int(self._draw(_integers(low, high)))
+        self.log.append(chosen)
+        return chosen
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        return np.random.Generator(np.random.Philox(self.integer(0, 2**32 - 1)))
+
+    @cached_property
+    def bits(self) -> int:
+        """Significant bits of the values: few make an example that a person can check by hand."""
+        return int(self.one_of((1, 3, *[FULL] * 14)))
+
+    @property
+    def format(self) -> Format:
+        return self.operation.storage
+
+    def dims(self, **ceilings: int) -> tuple[int, ...]:
+        """Named dimensions: small, but one of them may grow, or all coincide. A ceiling beyond 257 admits long rows."""
+        grown = self.one_of((None, *ceilings, *ceilings, *ceilings, "all equal"))
+        if grown == "all equal":
+            size = self.one_of(COINCIDENCES)
+            return tuple(self.size(name, (size,)) for name in ceilings)
+        return tuple(self.size(name, self._pool(ceiling) if name == grown else SMALL) for name, ceiling in ceilings.items())
+
+    def _pool(self, ceiling: int) -> tuple[int, ...]:
+        return tuple(s for s in (*SIZES, *LONG) if s <= ceiling)
+
+    def size(self, name: str, pool: tuple[int, ...]) -> int:
+        domain = self.operation.domain
+        allowed = domain.get(name)
+        while isinstance(allowed, str):  # the same as another dimension
+            allowed = (self._sizes.get(allowed),) if allowed in self._sizes else domain.get(allowed)
+        if allowed is not None:
+            inside = tuple(s for s in pool if s in allowed)
+            pool = inside or tuple(sorted(allowed))[: 8 if len(pool) > len(SMALL) else 3]
+        self._sizes[name] = size = int(self.one_of(pool))
+        return size
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        return {}
+
+    def batch(self, pool: tuple[tuple[int, ...], ...] = BATCHES) -> tuple[int, ...]:
+        ranks = self.operation.domain.get("batch_dims")
+        if ranks is not None:
+            pool = tuple(b for b in pool if len(b) in ranks) or tuple((2,) * r for r in ranks)
+        return tuple(self.one_of(pool))
+
+    # --- configuration ----------------------------------------------------------------------------------------------
+
+    def keyword(self, name: str, values: Iterable[Any]) -> dict[str, Any]:
+        """One of the values, as a keyword; left at its default where the function does not take it."""
+        allowed = self.operation.domain.get(name)
+        values = tuple(values) if allowed is None else tuple(allowed)
+        if self.operation.accepts(name) or (allowed is not None and len(values) == 1):
+            return {name: self.one_of(values)}
+        return {name: -1} if name == "axis" else {}
+
+    def variants(self, *names: str) -> set[str]:
+        """Which optional arguments to use: mostly none or one at a time, sometimes all together."""
+        names = tuple(n for n in names if self.operation.accepts(n))
+        chosen = self.one_of((None, *names, None, *names, "all")) if names else None
+        return set(names) if chosen == "all" else {chosen} if chosen else set()
+
+    # --- arrays -----------------------------------------------------------------------------------------------------
+
+    def held(self, x: Any) -> np.ndarray:
+        """x rounded to what the dtype holds, finite values staying finite."""
+        x = np.asarray(x, dtype=np.float64)
+        f, infinite = self.format, np.isinf(x)
+        with np.errstate(all="ignore"):
+            if self.bits < FULL:
+                mantissa, exponent = np.frexp(x)
+                x = np.where(infinite, x, np.ldexp(np.rint(np.ldexp(mantissa, self.bits)), exponent - self.bits))
+            return f.round(np.where(infinite, x, np.clip(x, -f.max, f.max)))
+
+    def array(self, shape: tuple[int, ...], kinds: dict[str, regimes.Fill]) -> np.ndarray:
+        regime = self.one_of((*kinds, *["mixed"] * (2 * len(kinds))))
+        return self.held(regimes.fill(self.rng, shape, kinds, regime, self.format))
+
+    def rows(self, shape: tuple[int, ...]) -> np.ndarray:
+        return self.array(shape, regimes.ROWS)
+
+    def logits(self, shape: tuple[int, ...]) -> np.ndarray:
+        return self.array(shape, regimes.LOGITS)
+
+    def points(self, shape: tuple[int, ...]) -> np.ndarray:
+        return self.array(shape, regimes.POINTS)
+
+    def vectors(self, shape: tuple[int, ...]) -> np.ndarray:
+        return self.array(shape, regimes.VECTORS)
+
+    def normal(self, shape: tuple[int, ...], scale: float = 1.0) -> np.ndarray:
+        return self.held(self.rng.standard_normal(shape) * scale)
+
+    def gain(self, d: int) -> np.ndarray:
+        """Never all ones: of both signs, some zero, some large."""
+        g = self.rng.standard_normal(d) + self.rng.choice((1.0, -1.0), size=d)
+        return self.held(np.where(self.rng.random(d) < 0.1, self.rng.choice((0.0, 8.0), size=d), g))
+
+    def weight(self, out_features: int, in_features: int) -> np.ndarray:
+        return self.held(self.rng.standard_normal((out_features, in_features)) / np.sqrt(max(in_features, 1)))
+
+    def grid(self, shape: tuple[int, ...], step: float = 0.25, largest: int = 12) -> np.ndarray:
+        """Multiples of a step, so few that sums and small multiples of them are exact in every dtype."""
+        return self.rng.integers(-largest, largest + 1, shape) * step
+
+    def positions(self, batch: tuple[int, ...], n: int, highest: int | None = None) -> np.ndarray:
+        """Integers in any order, shared or one row for each batch entry, within the domain's kinds."""
+        kind = self.operation.domain.get("positions", "arbitrary")
+        if kind == "consecutive":
+            return np.arange(n)
+        offset = self.one_of((0, 1, 7, 300, 4096))
+        if kind == "offset" or self.one_of((True, False, False, False)):
+            return np.arange(n) + offset
+        top = self.one_of(tuple(p for p in POSITIONS if highest is None or p <= highest))
+        shapes = {(n,), (*batch, n), (*[1 for _ in batch], n), (*[1 for _ in batch[:1]], *batch[1:], n)}
+        return self.rng.integers(0, top, self.one_of(sorted(shapes, key=lambda s: (len(s), s))))
+
+    def mask(self, batch: tuple[int, ...], n: int, m: int) -> np.ndarray:
+        """Broadcastable to (*batch, n, m), with at least one key for each query."""
+        shape = self.one_of(((n, m), (1, m), (*batch, n, m), (*batch, 1, m), (m,)))
+        mask = np.asarray(self.rng.random(shape) < self.one_of((0.5, 0.2, 0.9)))
+        if m:
+            np.put_along_axis(mask, self.rng.integers(0, m, (*shape[:-1], 1)), True, axis=-1)
+        return mask
+
+    def call(self) -> Call:
+        """Arguments of the operation, as its own file draws them."""
+        arguments, keywords = self.operation.spec.module.arguments(self)
+        return self.operation.call(*arguments, **keywords)

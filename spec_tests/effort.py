@@ -1,0 +1,33 @@
+"""How much to try. Smoke is for the moment before a commit and supports no claim of conformance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Effort:
+    name: str
+    base: int
+    least: int
+    shrink_seconds: float
+
+    def examples(self, cost: float) -> int:
+        return max(self.least, round(self.base / cost))
+
+
+EFFORTS = {
+    "smoke": Effort("smoke", 3, 2, 2.0),
+    "default": Effort("default", 24, 6, 8.0),
+    "thorough": Effort("thorough", 120, 30, 30.0),
+}
+_current = "default"
+
+
+def choose(name: str) -> None:
+    global _current
+    _current = name
+
+
+def current() -> Effort:
+    return EFFORTS[_current]

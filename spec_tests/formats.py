@@ -1,0 +1,108 @@
+"""Binary floating-point formats, and the arithmetic that an implementation promises to use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+PRECISIONS = ("fused", "mixed", "eager")  # nested, strictest first
+
+
+@dataclass(frozen=True)
+class Format:
+    name: str
+    precision: int  # bits of significand, the implicit one included
+    emin: int  # exponent of the smallest normal number
+    emax: int
+
+    @cached_property
+    def u(self) -> float:
+        """Unit roundoff: rounding to nearest changes a normal x by at most u|x|."""
+        return float(2.0**-self.precision)
+
+    @cached_property
+    def tiny(self) -> float:
+        return float(2.0**self.emin)
+
+    @cached_property
+    def quantum(self) -> float:
+        """The spacing of the subnormal numbers."""
+        return float(2.0 ** (self.emin - self.precision + 1))
+
+    @cached_property
+    def max(self) -> float:
+        return float((2 - 2 * self.u) * 2.0**self.emax)
+
+    @cached_property
+    def flush(self) -> float:
+        """What may be lost below the normal range. float32's subnormals may be flushed to zero; float16's are ordinary
+        float32 numbers, so they only lose half their spacing."""
+        return self.quantum / 2 if self.emin > -126 else self.tiny
+
+    def round(self, x: Any) -> np.ndarray:
+        """x rounded to the nearest number of the format, ties to even."""
+        x = np.asarray(x, dtype=np.float64)
+        if self.precision == 53:
+            return x
+        drop = 53 - self.precision
+        bits = x.view(np.int64) if x.ndim else x.reshape(1).view(np.int64)[0]
+        odd = (bits >> drop) & 1
+        y = ((bits + ((1 << (drop - 1)) - 1) + odd) & -(1 << drop)).view(np.float64)
+        size = np.abs(x)
+        if not np.all((size >= self.tiny) & (size < self.max)):
+            with np.errstate(all="ignore"):
+                y = np.where(size < self.tiny, np.rint(x / self.quantum) * self.quantum, y)
+                y = np.where(np.abs(y) > self.max, np.copysign(np.inf, x), np.where(np.isfinite(x), y, x))
+        return np.asarray(y)
+
+    def half_gap(self, x: np.ndarray, toward: np.ndarray) -> np.ndarray:
+        """Half the distance from a number x of the format to its neighbour on the side of `toward`."""
+        mantissa, exponent = np.frexp(np.abs(x))
+        below = (mantissa == 0.5) & (np.abs(toward) < np.abs(x))
+        return np.maximum(np.ldexp(0.5, exponent - self.precision - below), self.quantum / 2)
+
+
+FORMATS = {
+    f.name: f
+    for f in (
+        Format("float64", 53, -1022, 1023),
+        Format("float32", 24, -126, 127),
+        Format("bfloat16", 8, -126, 127),
+        Format("float16", 11, -14, 15),
+    )
+}
+DTYPES = tuple(FORMATS)
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Inputs and outputs are stored in one format and every step is computed in another.
+
+    fused   nothing between the inputs and the one rounding at the end is stored
+    mixed   tensors that the equation marks `rounded` may be stored in the inputs' format
+    eager   the result of every elementwise step may be; sums still accumulate in the compute format
+    """
+
+    storage: Format
+    compute: Format
+    precision: str = "fused"
+    wide: bool = False  # this part of the equation is computed in the compute format in every class
+
+    @staticmethod
+    def of(dtype: str, precision: str = "fused") -> Arithmetic:
+        storage = FORMATS[dtype]
+        narrow = storage.precision < 24
+        return Arithmetic(storage, FORMATS["float32"] if narrow else storage, precision if narrow else "fused")
+
+    @property
+    def operand(self) -> Format | None:
+        """What tensors marked `rounded` may be stored in."""
+        return None if self.precision == "fused" else self.storage
+
+    @property
+    def every(self) -> Format | None:
+        """What the result of any step may be stored in."""
+        return self.storage if self.precision == "eager" and not self.wide else None

@@ -1,0 +1,112 @@
+"""`@invariant` makes a pytest-and-Hypothesis test of a function that states what must hold.
+
+The function's parameters name the operations it speaks of (`operation`: each of them in turn) and end with `draw`.
+Its docstring is the statement, printed when it fails; its place gives its id: test_scale in test_rms_norm.py is rms_norm.scale.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from .draw import Draw
+from .effort import current
+from .trial import Trial
+from .violation import NotImplementedVariant, Violation
+
+KINDS = {"E": "exact", "B": "within the derived bound", "S": "statistical", "F": "finite"}
+
+
+@dataclass(frozen=True)
+class Invariant:
+    id: str
+    statement: str
+    kind: str
+    source: str
+    level: str | None
+    operations: tuple[str, ...]
+    module: str
+
+    def of(self, operation: str) -> str:
+        return self.id.replace("operation.", f"{operation}.", 1)
+
+
+class OutOfTime(Exception):
+    """Shrinking has had its share of time; an example that is not yet known to fail is let go."""
+
+
+def invariant(
+    kind: str, *, source: str = "", level: str | None = None, cost: float = 1.0, needs: tuple[str, ...] = ()
+) -> Callable[[Callable[..., None]], Any]:
+    """kind: E exact, B within the bound, S statistical, F finite. cost: examples are divided by it.
+    needs: keywords, conventions or frameworks without which the statement cannot be tried."""
+    assert kind in KINDS
+
+    def decorate(statement: Callable[..., None]) -> Any:
+        names = tuple(inspect.signature(statement).parameters)
+        assert names[-1] == "draw", f"{statement.__name__} must take draw last"
+        subject = statement.__module__.rsplit(".", maxsplit=1)[-1].removeprefix("test_").partition("__")[0]
+        about = subject if "operation" not in names else "operation"
+        described = Invariant(
+            f"{about}.{statement.__name__.removeprefix('test_')}",
+            inspect.cleandoc(statement.__doc__ or ""),
+            kind,
+            source,
+            level,
+            names[:-1],
+            subject,
+        )
+
+        @settings(
+            max_examples=current().examples(cost),
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            report_multiple_bugs=False,
+            phases=[phase for phase in Phase if phase is not Phase.explain],
+        )
+        @given(data=st.data())
+        def test(trial: Trial, data: Any) -> None:
+            _one_example(trial, data, statement, names[:-1])
+
+        test.__doc__, test.__name__, test.__qualname__ = statement.__doc__, statement.__name__, statement.__qualname__
+        test.__module__ = statement.__module__
+        test.invariant, test.needs, test.cost = described, needs, cost  # type: ignore[attr-defined]
+        return test
+
+    return decorate
+
+
+def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
+    progress = trial.progress
+    involved = [trial.operation(trial.subject if name == "operation" else name) for name in names]
+    draw = Draw(data.draw, involved[0], thorough=current().name == "thorough")
+
+    def gate() -> None:
+        """Called before the backend is: everything that decides has been drawn by then."""
+        late = progress.failed_at is not None and time.monotonic() - progress.failed_at > current().shrink_seconds
+        if late and repr(draw.log) not in progress.failing:
+            raise OutOfTime
+
+    for operation in involved:
+        operation.history.clear()
+        object.__setattr__(operation, "gate", gate)
+        object.__setattr__(operation, "note", progress.note)
+    try:
+        statement(*involved, draw)
+    except OutOfTime:
+        return
+    except NotImplementedVariant as refusal:
+        progress.refusals.append(str(refusal))
+        return
+    except Violation as violation:
+        progress.failed_at = progress.failed_at or time.monotonic()
+        progress.failing.add(repr(draw.log))
+        progress.calls = [call for operation in involved for call in operation.history]
+        raise violation
+    progress.examples += 1

@@ -1,0 +1,203 @@
+"""From the words after --backend to functions that can be called."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .formats import DTYPES, PRECISIONS
+from .frameworks import Framework, Unavailable
+
+HERE = Path(__file__).parent
+BUILT_IN = HERE / "backends" if (HERE / "backends").is_dir() else HERE.parent / "backends"  # installed, or a checkout
+ENTRY_POINTS = "spec_tests.backends"
+
+
+class BackendError(Exception):
+    """What was given, what exists, what to do: one sentence for the person at the command line."""
+
+
+@dataclass(frozen=True)
+class Backend:
+    """An implementation under test: any object whose attributes are functions named as the operations."""
+
+    name: str
+    source: Any
+    framework: Framework = field(repr=False)
+    text: str = ""  # what `--backend=` was given
+
+    def function(self, operation: str) -> Any:
+        found = getattr(self.source, operation, None)
+        return found if callable(found) else None
+
+    @cached_property
+    def dtypes(self) -> tuple[str, ...]:
+        return tuple(getattr(self.source, "dtypes", None) or self.framework.dtypes)
+
+    @cached_property
+    def domain(self) -> dict[str, dict[str, Any]]:
+        return dict(getattr(self.source, "domain", {}))
+
+    @cached_property
+    def conventions(self) -> dict[str, str]:
+        return dict(getattr(self.source, "conventions", {}))
+
+    def precision(self, operation: str) -> str | None:
+        stated = getattr(self.source, "precision", None)
+        return stated.get(operation) if isinstance(stated, dict) else stated
+
+    def synchronize(self) -> None:
+        getattr(self.source, "synchronize", lambda: None)()
+
+    @property
+    def version(self) -> str:
+        return str(getattr(self.source, "version", f"{self.framework.name} {self.framework.version}"))
+
+
+CONVENTIONS = {"causal_alignment": ("bottom-right", "top-left"), "fully_masked_rows": ("zero", "nan")}
+
+
+def built_in() -> dict[str, Path]:
+    return {path.stem.replace("_", "-"): path for path in sorted(BUILT_IN.glob("*.py")) if not path.stem.startswith("_")}
+
+
+def registered() -> dict[str, Any]:
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+
+
+def load(text: str, folder: Path, operations: set[str]) -> Backend:
+    """The backend that `--backend=text` names; raises BackendError with one sentence."""
+    source = _find(text, folder)
+    framework_name = getattr(source, "framework", None)
+    if not isinstance(framework_name, str):
+        raise BackendError(f'--backend={text}: it does not say whose arrays it takes; add a line framework = "torch", or "numpy"')
+    backend = None
+    try:
+        framework = Framework(framework_name, getattr(source, "device", None))
+        backend = Backend(str(getattr(source, "name", _short(text))), source, framework, text)
+    except Unavailable as error:
+        raise BackendError(f"--backend={text}: {error}; {_others(text)}") from error
+    for complaint in _complaints(backend, operations):
+        raise BackendError(f"--backend={text}: {complaint}")
+    return backend
+
+
+def _short(text: str) -> str:
+    return Path(text).stem if text.endswith(".py") else text
+
+
+def _others(text: str) -> str:
+    return f"built in are {', '.join(name for name in built_in() if name != text)}"
+
+
+def _find(text: str, folder: Path) -> Any:
+    known = built_in()
+    if text in known:
+        return _module_from(known[text], text)
+    if text in registered():
+        return _instance(_attempt(text, registered()[text].load))
+    if text.endswith(".py"):
+        path = folder / text
+        if not path.is_file():
+            near = ", ".join(sorted(p.name for p in path.parent.glob("*.py"))[:8]) if path.parent.is_dir() else ""
+            raise BackendError(f"--backend={text}: there is no file {path}" + (f"; that folder has {near}" if near else ""))
+        return _module_from(path, text)
+    module, _, attribute = text.partition(":")
+    if not all(part.isidentifier() for part in module.split(".")) or not _exists(module):
+        names = [*known, *registered()]
+        close = difflib.get_close_matches(text, names, n=3, cutoff=0.5)
+        hint = f"; did you mean {' or '.join(close)}?" if close else "."
+        raise BackendError(
+            f"--backend={text}: unknown{hint} Built in: {', '.join(names)}. "
+            "Or give a path to a .py file, a dotted module name, or module:attribute."
+        )
+    found = _attempt(text, lambda: importlib.import_module(module))
+    for name in filter(None, attribute.split(".")):
+        if not hasattr(found, name):
+            raise BackendError(f"--backend={text}: {module} has no attribute {attribute!r}")
+        found = getattr(found, name)
+    return _attempt(text, lambda: _instance(found))
+
+
+def _instance(found: Any) -> Any:
+    return found() if inspect.isclass(found) else found
+
+
+def _exists(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _module_from(path: Path, text: str) -> ModuleType:
+    """The file as a module of a package of its own, so that `from .sibling import *` works and no name is taken."""
+    path = path.resolve()
+    parent = f"spec_tests_backend_{abs(hash(str(path.parent))):x}"
+    if parent not in sys.modules:
+        package = ModuleType(parent)
+        package.__path__ = [str(path.parent)]
+        sys.modules[parent] = package
+    name = f"{parent}.{path.stem}"
+    if name in sys.modules:
+        return sys.modules[name]
+
+    def run() -> ModuleType:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # before it runs: dataclasses look themselves up there
+        last = str(path.parent)
+        sys.path.append(last)  # last, so that its neighbours can be imported and shadow nothing
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        finally:
+            sys.path.remove(last)
+        return module
+
+    return _attempt(text, run)
+
+
+def _attempt(text: str, load: Any) -> Any:
+    try:
+        return load()
+    except (Exception, SystemExit) as error:
+        where = ""
+        for frame in inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []:
+            if Path(frame.filename).suffix == ".py" and HERE not in Path(frame.filename).parents:
+                where = f" (line {frame.lineno} of {frame.filename})"
+        raise BackendError(f"--backend={text}: importing it raised {type(error).__name__}: {error}{where}") from error
+
+
+def _complaints(backend: Backend, operations: set[str]) -> Iterator[str]:
+    if not any(backend.function(name) for name in operations):
+        yield f"it defines none of the operations, which are {', '.join(sorted(operations))}"
+    for dtype in backend.dtypes:
+        if dtype not in DTYPES:
+            yield f"its dtypes name {dtype!r}; there are {', '.join(DTYPES)}"
+        elif dtype not in backend.framework.dtypes:
+            yield f"its dtypes name {dtype!r}, which {backend.framework.name} lacks here"
+    for name in backend.domain:
+        if name not in operations:
+            yield f"its domain names {name!r}, which is no operation"
+    for key, value in backend.conventions.items():
+        if value not in CONVENTIONS.get(key, ()):
+            known = "; ".join(f"{k}: {' or '.join(v)}" for k, v in CONVENTIONS.items())
+            yield f"its conventions state {key} = {value!r}; there are {known}"
+    for name in operations:
+        if backend.precision(name) not in (None, *PRECISIONS):
+            yield f"its precision is {backend.precision(name)!r}; there are {', '.join(PRECISIONS)}"

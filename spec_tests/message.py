@@ -1,0 +1,135 @@
+"""The one wording of a failure: what broke, on which inputs, how far off, and how to see it again. One screen."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .bounded import Bounded
+from .effort import current
+from .invariant import KINDS, Invariant
+from .loading import Backend, registered
+from .operation import Call
+from .tree import leaves, tree_map
+from .trial import Trial
+from .violation import Violation
+
+SHOWN = 48  # elements of an array that are printed; a script is printed for arrays of up to SCRIPTED
+SCRIPTED = 160
+
+
+def explain(invariant: Invariant, trial: Trial, violation: Violation) -> str:
+    call = trial.progress.calls[-1] if trial.progress.calls else None
+    kind = f"{KINDS[invariant.kind]}{', ' + invariant.source if invariant.source else ''}"
+    device = trial.backend.framework.device or "default device"
+    lines = [
+        f"{trial.backend.name} breaks {invariant.of(trial.subject)}",
+        *textwrap.wrap(" ".join(invariant.statement.split()), 100, initial_indent="  ", subsequent_indent="  "),
+        f"  ({kind}; {trial.dtype}, {device}, {trial.backend.version})",
+        "",
+    ]
+    for made in trial.progress.calls[:4]:
+        lines += _inputs(made)
+    lines += ["", violation.what, *(f"  {label:<9} {fact}" for label, fact in violation.facts)]
+    if call is not None and (script := _script(trial, call)):
+        lines += ["", "to see it without this suite:", *("  " + line for line in script)]
+    return "\n".join([*lines, "", f"again: {_again(invariant, trial)}"])
+
+
+def _again(invariant: Invariant, trial: Trial) -> str:
+    """The command that runs this invariant alone."""
+    words = [f"--backend={trial.backend.text}"]
+    words += [f"--dtype={trial.dtype}"] * (trial.dtype in trial.backend.dtypes)
+    words += [f"--precision={trial.precision}"] * bool(trial.precision)
+    words += ["--effort=thorough"] * (current().name == "thorough")
+    words += [f"--require-level={invariant.level}"] * bool(invariant.level)
+    return shlex.join(["pytest", "--pyargs", "spec_tests", *words, "-k", invariant.of(trial.subject)])
+
+
+def _inputs(call: Call) -> list[str]:
+    lines = [f"{call.operation.name}("]
+    for name, value in call.named.items():
+        for path, leaf in leaves(value):
+            lines.append(f"    {name}{path} = {_shown(leaf)}")
+    return [*lines, ")"]
+
+
+def _shown(x: Any) -> str:
+    x = x.value if isinstance(x, Bounded) else x
+    if not isinstance(x, np.ndarray):
+        return repr(x)
+    if x.size <= SHOWN:
+        return _literal(x)
+    corner = ", ".join(f"{float(v):.6g}" for v in x.flat[:6])
+    return f"{x.dtype.name} array of shape {x.shape}: {corner}, …"
+
+
+def _literal(x: np.ndarray) -> str:
+    if x.size == 0 and x.ndim > 1:
+        return f"np.zeros({x.shape})"
+    return np.array2string(x, separator=", ", threshold=SCRIPTED + 1, floatmode="unique", max_line_width=10**6).replace("\n", "")
+
+
+def _script(trial: Trial, call: Call) -> list[str]:
+    """NumPy, the framework and the backend alone."""
+    plain = tree_map(lambda x: x.value if isinstance(x, Bounded) else x, call.named)
+    arrays = [leaf for _, leaf in leaves(plain) if isinstance(leaf, np.ndarray)]
+    if sum(a.size for a in arrays) > SCRIPTED:
+        return []
+    framework, device = trial.backend.framework.name, trial.backend.framework.device
+
+    def native(x: Any) -> str:
+        if not isinstance(x, np.ndarray):
+            return repr(x)
+        dtype = {"f": trial.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
+        values = _literal(x).replace("inf", "np.inf").replace("nan", "np.nan").replace("np.np.", "np.")
+        if framework == "torch":
+            where = f", device={device!r}" if device and device != "cpu" else ""
+            return f"torch.tensor(np.array({values}), dtype=torch.{dtype}{where})"
+        if framework == "numpy":
+            return f"np.array({values}, dtype={'ml_dtypes.bfloat16' if dtype == 'bfloat16' else repr(dtype)})"
+        return f"xp.asarray(np.array({values}), dtype=xp.{dtype})"
+
+    def tree(x: Any) -> str:
+        if isinstance(x, dict):
+            return "{" + ", ".join(f"{k!r}: {tree(v)}" for k, v in x.items()) + "}"
+        if isinstance(x, list | tuple):
+            return "[" + ", ".join(tree(v) for v in x) + "]"
+        return native(x)
+
+    positional = call.operation.spec.positional
+    given = [
+        (f"{name}={tree(value)}" if name in call.keywords else tree(value))
+        for name, value in plain.items()
+        if name in positional[: len(call.arguments)] or call.operation.accepts(name)
+    ]
+    called = f"backend.{call.operation.name}({', '.join(given)})"
+    namespace = trial.backend.framework.xp.__name__.removeprefix("array_api_compat.")
+    truth = np.array2string(np.asarray(call.value), separator=", ", precision=7, threshold=12, max_line_width=10**6)
+    imports = {"torch": "import torch", "numpy": "import ml_dtypes" if "ml_dtypes" in called else ""}
+    return [
+        *filter(None, ["import importlib", "import numpy as np", imports.get(framework, f"import {namespace} as xp")]),
+        f"backend = {_imported(trial.backend)}",
+        f"print({called})",
+        f"# the truth: {truth}".replace("\n", ""),
+    ]
+
+
+def _imported(backend: Backend) -> str:
+    """The expression that is the backend, and the folder in which it works."""
+    entry = registered().get(backend.text)
+    module, _, attribute = (entry.value if entry else backend.text).partition(":")
+    if attribute:
+        made = "()" if type(backend.source).__name__ == attribute else ""
+        return f"importlib.import_module({module!r}).{attribute}{made}"
+    if backend.source.__name__ == module:
+        return f"importlib.import_module({module!r})"
+    file = Path(backend.source.__file__)
+    if re.search(r"^from \.", file.read_text(), re.MULTILINE):  # a part of its folder, as of a package
+        return f"importlib.import_module('{file.parent.name}.{file.stem}')  # in {file.parent.parent}"
+    return f"importlib.import_module({file.stem!r})  # in {file.parent}"

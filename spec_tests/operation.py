@@ -1,0 +1,241 @@
+"""One operation of one backend in one dtype: called with NumPy arrays, it answers with numbers that know their bound."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .bounded import Bounded
+from .domain import outside
+from .expectation import Expectation, expect
+from .formats import FORMATS, PRECISIONS, Arithmetic
+from .layouts import laid_out
+from .loading import Backend
+from .specification import Specification
+from .tree import leaves, tree_map
+from .violation import NotImplementedVariant, Violation
+
+WIDE = Arithmetic(FORMATS["float64"], FORMATS["float64"])  # of the suite's own algebra on results
+
+
+@dataclass
+class Call:
+    """One call, as plain data: arguments are float64 arrays whose values the dtype holds, bool and integer arrays."""
+
+    operation: Operation
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+    result: Any = None
+
+    @cached_property
+    def named(self) -> dict[str, Any]:
+        """Every argument by its name."""
+        return {**dict(zip(self.operation.spec.positional, self.arguments, strict=False)), **self.keywords}
+
+    @cached_property
+    def inexact(self) -> bool:
+        """Some argument carries an error of its own."""
+        return any(isinstance(x, Bounded) for _, x in leaves(self.named))
+
+    @cached_property
+    def value(self) -> np.ndarray:
+        """The oracle's value."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.operation.spec.reference(*_plain(self.arguments), **_plain(self.keywords)))
+
+    def expectation(self, precision: str) -> Expectation:
+        if precision not in self._expectations:
+            self._expectations[precision] = self._expect(precision)
+        return self._expectations[precision]
+
+    def evaluate(self, wrap: Callable[[Any], Any]) -> Any:
+        """The equation on these arguments, every number of them wrapped."""
+        spec = self.operation.spec
+        named = {name: _wrapped(name, value, wrap) for name, value in self.named.items()}
+        if custom := getattr(spec.module, "bound", None):
+            return custom(wrap, **named)
+        positional = [named.pop(name) for name in spec.positional[: len(self.arguments)]]
+        return spec.reference(*positional, **named)
+
+    _expectations: dict[str, Expectation] = field(default_factory=dict)
+
+    def _expect(self, precision: str) -> Expectation:
+        op = self.operation
+        if precision == "exact":
+            return Expectation(self.value.astype(np.float64), np.zeros(self.value.shape), op.storage)
+        arithmetic = Arithmetic.of(op.dtype, precision)
+        return expect(self.evaluate, arithmetic, op.storage, composed=op.spec.composed, inexact=self.inexact)
+
+
+def _wrapped(name: str, value: Any, wrap: Callable[[Any], Any]) -> Any:
+    def one(x: Any) -> Any:
+        if isinstance(x, Bounded | float | np.floating):
+            return wrap(x)
+        if isinstance(x, np.ndarray) and (x.dtype.kind == "f" or name == "positions"):
+            return wrap(x.astype(np.float64))
+        return x
+
+    return tree_map(one, value)
+
+
+def _plain(tree: Any) -> Any:
+    return tree_map(lambda x: x.value if isinstance(x, Bounded) else x, tree)
+
+
+class Result(Bounded):
+    """What the backend answered, ± how far from it the truth may be if the backend conforms."""
+
+    def __init__(self, values: np.ndarray, call: Call):
+        self.call, self.value, self.arithmetic = call, np.asarray(values, dtype=np.float64), WIDE
+
+    @cached_property
+    def error(self) -> np.ndarray:  # type: ignore[override]
+        operation = self.call.operation
+        expectation = self.call.expectation(operation.precision)
+        if operation.precision == "exact":
+            return expectation.radius
+        oracle = expectation.error * (2.0**-53 / Arithmetic.of(operation.dtype).compute.u)  # two of its values may be compared
+        return expectation.radius + oracle + (expectation.error if self.call.inexact else 0.0)
+
+
+@dataclass(frozen=True)
+class Operation:
+    spec: Specification
+    backend: Backend
+    dtype: str
+    precision: str  # the loosest class that passes in this run
+    history: list[Call] = field(default_factory=list, compare=False, repr=False)
+    gate: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
+    note: Callable[..., None] = field(default=lambda *_: None, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @cached_property
+    def storage(self) -> Any:
+        return FORMATS.get(self.spec.dtype or self.dtype, FORMATS["float64"])
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        function = self.backend.function(self.name)
+        assert function is not None
+        return function
+
+    @cached_property
+    def accepted(self) -> frozenset[str] | None:
+        """The keywords that the function takes; None: any."""
+        try:
+            parameters = inspect.signature(self.function).parameters.values()
+        except (TypeError, ValueError):
+            return None
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):
+            return None
+        return frozenset(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
+
+    def accepts(self, keyword: str) -> bool:
+        return self.accepted is None or keyword in self.accepted
+
+    @cached_property
+    def domain(self) -> dict[str, Any]:
+        return self.backend.domain.get(self.name, {})
+
+    @cached_property
+    def missing(self) -> str:
+        """Why the operation cannot be tried at all, if so."""
+        if self.backend.function(self.name) is None:
+            return f"{self.backend.name} does not implement {self.name}"
+        if self.dtype not in self.domain.get("dtype", (self.dtype,)):
+            return f"{self.backend.name} restricts {self.name} to {', '.join(self.domain['dtype'])}"
+        for keyword in self.spec.required:
+            if not self.accepts(keyword) and keyword != "axis" and len(self.domain.get(keyword, ())) != 1:
+                return f"{self.backend.name}'s {self.name} takes no {keyword}, and states no one value of it in its domain"
+        return ""
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Result:
+        return self.result(self.call(*arguments, **keywords))
+
+    def call(self, *arguments: Any, **keywords: Any) -> Call:
+        """The call with its arguments as the dtype holds them; what that rounding changes is carried as their error."""
+        arrays = {name: tree_map(self._held, value) for name, value in keywords.items() if name in self.spec.positional}
+        defaults = {name: value for name, value in self.spec.defaults.items() if self.accepts(name)}
+        call = Call(self, tuple(tree_map(self._held, a) for a in arguments), {**defaults, **keywords, **arrays})
+        self.history.append(call)
+        return call
+
+    def _held(self, x: Any) -> Any:
+        x = np.asarray(x) if isinstance(x, np.generic) else x
+        if isinstance(x, Bounded):
+            value = self.storage.round(x.value)
+            with np.errstate(all="ignore"):
+                error = np.where(value == x.value, x.error, x.error + np.abs(value - x.value))
+            return Bounded(value, error, Arithmetic.of(self.dtype)) if np.any(error) else value
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+            value = self.storage.round(x)
+            same = (value == x) | np.isnan(x)
+            if not np.all(same):
+                with np.errstate(all="ignore"):
+                    error = np.where(same, 0.0, np.abs(value - x) + 2.0**-53 * np.abs(x))
+                return Bounded(value, error, Arithmetic.of(self.dtype))
+        return x
+
+    def result(self, call: Call) -> Result:
+        return Result(self.values(call, self.run(call)), call)
+
+    def run(self, call: Call, arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None) -> Any:
+        """The backend's own answer; whatever it raises, but NotImplementedError, is a violation."""
+        self.gate()
+        if reason := outside(call):
+            raise NotImplementedVariant(reason)
+        positional, keywords = arguments or self.native(call)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the backend's own affair; only its result is judged
+                result = self.function(*positional, **keywords)
+                self.backend.synchronize()
+        except NotImplementedError as refusal:
+            raise NotImplementedVariant(str(refusal) or "NotImplementedError") from refusal
+        except Exception as error:
+            raise Violation(f"the call raised {type(error).__name__}: {error}") from error
+        call.result = result
+        return result
+
+    def native(self, call: Call, layout: str = "contiguous") -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The framework's arguments. Keywords that the function does not take are left out: they are at their default."""
+        framework = self.backend.framework
+
+        def convert(x: Any) -> Any:
+            if isinstance(x, Bounded):
+                x = x.value
+            if not isinstance(x, np.ndarray):
+                return x
+            dtype = {"f": self.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
+            return laid_out(framework, x, dtype, layout)
+
+        positional = tuple(tree_map(convert, a) for a in call.arguments)
+        keywords = {k: tree_map(convert, v) for k, v in call.keywords.items() if self.accepts(k)}
+        return positional, keywords
+
+    def values(self, call: Call, result: Any) -> np.ndarray:
+        """The result's values, of the right shape, as float64 (or bool, or int)."""
+        framework, shape = self.backend.framework, call.value.shape
+        if self.spec.dtype == "int64" and isinstance(result, int):
+            return np.asarray(result)
+        if not framework.is_array(result):
+            raise Violation(f"the result is a {type(result).__name__}, not an array of {framework.name}")
+        values = framework.numpy(result)
+        if values.shape != shape:
+            raise Violation(f"the result has shape {values.shape}", [("expected", str(shape))])
+        return self.storage.round(values) if values.dtype.kind == "f" else values
+
+    def classes(self) -> tuple[str, ...]:
+        """The precision classes up to the loosest that passes, strictest first."""
+        if self.precision == "exact" or FORMATS.get(self.dtype, FORMATS["float64"]).precision >= 24:
+            return (self.precision if self.precision == "exact" else "fused",)
+        return PRECISIONS[: PRECISIONS.index(self.precision) + 1]

@@ -1,0 +1,25 @@
+"""How alibi_bias is tried."""
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests.draw import Draw
+
+core = {"slopes": 1}
+
+
+def slopes(draw: Draw, h: int) -> np.ndarray:
+    """Those of some number of heads, powers of a half, or any."""
+    kind = draw.one_of(("geometric", "halves", "any"))
+    if kind == "any":
+        return draw.normal((h,))
+    return draw.held(2.0 ** -(np.arange(1, h + 1) * (8 / h if kind == "geometric" else 1)))
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    h, n, m = draw.dims(h=64, n=1025, m=1025)
+    keywords: dict[str, Any] = {"n": n}
+    if draw.operation.accepts("m"):
+        keywords["m"] = draw.one_of((m, None, m, m))
+    return (slopes(draw, h),), keywords

@@ -1,0 +1,25 @@
+"""How alibi_slopes is tried."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from spec_tests.draw import Draw
+
+dtype = "float32"
+
+POWERS = (1, 2, 4, 8, 16, 32, 64, 128)
+HEADS = (*POWERS, 3, 5, 6, 7, 9, 12, 20, 24, 31, 33, 40, 48, 71, 96, 112, 127, 129)
+
+
+def bound(wrap: Callable[[Any], Any], *, num_heads: int) -> Any:
+    """As the paper's code computes them, the loosest of the usual ways: powers of the first slope."""
+    below = 1 << (num_heads.bit_length() - 1)
+    slopes = np.power(np.power(wrap(2.0), -8 / below), np.arange(1, below + 1))
+    between = np.power(np.power(wrap(2.0), -4 / below), np.arange(1, 2 * below, 2))
+    return np.concatenate([slopes, between[: num_heads - below]])
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (), draw.keyword("num_heads", HEADS)

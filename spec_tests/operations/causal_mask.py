@@ -1,0 +1,18 @@
+"""How causal_mask is tried."""
+
+from typing import Any
+
+from spec_tests.draw import Draw
+
+precision = "exact"
+dtype = "bool"
+
+ALIGNMENTS = ("bottom-right", "top-left")
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    n, m = draw.dims(n=1025, m=1025)
+    keywords: dict[str, Any] = {"n": n}
+    if draw.operation.accepts("m"):
+        keywords["m"] = draw.one_of((m, None, m, m, 0))
+    return (), keywords | draw.keyword("aligned", ALIGNMENTS)

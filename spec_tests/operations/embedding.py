@@ -1,0 +1,29 @@
+"""How embedding is tried."""
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests import regimes
+from spec_tests.draw import MANY_ROWS, Draw
+
+precision = "exact"
+core = {"token_ids": 0}
+
+TABLES = {**regimes.POINTS, "normal": regimes.normal, "large": regimes.large}
+BATCHES = (*MANY_ROWS, (257,), (1025,), (5, 129))
+
+
+def ids(draw: Draw, shape: tuple[int, ...], vocab: int) -> np.ndarray:
+    """Any ids, the first and the last of the vocabulary, or one again and again."""
+    kind = draw.one_of(("any", "any", "ends", "one"))
+    if kind == "ends":
+        return np.asarray(draw.rng.choice((0, vocab - 1), size=shape))
+    token_ids = np.asarray(draw.rng.integers(0, vocab, shape))
+    return np.full(shape, token_ids.flat[0]) if kind == "one" else token_ids
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    batch = draw.batch(BATCHES)
+    vocab, d = draw.dims(vocab=4097, d=1025)
+    return (ids(draw, batch, vocab), draw.array((vocab, d), TABLES)), {}

@@ -1,0 +1,43 @@
+"""How grouped_query_attention is tried."""
+
+from typing import Any
+
+from spec_tests.draw import Draw
+from spec_tests.operations.scaled_dot_product_attention import AFFORDABLE, SCALES, batch, dims, holding_first_key, within_domain
+
+composed = True
+core = {"q": 3, "k": 3, "v": 3, "mask": 3}
+
+HEADS = (1, 2, 3, 4, 4, 6, 8)
+
+
+def heads(draw: Draw, pool: tuple[int, ...] = HEADS) -> tuple[int, int]:
+    """Query heads, and the key/value heads that they share evenly."""
+    h = draw.size("h", pool)
+    between = tuple(i for i in range(h - 1, 1, -1) if h % i == 0)  # where the order of the groups shows
+    h_kv = draw.size("h_kv", (h, *between, *between, 1))
+    within_domain(draw, h=h if h % h_kv == 0 else -1)
+    return h, h_kv
+
+
+def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
+    """q, k, v and keywords, some of the optional ones among them; each query has a key."""
+    used = draw.variants(*optional)
+    n, m, d_k, d_v = dims(draw, square="is_causal" in used)
+    h, h_kv = heads(draw, tuple(h for h in HEADS if h * n * m <= AFFORDABLE // 2) or (1, 2))
+    b = batch(draw, h * n * m)
+    keywords: dict[str, Any] = {}
+    if causal := "is_causal" in used and n == m:
+        keywords["is_causal"] = True
+    if "scale" in used:
+        keywords |= draw.keyword("scale", (*SCALES, None))
+    if "mask" in used:
+        mask = draw.mask(draw.one_of(((*b, h), (*b, 1), (h,))), n, m)
+        keywords["mask"] = holding_first_key(mask) if causal else mask
+    q, k = draw.vectors((*b, h, n, d_k)), draw.vectors((*b, h_kv, m, d_k))
+    return q, k, draw.vectors((*b, h_kv, m, d_v)), keywords
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    q, k, v, keywords = drawn(draw, "mask", "is_causal", "scale")
+    return (q, k, v), keywords

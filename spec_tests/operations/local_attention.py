@@ -1,0 +1,32 @@
+"""How local_attention is tried."""
+
+from typing import Any
+
+from spec_tests.draw import Draw
+from spec_tests.operations.scaled_dot_product_attention import SCALES, batch, broadcast
+
+composed = True
+core = {"q": 2, "k": 2, "v": 2}
+
+WINDOWS = (1, 0, 2, 3, 5, 8, 16, 31, 64)
+
+
+def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
+    """q, k, v and keywords, the window among them; each query has a key, n ≤ m + window."""
+    used = draw.variants(*optional)
+    n, d_k, d_v = draw.dims(n=130, d_k=129, d_v=65)
+    keywords = draw.keyword("window", (*WINDOWS, max(n - 1, 0), n + 3))
+    m = draw.size("m", (n, n, n, *(s for s in (n + 1, n + 9, n - 1, n - 4, max(n - keywords["window"], 1)) if s > 0)))
+    m = max(m, n - keywords["window"])
+    b = batch(draw, n * m)
+    if "is_causal" in used:
+        keywords["is_causal"] = True
+    if "scale" in used:
+        keywords |= draw.keyword("scale", (*SCALES, None))
+    q, k = draw.vectors((*broadcast(draw, b), n, d_k)), draw.vectors((*broadcast(draw, b), m, d_k))
+    return q, k, draw.vectors((*b, m, d_v)), keywords
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    q, k, v, keywords = drawn(draw, "is_causal", "scale")
+    return (q, k, v), keywords

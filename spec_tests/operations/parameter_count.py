@@ -1,0 +1,31 @@
+"""How parameter_count is tried."""
+
+from typing import Any
+
+from spec_tests.draw import Draw
+
+precision = "exact"
+dtype = "int64"
+
+WIDTHS = (1, 2, 5, 16, 64, 96, 128, 768, 4096, 12288)  # of one head, or of all of them
+STYLES = ("decoder", "encoder")
+
+
+def sizes(draw: Draw) -> dict[str, Any]:
+    """From a single number to more than 32 bits can count; num_heads divides d_model, num_kv_heads divides num_heads."""
+    heads = draw.keyword("num_heads", (1, 2, 3, 4, 8, 12, 96))
+    h = heads.get("num_heads", 1)
+    shared = draw.keyword("num_kv_heads", (None, *(i for i in range(1, h + 1) if h % i == 0)))
+    widths = (*(w * h for w in WIDTHS if w * h <= 16384), *(w for w in WIDTHS if w % h == 0))
+    return {
+        **draw.keyword("d_model", widths),
+        **draw.keyword("d_ff", (1, 0, 3, 64, 1000, 11008, 49152)),
+        **draw.keyword("num_layers", (1, 0, 2, 3, 7, 96, 300)),
+        **heads,
+        **shared,
+        **draw.keyword("vocab_size", (0, 1, 7, 1000, 50257, 151936)),
+    }
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (), sizes(draw) | draw.keyword("style", STYLES)

@@ -1,0 +1,16 @@
+"""How rms_norm is tried."""
+
+from typing import Any
+
+from spec_tests.draw import EPS, MANY_ROWS, Draw
+
+precision = "fused"
+core = {"x": 1}
+mixed_dtypes = True
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    batch = draw.batch(MANY_ROWS)
+    (d,) = draw.dims(d=5000)
+    eps = draw.keyword("eps", (*EPS, 0.0))
+    return (draw.rows((*batch, d)), draw.gain(d)), eps

@@ -1,0 +1,78 @@
+"""How scaled_dot_product_attention is tried."""
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests import regimes
+from spec_tests.draw import BATCHES, Draw, single
+from spec_tests.violation import NotImplementedVariant
+
+composed = True
+core = {"q": 2, "k": 2, "v": 2, "mask": 2, "bias": 2}
+
+SCALES = single(1.0, 0.125, 0.0, 0.3, 2.0, -0.5)
+BIASES = {"normal": regimes.normal, "integers": regimes.integers, "scaled": regimes.scaled(0.1, 4.0), "zeros": regimes.zeros}
+HOLED = {**BIASES, "minus infinity": regimes.with_minus_infinity}
+AFFORDABLE = 4000  # scores: each is sampled many times over
+
+
+def dims(draw: Draw, *, square: bool = False, keys: int = 1) -> tuple[int, int, int, int]:
+    """n, m, d_k and d_v; n = m where causality needs it, and then shorter, since both grow. At least so many keys."""
+    if square:
+        (n,), (d_k, d_v) = draw.dims(n=130), draw.dims(d_k=65, d_v=65)
+        n = n if n >= keys else draw.size("n", (keys,))
+        return n, draw.size("m", (n,)), d_k, d_v
+    n, m, d_k, d_v = draw.dims(n=257, m=257, d_k=129, d_v=129)
+    return n, m if m >= keys else draw.size("m", (keys,)), d_k, d_v
+
+
+def batch(draw: Draw, scores: int) -> tuple[int, ...]:
+    """Of any rank, but few where there are many scores."""
+    return draw.batch(tuple(b for b in BATCHES if np.prod(b) * scores <= AFFORDABLE) or ((), (1,)))
+
+
+def broadcast(draw: Draw, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """Batch dimensions that broadcast to those given: mostly the same, else fewer, or some of size one."""
+    if not batch or not draw.one_of((False, False, False, True)):
+        return batch
+    return tuple(draw.one_of(((), (*[1 for _ in batch],), batch[1:], (1, *batch[1:]), (*batch[:-1], 1))))
+
+
+def holding_first_key(mask: np.ndarray) -> np.ndarray:
+    """Then a causal row has a key as well."""
+    mask[..., 0] = True
+    return mask
+
+
+def within_domain(draw: Draw, **sizes: float) -> None:
+    """A statement that needs other sizes than those drawn cannot be tried where the domain lacks them."""
+    for name, size in sizes.items():
+        allowed = draw.operation.domain.get(name)
+        if allowed is not None and not isinstance(allowed, str) and size not in allowed:
+            raise NotImplementedVariant(f"its domain has no {name} = {size}")
+
+
+def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
+    """q, k, v and keywords, some of the optional ones among them; each query has a key."""
+    used = draw.variants(*optional)
+    n, m, d_k, d_v = dims(draw, square="is_causal" in used or draw.one_of((False, False, False, True)))
+    b = batch(draw, n * m)
+    keywords: dict[str, Any] = {}
+    if causal := "is_causal" in used and n == m:
+        keywords["is_causal"] = True
+    if "scale" in used:
+        keywords |= draw.keyword("scale", (*SCALES, None))
+    if "mask" in used:
+        mask = draw.mask(b, n, m)
+        keywords["mask"] = holding_first_key(mask) if causal else mask
+    if "bias" in used:
+        shape = draw.one_of(((n, m), (*b, n, m), (*b, 1, m), (n, 1), (m,)))
+        keywords["bias"] = draw.array(shape, BIASES if len(used) > 1 or shape == (n, 1) else HOLED)
+    q, k = draw.vectors((*broadcast(draw, b), n, d_k)), draw.vectors((*broadcast(draw, b), m, d_k))
+    return q, k, draw.vectors((*b, m, d_v)), keywords
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    q, k, v, keywords = drawn(draw, "mask", "bias", "is_causal", "scale")
+    return (q, k, v), keywords

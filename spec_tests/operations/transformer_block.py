@@ -1,0 +1,42 @@
+"""How transformer_block is tried."""
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests.draw import EPS, Draw
+from spec_tests.operations.multihead_self_attention import EVEN, configuration, projections, rotation
+from spec_tests.operations.scaled_dot_product_attention import batch
+
+composed = True
+core = {"x": 2, "positions": 1}
+
+
+def block_weights(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int, f: int) -> dict[str, np.ndarray]:
+    """Everything a block has, its two gains different."""
+    w_q, w_k, w_v, w_o = projections(draw, d, h, h_kv, d_k, d_v)
+    return {
+        "attn_norm": draw.gain(d), "w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o,
+        "ffn_norm": draw.gain(d), "w1": draw.weight(f, d), "w2": draw.weight(d, f), "w3": draw.weight(f, d),
+    }  # fmt: skip
+
+
+def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
+    """x, the weights and keywords, some of the optional ones among them."""
+    used = draw.variants(*optional)
+    n, d, f = draw.dims(n=33, d=65, f=65)
+    h, h_kv, keywords = configuration(draw, (1, 2, 3, 4, 4))
+    d_k = draw.size("d_k", EVEN[:3] if "theta" in used else (1, 2, 3, 4, 5))
+    weights = block_weights(draw, d, h, h_kv, d_k, draw.size("d_v", (d_k, 1, 2, 3, 5)), f)
+    b = batch(draw, 2 * max(h * n * n, n * d, n * f))
+    keywords |= draw.keyword("eps", EPS)
+    if "norm" in used:
+        keywords["norm"] = "post"
+    if "theta" in used:
+        keywords |= rotation(draw, b, n)
+    return draw.vectors((*b, n, d)), weights, keywords
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    x, weights, keywords = drawn(draw, "theta", "norm")
+    return (x, weights), keywords

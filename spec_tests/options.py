@@ -1,0 +1,29 @@
+"""The command line. Added only to runs that concern this suite, so that no other project's own --backend is in the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .effort import EFFORTS
+from .formats import DTYPES, PRECISIONS
+
+
+def add(parser: Any) -> None:
+    if getattr(parser, "_spec_tests", False):
+        return
+    parser._spec_tests = True
+    group = parser.getgroup("spec_tests", "conformance of transformer operations")
+    group.addoption(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="the implementation under test: a built-in name (see --list-backends), a path to a .py file, a dotted module "
+        "name, module:attribute, or a name registered under spec_tests.backends; may be repeated (default: numpy-cpu)",
+    )
+    group.addoption("--list-backends", action="store_true", help="print the backends that can be named, and exit")
+    group.addoption("--dtype", action="append", default=[], metavar="DTYPE", help=f"only these of {', '.join(DTYPES)}")
+    group.addoption("--precision", metavar="CLASS", help=f"hold every operation to at least this class: {', '.join(PRECISIONS)}")
+    group.addoption("--effort", default="default", metavar="EFFORT", help=f"how much to try: {', '.join(EFFORTS)}")
+    group.addoption("--require", action="append", default=[], metavar="OPERATION", help="fail where this is not implemented")
+    group.addoption("--require-level", action="append", default=[], metavar="LEVEL", help="fail where this level does not hold")

@@ -1,0 +1,178 @@
+"""The pytest plugin: which trials are run, and what becomes of each. Imports nothing heavy until it is used."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .session import Session
+
+HERE = Path(__file__).parent
+SESSION: pytest.StashKey[Session] = pytest.StashKey()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(parser: Any, args: list[str]) -> None:
+    if any("spec_tests" in arg or arg == "--list-backends" for arg in args):
+        from . import options
+
+        options.add(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("require_level", None) is None:  # not ours: a run that has nothing to do with this suite
+        return
+    _share_cores(config)
+    from .session import Session
+
+    config.stash[SESSION] = Session.of(config)
+
+
+def _share_cores(config: pytest.Config) -> None:
+    """Workers side by side, each with a thread for every core, would wait for one another; read when a framework is imported."""
+    workers = getattr(config, "workerinput", {}).get("workercount")
+    if workers:
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+
+
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    if not config.getoption("list_backends", None):
+        return None
+    from .session import listing
+
+    print(listing())
+    return 0
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
+    """Our test files are collected whatever a foreign project's python_files says."""
+    from fnmatch import fnmatch
+
+    if not _ours(file_path):
+        return None
+    patterns = parent.config.getini("python_files")
+    if parent.session.isinitpath(file_path) or any(fnmatch(file_path.name, pattern) for pattern in patterns):
+        return None  # pytest does it itself
+    return SpecModule.from_parent(parent, path=file_path)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> Any:
+    return SpecModule.from_parent(parent, path=module_path) if _ours(module_path) else None
+
+
+def _ours(path: Path) -> bool:
+    return path.parent == HERE and path.suffix == ".py" and path.name.startswith("test_")
+
+
+class SpecModule(pytest.Module):
+    """Collects our invariants whatever a foreign project's python_functions says."""
+
+    def funcnamefilter(self, name: str) -> bool:
+        return name.startswith("test_")
+
+    def classnamefilter(self, name: str) -> bool:
+        return False
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    described = getattr(metafunc.function, "invariant", None)
+    if described is None or "trial" not in metafunc.fixturenames:
+        return
+    if SESSION not in metafunc.config.stash:
+        raise pytest.UsageError("the invariants of spec_tests need its options: run pytest --pyargs spec_tests --backend=…")
+    trials = metafunc.config.stash[SESSION].trials(described, metafunc.function.needs)
+    metafunc.parametrize("trial", trials, ids=[trial.id for trial in trials])
+
+
+def _trial(item: pytest.Item) -> Any:
+    callspec = getattr(item, "callspec", None)
+    described = getattr(getattr(item, "obj", None), "invariant", None)
+    return (described, callspec.params["trial"]) if described and callspec else (None, None)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    described, trial = _trial(item)
+    if described:
+        item.extra_keyword_matches |= {described.of(trial.subject), f"[{described.of(trial.subject)}]"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In -k a whole invariant's id means that invariant, not every one whose id contains it."""
+    items[:] = [item for item in items if not ((trial := _trial(item)[1]) and trial.redundant)]
+    whole = {described.of(trial.subject) for described, trial in map(_trial, items) if described}
+    config.option.keyword = re.sub(r"[\w.]+", lambda word: f"[{word[0]}]" if word[0] in whole else word[0], config.option.keyword)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+    described, trial = _trial(pyfuncitem)
+    if described is None:
+        return (yield)
+    from .violation import Violation
+
+    session = pyfuncitem.config.stash[SESSION]
+    if missing := trial.missing(described.operations):
+        session.absent(described, trial, missing)
+    try:
+        result = yield
+    except Violation as violation:
+        if described.level and described.level not in session.levels:
+            trial.progress.level_lost = violation.what
+            pytest.xfail(f"level {described.level} does not hold: {violation.what}")
+        raise
+    if not trial.progress.examples:
+        refused = f"not implemented in any variant tried: {trial.progress.refusals[0]}" if trial.progress.refusals else ""
+        pytest.skip(refused or "no example could be drawn inside the backend's domain")
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
+    report = yield
+    described, trial = _trial(item)
+    if described is None or call.when != "call":
+        return report
+    from .message import explain
+    from .violation import Violation
+
+    if call.excinfo is not None and isinstance(call.excinfo.value, Violation) and report.failed:
+        report.longrepr = explain(described, trial, call.excinfo.value)
+    facts = item.config.stash[SESSION].facts(described, trial, report)
+    for properties in (item.user_properties, report.user_properties):  # the former for --junitxml
+        properties.append(("spec_tests", json.dumps(facts)))
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "call" and (collected := getattr(report, "user_properties", None)):
+        VERDICTS.extend(json.loads(value) for key, value in collected if key == "spec_tests")
+
+
+VERDICTS: list[dict[str, Any]] = []  # of this process's session; with xdist, of all workers' in the controller
+
+
+def pytest_sessionstart() -> None:
+    VERDICTS.clear()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A run in which nothing ran is not green."""
+    ours = SESSION in session.config.stash and bool(VERDICTS) and not hasattr(session.config, "workerinput")
+    if ours and exitstatus == 0 and all(verdict["status"] == "skipped" for verdict in VERDICTS):
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if VERDICTS and not terminalreporter.no_summary:
+        from .summary import write
+
+        write(terminalreporter, VERDICTS)

@@ -1,0 +1,159 @@
+"""What one pytest run tries: its backends, dtypes and requirements, all checked before anything runs."""
+
+from __future__ import annotations
+
+import difflib
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from . import effort
+from .formats import DTYPES, PRECISIONS
+from .invariant import Invariant
+from .loading import CONVENTIONS, Backend, BackendError, built_in, load, registered
+from .specification import operations, specification
+from .trial import Trial
+from .violation import Violation
+
+LEVELS = (
+    "bitwise-repeatable", "batch-invariant", "quarantine", "nan-propagation",
+    "limits", "mixed-dtypes", "relative-tails", "unbiased",
+)  # fmt: skip
+DEFAULT = "numpy-cpu"
+SPOKESMAN = "operation.reference"  # says for all invariants that an operation is absent
+
+
+def listing() -> str:
+    lines = [f"{name:<20} {path}" for name, path in built_in().items()]
+    lines += [f"{name:<20} {entry.value} (registered by {entry.dist.name})" for name, entry in registered().items()]
+    return "\n".join([*lines, "Or a path to a .py file, a dotted module name, or module:attribute."])
+
+
+def _known(option: str, given: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    names = tuple(name for value in given for name in value.split(",") if name)
+    for name in names:
+        if name not in (known := tuple(known)):
+            near = difflib.get_close_matches(name, known, n=2)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise pytest.UsageError(f"--{option}={name}: there is no such {option}.{hint} There are {', '.join(known)}.")
+    return names
+
+
+@dataclass
+class Session:
+    requested: tuple[str, ...]
+    folder: Path
+    dtypes: tuple[str, ...]
+    precision: str | None
+    required: tuple[str, ...]
+    levels: frozenset[str]
+
+    @staticmethod
+    def of(config: pytest.Config) -> Session:
+        option = config.getoption
+        precision = option("precision")
+        effort.choose(_known("effort", [option("effort")], effort.EFFORTS)[0])
+        session = Session(
+            tuple(dict.fromkeys(option("backend"))),
+            config.invocation_params.dir,
+            _known("dtype", option("dtype"), DTYPES),
+            _known("precision", [precision], PRECISIONS)[0] if precision else None,
+            _known("require", option("require"), operations()),
+            frozenset(_known("require-level", option("require_level"), LEVELS)),
+        )
+        if session.requested and not option("list_backends"):
+            _ = session.backends  # a backend that cannot be had stops the run here, once
+        return session
+
+    @cached_property
+    def backends(self) -> tuple[Backend, ...]:
+        try:
+            found = [load(text, self.folder, set(operations())) for text in self.requested or (DEFAULT,)]
+        except BackendError as error:
+            raise pytest.UsageError(str(error)) from None
+        for backend in found:
+            if self.dtypes and not set(self.dtypes) & set(backend.dtypes):
+                raise pytest.UsageError(
+                    f"--dtype={','.join(self.dtypes)}: {backend.name} offers {', '.join(backend.dtypes)}; nothing would run."
+                )
+        return tuple(found)
+
+    def trials(self, invariant: Invariant, needs: tuple[str, ...]) -> list[Trial]:
+        subjects = operations() if "operation" in invariant.operations else ("",)
+        return [t for backend in self.backends for subject in subjects for t in self._trials(backend, subject, invariant, needs)]
+
+    def _trials(self, backend: Backend, subject: str, invariant: Invariant, needs: tuple[str, ...]) -> list[Trial]:
+        leading = subject or invariant.operations[0]
+        fixed = specification(leading).dtype
+        if subject and not all(_about(need, subject) for need in needs if need.startswith("about:")):
+            return []
+        dtypes = (fixed,) if fixed else tuple(d for d in backend.dtypes if not self.dtypes or d in self.dtypes)
+        trials = [Trial(backend, dtype, self.precision, subject) for dtype in dtypes]
+        present = [trial for trial in trials if not trial.missing(invariant.operations)]
+        if not present:  # one line says so, not one for each dtype and invariant
+            absent = Trial(backend, dtypes[0], self.precision, subject)
+            absent.redundant = invariant.id != SPOKESMAN and not set(invariant.operations) & set(self.required)
+            return [absent]
+        for trial in present:
+            trial.needs = self._unmet(trial, invariant, needs)
+        return self._sampled(invariant, present)
+
+    def _sampled(self, invariant: Invariant, trials: list[Trial]) -> list[Trial]:
+        """At smoke effort each law and level is tried in one of the dtypes."""
+        if effort.current().name != "smoke" or ("operation" in invariant.operations and not invariant.level):
+            return trials
+        return [trials[zlib.crc32(invariant.id.encode()) % len(trials)]]
+
+    def _unmet(self, trial: Trial, invariant: Invariant, needs: tuple[str, ...]) -> str:
+        for need in needs:
+            kind, _, what = need.partition(":")
+            if kind == "convention" and what not in trial.backend.conventions:
+                choice = " or ".join(repr(v) for v in CONVENTIONS[what])
+                return f"{trial.backend.name} states no convention {what} ({choice})"
+            if kind == "keyword":
+                name = invariant.operations[0] if invariant.operations[0] != "operation" else trial.subject
+                operation = trial.operation(name)
+                if not operation.missing and not operation.accepts(what):
+                    return f"{trial.backend.name}'s {name} takes no {what}"
+                if what in operation.domain:
+                    return f"{trial.backend.name} restricts the {what} of {name}"
+        return ""
+
+    def absent(self, invariant: Invariant, trial: Trial, reason: str) -> None:
+        names = {trial.subject if name == "operation" else name for name in invariant.operations}
+        if names & set(self.required):
+            raise Violation(f"required, but {reason}")
+        pytest.skip(reason)
+
+    def facts(self, invariant: Invariant, trial: Trial, report: pytest.TestReport) -> dict[str, Any]:
+        """The verdict, as plain data."""
+        progress = trial.progress
+        status = "passed" if report.passed else "failed" if report.failed else "skipped"
+        return {
+            "id": invariant.of(trial.subject),
+            "operation": trial.subject or invariant.module,
+            "backend": trial.backend.name,
+            "dtype": trial.dtype,
+            "kind": invariant.kind,
+            "level": invariant.level,
+            "status": "not held" if progress.level_lost else status,
+            "reason": progress.level_lost or (str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else ""),
+            "class": progress.reached,
+            "examples": progress.examples,
+            "refused": len(progress.refusals),
+            "worst": max(progress.shares, default=None),
+            "median": float(np.median(progress.shares)) if progress.shares else None,
+            "unclaimed": progress.unclaimed / progress.elements if progress.elements else 0.0,
+            "seconds": round(report.duration, 4),
+        }
+
+
+def _about(need: str, subject: str) -> bool:
+    """`about:NAME=…` narrows an invariant of every operation to those that have such arguments or such a file entry."""
+    return bool(getattr(specification(subject).module, need.removeprefix("about:"), False))

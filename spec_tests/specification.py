@@ -1,0 +1,68 @@
+"""What the suite knows of the operations. Presence in the folder is registration."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+
+@cache
+def operations() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in (Path(__file__).parent / "operations").glob("*.py") if path.stem[0] != "_"))
+
+
+@cache
+def specification(name: str) -> Specification:
+    return Specification(name, importlib.import_module(f"spec_tests.operations.{name}"))
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What the suite knows of an operation: its equation and how to try it (spec_tests/operations/<name>.py)."""
+
+    name: str
+    module: Any
+
+    @cached_property
+    def reference(self) -> Callable[..., Any]:
+        return getattr(importlib.import_module(f"reference_numpy.{self.name}"), self.name)
+
+    @cached_property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        return dict(inspect.signature(self.reference).parameters)
+
+    @cached_property
+    def positional(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD)
+
+    @cached_property
+    def required(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self.parameters.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty)
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        return {p.name: p.default for p in self.parameters.values() if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
+
+    @property
+    def precision(self) -> str:
+        """The loosest class that passes by default."""
+        return getattr(self.module, "precision", "eager")
+
+    @property
+    def composed(self) -> bool:
+        return getattr(self.module, "composed", False)
+
+    @property
+    def dtype(self) -> str | None:
+        """The dtype of the result, where it is not that of the arguments."""
+        return getattr(self.module, "dtype", None)
+
+    @property
+    def core(self) -> dict[str, int]:
+        """How many trailing dimensions of an array argument are not batch; arguments without an entry have no batch."""
+        return getattr(self.module, "core", {})

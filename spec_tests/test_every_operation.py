@@ -1,0 +1,245 @@
+"""What must hold of every operation, whatever else it has."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .assertions import assert_conforms, assert_equal, assert_identical, assert_true
+from .batch import alone, changeable, changed, indexed, poisoned, portion
+from .draw import Draw
+from .invariant import invariant
+from .layouts import LAYOUTS
+from .operation import Call, Operation
+from .tree import leaves, tree_map
+from .violation import NotImplementedVariant
+
+
+@invariant("B", cost=0.5)
+def test_reference(operation: Operation, draw: Draw) -> None:
+    """The value equals the equation, evaluated in float64 on the very same inputs, within the derived bound."""
+    assert_conforms(operation.result(draw.call()), operation.note)
+
+
+@invariant("E", cost=2)
+def test_dtype_shape_device(operation: Operation, draw: Draw) -> None:
+    """The result is an array of the framework, of the shape of the equation, of the arguments' dtype and on their device."""
+    call, framework = draw.call(), operation.backend.framework
+    result = operation.run(call)
+    operation.values(call, result)
+    if isinstance(result, int):
+        return
+    expected = operation.spec.dtype or operation.dtype
+    assert_true(framework.dtype_of(result) == expected, f"the result is {framework.dtype_of(result)}", expected=expected)
+    assert_true(framework.on_device(result), f"the result is on {framework.device_of(result)}", expected=framework.device)
+
+
+@invariant("E", needs=("about:core",))
+def test_inputs_unchanged(operation: Operation, draw: Draw) -> None:
+    """Every argument has the bits that it had, in each dtype, also where an upcast would copy nothing."""
+    call, framework = draw.call(), operation.backend.framework
+    native = operation.native(call, draw.one_of(_layouts(operation)))
+    before = _values(framework, native)
+    operation.run(call, native)
+    for (name, was), (_, now) in zip(before, _values(framework, native), strict=True):
+        assert_true(np.array_equal(was, now, equal_nan=was.dtype.kind == "f"), f"argument {name} was changed by the call")
+
+
+@invariant("B", needs=("about:core",))
+def test_layout_blind(operation: Operation, draw: Draw) -> None:
+    """Transposed, strided, offset, broadcast, reversed and read-only views give what their contiguous copies give."""
+    call = _rows_repeated(draw) if draw.one_of((False, False, True)) else draw.call()
+    layout = draw.one_of(_layouts(operation))
+    plain = operation.result(call)
+    assert_equal(replaced(plain, operation.values(call, operation.run(call, operation.native(call, layout)))), plain)
+
+
+@invariant("B", needs=("about:core",))
+def test_batch_independence(operation: Operation, draw: Draw) -> None:
+    """An entry's result is the same alone, and beside any other content of the batch, NaN and infinities included."""
+    call = _with_last_axis(draw.call())
+    whole = operation.result(call)
+    index = indexed(call, draw)
+    assert_equal(operation.result(alone(call, index)).value.reshape(np.shape(whole.value[index])), whole[index])
+    if any(dim > 1 for dim in np.shape(whole.value)[: len(index)]):
+        beside = operation.values(call, operation.run(poisoned(call, index, draw.one_of((np.nan, np.inf)))))
+        assert_equal(beside[index], whole[index])
+
+
+@invariant("B", cost=2)
+def test_repeatable(operation: Operation, draw: Draw) -> None:
+    """The same call gives the same result again, also after calls with other shapes, dtypes, values and parameters."""
+    call = draw.call()
+    first = operation.result(call)
+    operation.result(draw.call())
+    for dtype in operation.backend.dtypes:
+        if dtype != operation.dtype and not (other := replace(operation, dtype=dtype)).missing and not operation.spec.dtype:
+            other.run(other.call(*call.arguments, **call.keywords))
+    operation.run(changed(call))
+    assert_equal(operation.result(call), first)
+
+
+@invariant("E", cost=2, needs=("about:core",))
+def test_every_argument_counts(operation: Operation, draw: Draw) -> None:
+    """Where changing one argument, and nothing else, changes the equation's value, it changes the result: nothing that was
+    given is ignored, and nothing is remembered from the call before."""
+    before = draw.call()
+    after = changed(before, draw.one_of(changeable(before)))
+    first, second = operation.values(before, operation.run(before)), operation.values(after, operation.run(after))
+    if not np.any(first == second):
+        return
+    one, other = (call.expectation(operation.precision).ends for call in (before, after))
+    apart = (one[1] < other[0]) | (other[1] < one[0])
+    same = apart & (first == second)
+    assert_true(not np.any(same), f"{int(np.sum(same))} elements did not change, of {int(np.sum(apart))} that must")
+
+
+@invariant("E")
+def test_not_an_alias(operation: Operation, draw: Draw) -> None:
+    """Writing to a result changes no argument, and neither a later nor an earlier result."""
+    call, framework = draw.call(), operation.backend.framework
+    native = operation.native(call)
+    arguments = _values(framework, native)
+    first = operation.run(call, native)
+    if isinstance(first, int):
+        return
+    kept = framework.numpy(first)
+    second = operation.run(changed(call))
+    assert_identical(framework.numpy(first), kept)
+    later = framework.numpy(second)
+    if framework.overwrite(first, 0 if kept.dtype.kind in "bi" else -7.0):
+        assert_identical(framework.numpy(second), later)
+        for (name, was), (_, now) in zip(arguments, _values(framework, native), strict=True):
+            assert_true(np.array_equal(was, now, equal_nan=was.dtype.kind == "f"), f"argument {name} shares the result's memory")
+        again = operation.values(call, operation.run(call))
+        assert_equal(replaced(operation.result(call), again), replaced(operation.result(call), kept))
+
+
+@invariant("E", cost=4, needs=("about:core",))
+def test_empty(operation: Operation, draw: Draw) -> None:
+    """A batch of none gives a result of none, of the right shape and dtype."""
+    if operation.domain.get("empty") is False:
+        raise NotImplementedVariant("its domain excludes empty arrays")
+    call = _with_last_axis(draw.call())
+    index = indexed(call, draw)
+    if not index:
+        raise NotImplementedVariant("its domain has no batch dimensions")
+    operation.result(alone(call, index, empty=True))
+
+
+# --- levels ---------------------------------------------------------------------------------------------------------
+
+
+@invariant("E", level="bitwise-repeatable", cost=2)
+def test_bitwise_repeatable(operation: Operation, draw: Draw) -> None:
+    """The same call gives the same bits again."""
+    call = draw.call()
+    first = operation.values(call, operation.run(call))
+    assert_identical(operation.values(call, operation.run(call)), first)
+
+
+@invariant("E", level="batch-invariant", cost=2, needs=("about:core",))
+def test_batch_invariant(operation: Operation, draw: Draw) -> None:
+    """An entry's result has the same bits alone as in any batch."""
+    call = _with_last_axis(draw.call())
+    index = indexed(call, draw)
+    whole = operation.values(call, operation.run(call))
+    single = alone(call, index)
+    one = operation.values(single, operation.run(single))
+    assert_identical(one.reshape(np.shape(whole[index])), whole[index])
+
+
+@invariant("E", level="nan-propagation", cost=2, needs=("about:core",))
+def test_nan_propagation(operation: Operation, draw: Draw) -> None:
+    """A NaN in an entry of the batch shows in that entry's result."""
+    call = _with_last_axis(draw.call())
+    name, index = operation.spec.positional[0], indexed(call, draw)
+    x = call.named[name].astype(float)
+    part = x[portion(call, name, index)] if x.size and call.named[name].dtype.kind == "f" else np.empty(0)
+    if not part.size:
+        raise NotImplementedVariant("no floating argument")
+    inside = np.unravel_index(draw.integer(0, part.size - 1), part.shape)
+    x[(*portion(call, name, index), *inside)] = np.nan
+    spoiled = operation.call(x, *call.arguments[1:], **call.keywords)
+    result = operation.values(spoiled, operation.run(spoiled))[index]
+    assert_true(not result.size or bool(np.any(np.isnan(result))), f"a NaN in {name} is swallowed")
+
+
+@invariant("B", level="mixed-dtypes", cost=2, needs=("about:mixed_dtypes",))
+def test_mixed_dtypes(operation: Operation, draw: Draw) -> None:
+    """x of 16 bits with float32 weights gives a result of x's dtype, rounded once."""
+    if operation.storage.precision >= 24:
+        raise NotImplementedVariant("only 16-bit dtypes mix")
+    drawn = draw.call()
+    wide = replace(draw.operation, dtype="float32")
+    finer = (w * (1 + draw.rng.uniform(-1, 1, w.shape) * 2.0**-9) for w in drawn.arguments[1:])
+    weights = [w.astype(np.float32).astype(float) for w in finer]
+    call = Call(operation, (drawn.arguments[0], *weights), drawn.keywords)
+    (x, *_), keywords = operation.native(call)
+    (_, *native), _ = wide.native(call)
+    result = operation.run(call, ((x, *native), keywords))
+    dtype = operation.backend.framework.dtype_of(result)
+    assert_true(dtype == operation.dtype, f"the result is {dtype}", expected=operation.dtype)
+    assert_conforms(replaced(operation.result(drawn), operation.values(call, result), call))
+
+
+@invariant("S", level="unbiased", cost=2, needs=("about:core",))
+def test_unbiased(operation: Operation, draw: Draw) -> None:
+    """The mean signed error of many results, in ulps, is that of rounding to nearest, not of truncation: within the mean
+    share of the bound, plus Hoeffding's deviation of bounded independent errors at a probability of 1e-9."""
+    drawn = draw.call()
+    fresh = tree_map(lambda x: draw.normal(x.shape) if _floating(x) else x, list(drawn.arguments))
+    call = operation.call(*fresh, **{name: x for name, x in drawn.keywords.items() if not _floating(x)})
+    got = operation.values(call, operation.run(call))
+    classes = map(call.expectation, operation.classes())
+    expectation = next((e for e in classes if np.all(e.accepts(got))), call.expectation(operation.precision))
+    with np.errstate(all="ignore"):
+        ulp = 2 * expectation.storage.half_gap(expectation.storage.round(expectation.value), expectation.value)
+        sure = expectation.claimed & (expectation.error < ulp / 4) & np.isfinite(got) & (np.abs(got) > expectation.storage.tiny)
+    _, unique = np.unique(expectation.value[sure], return_index=True)
+    n = len(unique)
+    if n == 0:
+        return
+    errors = ((got - expectation.value) / ulp)[sure][unique]
+    slack = (expectation.error / ulp)[sure][unique]
+    allowed = np.mean(slack) + (1 + 2 * np.max(slack)) * np.sqrt(np.log(2e9) / (2 * n))
+    assert_true(bool(abs(np.mean(errors)) <= allowed), f"mean error {np.mean(errors):.3g} ulp of {n} elements", allowed=allowed)
+
+
+# --- what the statements share --------------------------------------------------------------------------------------
+
+
+def replaced(result: Any, values: np.ndarray, call: Call | None = None) -> Any:
+    """The same call's result, had the backend answered these values."""
+    return type(result)(values, call or result.call)
+
+
+def _floating(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
+
+
+def _layouts(operation: Operation) -> tuple[str, ...]:
+    return LAYOUTS[:1] if operation.domain.get("contiguous") else LAYOUTS[1:]
+
+
+def _values(framework: Any, native: Any) -> list[tuple[str, np.ndarray]]:
+    arrays = [(path, x) for path, x in leaves({"arguments": list(native[0]), **native[1]}) if framework.is_array(x)]
+    return [(path, framework.numpy(x)) for path, x in arrays]
+
+
+def _with_last_axis(call: Call) -> Call:
+    """The batch of an operation with an axis is what lies before it, once it is moved last."""
+    if "axis" not in call.keywords:
+        return call
+    (x,) = call.arguments
+    return call.operation.call(np.moveaxis(x, call.keywords["axis"], -1), **{**call.keywords, "axis": -1})
+
+
+def _rows_repeated(draw: Draw) -> Call:
+    """A call whose arrays are constant along their first axis, so that they can be broadcast views."""
+    call = draw.call()
+
+    def repeat(x: Any) -> Any:
+        return np.repeat(x[:1], len(x), axis=0) if _floating(x) and x.ndim > 1 else x
+
+    return call.operation.call(*map(repeat, call.arguments), **{k: repeat(v) for k, v in call.keywords.items()})

@@ -1,0 +1,123 @@
+"""What must hold of grouped_query_attention where some queries do not see some keys, and where scores are biased."""
+
+import numpy as np
+
+from reference_numpy.causal_mask import causal_mask
+
+from .assertions import assert_equal, assert_identical
+from .attention import full, largest_key, other_values
+from .draw import Draw
+from .invariant import invariant
+from .operation import Operation, Result
+from .operations.scaled_dot_product_attention import holding_first_key, within_domain
+from .test_grouped_query_attention import arrays, group, hiding, repeated
+
+SOURCE = "the book's exercise 8"
+
+
+@invariant("E", source=SOURCE)
+def test_nothing_flows_where_masked(grouped_query_attention: Operation, draw: Draw) -> None:
+    """Other finite keys and values, however large, where the mask or causality says False leave the bits of the result."""
+    (q, k, v), keywords, j, seen = hiding(draw)
+    other_k, other_v = k.copy(), v.copy()
+    other_k[..., j, :] = other_values(draw, k[..., j, :].shape, largest_key(draw, q))
+    other_v[..., j, :] = other_values(draw, v[..., j, :].shape, draw.format.max)
+    y, other = (grouped_query_attention(q, *kv, **keywords).value for kv in ((k, v), (other_k, other_v)))
+    assert_identical(other[~seen], y[~seen])
+
+
+@invariant("B", source=SOURCE, needs=("keyword:mask",))
+def test_mask_of_heads(grouped_query_attention: Operation, draw: Draw) -> None:
+    """A mask belongs to the query heads, not to the shared ones: each head's result is what it gives alone under its own."""
+    (q, k, v), b = arrays(draw, at_least=2)
+    within_domain(draw, h=1, h_kv=1)
+    n, m = q.shape[-2], k.shape[-2]
+    mask = _mask_of_each(draw, b, n, m)
+    i = draw.integer(0, q.shape[-3] - 1)
+    own, shared = (slice(x, x + 1) for x in (i, i // group(q, k)))
+    y = grouped_query_attention(q, k, v, mask=mask)[..., own, :, :]
+    parts = (q[..., own, :, :], k[..., shared, :, :], v[..., shared, :, :])
+    assert_equal(y, grouped_query_attention(*parts, mask=mask[..., own, :, :]))
+
+
+def _mask_of_each(draw: Draw, heads: tuple[int, ...], n: int, m: int) -> np.ndarray:
+    mask = np.asarray(draw.rng.random((*heads, n, m)) < 0.5)
+    mask[..., draw.integer(0, m - 1)] = True
+    return mask
+
+
+@invariant("B", source=SOURCE, needs=("keyword:mask",))
+def test_mask_broadcasts(grouped_query_attention: Operation, draw: Draw) -> None:
+    """A mask without heads or queries, or with a dimension of one for them, holds for all of them: as if repeated."""
+    (q, k, v), b = arrays(draw, at_least=2)
+    n, m = q.shape[-2], k.shape[-2]
+    mask = _mask_of_each(draw, draw.one_of(((*b[:-1], 1), (), (1,))), n, m)
+    mask = (mask, mask[..., :1, :], mask.reshape(-1, m)[0])[draw.one_of((0, 1, 2, 2))]
+    repeated_mask = np.broadcast_to(mask, (*b, n, m)).copy()
+    assert_equal(grouped_query_attention(q, k, v, mask=mask), grouped_query_attention(q, k, v, mask=repeated_mask))
+
+
+@invariant("B", source=SOURCE, needs=("keyword:is_causal", "keyword:mask"))
+def test_causal(grouped_query_attention: Operation, draw: Draw) -> None:
+    """is_causal is the mask j ≤ i: the first query sees the first key alone."""
+    (q, k, v), _ = arrays(draw, square=True)
+    y = grouped_query_attention(q, k, v, is_causal=True)
+    assert_equal(y, grouped_query_attention(q, k, v, mask=causal_mask(n=q.shape[-2])))
+    assert_equal(y[..., 0, :], repeated(q, v)[0][..., 0, :])
+
+
+@invariant("B", source=SOURCE, needs=("keyword:is_causal", "keyword:mask"))
+def test_mask_and_causal(grouped_query_attention: Operation, draw: Draw) -> None:
+    """mask and is_causal together: a key must pass both."""
+    (q, k, v), b = arrays(draw, square=True)
+    n = q.shape[-2]
+    mask = holding_first_key(draw.mask(b, n, n))
+    both = grouped_query_attention(q, k, v, mask=mask, is_causal=True)
+    assert_equal(both, grouped_query_attention(q, k, v, mask=mask & causal_mask(n=n)))
+
+
+@invariant("B", needs=("convention:causal_alignment", "keyword:is_causal"))
+def test_causal_alignment(grouped_query_attention: Operation, draw: Draw) -> None:
+    """is_causal with n ≠ m hides what the backend states: the last query is level with the last key (bottom-right), or the
+    first with the first (top-left)."""
+    aligned = grouped_query_attention.backend.conventions["causal_alignment"]
+    (q, k, v), _ = arrays(draw)
+    n, m = q.shape[-2], k.shape[-2]
+    if n > m and aligned == "bottom-right":  # the first queries would have no key
+        q, n = q[..., :m, :], m
+        within_domain(draw, n=n)
+    stated = grouped_query_attention.call(q, k, v, mask=causal_mask(n=n, m=m, aligned=aligned))
+    positional, keywords = grouped_query_attention.native(stated)
+    keywords = {**keywords, "is_causal": True}
+    keywords.pop("mask", None)
+    answer = grouped_query_attention.run(stated, (positional, keywords))
+    assert_equal(Result(grouped_query_attention.values(stated, answer), stated), stated.value)
+
+
+@invariant("E", needs=("convention:fully_masked_rows", "keyword:mask"))
+def test_fully_masked_rows(grouped_query_attention: Operation, draw: Draw) -> None:
+    """A query that attends to no key gives exactly what the backend states, zeros or NaN, and the others what they give
+    beside any other query."""
+    stated = {"zero": 0.0, "nan": np.nan}[grouped_query_attention.backend.conventions["fully_masked_rows"]]
+    (q, k, v), b = arrays(draw)
+    n, m = q.shape[-2], k.shape[-2]
+    mask = full(draw.mask(b, n, m), n, m)
+    blind = np.asarray(draw.rng.random(mask.shape[:-1]) < draw.one_of((0.3, 1.0, 0.7)))
+    y = grouped_query_attention(q, k, v, mask=mask & ~blind[..., None]).value
+    seeing = grouped_query_attention(q, k, v, mask=mask)
+    blind = np.broadcast_to(blind, y.shape[:-1])
+    assert_identical(y[blind], np.full(y[blind].shape, stated))
+    assert_equal(y[~blind], seeing[~blind])
+
+
+@invariant("E", level="quarantine", cost=2)
+def test_quarantine(grouped_query_attention: Operation, draw: Draw) -> None:
+    """NaN and infinities in keys and values where the mask or causality says False never reach the result."""
+    (q, k, v), keywords, j, seen = hiding(draw)
+    spoiled_k, spoiled_v = k.copy(), v.copy()
+    which = draw.one_of((("v",), ("k",), ("k", "v")))
+    for name, x in (("k", spoiled_k), ("v", spoiled_v)):
+        if name in which:
+            x[..., j, :] = draw.one_of((np.nan, np.inf, -np.inf))
+    y, beside = (grouped_query_attention(q, *kv, **keywords).value for kv in ((k, v), (spoiled_k, spoiled_v)))
+    assert_identical(beside[~seen], y[~seen])

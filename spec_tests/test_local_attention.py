@@ -1,0 +1,218 @@
+"""What must hold of local_attention."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy.sliding_window_mask import sliding_window_mask
+
+from .assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
+from .attention import extremes, largest_key, other_values
+from .draw import Draw
+from .invariant import invariant
+from .operation import Operation
+from .operations.local_attention import drawn
+from .operations.scaled_dot_product_attention import batch, within_domain
+
+SOURCE = "the book's exercise 9"
+
+
+def square(draw: Draw, window: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """q, k and v of as many queries as keys, and how many."""
+    (n,), (d_k, d_v) = draw.dims(n=130), draw.dims(d_k=65, d_v=65)
+    within_domain(draw, m=n, **({} if window is None else {"window": window}))
+    b = batch(draw, n * n)
+    return draw.vectors((*b, n, d_k)), draw.vectors((*b, n, d_k)), draw.vectors((*b, n, d_v)), n
+
+
+def causality(draw: Draw) -> dict[str, Any]:
+    return {"is_causal": draw.one_of((False, True))} if draw.operation.accepts("is_causal") else {}
+
+
+def seen(q: np.ndarray, k: np.ndarray, keywords: dict[str, Any]) -> np.ndarray:
+    causal = keywords.get("is_causal", False)
+    mask = sliding_window_mask(n=q.shape[-2], m=k.shape[-2], window=keywords["window"], is_causal=causal)
+    return np.asarray(mask)
+
+
+def hiding(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any], int, np.ndarray]:
+    """q, k, v, a window and perhaps causality, a key, and which queries do not see it: some."""
+    (n,), (d_k, d_v) = draw.dims(n=130), draw.dims(d_k=33, d_v=33)
+    keywords = draw.keyword("window", (1, 0, 2, 3, 8, 31, 64)) | causality(draw)
+    n = max(n, 2 * keywords["window"] + 2)
+    m = draw.size("m", (n, n + 1, n + 9))
+    within_domain(draw, n=n)
+    b = batch(draw, n * m)
+    q, k, v = draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v))
+    j = draw.integer(0, n - 1)
+    return q, k, v, keywords, j, ~seen(q, k, keywords)[:, j]
+
+
+@invariant("B", source=SOURCE, cost=1.5)
+def test_is_attention_under_the_mask(local_attention: Operation, scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """It is the backend's own attention under the mask |i − j| ≤ window, and j ≤ i if causal."""
+    q, k, v, keywords = drawn(draw, "is_causal", *(("scale",) if scaled_dot_product_attention.accepts("scale") else ()))
+    if not scaled_dot_product_attention.accepts("mask"):
+        within_domain(draw, window=-1)
+    scale = {"scale": keywords["scale"]} if "scale" in keywords else {}
+    alike = scaled_dot_product_attention(q, k, v, mask=seen(q, k, keywords), **scale)
+    assert_equal(local_attention(q, k, v, **keywords), alike)
+
+
+@invariant("E", source=SOURCE)
+def test_nothing_flows_from_outside(local_attention: Operation, draw: Draw) -> None:
+    """Other finite keys and values, however large, outside a query's window leave the bits of its result."""
+    q, k, v, keywords, j, away = hiding(draw)
+    other_k, other_v = k.copy(), v.copy()
+    other_k[..., j, :] = other_values(draw, k[..., j, :].shape, largest_key(draw, q))
+    other_v[..., j, :] = other_values(draw, v[..., j, :].shape, draw.format.max)
+    y, other = (local_attention(q, *kv, **keywords).value[..., away, :] for kv in ((k, v), (other_k, other_v)))
+    assert_identical(other, y)
+
+
+@invariant("B", source=SOURCE)
+def test_window_zero(local_attention: Operation, draw: Draw) -> None:
+    """A window of 0 is taken literally: each token attends to itself alone, and the result is v."""
+    q, k, v, _ = square(draw, window=0)
+    assert_equal(local_attention(q, k, v, window=0, **causality(draw)), v)
+
+
+@invariant("B", source=SOURCE)
+def test_wide_window(local_attention: Operation, scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """A window of n − 1 or more is attention itself, or causal attention."""
+    q, k, v, n = square(draw)
+    window = n - 1 + draw.one_of((0, 1, 5, 1000))
+    within_domain(draw, window=window)
+    keywords = causality(draw) if scaled_dot_product_attention.accepts("is_causal") else {}
+    assert_equal(local_attention(q, k, v, window=window, **keywords), scaled_dot_product_attention(q, k, v, **keywords))
+
+
+@invariant("B", source=SOURCE)
+def test_window_counts_both_sides(local_attention: Operation, draw: Draw) -> None:
+    """With q = 0 the result is the mean over the 2·window + 1 tokens around a query, or, causal, the window + 1 up to it."""
+    q, k, v, keywords = drawn(draw, "is_causal", "scale")
+    mask: Any = exactly(seen(q, k, keywords).astype(float))
+    mean = mask @ exactly(v) / np.sum(mask, axis=-1, keepdims=True)
+    assert_equal(local_attention(np.zeros(q.shape), k, v, **keywords), mean)
+
+
+@invariant("B", source=SOURCE)
+def test_translation(local_attention: Operation, draw: Draw) -> None:
+    """Dropping the first s tokens changes no query whose window does not reach them."""
+    q, k, v, n = square(draw)
+    keywords = draw.keyword("window", (1, 0, 2, 3, 7, 16)) | causality(draw)
+    s, w = draw.integer(0, n - 1), keywords["window"]
+    within_domain(draw, n=n - s, m=n - s)
+    rest = local_attention(q[..., s:, :], k[..., s:, :], v[..., s:, :], **keywords)
+    assert_equal(rest[..., w:, :], local_attention(q, k, v, **keywords)[..., s + w :, :])
+
+
+@invariant("B", source=SOURCE, needs=("keyword:is_causal",))
+def test_causal_prefix(local_attention: Operation, draw: Draw) -> None:
+    """The causal result of a prefix is the prefix of the causal result."""
+    q, k, v, n = square(draw)
+    keywords, t = draw.keyword("window", (1, 0, 2, 3, 7, 16, 64)), draw.integer(1, n)
+    within_domain(draw, n=t, m=t)
+    prefix = local_attention(q[..., :t, :], k[..., :t, :], v[..., :t, :], **keywords, is_causal=True)
+    assert_equal(local_attention(q, k, v, **keywords, is_causal=True)[..., :t, :], prefix)
+
+
+@invariant("B", source=SOURCE)
+def test_mirrored(local_attention: Operation, draw: Draw) -> None:
+    """A window that is not causal has no direction: reversing queries, keys and values reverses the result."""
+    q, k, v, _ = square(draw)
+    keywords = draw.keyword("window", (1, 0, 2, 3, 7, 16, 64))
+    back = local_attention(q[..., ::-1, :], k[..., ::-1, :], v[..., ::-1, :], **keywords)
+    assert_equal(back[..., ::-1, :], local_attention(q, k, v, **keywords))
+
+
+@invariant("B", source=SOURCE)
+def test_sums_to_one(local_attention: Operation, draw: Draw) -> None:
+    """With v = identity the result is the attention weights: each row sums to 1, and is exactly 0 outside the window."""
+    q, k, _, keywords = drawn(draw, "is_causal", "scale")
+    within_domain(draw, d_v=k.shape[-2])
+    p: Any = local_attention(q, k, np.eye(k.shape[-2]), **keywords)
+    assert_equal(np.sum(p, axis=-1), 1.0)
+    assert_identical(np.where(seen(q, k, keywords), 0.0, p.value), np.zeros(p.shape))
+
+
+@invariant("B", source=SOURCE)
+def test_convex(local_attention: Operation, draw: Draw) -> None:
+    """Each feature of the result lies between the least and the largest value of that feature in the window."""
+    q, k, v, keywords = drawn(draw, "is_causal", "scale")
+    assert_within(local_attention(q, k, v, **keywords), *extremes(v, seen(q, k, keywords)))
+
+
+@invariant("B", source=SOURCE)
+def test_linear_in_values(local_attention: Operation, draw: Draw) -> None:
+    """The result for values 2v − w is twice that for v, less that for w."""
+    q, k, v, keywords = drawn(draw, "is_causal", "scale")
+    v, w = draw.grid(v.shape), draw.grid(v.shape)
+    once, other = (local_attention(q, k, x, **keywords) for x in (v, w))
+    assert_equal(local_attention(q, k, 2 * v - w, **keywords), 2.0 * once - other)
+
+
+@invariant("B", source=SOURCE)
+def test_shift_of_keys(local_attention: Operation, draw: Draw) -> None:
+    """Adding one vector to every key leaves the result."""
+    q, k, v, keywords = drawn(draw, "is_causal", "scale")
+    q, k, c = draw.grid(q.shape, largest=6), draw.grid(k.shape), draw.grid((k.shape[-1],))
+    assert_equal(local_attention(q, k + c, v, **keywords), local_attention(q, k, v, **keywords))
+
+
+@invariant("B", source=SOURCE)
+def test_scale_follows_the_width_of_queries(local_attention: Operation, draw: Draw) -> None:
+    """Three times as many features, all zero, halve the scale, and 2q makes up for it: the scale is a multiple of 1/√d_k."""
+    q, k, v, keywords = drawn(draw, "is_causal")
+    within_domain(draw, d_k=4 * q.shape[-1])
+    wide_q, wide_k = (np.concatenate([x, np.zeros((*x.shape[:-1], 3 * x.shape[-1]))], axis=-1) for x in (2 * q, k))
+    assert_equal(local_attention(wide_q, wide_k, v, **keywords), local_attention(q, k, v, **keywords))
+
+
+@invariant("B", source=SOURCE, needs=("keyword:scale",))
+def test_unscaled(local_attention: Operation, draw: Draw) -> None:
+    """The exercise does not scale, which is scale = 1: of 4 or 16 features, q times √d_k makes up for the default scale."""
+    q, k, v, keywords = drawn(draw, "is_causal")
+    d_k = draw.size("d_k", (4, 16, 64))
+    within_domain(draw, scale=1.0, d_k=d_k if d_k in (4, 16, 64) else -1)
+    q, k = draw.grid((*q.shape[:-1], d_k)), draw.grid((*k.shape[:-1], d_k))
+    assert_equal(local_attention(q, k, v, **keywords, scale=1.0), local_attention(q * np.sqrt(d_k), k, v, **keywords))
+
+
+@invariant("F", source=SOURCE)
+def test_large_scores(local_attention: Operation, draw: Draw) -> None:
+    """Scores of ±10000/√d_k overflow nothing."""
+    q, k, v, keywords = drawn(draw, "is_causal")
+    one_hot = np.eye(q.shape[-1])[0]
+    q, k = (np.broadcast_to(draw.rng.choice((-100.0, 100.0), (*x.shape[:-1], 1)) * one_hot, x.shape) for x in (q, k))
+    assert_finite(local_attention(q, k, v, **keywords))
+
+
+@invariant("E", needs=("convention:fully_masked_rows",))
+def test_fully_masked_rows(local_attention: Operation, draw: Draw) -> None:
+    """A query beyond the last window, which sees no key, gives exactly what the backend states, zeros or NaN; the others
+    give what they give without it."""
+    stated = {"zero": 0.0, "nan": np.nan}[local_attention.backend.conventions["fully_masked_rows"]]
+    n, d_k, d_v = draw.dims(n=65, d_k=33, d_v=33)
+    keywords = draw.keyword("window", (0, 1, 2, 5, 16)) | causality(draw)
+    m = draw.size("m", tuple(s for s in (1, 2, 3, 5, 17) if s <= n))
+    last = min(m + keywords["window"], n)
+    within_domain(draw, n=last)
+    b = batch(draw, n * m)
+    q, k, v = draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v))
+    y = local_attention(q, k, v, **keywords).value
+    assert_identical(y[..., last:, :], np.full(y[..., last:, :].shape, stated))
+    assert_equal(y[..., :last, :], local_attention(q[..., :last, :], k, v, **keywords))
+
+
+@invariant("E", level="quarantine", cost=2)
+def test_quarantine(local_attention: Operation, draw: Draw) -> None:
+    """NaN and infinities in keys and values outside a query's window never reach its result."""
+    q, k, v, keywords, j, away = hiding(draw)
+    which = draw.one_of((("v",), ("k",), ("k", "v")))
+    spoiled_k, spoiled_v = k.copy(), v.copy()
+    for name, x in (("k", spoiled_k), ("v", spoiled_v)):
+        if name in which:
+            x[..., j, :] = draw.one_of((np.nan, np.inf, -np.inf))
+    y, beside = (local_attention(q, *kv, **keywords).value[..., away, :] for kv in ((k, v), (spoiled_k, spoiled_v)))
+    assert_identical(beside, y)

@@ -1,0 +1,269 @@
+"""What must hold of scaled_dot_product_attention."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy._marks import logistic
+from reference_numpy.causal_mask import causal_mask
+
+from .assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
+from .attention import extremes, full, hidden_key, kinds, scores, sees
+from .draw import Draw
+from .invariant import invariant
+from .operation import Operation
+from .operations.scaled_dot_product_attention import SCALES, batch, dims, drawn, within_domain
+from .violation import NotImplementedVariant
+
+EQUATION = "CS336 assignment 1, eq. (11)"
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def arrays(draw: Draw, *, square: bool = False, keys: int = 1) -> tuple[Arrays, tuple[int, ...]]:
+    """q, k and v, and their batch."""
+    n, m, d_k, d_v = dims(draw, square=square, keys=keys)
+    within_domain(draw, **({"m": n} if square else {}))
+    b = batch(draw, n * m)
+    return (draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v))), b
+
+
+def masked(draw: Draw, *more: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    """q, k, v and keywords that no order of the keys enters; masks and biases have an entry for each key."""
+    q, k, v, keywords = drawn(draw, "mask", *more)
+    n, m = q.shape[-2], k.shape[-2]
+    return q, k, v, {name: full(x, n, m) if name in ("mask", "bias") else x for name, x in keywords.items()}
+
+
+def hiding(draw: Draw) -> tuple[Arrays, dict[str, Any], int, np.ndarray]:
+    """q, k, v, a mask or causality, a key, and which queries see it."""
+    causal = draw.one_of(kinds(draw, "mask", "mask", "is_causal")) == "is_causal"
+    (q, k, v), b = arrays(draw, square=causal or draw.one_of((False, True)), keys=2)
+    n, m = q.shape[-2], k.shape[-2]
+    j, mask = hidden_key(draw, m, None if causal else draw.mask(b, n, m))
+    return (q, k, v), {"is_causal": True} if causal else {"mask": mask}, j, sees(j, (*b, n), mask)
+
+
+# --- weights --------------------------------------------------------------------------------------------------------
+
+
+@invariant("B", source=EQUATION)
+def test_sums_to_one(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """With v = identity the result is the attention weights: each row sums to 1, whatever the mask, bias and scale."""
+    q, k, _, keywords = drawn(draw, "mask", "bias", "is_causal", "scale")
+    within_domain(draw, d_v=k.shape[-2])
+    p: Any = scaled_dot_product_attention(q, k, np.eye(k.shape[-2]), **keywords)
+    assert_equal(np.sum(p, axis=-1), 1.0)
+
+
+@invariant("E", source=EQUATION, needs=("keyword:mask",))
+def test_masked_weight_is_zero(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """The weight of a key that the mask hides is exactly 0, and no weight is negative."""
+    (q, k, _), b = arrays(draw, square=draw.one_of((False, False, True)))
+    n, m = q.shape[-2], k.shape[-2]
+    within_domain(draw, d_v=m)
+    mask = draw.mask(b, n, m)
+    p = scaled_dot_product_attention(q, k, np.eye(m), mask=mask).value
+    assert_identical(np.where(mask, 0.0, p), np.zeros(p.shape))
+    assert_identical(np.minimum(p, 0.0), np.zeros(p.shape))
+
+
+@invariant("B", source=EQUATION)
+def test_two_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Of two keys with the scores s₁ and s₂ the first weighs σ(s₁ − s₂), the second σ(s₂ − s₁), s being q·k/√d_k."""
+    n, d_k, d_v = draw.dims(n=257, d_k=257, d_v=129)
+    within_domain(draw, m=2)
+    b = batch(draw, 2 * n)
+    q, k, v = draw.vectors((*b, n, d_k)), draw.normal((*b, 2, d_k)), draw.vectors((*b, 2, d_v))
+    s, first, second = scores(q, k), exactly(v[..., :1, :]), exactly(v[..., 1:, :])
+    gap = s[..., :1] - s[..., 1:]
+    assert_equal(scaled_dot_product_attention(q, k, v), logistic(gap) * first + logistic(-gap) * second)
+
+
+@invariant("B", source=EQUATION)
+def test_convex(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Each feature of the result lies between the least and the largest value of that feature, over the keys attended to."""
+    q, k, v, keywords = drawn(draw, "mask", "bias", "is_causal", "scale")
+    n, m = q.shape[-2], k.shape[-2]
+    mask = keywords.get("mask")
+    mask = None if mask is None else full(mask, n, m)
+    if keywords.get("is_causal"):
+        mask = causal_mask(n=n) if mask is None else mask & causal_mask(n=n)
+    assert_within(scaled_dot_product_attention(q, k, v, **keywords), *extremes(v, mask))
+
+
+@invariant("B", source=EQUATION)
+def test_constant_values(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Where all values are the same, the result is that value."""
+    q, k, v, keywords = drawn(draw, "mask", "bias", "is_causal", "scale")
+    v = np.repeat(v[..., :1, :], v.shape[-2], axis=-2)
+    assert_equal(scaled_dot_product_attention(q, k, v, **keywords), v[..., :1, :])
+
+
+@invariant("B", source=EQUATION)
+def test_one_key(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """A single key gives its value, whatever its score."""
+    n, d_k, d_v = draw.dims(n=257, d_k=129, d_v=129)
+    within_domain(draw, m=1)
+    b = draw.batch()
+    v = draw.vectors((*b, 1, d_v))
+    assert_equal(scaled_dot_product_attention(draw.vectors((*b, n, d_k)), draw.vectors((*b, 1, d_k)), v), v)
+
+
+@invariant("E", cost=2)
+def test_no_queries(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """No query gives an empty result, of the width of the values."""
+    (q, k, v), _ = arrays(draw)
+    if draw.operation.domain.get("empty") is False:
+        raise NotImplementedVariant("its domain excludes empty arrays")
+    assert_identical(scaled_dot_product_attention(q[..., :0, :], k, v), np.zeros((*v.shape[:-2], 0, v.shape[-1])))
+
+
+@invariant("B", source=EQUATION)
+def test_linear_in_values(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """attention(q, k, 2v − w) = 2 attention(q, k, v) − attention(q, k, w)."""
+    q, k, v, keywords = drawn(draw, "mask", "bias", "is_causal", "scale")
+    v, w = draw.grid(v.shape), draw.grid(v.shape)
+    once, other = (scaled_dot_product_attention(q, k, x, **keywords) for x in (v, w))
+    assert_equal(scaled_dot_product_attention(q, k, 2 * v - w, **keywords), 2.0 * once - other)
+
+
+# --- keys and queries -----------------------------------------------------------------------------------------------
+
+
+@invariant("B", source=EQUATION)
+def test_order_of_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Permuting the keys, their values and the columns of mask and bias together leaves the result."""
+    q, k, v, keywords = masked(draw, "bias", "scale")
+    order = draw.rng.permutation(k.shape[-2])
+    permuted = {name: x[..., order] if isinstance(x, np.ndarray) else x for name, x in keywords.items()}
+    assert_equal(
+        scaled_dot_product_attention(q, k[..., order, :], v[..., order, :], **permuted),
+        scaled_dot_product_attention(q, k, v, **keywords),
+    )
+
+
+@invariant("B", source=EQUATION)
+def test_order_of_queries(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Permuting the queries and the rows of mask and bias together permutes the result."""
+    q, k, v, keywords = masked(draw, "bias", "scale")
+    order = draw.rng.permutation(q.shape[-2])
+    permuted = {name: x[..., order, :] if isinstance(x, np.ndarray) else x for name, x in keywords.items()}
+    assert_equal(
+        scaled_dot_product_attention(q[..., order, :], k, v, **permuted),
+        scaled_dot_product_attention(q, k, v, **keywords)[..., order, :],
+    )
+
+
+@invariant("B", source=EQUATION)
+def test_shift_of_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Adding one vector to every key leaves the result: each of a query's scores changes by the same."""
+    q, k, v, keywords = drawn(draw, "mask", "is_causal", "scale")
+    q, k = draw.grid(q.shape, largest=6), draw.grid(k.shape)
+    c = draw.grid((k.shape[-1],))
+    assert_equal(scaled_dot_product_attention(q, k + c, v, **keywords), scaled_dot_product_attention(q, k, v, **keywords))
+
+
+@invariant("B", source=EQUATION)
+def test_duplicated_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Every key and value twice, the mask's columns too, leaves the result."""
+    q, k, v, keywords = masked(draw, "bias")
+    within_domain(draw, m=2 * k.shape[-2])
+    k_twice, v_twice = np.concatenate([k, k], axis=-2), np.concatenate([v, v], axis=-2)
+    twice = {name: np.concatenate([x, x], axis=-1) if isinstance(x, np.ndarray) else x for name, x in keywords.items()}
+    assert_equal(scaled_dot_product_attention(q, k_twice, v_twice, **twice), scaled_dot_product_attention(q, k, v, **keywords))
+
+
+@invariant("B")
+def test_split_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Attention to two parts of the keys, weighted by the sums of their exponentials, is attention to all: what flash
+    decoding and ring attention rely on."""
+    n, m, d_k, d_v = draw.dims(n=65, m=257, d_k=33, d_v=33)
+    cut = draw.integer(1, m) if m > 1 else 0
+    within_domain(draw, m=cut)
+    within_domain(draw, m=m - cut)
+    b = batch(draw, n * m)
+    q, k, v = draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v))
+    whole = scaled_dot_product_attention(q, k, v)
+    if 0 < cut < m:
+        s = scores(q, k)
+        e = np.exp(s - exactly(np.max(s.value, axis=-1, keepdims=True)))
+        parts = (slice(0, cut), slice(cut, m))
+        weights = [np.sum(e[..., part], axis=-1, keepdims=True) for part in parts]
+        first, second = (scaled_dot_product_attention(q, k[..., part, :], v[..., part, :]) for part in parts)
+        assert_equal(whole, (weights[0] * first + weights[1] * second) / (weights[0] + weights[1]))
+
+
+@invariant("B", source=EQUATION)
+def test_broadcasting(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Batch dimensions of one, or none, of q, k or v are broadcast: as if repeated."""
+    n, m, d_k, d_v = draw.dims(n=33, m=33, d_k=16, d_v=16)
+    b = draw.batch(((3,), (2, 3), (3, 2), (2, 1, 3)))
+    few = draw.one_of(((*b[:-1], 1), (1, *b[1:]), b[1:], ()))
+    which = draw.integer(0, 2)
+    shapes = ((n, d_k), (m, d_k), (m, d_v))
+    given = [draw.vectors((*(few if i == which else b), *shape)) for i, shape in enumerate(shapes)]
+    repeated = [np.broadcast_to(x, (*b, *shape)).copy() for x, shape in zip(given, shapes, strict=True)]
+    assert_equal(scaled_dot_product_attention(*given), scaled_dot_product_attention(*repeated))
+
+
+# --- scale ----------------------------------------------------------------------------------------------------------
+
+
+@invariant("B", source=EQUATION)
+def test_scale_follows_the_width_of_queries(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Three times as many features, all zero, halve the scale, and 2q makes up for it: the scale is a multiple of 1/√d_k, and
+    neither d_v nor the number of keys or queries enters."""
+    (q, k, v), _ = arrays(draw)
+    within_domain(draw, d_k=4 * q.shape[-1])
+    wide_q, wide_k = (np.concatenate([x, np.zeros((*x.shape[:-1], 3 * x.shape[-1]))], axis=-1) for x in (2 * q, k))
+    assert_equal(scaled_dot_product_attention(wide_q, wide_k, v), scaled_dot_product_attention(q, k, v))
+
+
+@invariant("B", source=EQUATION, needs=("keyword:scale",))
+def test_default_scale(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Without a scale it is 1/√d_k."""
+    n, m, d_v = draw.dims(n=65, m=65, d_v=33)
+    d_k = draw.size("d_k", (4, 16, 64, 1))
+    b = batch(draw, n * m)
+    q, k, v = draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v))
+    if np.log2(d_k) % 2 == 0:  # the root is a power of two, which every dtype holds
+        assert_equal(scaled_dot_product_attention(q, k, v), scaled_dot_product_attention(q, k, v, scale=float(1 / np.sqrt(d_k))))
+
+
+@invariant("B", source=EQUATION, needs=("keyword:scale",))
+def test_scale_multiplies_scores(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """attention(q, k, v, scale = 4s) = attention(4q, k, v, scale = s), for any s, negative ones too."""
+    q, k, v, keywords = drawn(draw, "mask", "is_causal")
+    scale = draw.one_of((*draw.operation.domain.get("scale", SCALES),))
+    within_domain(draw, scale=4 * scale)
+    assert_equal(
+        scaled_dot_product_attention(q, k, v, **keywords, scale=4 * scale),
+        scaled_dot_product_attention(4 * q, k, v, **keywords, scale=scale),
+    )
+
+
+@invariant("B", needs=("keyword:scale",))
+def test_scale_zero(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """A scale of 0 is taken literally: the result is the plain mean of the values attended to."""
+    q, k, v, keywords = drawn(draw, "mask")
+    within_domain(draw, scale=0)
+    n, m = q.shape[-2], k.shape[-2]
+    seen: Any = exactly(full(keywords.get("mask", np.ones((n, m), bool)), n, m).astype(float))
+    mean = seen @ exactly(v) / np.sum(seen, axis=-1, keepdims=True)
+    assert_equal(scaled_dot_product_attention(q, k, v, **keywords, scale=0.0), mean)
+
+
+@invariant("F", source=EQUATION)
+def test_large_scores(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Scores of ±10000/√d_k overflow nothing, and the key far above the others gives its value."""
+    n, m, d_k, d_v = draw.dims(n=65, m=257, d_k=33, d_v=33)
+    b = batch(draw, n * m)
+    v, top, one_hot = draw.vectors((*b, m, d_v)), draw.integer(0, m - 1), np.eye(d_k)[draw.integer(0, d_k - 1)]
+    height = draw.one_of((100.0, 0.0, -50.0))
+    k = np.broadcast_to(np.where(np.arange(m) == top, height, height - 50.0)[:, None] * one_hot, (*b, m, d_k))
+    q = np.broadcast_to(100.0 * one_hot, (*b, n, d_k))
+    assert_equal(scaled_dot_product_attention(q, k, v), v[..., top : top + 1, :])
+    assert_finite(scaled_dot_product_attention(q * draw.rng.choice((-1.0, 1.0), (*b, n, 1)), k, v))
+
+
+# --- masks ----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,186 @@
+"""What must hold of scaled_dot_product_attention where some queries do not see some keys, and where scores are biased."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy.causal_mask import causal_mask
+
+from .assertions import assert_equal, assert_identical, exactly
+from .attention import full, largest_key, other_values
+from .draw import Draw
+from .invariant import invariant
+from .operation import Operation, Result
+from .operations.scaled_dot_product_attention import batch, drawn, holding_first_key, within_domain
+from .test_scaled_dot_product_attention import arrays, hiding
+
+EQUATION = "CS336 assignment 1, eq. (11)"
+
+
+@invariant("E", source=EQUATION)
+def test_nothing_flows_where_masked(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Other finite keys and values, however large, where the mask or causality says False leave the bits of the result."""
+    (q, k, v), keywords, j, seen = hiding(draw)
+    other_k, other_v = k.copy(), v.copy()
+    other_k[..., j, :] = other_values(draw, k[..., j, :].shape, largest_key(draw, q))
+    other_v[..., j, :] = other_values(draw, v[..., j, :].shape, draw.format.max)
+    y, other = (scaled_dot_product_attention(q, *kv, **keywords).value for kv in ((k, v), (other_k, other_v)))
+    assert_identical(other[~seen], y[~seen])
+
+
+@invariant("B", source=EQUATION, needs=("keyword:mask",))
+def test_all_true_mask(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """A mask that is True everywhere is no mask."""
+    (q, k, v), b = arrays(draw)
+    n, m = q.shape[-2], k.shape[-2]
+    mask = np.ones(draw.one_of(((n, m), (*b, n, m), (*b, 1, m), (m,))), dtype=bool)
+    assert_equal(scaled_dot_product_attention(q, k, v, mask=mask), scaled_dot_product_attention(q, k, v))
+
+
+@invariant("B", source=EQUATION, needs=("keyword:mask",))
+def test_masked_keys_might_be_absent(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Keys that the mask hides from every query might as well be left out, wherever they stand."""
+    (q, k, v), _ = arrays(draw)
+    keep = holding_first_key(np.asarray(draw.rng.random(k.shape[-2]) < draw.one_of((0.5, 0.9, 0.1))))
+    keep = np.roll(keep, draw.integer(0, len(keep) - 1))
+    within_domain(draw, m=int(np.sum(keep)))
+    mask = keep[None] if draw.one_of((True, False)) else np.repeat(keep[None], q.shape[-2], axis=0)
+    fewer = scaled_dot_product_attention(q, k[..., keep, :], v[..., keep, :])
+    assert_equal(scaled_dot_product_attention(q, k, v, mask=mask), fewer)
+
+
+@invariant("B", source=EQUATION, needs=("keyword:mask",))
+def test_mask_broadcasts(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """A mask without a dimension, or with a single row, holds for all: as if repeated."""
+    (q, k, v), b = arrays(draw, square=draw.one_of((False, True)))
+    n, m = q.shape[-2], k.shape[-2]
+    mask = draw.mask(b, n, m)
+    repeated = np.broadcast_to(mask, (*b, n, m)).copy()
+    assert_equal(scaled_dot_product_attention(q, k, v, mask=mask), scaled_dot_product_attention(q, k, v, mask=repeated))
+
+
+@invariant("B", source=EQUATION, needs=("keyword:is_causal", "keyword:mask"))
+def test_causal(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """is_causal is the mask j ≤ i: the first query sees the first key alone."""
+    (q, k, v), _ = arrays(draw, square=True)
+    y = scaled_dot_product_attention(q, k, v, is_causal=True)
+    assert_equal(y, scaled_dot_product_attention(q, k, v, mask=causal_mask(n=q.shape[-2])))
+    assert_equal(y[..., 0, :], v[..., 0, :])
+
+
+@invariant("B", source=EQUATION, needs=("keyword:is_causal",))
+def test_causal_prefix(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """The causal result of a prefix is the prefix of the causal result."""
+    (q, k, v), _ = arrays(draw, square=True)
+    t = draw.integer(1, q.shape[-2])
+    within_domain(draw, n=t, m=t)
+    prefix = scaled_dot_product_attention(q[..., :t, :], k[..., :t, :], v[..., :t, :], is_causal=True)
+    assert_equal(scaled_dot_product_attention(q, k, v, is_causal=True)[..., :t, :], prefix)
+
+
+@invariant("B", source=EQUATION, needs=("keyword:is_causal", "keyword:mask"))
+def test_mask_and_causal(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """mask and is_causal together: a key must pass both."""
+    (q, k, v), b = arrays(draw, square=True)
+    n = q.shape[-2]
+    mask = holding_first_key(draw.mask(b, n, n))
+    both = scaled_dot_product_attention(q, k, v, mask=mask, is_causal=True)
+    assert_equal(both, scaled_dot_product_attention(q, k, v, mask=mask & causal_mask(n=n)))
+
+
+# --- bias -----------------------------------------------------------------------------------------------------------
+
+
+@invariant("B", needs=("keyword:bias",))
+def test_bias_comes_after_the_scale(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """With q = 0 the weights are the softmax of the bias, which no scale touches."""
+    q, k, v, keywords = drawn(draw, "scale")
+    n, m = q.shape[-2], k.shape[-2]
+    bias = draw.grid(draw.one_of(((n, m), (*v.shape[:-2], n, m), (1, m))))
+    e: Any = np.exp(exactly(bias) - exactly(np.max(bias, axis=-1, keepdims=True)))
+    mean = e @ exactly(v) / np.sum(e, axis=-1, keepdims=True)
+    given = (bias, bias[0])[draw.integer(0, 1)] if bias.shape == (1, m) else bias
+    assert_equal(scaled_dot_product_attention(np.zeros(q.shape), k, v, bias=given, **keywords), mean)
+
+
+@invariant("B", needs=("keyword:bias",))
+def test_bias_constant_along_a_row(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """A bias that is the same for all of a query's keys changes nothing, alone or added to another."""
+    (q, k, v), b = arrays(draw)
+    bias = draw.grid((*b, q.shape[-2], k.shape[-2])) * draw.one_of((1.0, 0.0))
+    c = draw.grid((q.shape[-2], 1))
+    shifted, plain = (scaled_dot_product_attention(q, k, v, bias=x) for x in (bias + c, bias))
+    assert_equal(shifted, plain)
+
+
+@invariant("B", needs=("keyword:bias", "keyword:mask"))
+def test_bias_minus_infinity(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """A bias of −∞ is a mask of False, and one of 0 of True."""
+    (q, k, v), b = arrays(draw)
+    mask = draw.mask(b, q.shape[-2], k.shape[-2])
+    biased = scaled_dot_product_attention(q, k, v, bias=np.where(mask, 0.0, -np.inf))
+    assert_equal(biased, scaled_dot_product_attention(q, k, v, mask=mask))
+
+
+@invariant("B", source="the book's exercise 4", needs=("keyword:bias",))
+def test_alibi(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """ALiBi under causality: the penalties −slope·|i − j| and slope·j differ by a constant in each row, and attend alike."""
+    (n,), (d_k, d_v, h) = draw.dims(n=130), draw.dims(d_k=9, d_v=9, h=5)
+    within_domain(draw, m=n)
+    b = batch(draw, h * n * n)
+    q, k, v = (draw.vectors((*b, h, n, d)) for d in (d_k, d_k, d_v))
+    slope = 2.0 ** -np.arange(1, h + 1)[:, None, None]
+    i, j = np.arange(n)[:, None], np.arange(n)
+    distance, place = (np.where(j <= i, slope * x, -np.inf) for x in (-np.abs(i - j), np.broadcast_to(j, (n, n))))
+    alike = [scaled_dot_product_attention(q, k, v, bias=bias) for bias in (distance, place)]
+    assert_equal(*alike)
+
+
+# --- conventions, and a level ---------------------------------------------------------------------------------------
+
+
+@invariant("B", needs=("convention:causal_alignment", "keyword:is_causal"))
+def test_causal_alignment(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """is_causal with n ≠ m hides what the backend states: the last query is level with the last key (bottom-right), or the
+    first with the first (top-left)."""
+    aligned = scaled_dot_product_attention.backend.conventions["causal_alignment"]
+    (q, k, v), _ = arrays(draw)
+    n, m = q.shape[-2], k.shape[-2]
+    if n > m and aligned == "bottom-right":  # the first queries would have no key
+        q, n = q[..., :m, :], m
+        within_domain(draw, n=n)
+    stated = scaled_dot_product_attention.call(q, k, v, mask=causal_mask(n=n, m=m, aligned=aligned))
+    causal = scaled_dot_product_attention.native(stated)
+    causal[1].pop("mask", None)
+    answer = scaled_dot_product_attention.run(stated, (causal[0], {**causal[1], "is_causal": True}))
+    y = Result(scaled_dot_product_attention.values(stated, answer), stated)
+    assert_equal(y, exactly(stated.value))
+
+
+@invariant("E", needs=("convention:fully_masked_rows", "keyword:mask"))
+def test_fully_masked_rows(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """A query that attends to no key gives exactly what the backend states, zeros or NaN, and the others what they give
+    beside any other query."""
+    stated = {"zero": 0.0, "nan": np.nan}[scaled_dot_product_attention.backend.conventions["fully_masked_rows"]]
+    (q, k, v), b = arrays(draw)
+    n, m = q.shape[-2], k.shape[-2]
+    mask = full(draw.mask(b, n, m), n, m)
+    blind = np.asarray(draw.rng.random(mask.shape[:-1]) < draw.one_of((0.3, 1.0, 0.7)))
+    y = scaled_dot_product_attention(q, k, v, mask=mask & ~blind[..., None]).value
+    seeing = scaled_dot_product_attention(q, k, v, mask=mask)
+    blind = np.broadcast_to(blind, y.shape[:-1])
+    assert_identical(y[blind], np.full(y[blind].shape, stated))
+    assert_equal(exactly(y[~blind]), seeing[~blind])
+
+
+@invariant("E", level="quarantine", cost=2)
+def test_quarantine(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """NaN and infinities in keys and values where the mask or causality says False never reach the result."""
+    (q, k, v), keywords, j, seen = hiding(draw)
+    spoiled_k, spoiled_v = k.copy(), v.copy()
+    which = draw.one_of((("v",), ("k",), ("k", "v")))
+    for name, x in (("k", spoiled_k), ("v", spoiled_v)):
+        if name in which:
+            x[..., j, :] = draw.one_of((np.nan, np.inf, -np.inf))
+    y, beside = (scaled_dot_product_attention(q, *kv, **keywords).value for kv in ((k, v), (spoiled_k, spoiled_v)))
+    assert_identical(beside[~seen], y[~seen])

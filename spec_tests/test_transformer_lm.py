@@ -1,0 +1,133 @@
+"""What must hold of transformer_lm."""
+
+from typing import Any
+
+import numpy as np
+
+from .assertions import assert_equal, assert_identical, assert_true, exactly
+from .attention import taken
+from .draw import Draw
+from .invariant import invariant
+from .operation import Operation, Result
+from .operations.scaled_dot_product_attention import within_domain
+from .operations.transformer_lm import drawn
+from .tree import leaves
+
+SOURCE = "CS336 assignment 1, section 3.6"
+
+
+@invariant("B", source=SOURCE)
+def test_causal_prefix(transformer_lm: Operation, draw: Draw) -> None:
+    """The scores of a prefix are the prefix of the scores, whatever tokens follow."""
+    ids, weights, keywords = drawn(draw)
+    t = draw.integer(1, ids.shape[-1])
+    within_domain(draw, n=t)
+    prefix = transformer_lm(ids[..., :t], weights, **keywords)
+    for tokens in (ids, draw.rng.integers(0, len(weights["token_embedding"]), ids.shape)):
+        longer = np.concatenate([ids[..., :t], tokens[..., t:]], axis=-1)
+        y = transformer_lm(longer, weights, **keywords)
+        assert_equal(Result(y.value[..., :t, :], prefix.call), prefix)
+
+
+@invariant("B", source=SOURCE)
+def test_no_layers(transformer_lm: Operation, draw: Draw) -> None:
+    """Without layers each token is scored alone: lm_head rms_norm(embedding), whatever stands before it."""
+    ids, weights, keywords = drawn(draw, layers=(0,))
+    x: Any = exactly(weights["token_embedding"][ids])
+    normed = x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + keywords["eps"]) * weights["final_norm"]
+    assert_equal(transformer_lm(ids, weights, **keywords), np.matmul(normed, weights["lm_head"].T))
+
+
+@invariant("E", source=SOURCE)
+def test_names_of_tokens(transformer_lm: Operation, draw: Draw) -> None:
+    """Ids are names: permuting the rows of the embedding and renaming the tokens along leaves the bits."""
+    ids, weights, keywords = drawn(draw)
+    order = draw.rng.permutation(len(weights["token_embedding"]))
+    renamed = weights | {"token_embedding": weights["token_embedding"][order]}
+    assert_identical(transformer_lm(np.argsort(order)[ids], renamed, **keywords), transformer_lm(ids, weights, **keywords))
+
+
+@invariant("E", source=SOURCE)
+def test_absent_tokens(transformer_lm: Operation, draw: Draw) -> None:
+    """Rows of the embedding that no id names do not matter, not even if they are NaN: rows are looked up, not multiplied out."""
+    ids, weights, keywords = drawn(draw)
+    table = weights["token_embedding"].copy()
+    table[np.setdiff1d(np.arange(len(table)), ids)] = draw.one_of((300.0, np.nan, np.inf))
+    y = transformer_lm(ids, weights, **keywords)
+    other = transformer_lm.call(ids, weights | {"token_embedding": table}, **keywords)
+    assert_identical(transformer_lm.values(y.call, transformer_lm.run(other)), y)
+
+
+@invariant("B", source=SOURCE)
+def test_order_of_the_head(transformer_lm: Operation, draw: Draw) -> None:
+    """Permuting the rows of lm_head permutes the scores; the embedding is another matrix."""
+    ids, weights, keywords = drawn(draw)
+    order = draw.rng.permutation(len(weights["lm_head"]))
+    permuted = weights | {"lm_head": weights["lm_head"][order]}
+    assert_equal(transformer_lm(ids, permuted, **keywords), transformer_lm(ids, weights, **keywords)[..., order])
+
+
+@invariant("B", source=SOURCE)
+def test_linear_in_the_head(transformer_lm: Operation, draw: Draw) -> None:
+    """The scores for lm_head = 2a − b are twice those for a, less those for b: nothing follows the head, no softmax."""
+    ids, weights, keywords = drawn(draw)
+    a, b = (draw.grid(weights["lm_head"].shape) for _ in range(2))
+    once, other = (transformer_lm(ids, weights | {"lm_head": w}, **keywords) for w in (a, b))
+    assert_equal(transformer_lm(ids, weights | {"lm_head": 2 * a - b}, **keywords), 2.0 * once - other)
+
+
+@invariant("E", source=SOURCE)
+def test_zero_head_or_last_norm(transformer_lm: Operation, draw: Draw) -> None:
+    """A head of zeros, or a last norm whose gain is zero, gives exactly zero."""
+    ids, weights, keywords = drawn(draw)
+    name = draw.one_of(("lm_head", "final_norm"))
+    y = transformer_lm(ids, weights | {name: np.zeros_like(weights[name])}, **keywords)
+    assert_identical(y, np.zeros(y.shape))
+
+
+@invariant("E", source=SOURCE)
+def test_silent_layer(transformer_lm: Operation, draw: Draw) -> None:
+    """A layer whose w_o and w2 are zero leaves the bits of the scores, wherever it stands."""
+    ids, weights, keywords = drawn(draw, layers=(1, 2))
+    layers = weights["layers"]
+    within_domain(draw, num_layers=len(layers) + 1)
+    silent = layers[0] | {name: np.zeros_like(layers[0][name]) for name in ("w_o", "w2")}
+    i = draw.integer(0, len(layers))
+    more = weights | {"layers": [*layers[:i], silent, *layers[i:]]}
+    assert_identical(transformer_lm(ids, more, **keywords), transformer_lm(ids, weights, **keywords))
+
+
+@invariant("B", source=SOURCE, cost=2)
+def test_composition(
+    transformer_lm: Operation,
+    embedding: Operation,
+    transformer_block: Operation,
+    rms_norm: Operation,
+    linear: Operation,
+    draw: Draw,
+) -> None:
+    """It is the backend's own parts in order: embedding, each layer once, the last norm, the head."""
+    ids, weights, keywords = drawn(draw, layers=(1, 0, 2))
+    x: Any = embedding(ids, weights["token_embedding"])
+    for layer in weights["layers"]:
+        x = transformer_block(x, layer, **taken(keywords, transformer_block))
+    y = linear(rms_norm(x, weights["final_norm"], eps=keywords["eps"]), weights["lm_head"])
+    assert_equal(transformer_lm(ids, weights, **keywords), y)
+
+
+@invariant("E", source="the book's exercise on depth and width", cost=2)
+def test_parameter_count(transformer_lm: Operation, parameter_count: Operation, draw: Draw) -> None:
+    """parameter_count is the number of elements of the arrays of a model that runs, deep and narrow or shallow and wide."""
+    ids, weights, keywords = drawn(draw, layers=(1, 0, 2, 3))
+    h, h_kv, d_k = keywords["num_heads"], keywords.get("num_kv_heads"), draw.size("d_k", (2, 4))
+    d, f, vocab = h * d_k, draw.size("f", (3, 8, 5)), len(weights["token_embedding"])
+    within_domain(draw, d=d)
+    shapes = {"attn_norm": (d,), "ffn_norm": (d,), "w1": (f, d), "w2": (d, f), "w3": (f, d), "w_q": (d, d), "w_o": (d, d)}
+    shapes |= dict.fromkeys(("w_k", "w_v"), ((h_kv or h) * d_k, d))
+    layers = [{name: draw.normal(shape) for name, shape in shapes.items()} for _ in weights["layers"]]
+    model = {"token_embedding": draw.normal((vocab, d)), "layers": layers, "final_norm": draw.gain(d)}
+    model["lm_head"] = draw.weight(vocab, d)
+    transformer_lm(ids, model, **keywords)
+    sizes = {"d_model": d, "d_ff": f, "num_layers": len(layers), "num_heads": h, "num_kv_heads": h_kv, "vocab_size": vocab}
+    counted, size = int(parameter_count(**sizes).value), sum(x.size for _, x in leaves(model))
+    assert_true(counted == size, f"parameter_count is {counted}, the arrays have {size} elements")

@@ -1,0 +1,26 @@
+"""Arguments may be arrays, or dicts and lists of them (a block's weights)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {key: tree_map(f, item) for key, item in tree.items()}
+    if isinstance(tree, list | tuple):
+        return type(tree)(tree_map(f, item) for item in tree)
+    return f(tree)
+
+
+def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each leaf with its path, as Python would write it: weights["layers"][0]["w_q"]."""
+    if isinstance(tree, dict):
+        for key, item in tree.items():
+            yield from leaves(item, f"{path}[{key!r}]")
+    elif isinstance(tree, list | tuple):
+        for i, item in enumerate(tree):
+            yield from leaves(item, f"{path}[{i}]")
+    else:
+        yield path, tree

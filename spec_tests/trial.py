@@ -1,0 +1,73 @@
+"""One invariant tried on one backend in one dtype, and what was seen on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .formats import PRECISIONS
+from .loading import Backend
+from .operation import Call, Operation
+from .specification import specification
+
+STRICTNESS = ("exact", *PRECISIONS)
+
+
+@dataclass
+class Progress:
+    """What the examples showed; reported whether or not they passed."""
+
+    examples: int = 0
+    refusals: list[str] = field(default_factory=list)
+    reached: str = ""
+    shares: list[float] = field(default_factory=list)  # the largest part of the bound used, of each example
+    elements: int = 0
+    unclaimed: int = 0
+    failing: set[str] = field(default_factory=set)
+    failed_at: float | None = None
+    calls: list[Call] = field(default_factory=list)
+    level_lost: str = ""
+
+    def note(self, precision: str, share: np.ndarray, claimed: np.ndarray) -> None:
+        if STRICTNESS.index(precision) > STRICTNESS.index(self.reached or "exact"):
+            self.shares.clear()  # shares of a stricter bound
+        self.reached = max(self.reached or precision, precision, key=STRICTNESS.index)
+        if precision == self.reached and share.size:
+            self.shares.append(float(np.max(share)))
+        self.elements += share.size
+        self.unclaimed += int(share.size - np.sum(claimed))
+
+
+@dataclass(repr=False)
+class Trial:
+    backend: Backend
+    dtype: str
+    precision: str | None = None  # of the command line: stricter than the operation's own, or nothing
+    subject: str = ""  # the operation that an invariant of every operation is tried on
+    needs: str = ""  # what the invariant needs and the backend does not have
+    redundant: bool = False  # nothing would be learnt from it
+    progress: Progress = field(default_factory=Progress)
+
+    def __repr__(self) -> str:
+        return f"<{self.id}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Hypothesis would print every field otherwise, the calls' arrays included."""
+        printer.text(repr(self))
+
+    @property
+    def id(self) -> str:
+        return "-".join(part for part in (self.subject, self.backend.name, self.dtype) if part)
+
+    def operation(self, name: str, dtype: str | None = None) -> Operation:
+        spec = specification(name)
+        stated = [p for p in (spec.precision, self.backend.precision(name), self.precision) if p]
+        strictest = "exact" if spec.precision == "exact" else min(stated, key=STRICTNESS.index)
+        return Operation(spec, self.backend, dtype or self.dtype, strictest)
+
+    def missing(self, names: tuple[str, ...]) -> str:
+        """Why the invariant cannot be tried, if so."""
+        reasons = (self.operation(self.subject if name == "operation" else name).missing for name in names)
+        return next((reason for reason in reasons if reason), self.needs)

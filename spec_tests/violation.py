@@ -1,0 +1,73 @@
+"""A statement of the specification that did not hold, and where it is worst."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .expectation import Expectation
+
+
+class Violation(AssertionError):
+    """`facts` are the lines of the failure message that say what was observed, as (label, text)."""
+
+    def __init__(self, what: str, facts: list[tuple[str, str]] | None = None):
+        super().__init__(what)
+        self.what, self.facts = what, facts or []
+
+
+class NotImplementedVariant(Exception):
+    """The backend refused this combination of arguments with NotImplementedError."""
+
+
+def number(x: Any) -> str:
+    return f"{float(x):.9g}" if isinstance(x, float | np.floating) else str(x)
+
+
+def place(index: tuple[Any, ...]) -> str:
+    return "[" + ", ".join(str(int(i)) for i in index) + "]" if index else "the only element"
+
+
+def deviates(result: np.ndarray, expectation: Expectation, accepted: np.ndarray) -> Violation:
+    """The worst of the elements that no correct implementation stores."""
+    with np.errstate(all="ignore"):
+        distance = np.abs(result - expectation.value)
+        excess = np.where(accepted, -1.0, np.where(np.isnan(distance), np.inf, distance / expectation.radius))
+    at = np.unravel_index(int(np.argmax(excess)), result.shape)
+    got, value, bound = float(result[at]), float(expectation.value[at]), float(expectation.radius[at])
+    wrong = f"{int(np.sum(~accepted))} of {result.size} elements are wrong; the worst is {place(at)}"
+    with np.errstate(all="ignore"):
+        error = abs(got - value)
+        ulp = 2 * float(expectation.storage.half_gap(expectation.storage.round(value), np.asarray(value)))
+    ratio = f" = {error / bound:.3g} x the bound" if bound > 0 and np.isfinite(error) else ""
+    ulps = f", {error / ulp:.3g} ulp of {expectation.storage.name}" if np.isfinite(error) and ulp > 0 else ""
+    return Violation(
+        wrong,
+        [
+            ("expected", f"{number(value)}"),
+            ("got", number(got)),
+            ("error", f"{error:.3g}{ratio}{ulps}"),
+            ("bound", f"{bound:.3g}"),
+        ],
+    )
+
+
+def apart(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> Violation:
+    """The worst of the elements in which two sides of an equation do not meet."""
+    with np.errstate(all="ignore"):
+        distance = np.abs(a - b)
+        same = (distance <= allowed) | (a == b)
+        excess = np.where(same, -1.0, np.where(np.isnan(distance), np.inf, distance / allowed))
+    at = np.unravel_index(int(np.argmax(excess)), a.shape)
+    ratio = f" = {distance[at] / allowed[at]:.3g} x the bound" if allowed[at] > 0 and np.isfinite(distance[at]) else ""
+    return Violation(
+        f"{int(np.sum(~same))} of {a.size} elements differ; the worst is {place(at)}",
+        [
+            ("left", number(a[at])),
+            ("right", number(b[at])),
+            ("apart", f"{distance[at]:.3g}{ratio}"),
+            ("bound", f"{allowed[at]:.3g}"),
+        ],
+    )
