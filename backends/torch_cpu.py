@@ -1,0 +1,265 @@
+"""Plain PyTorch, written from the equations with elementary operations alone.
+
+16-bit tensors are computed in float32 throughout, compositions included, and rounded once at the very end.
+"""
+
+import functools
+import math
+
+import torch
+
+framework = "torch"
+device = "cpu"
+conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
+
+
+def _tensors(tree):
+    if isinstance(tree, torch.Tensor):
+        yield tree
+    elif isinstance(tree, dict | list | tuple):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from _tensors(part)
+
+
+def _widened(tree):
+    if isinstance(tree, dict):
+        return {name: _widened(part) for name, part in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [_widened(part) for part in tree]
+    return tree.float() if isinstance(tree, torch.Tensor) and tree.dtype in (torch.float16, torch.bfloat16) else tree
+
+
+def in_float32(operation):
+    """16-bit tensors in float32 up to the result, which takes the dtype of the first floating argument."""
+
+    @functools.wraps(operation)
+    def wrapper(*arrays, **keywords):
+        dtype = next(t.dtype for t in _tensors([arrays, keywords]) if t.is_floating_point())
+        return operation(*_widened(arrays), **_widened(keywords)).to(dtype)
+
+    return wrapper
+
+
+@in_float32
+def linear(x, weight, bias=None):
+    y = x @ weight.mT
+    return y if bias is None else y + bias
+
+
+def embedding(token_ids, weight):
+    return weight.index_select(0, token_ids.flatten()).reshape(*token_ids.shape, weight.shape[-1])
+
+
+def _shift(x, axis):
+    """The maximum, which keeps exp in range and cancels: nothing to differentiate."""
+    return x.detach().amax(axis, keepdim=True)
+
+
+@in_float32
+def softmax(x, *, axis):
+    e = torch.exp(x - _shift(x, axis))
+    return e / e.sum(axis, keepdim=True)
+
+
+@in_float32
+def log_softmax(x, *, axis):
+    shifted = x - _shift(x, axis)
+    return shifted - shifted.exp().sum(axis, keepdim=True).log()
+
+
+@in_float32
+def logsumexp(x, *, axis):
+    top = _shift(x, axis)
+    top = top.masked_fill(top.isinf(), 0)
+    return (top + torch.exp(x - top).sum(axis, keepdim=True).log()).squeeze(axis)
+
+
+def _within_range(x):
+    """Each row divided by a power of two, which is 1 or more, and that power: now no square overflows."""
+    largest = x.detach().abs().amax(-1, keepdim=True).clamp(min=1)
+    power = largest / (2 * torch.frexp(largest).mantissa)
+    return x / power, power
+
+
+def _over_root_mean_square(h, eps):
+    mean_square = h.square().mean(-1, keepdim=True) + eps
+    return h / torch.sqrt(mean_square.clamp(min=torch.finfo(h.dtype).tiny))
+
+
+@in_float32
+def rms_norm(x, weight, *, eps):
+    h, s = _within_range(x)
+    return _over_root_mean_square(h, eps / s / s) * weight
+
+
+@in_float32
+def layer_norm(x, weight, bias, *, eps):
+    h, s = _within_range(x)
+    return _over_root_mean_square(h - h.mean(-1, keepdim=True), eps / s / s) * weight + bias
+
+
+def relu(x):
+    return torch.relu(x)
+
+
+@in_float32
+def sigmoid(x):
+    return torch.sigmoid(x)
+
+
+def _not_minus_inf(x):
+    return x.clamp(min=torch.finfo(x.dtype).min)  # -inf * 0 would be NaN
+
+
+@in_float32
+def silu(x):
+    return _not_minus_inf(x) * torch.sigmoid(x)
+
+
+@in_float32
+def gelu(x, *, approximate="none"):
+    if approximate == "none":
+        return _not_minus_inf(x) * (torch.erfc(-x / math.sqrt(2)) / 2)
+    u = x.clamp(-30, 30)  # beyond, the gate is 0 or 1
+    gate = torch.sigmoid(math.sqrt(8 / math.pi) * (u + 0.044715 * u**3))  # (1 + tanh z) / 2 = σ(2z)
+    return _not_minus_inf(x) * gate
+
+
+@in_float32
+def glu(x, w1, w2):
+    return sigmoid(linear(x, w1)) * linear(x, w2)
+
+
+@in_float32
+def swiglu(x, w1, w2, w3):
+    return linear(silu(linear(x, w1)) * linear(x, w3), w2)
+
+
+@in_float32
+def feed_forward(x, w1, w2, b1=None, b2=None, *, activation="relu"):
+    return linear({"relu": relu, "gelu": gelu}[activation](linear(x, w1, b1)), w2, b2)
+
+
+@in_float32
+def rope(x, positions, *, theta=10000.0, layout="interleaved"):
+    d, interleaved = x.shape[-1], layout == "interleaved"
+    a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
+    k = torch.arange(0, d, 2, dtype=torch.float64, device=x.device)
+    angles = positions[..., None] * theta ** (-k / d)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1 if interleaved else -2)
+    return turned.reshape(x.shape)
+
+
+def _distance(n, m, device):
+    """i - j for every query i and key j."""
+    return torch.arange(n, device=device)[:, None] - torch.arange(n if m is None else m, device=device)
+
+
+def causal_mask(*, n, m=None, aligned="bottom-right", device=device):
+    last = 0 if m is None or aligned == "top-left" else m - n
+    return _distance(n, m, device) >= -last
+
+
+def sliding_window_mask(*, n, m=None, window, is_causal=True, device=device):
+    distance = _distance(n, m, device)
+    near = distance.abs() <= window
+    return near & (distance >= 0) if is_causal else near
+
+
+def alibi_slopes(*, num_heads, device=device):
+    below = 1 << (num_heads.bit_length() - 1)  # the largest power of two that is no larger
+    exponents = [-8 * i / below for i in range(1, below + 1)] + [-4 * i / below for i in range(1, 2 * below, 2)]
+    return torch.tensor([2.0**e for e in exponents[:num_heads]], dtype=torch.float32, device=device)
+
+
+@in_float32
+def alibi_bias(slopes, *, n, m=None):
+    return slopes[:, None, None] * -_distance(n, m, slopes.device).abs()
+
+
+@in_float32
+def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=False, scale=None):
+    scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    if bias is not None:
+        scores = scores + bias
+    if mask is not None:
+        scores = torch.where(mask, scores, -math.inf)
+    if is_causal:
+        scores = torch.where(causal_mask(n=q.shape[-2], m=k.shape[-2], device=q.device), scores, -math.inf)
+    blind = (scores == -math.inf).all(-1, keepdim=True)  # a query without any key: zero
+    return softmax(scores.masked_fill(blind, 0), axis=-1).masked_fill(blind, 0) @ v
+
+
+@in_float32
+def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None):
+    k, v = (y.repeat_interleave(q.shape[-3] // y.shape[-3], dim=-3) for y in (k, v))
+    return scaled_dot_product_attention(q, k, v, mask, is_causal=is_causal, scale=scale)
+
+
+@in_float32
+def local_attention(q, k, v, *, window, is_causal=False, scale=None):
+    mask = sliding_window_mask(n=q.shape[-2], m=k.shape[-2], window=window, is_causal=is_causal, device=q.device)
+    return scaled_dot_product_attention(q, k, v, mask, scale=scale)
+
+
+def _split(y, heads):
+    return y.unflatten(-1, (heads, y.shape[-1] // heads)).transpose(-2, -3)
+
+
+@in_float32
+def multihead_self_attention(
+    x, w_q, w_k, w_v, w_o, positions=None,
+    *, num_heads, num_kv_heads=None, is_causal=True, theta=None, layout="interleaved",
+):  # fmt: skip
+    num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+    q = _split(linear(x, w_q), num_heads)
+    k, v = (_split(linear(x, w), num_kv_heads) for w in (w_k, w_v))
+    if theta is not None:
+        positions = torch.arange(x.shape[-2], device=x.device) if positions is None else positions[..., None, :]
+        q, k = (rope(y, positions, theta=theta, layout=layout) for y in (q, k))
+    heads = grouped_query_attention(q, k, v, is_causal=is_causal)
+    return linear(heads.transpose(-2, -3).flatten(-2), w_o)
+
+
+@in_float32
+def transformer_block(
+    x, weights, positions=None, *, num_heads, num_kv_heads=None, theta=None, layout="interleaved", eps, norm="pre"
+):
+    def attention(h):
+        w = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
+        heads = {"num_heads": num_heads, "num_kv_heads": num_kv_heads}
+        return multihead_self_attention(h, *w, positions, **heads, theta=theta, layout=layout)
+
+    def ffn(h):
+        return swiglu(h, weights["w1"], weights["w2"], weights["w3"])
+
+    def normed(h, name):
+        return rms_norm(h, weights[name], eps=eps)
+
+    if norm == "pre":
+        h = x + attention(normed(x, "attn_norm"))
+        return h + ffn(normed(h, "ffn_norm"))
+    h = normed(x + attention(x), "attn_norm")
+    return normed(h + ffn(h), "ffn_norm")
+
+
+@in_float32
+def transformer_lm(token_ids, weights, *, num_heads, num_kv_heads=None, theta, layout="interleaved", eps):
+    h = embedding(token_ids, weights["token_embedding"])
+    for layer in weights["layers"]:
+        heads = {"num_heads": num_heads, "num_kv_heads": num_kv_heads}
+        h = transformer_block(h, layer, **heads, theta=theta, layout=layout, eps=eps)
+    return linear(rms_norm(h, weights["final_norm"], eps=eps), weights["lm_head"])
+
+
+def parameter_count(*, d_model, d_ff, num_layers, num_heads=1, num_kv_heads=None, vocab_size=0, style="decoder"):
+    d_k = d_model // num_heads
+    d_q, d_kv = num_heads * d_k, (num_heads if num_kv_heads is None else num_kv_heads) * d_k
+    projections = 2 * d_model * (d_q + d_kv)
+    if style == "decoder":
+        layer = projections + 3 * d_model * d_ff + 2 * d_model
+        return num_layers * layer + d_model + 2 * vocab_size * d_model
+    biases = d_q + 2 * d_kv + d_model + d_ff + d_model
+    layer = projections + 2 * d_model * d_ff + biases + 4 * d_model
+    return num_layers * layer + vocab_size * d_model

@@ -1,0 +1,103 @@
+"""PyTorch's own fused operations in the dtype that they are given; what PyTorch has no operation for is absent."""
+
+import torch
+import torch.nn.functional as F
+
+framework = "torch"
+device = "cpu"
+conventions = {"causal_alignment": "top-left", "fully_masked_rows": "zero"}
+
+
+def linear(x, weight, bias=None):
+    return F.linear(x, weight, bias)
+
+
+def embedding(token_ids, weight):
+    return F.embedding(token_ids, weight)
+
+
+def softmax(x, *, axis):
+    return F.softmax(x, dim=axis)
+
+
+def log_softmax(x, *, axis):
+    return F.log_softmax(x, dim=axis)
+
+
+def logsumexp(x, *, axis):
+    return torch.logsumexp(x, dim=axis)
+
+
+def rms_norm(x, weight, *, eps):
+    return F.rms_norm(x, weight.shape, weight, eps)
+
+
+def layer_norm(x, weight, bias, *, eps):
+    return F.layer_norm(x, weight.shape, weight, bias, eps)
+
+
+def relu(x):
+    return F.relu(x)
+
+
+def silu(x):
+    return F.silu(x)
+
+
+def sigmoid(x):
+    return torch.sigmoid(x)
+
+
+def gelu(x, *, approximate="none"):
+    return F.gelu(x, approximate=approximate)
+
+
+def glu(x, w1, w2):
+    return F.glu(F.linear(x, torch.cat([w2, w1])))
+
+
+def swiglu(x, w1, w2, w3):
+    return F.linear(F.silu(F.linear(x, w1)) * F.linear(x, w3), w2)
+
+
+def feed_forward(x, w1, w2, b1=None, b2=None, *, activation="relu"):
+    return F.linear({"relu": F.relu, "gelu": F.gelu}[activation](F.linear(x, w1, b1)), w2, b2)
+
+
+def causal_mask(*, n, m=None, aligned="bottom-right", device=device):
+    m = n if m is None else m
+    return torch.ones(n, m, dtype=torch.bool, device=device).tril(m - n if aligned == "bottom-right" else 0)
+
+
+def sliding_window_mask(*, n, m=None, window, is_causal=True, device=device):
+    every = torch.ones(n, n if m is None else m, dtype=torch.bool, device=device)
+    return every.tril(0 if is_causal else window).triu(-window)
+
+
+def _batched(*arrays):
+    """The arrays, their batch dimensions broadcast against one another: a mask's may be more than the query's."""
+    batch = torch.broadcast_shapes(*(a.shape[:-2] for a in arrays))
+    return [a.expand(*batch, *a.shape[-2:]) for a in arrays]
+
+
+def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=False, scale=None):
+    if sum([mask is not None, bias is not None, bool(is_causal)]) > 1:
+        raise NotImplementedError("F.scaled_dot_product_attention takes one of mask, bias and is_causal")
+    added = bias if mask is None else mask
+    if added is None:
+        q, k, v = _batched(q, k, v)
+    else:
+        q, k, v, added = _batched(q, k, v, torch.atleast_2d(added))
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=added, is_causal=is_causal, scale=scale)
+
+
+def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None):
+    if mask is not None and is_causal:
+        raise NotImplementedError("F.scaled_dot_product_attention takes either mask or is_causal")
+    mask = None if mask is None else torch.atleast_2d(mask)  # of one axis it is an IndexError
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal, scale=scale, enable_gqa=True)
+
+
+def local_attention(q, k, v, *, window, is_causal=False, scale=None):
+    mask = sliding_window_mask(n=q.shape[-2], m=k.shape[-2], window=window, is_causal=is_causal, device=q.device)
+    return scaled_dot_product_attention(q, k, v, mask, scale=scale)
