@@ -1,0 +1,67 @@
+"""The falsifier: no way of computing in the promised arithmetic leaves the bound that the reference derives for itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spec_tests.draw import Draw
+from spec_tests.expectation import expect
+from spec_tests.formats import DTYPES, FORMATS, PRECISIONS, Arithmetic, Format
+from spec_tests.operation import Call, Operation
+from spec_tests.specification import operations, specification
+
+from .running import backend
+from .simulated import simulated
+
+FLOATING = [name for name in operations() if specification(name).precision != "exact" and specification(name).dtype is None]
+COARSE = {bits: Format(f"{bits} bits", bits, -126, 127) for bits in (8, 12)}  # roundings that show at once
+
+
+def check(call: Call, arithmetic: Arithmetic, seeds: range) -> None:
+    storage = arithmetic.storage
+    expectation = expect(call.evaluate, arithmetic, storage, composed=call.operation.spec.composed, inexact=False)
+    for seed in seeds:
+        result = simulated(call.evaluate, arithmetic, storage, seed)
+        accepted = expectation.accepts(result)
+        assert np.all(accepted), (result[~accepted], expectation.value[~accepted], expectation.error[~accepted], seed)
+
+
+def operation(name: str, dtype: str) -> Operation:
+    return Operation(specification(name), backend("numpy-cpu"), dtype, specification(name).precision)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FLOATING)
+def test_no_simulated_implementation_leaves_its_bound(name: str, dtype: str, precision: str) -> None:
+    arithmetic = Arithmetic.of(dtype, precision)
+    if arithmetic.precision != precision:
+        pytest.skip("float32 and float64 know only fused")
+
+    @settings(
+        max_examples=6 if specification(name).composed else 15,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        check(Draw(data.draw, operation(name, dtype)).call(), arithmetic, range(3))
+
+    run()
+
+
+@pytest.mark.parametrize("bits", COARSE)
+@pytest.mark.parametrize("name", [name for name in FLOATING if not specification(name).composed])
+def test_nor_in_arithmetic_so_coarse_that_second_order_shows(name: str, bits: int) -> None:
+    arithmetic = Arithmetic(FORMATS["float64"], COARSE[bits])
+
+    @settings(max_examples=15, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        check(Draw(data.draw, operation(name, "bfloat16")).call(), arithmetic, range(3))
+
+    run()

@@ -1,0 +1,45 @@
+"""What the documentation names exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from spec_tests.specification import operations
+
+from .commanding import suite
+from .running import invariants
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def ids() -> set[str]:
+    """Of every invariant, those of every operation with each operation's name."""
+    return {
+        t.invariant.of(op) for t in invariants() for op in (operations() if t.invariant.id.startswith("operation.") else ("",))
+    }
+
+
+def test_the_sources_name_invariants_that_exist() -> None:
+    named = set(re.findall(r"`([a-z_]+\.[a-z_]+)`", (DOCS / "sources.md").read_text()))
+    assert named - ids() == set()
+
+
+def test_the_sources_name_every_operation() -> None:
+    text = (DOCS / "sources.md").read_text()
+    assert [op for op in operations() if f"`{op}" not in text and op != "embedding"] == []
+
+
+def first_example(page: Path, folder: Path) -> None:
+    """Saves the page's first block of Python as the backend that its first line names."""
+    block = page.read_text().partition("```python\n")[2].partition("```")[0]
+    (folder / block.splitlines()[0].removeprefix("# ")).write_text(block)
+
+
+@pytest.mark.parametrize(("page", "conforms"), [(DOCS.parent / "README.md", False), (DOCS / "backends.md", True)])
+def test_the_first_backend_of_a_page_does_what_the_page_says(page: Path, conforms: bool, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    first_example(page, tmp_path)
+    run = suite(tmp_path, "--backend=my_backend.py", "--effort=default", "-k", "rms_norm.reference and float32")
+    assert run.code == (0 if conforms else 1)
+    assert ("my_backend breaks rms_norm.reference" in run.text) is not conforms

@@ -1,0 +1,12 @@
+"""The tanh approximation where the exact form is asked for."""
+
+import torch
+
+framework = "torch"
+
+
+def gelu(x):
+    return torch.nn.functional.gelu(x, approximate="tanh")
+
+
+caught_by = "gelu.reference"

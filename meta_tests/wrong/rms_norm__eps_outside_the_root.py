@@ -1,0 +1,13 @@
+"""ε is added to the root, not under it."""
+
+import torch
+
+framework = "torch"
+
+
+def rms_norm(x, weight, *, eps):
+    h = x if x.dtype == torch.float64 else x.float()
+    return (h / (h.square().mean(-1, keepdim=True).sqrt() + eps) * weight).to(x.dtype)
+
+
+caught_by = "rms_norm.reference"

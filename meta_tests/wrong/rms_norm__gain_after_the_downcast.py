@@ -1,0 +1,14 @@
+"""Rounds to the input's dtype, then multiplies by the gain, then rounds again."""
+
+import torch
+
+framework = "torch"
+dtypes = ("bfloat16", "float16")
+
+
+def rms_norm(x, weight, *, eps):
+    h = x.float()
+    return (h * torch.rsqrt(h.square().mean(-1, keepdim=True) + eps)).to(x.dtype) * weight
+
+
+caught_by = "rms_norm.reference"
