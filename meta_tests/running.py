@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from spec_tests import effort
+from spec_tests.invariant import Invariant
 from spec_tests.loading import Backend, load
 from spec_tests.session import Session
 from spec_tests.specification import operations
@@ -36,23 +37,32 @@ def backend(name: str) -> Backend:
     return load(name, HERE, set(operations()))
 
 
-def trials(under_test: Backend, precision: str | None = None) -> Iterator[tuple[Any, Trial]]:
+def trials(
+    under_test: Backend, precision: str | None = None, about: Callable[[Invariant], Any] = lambda described: True
+) -> Iterator[tuple[Any, Trial]]:
     session = Session((under_test.name,), HERE, (), precision, (), frozenset())
     session.__dict__["backends"] = (under_test,)
-    for test in invariants():
+    for test in filter(lambda test: about(test.invariant), invariants()):
         for trial in session.trials(test.invariant, test.needs):
             if not trial.missing(test.invariant.operations):
                 yield test, trial
 
 
-def attempt(test: Any, trial: Trial, seed: int) -> Violation | None:
+def concerning(operation: str, under_test: Backend, precision: str | None = None) -> Iterator[tuple[Any, Trial]]:
+    """The trials in which the operation has a part."""
+    for test, trial in trials(under_test, precision, lambda described: {operation, "operation"} & set(described.operations)):
+        if not trial.subject or trial.subject == operation:
+            yield test, trial
+
+
+def attempt(test: Any, trial: Trial, seed: int, *, shrink: bool = False) -> Violation | None:
     """The first violation that the examples show, if any."""
     run = given(data=st.data())(test.hypothesis.inner_test)
     run = settings(
         max_examples=effort.current().examples(test.cost),
         database=None,
         deadline=None,
-        phases=[Phase.generate],
+        phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
     )(hypothesis.seed(f"{seed} {trial.id}")(run))

@@ -110,6 +110,11 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         f = self.arithmetic.operand
         return self if f is None else self.stored(*self.pair, f, 1.0, np.isinf(self.value))
 
+    def held(self, f: Format) -> Bounded:
+        """Certainly rounded to f: between the roundings of the two ends."""
+        low, value, high = (f.round(x) for x in (self.value - self.error, self.value, self.value + self.error))
+        return self.at(value, np.where(low == high, 0.0, np.maximum(high - value, value - low)))
+
     def joined(self, term: Any, n: int) -> Bounded:
         total = self + term
         size = np.abs(term.value) + term.error if isinstance(term, Bounded) else np.abs(term)

@@ -109,4 +109,6 @@ def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names:
         progress.failing.add(repr(draw.log))
         progress.calls = [call for operation in involved for call in operation.history]
         raise violation
+    finally:
+        progress.remember([call for operation in involved for call in operation.history])
     progress.examples += 1

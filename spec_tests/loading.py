@@ -102,6 +102,8 @@ def _others(text: str) -> str:
 
 def _find(text: str, folder: Path) -> Any:
     known = built_in()
+    if text.startswith("deviation:"):
+        return _deviating(text)
     if text in known:
         return _module_from(known[text], text)
     if text in registered():
@@ -127,6 +129,19 @@ def _find(text: str, folder: Path) -> Any:
             raise BackendError(f"--backend={text}: {module} has no attribute {attribute!r}")
         found = getattr(found, name)
     return _attempt(text, lambda: _instance(found))
+
+
+def _deviating(text: str) -> Any:
+    """The oracle with a deviation of the catalogue in it."""
+    from .deviation import catalogue, find
+    from .faithful import Faithful
+
+    name = text.removeprefix("deviation:")
+    if (found := find(name)) is None:
+        near = difflib.get_close_matches(name, catalogue(), n=3, cutoff=0.4)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise BackendError(f"--backend={text}: the catalogue of deviations has no {name!r}.{hint} --list-deviations prints it.")
+    return Faithful(found)
 
 
 def _instance(found: Any) -> Any:

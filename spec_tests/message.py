@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .bounded import Bounded
+from .diagnosis import diagnose
 from .effort import current
 from .invariant import KINDS, Invariant
 from .loading import Backend, registered
@@ -36,9 +37,17 @@ def explain(invariant: Invariant, trial: Trial, violation: Violation) -> str:
     for made in trial.progress.calls[:4]:
         lines += _inputs(made)
     lines += ["", violation.what, *(f"  {label:<9} {fact}" for label, fact in violation.facts)]
+    lines += diagnosed(trial)
     if call is not None and (script := _script(trial, call)):
         lines += ["", "to see it without this suite:", *("  " + line for line in script)]
     return "\n".join([*lines, "", f"again: {_again(invariant, trial)}"])
+
+
+def diagnosed(trial: Trial) -> list[str]:
+    """The known deviations that explain what was seen, in this example and in others."""
+    progress = trial.progress
+    known = diagnose([*progress.calls, *progress.evidence])
+    return [f"  {'matches' if i == 0 else 'or':<9} {one.what} ({one.id})" for i, one in enumerate(known)]
 
 
 def _again(invariant: Invariant, trial: Trial) -> str:

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from .violation import NotImplementedVariant, Violation
 WIDE = Arithmetic(FORMATS["float64"], FORMATS["float64"])  # of the suite's own algebra on results
 
 
-@dataclass
+@dataclass(eq=False)
 class Call:
     """One call, as plain data: arguments are float64 arrays whose values the dtype holds, bool and integer arrays."""
 
@@ -32,6 +32,7 @@ class Call:
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
     result: Any = None
+    observed: np.ndarray | None = None  # the result's values
 
     @cached_property
     def named(self) -> dict[str, Any]:
@@ -51,26 +52,29 @@ class Call:
 
     def expectation(self, precision: str) -> Expectation:
         if precision not in self._expectations:
-            self._expectations[precision] = self._expect(precision)
+            self._expectations[precision] = self.expect(precision)
         return self._expectations[precision]
 
-    def evaluate(self, wrap: Callable[[Any], Any]) -> Any:
-        """The equation on these arguments, every number of them wrapped."""
+    def evaluate(self, wrap: Callable[[Any], Any], equation: Callable[..., Any] | None = None) -> Any:
+        """The equation, or another, on these arguments, every number of them wrapped."""
         spec = self.operation.spec
         named = {name: _wrapped(name, value, wrap) for name, value in self.named.items()}
-        if custom := getattr(spec.module, "bound", None):
+        if equation is None and (custom := getattr(spec.module, "bound", None)):
             return custom(wrap, **named)
         positional = [named.pop(name) for name in spec.positional[: len(self.arguments)]]
-        return spec.reference(*positional, **named)
+        return (equation or spec.reference)(*positional, **named)
 
     _expectations: dict[str, Expectation] = field(default_factory=dict)
 
-    def _expect(self, precision: str) -> Expectation:
+    def expect(self, precision: str, equation: Callable[..., Any] | None = None) -> Expectation:
+        """What the equation, or another, allows in an arithmetic."""
         op = self.operation
         if precision == "exact":
-            return Expectation(self.value.astype(np.float64), np.zeros(self.value.shape), op.storage)
+            value = self.value if equation is None else np.asarray(self.evaluate(lambda x: x, equation))
+            return Expectation(value.astype(np.float64), np.zeros(value.shape), op.storage)
         arithmetic = Arithmetic.of(op.dtype, precision)
-        return expect(self.evaluate, arithmetic, op.storage, composed=op.spec.composed, inexact=self.inexact)
+        evaluate = partial(self.evaluate, equation=equation)
+        return expect(evaluate, arithmetic, op.storage, composed=op.spec.composed, inexact=self.inexact)
 
 
 def _wrapped(name: str, value: Any, wrap: Callable[[Any], Any]) -> Any:
@@ -226,13 +230,15 @@ class Operation:
         """The result's values, of the right shape, as float64 (or bool, or int)."""
         framework, shape = self.backend.framework, call.value.shape
         if self.spec.dtype == "int64" and isinstance(result, int):
-            return np.asarray(result)
+            call.observed = np.asarray(result)
+            return call.observed
         if not framework.is_array(result):
             raise Violation(f"the result is a {type(result).__name__}, not an array of {framework.name}")
         values = framework.numpy(result)
         if values.shape != shape:
             raise Violation(f"the result has shape {values.shape}", [("expected", str(shape))])
-        return self.storage.round(values) if values.dtype.kind == "f" else values
+        call.observed = self.storage.round(values) if values.dtype.kind == "f" else values
+        return call.observed
 
     def classes(self) -> tuple[str, ...]:
         """The precision classes up to the loosest that passes, strictest first."""

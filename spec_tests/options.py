@@ -22,6 +22,7 @@ def add(parser: Any) -> None:
         "name, module:attribute, or a name registered under spec_tests.backends; may be repeated (default: numpy-cpu)",
     )
     group.addoption("--list-backends", action="store_true", help="print the backends that can be named, and exit")
+    group.addoption("--list-deviations", action="store_true", help="print the bugs that are known by name, and exit")
     group.addoption("--dtype", action="append", default=[], metavar="DTYPE", help=f"only these of {', '.join(DTYPES)}")
     group.addoption("--precision", metavar="CLASS", help=f"hold every operation to at least this class: {', '.join(PRECISIONS)}")
     group.addoption("--effort", default="default", metavar="EFFORT", help=f"how much to try: {', '.join(EFFORTS)}")

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
+LISTINGS = ("--list-backends", "--list-deviations")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(parser: Any, args: list[str]) -> None:
-    if any("spec_tests" in arg or arg == "--list-backends" for arg in args):
+    if any("spec_tests" in arg or arg in LISTINGS for arg in args):
         from . import options
 
         options.add(parser)
@@ -43,11 +44,13 @@ def _share_cores(config: pytest.Config) -> None:
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    if not config.getoption("list_backends", None):
+    asked = [option for option in LISTINGS if config.getoption(option.lstrip("-").replace("-", "_"), None)]
+    if not asked:
         return None
-    from .session import listing
+    from . import session
 
-    print(listing())
+    for option in asked:
+        print(session.LISTED[option]())
     return 0
 
 

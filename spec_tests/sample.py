@@ -125,6 +125,9 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         with np.errstate(all="ignore"):
             return self if f is None else self.at(self.on_grid(self.value, f))
 
+    def held(self, f: Format) -> Sample:
+        return self.at(f.round(self.value))
+
     def joined(self, term: Any, n: int) -> Sample:
         total, size = _aligned([(self + term).value, np.abs(term.value) if isinstance(term, Sample) else np.abs(term)[None]])
         return self.at(self.moved(total, np.sqrt(n) * self.arithmetic.compute.u * np.broadcast_to(size, (1, *total.shape[1:]))))

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from . import effort
+from .deviation import catalogue
 from .formats import DTYPES, PRECISIONS
 from .invariant import Invariant
 from .loading import CONVENTIONS, Backend, BackendError, built_in, load, registered
@@ -29,10 +30,17 @@ DEFAULT = "numpy-cpu"
 SPOKESMAN = "operation.reference"  # says for all invariants that an operation is absent
 
 
-def listing() -> str:
+def _backends() -> str:
     lines = [f"{name:<20} {path}" for name, path in built_in().items()]
     lines += [f"{name:<20} {entry.value} (registered by {entry.dist.name})" for name, entry in registered().items()]
     return "\n".join([*lines, "Or a path to a .py file, a dotted module name, or module:attribute."])
+
+
+def _deviations() -> str:
+    return "\n".join(f"deviation:{one.id:<55} {one.kind:<10} {one.what}" for one in catalogue().values())
+
+
+LISTED = {"--list-backends": _backends, "--list-deviations": _deviations}
 
 
 def _known(option: str, given: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
@@ -67,7 +75,7 @@ class Session:
             _known("require", option("require"), operations()),
             frozenset(_known("require-level", option("require_level"), LEVELS)),
         )
-        if session.requested and not option("list_backends"):
+        if session.requested and not (option("list_backends") or option("list_deviations")):
             _ = session.backends  # a backend that cannot be had stops the run here, once
         return session
 

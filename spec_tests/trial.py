@@ -12,6 +12,7 @@ from .loading import Backend
 from .operation import Call, Operation
 from .specification import specification
 
+EVIDENCE, SMALL = 24, 4096  # calls remembered, and the elements that each may have
 STRICTNESS = ("exact", *PRECISIONS)
 
 
@@ -27,8 +28,14 @@ class Progress:
     unclaimed: int = 0
     failing: set[str] = field(default_factory=set)
     failed_at: float | None = None
-    calls: list[Call] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)  # of the failing example
+    evidence: list[Call] = field(default_factory=list)  # of some other examples
     level_lost: str = ""
+
+    def remember(self, calls: list[Call]) -> None:
+        """Some calls and their answers, for the diagnosis."""
+        room = EVIDENCE - len(self.evidence)
+        self.evidence += [call for call in calls if call.observed is not None and call.value.size <= SMALL][:room]
 
     def note(self, precision: str, share: np.ndarray, claimed: np.ndarray) -> None:
         if STRICTNESS.index(precision) > STRICTNESS.index(self.reached or "exact"):

@@ -1,0 +1,127 @@
+"""Which known deviation explains what a backend answered.
+
+A deviation's equation runs on the same arguments and on the same number types as the oracle's, so it too says how far a
+correct implementation *of it* may be. It is named if the answers lie within its bounds wherever it claims any, and if, where
+they are wrong, it lies beyond the bounds of the right equation: what one example leaves open, the others settle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .deviation import Deviation, of_parts, own
+from .expectation import Expectation
+from .faithful import holding
+from .operation import Call
+
+NAMED = 3  # more candidates than that are no diagnosis
+
+
+@dataclass
+class Fit:
+    """How well a deviation explains some calls."""
+
+    deviation: Deviation
+    told_apart: int = 0  # wrong elements that it explains and the right equation cannot
+    distance: float = 0.0  # of the answers from it, relative to their distance from the truth
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        return (self.deviation.part is not None, round(np.log2(self.distance + 2.0**-20)), -self.told_apart)
+
+
+def diagnose(calls: Sequence[Call]) -> list[Deviation]:
+    """The deviations that explain every call, the most specific first; none, if too many do or none does."""
+    calls = [call for call in calls if call.observed is not None and not call.inexact]
+    wrong = [call for call in calls if not np.all(_truth(call).accepts(_observed(call)))]
+    if not wrong:
+        return []
+    subject = wrong[0].operation.name
+    wrong = [call for call in wrong if call.operation.name == subject]
+    right = [call for call in calls if call.operation.name == subject and call not in wrong]
+    fits = [fit for one in _candidates(subject) if (fit := _fit(one, wrong, right)) is not None]
+    fits.sort(key=lambda fit: fit.order)
+    best = [fit.deviation for fit in fits if fit.order == fits[0].order]
+    return best if len(best) <= NAMED else []
+
+
+def _candidates(operation: str) -> Iterable[Deviation]:
+    return (one for one in (*own(operation), *of_parts(operation)) if one.kind != "fault")
+
+
+def _observed(call: Call) -> np.ndarray:
+    assert call.observed is not None
+    return call.observed
+
+
+def _truth(call: Call) -> Expectation:
+    return call.expectation(call.operation.precision)
+
+
+def _fit(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call]) -> Fit | None:
+    fit = Fit(deviation)
+    if not all(_nearer(deviation, call) for call in wrong):
+        return None
+    for call in (*wrong, *right):
+        for precision in call.operation.classes():
+            if explained := _explained(deviation, call, precision):
+                break
+        else:
+            return None
+        fit.told_apart += explained[0]
+        fit.distance = max(fit.distance, explained[1])
+    return fit if fit.told_apart else None
+
+
+def _values(deviation: Deviation, call: Call) -> np.ndarray | None:
+    """What the deviation gives in float64, if it can be evaluated there."""
+    try:
+        with np.errstate(all="ignore"):
+            values = np.asarray(call.evaluate(np.asarray, _equation(deviation, call)), dtype=np.float64)
+    except Exception:
+        return None
+    return values if values.shape == call.value.shape else None
+
+
+def _equation(deviation: Deviation, call: Call) -> Any:
+    if deviation.asks("held"):
+        return partial(deviation.function, held=holding(call.operation.storage))
+    return deviation.function
+
+
+def _nearer(deviation: Deviation, call: Call) -> bool:
+    """Cheaply: wherever the answer is wrong it is nearer to the deviation than to the truth, or both are NaN."""
+    values, observed = _values(deviation, call), _observed(call)
+    if values is None:
+        return False
+    wrong = ~_truth(call).accepts(observed)
+    with np.errstate(all="ignore"):
+        near = np.abs(observed - values) < np.abs(observed - call.value)
+    return bool(np.all((near | ~np.isfinite(values) | ~np.isfinite(observed))[wrong]))
+
+
+def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, float] | None:
+    """How many wrong elements the deviation alone explains, and how closely; None where it contradicts the answer."""
+    observed, truth = _observed(call), _truth(call)
+    try:
+        expected = call.expect(precision, _equation(deviation, call))
+    except Exception:
+        return None  # not on these arguments, or not on this number type
+    if expected.value.shape != observed.shape:
+        return None
+    nan = np.isnan(expected.value)
+    if not np.all(np.where(nan, np.isnan(observed), expected.accepts(observed))):
+        return None
+    (low, high), (least, most) = expected.ends, truth.ends
+    disjoint = expected.claimed & truth.claimed & ((high < least) | (most < low))
+    alone = ~truth.accepts(observed) & (disjoint | (nan & np.isnan(observed)))
+    if not np.any(alone):
+        return 0, 0.0
+    with np.errstate(all="ignore"):
+        distance = np.abs(observed - expected.value)[alone] / np.abs(observed - truth.value)[alone]
+    return int(np.sum(alone)), float(np.max(np.nan_to_num(distance, nan=0.0, posinf=0.0)))
