@@ -20,6 +20,7 @@ from .frameworks import Framework, Unavailable
 
 HERE = Path(__file__).parent
 BUILT_IN = HERE / "backends" if (HERE / "backends").is_dir() else HERE.parent / "backends"  # installed, or a checkout
+DEVIATING = "deviation:"  # and the id of one of the catalogue
 ENTRY_POINTS = "spec_tests.backends"
 
 
@@ -102,8 +103,8 @@ def _others(text: str) -> str:
 
 def _find(text: str, folder: Path) -> Any:
     known = built_in()
-    if text.startswith("deviation:"):
-        return _deviating(text)
+    if text.startswith(DEVIATING):
+        return deviating(text.removeprefix(DEVIATING))
     if text in known:
         return _module_from(known[text], text)
     if text in registered():
@@ -131,16 +132,17 @@ def _find(text: str, folder: Path) -> Any:
     return _attempt(text, lambda: _instance(found))
 
 
-def _deviating(text: str) -> Any:
+def deviating(name: str) -> Any:
     """The oracle with a deviation of the catalogue in it."""
     from .deviation import catalogue, find
     from .faithful import Faithful
 
-    name = text.removeprefix("deviation:")
     if (found := find(name)) is None:
         near = difflib.get_close_matches(name, catalogue(), n=3, cutoff=0.4)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise BackendError(f"--backend={text}: the catalogue of deviations has no {name!r}.{hint} --list-deviations prints it.")
+        raise BackendError(
+            f"--backend={DEVIATING}{name}: the catalogue has no such deviation.{hint} --list-deviations prints it."
+        )
     return Faithful(found)
 
 

@@ -14,7 +14,7 @@ from .bounded import Bounded
 from .diagnosis import diagnose
 from .effort import current
 from .invariant import KINDS, Invariant
-from .loading import Backend, registered
+from .loading import DEVIATING, Backend, registered
 from .operation import Call
 from .tree import leaves, tree_map
 from .trial import Trial
@@ -131,6 +131,8 @@ def _script(trial: Trial, call: Call) -> list[str]:
 
 def _imported(backend: Backend) -> str:
     """The expression that is the backend, and the folder in which it works."""
+    if backend.text.startswith(DEVIATING):
+        return f"importlib.import_module('spec_tests.loading').deviating({backend.text.removeprefix(DEVIATING)!r})"
     entry = registered().get(backend.text)
     module, _, attribute = (entry.value if entry else backend.text).partition(":")
     if attribute:

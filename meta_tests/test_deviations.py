@@ -1,0 +1,86 @@
+"""The catalogue of deviations proves the suite: each is caught by the invariants that it names; the oracle by none."""
+
+import inspect
+import re
+
+import pytest
+
+from spec_tests.deviation import FOLDER, KINDS, Deviation, catalogue, find
+from spec_tests.faithful import Faithful
+from spec_tests.formats import DTYPES
+from spec_tests.frameworks import Framework
+from spec_tests.loading import Backend
+from spec_tests.parts import parts
+from spec_tests.specification import operations, specification
+
+from .commanding import ROOT, suite
+from .running import attempt, backend, concerning, invariants
+
+ALL = list(catalogue().values())
+IDS = frozenset(test.invariant.id for test in invariants())
+
+
+def exists(invariant: str, operation: str) -> bool:
+    return invariant in IDS or invariant.replace(f"{operation}.", "operation.", 1) in IDS
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("deviation", ALL, ids=lambda one: one.id)
+def test_is_caught_by_what_it_names(deviation: Deviation, seed: int) -> None:
+    under_test, missing = backend(f"deviation:{deviation.id}"), set(deviation.caught_by)
+    for test, trial in concerning(deviation.operation, under_test):
+        if test.invariant.of(trial.subject) in missing and attempt(test, trial, seed):
+            missing.remove(test.invariant.of(trial.subject))
+    assert not missing
+
+
+@pytest.mark.parametrize("operation", operations())
+def test_the_oracle_conforms(operation: str) -> None:
+    oracle = Faithful()
+    under_test = Backend(oracle.name, oracle, Framework("numpy"))
+    for test, trial in concerning(operation, under_test):
+        if trial.subject == operation or test.invariant.operations[0] == operation:
+            violation = attempt(test, trial, seed=1)
+            assert violation is None or test.invariant.level, (test.invariant.of(trial.subject), trial.dtype, violation)
+
+
+@pytest.mark.parametrize("deviation", ALL, ids=lambda one: one.id)
+def test_a_deviation_is_well_described(deviation: Deviation) -> None:
+    text = inspect.cleandoc(deviation.function.__doc__ or "")
+    assert re.fullmatch(r"[^A-Z\s].+[^.]", deviation.what), "the first sentence, as it reads behind «matches»"
+    assert re.search(r"^Shows: ", text, re.MULTILINE)
+    assert re.search(r"\bHides: ", text)
+    assert deviation.operation in operations()
+    assert deviation.kind in KINDS
+    assert deviation.dtypes
+    assert set(deviation.dtypes) <= set(DTYPES)
+    assert all(exists(name, deviation.operation) for name in deviation.caught_by), deviation.caught_by
+    assert all(re.match(r"https://\S+$", thread) for thread in deviation.seen)
+
+
+@pytest.mark.parametrize("deviation", [one for one in ALL if one.kind != "fault"], ids=lambda one: one.id)
+def test_an_equation_takes_what_the_reference_takes(deviation: Deviation) -> None:
+    own = inspect.signature(deviation.function).parameters
+    right = specification(deviation.operation).parameters
+    assert {name: p.default for name, p in own.items() if name != "held"} == {name: p.default for name, p in right.items()}
+
+
+def test_the_catalogue_is_large_and_wide() -> None:
+    assert len(ALL) >= 120
+    assert {one.operation for one in ALL} == set(operations())
+    assert {path.stem.partition("__")[0] for path in FOLDER.glob("*.py")} == {*operations(), "every_operation"}
+
+
+def test_a_part_may_deviate_inside_another_operation() -> None:
+    assert "rms_norm" in parts("transformer_lm")
+    inner = find("transformer_lm/rms_norm/eps-outside-sqrt")
+    assert inner is not None
+    assert (inner.operation, inner.what) == ("transformer_lm", f"rms_norm: {catalogue()['rms_norm/eps-outside-sqrt'].what}")
+    assert find("softmax/rms_norm/eps-outside-sqrt") is None
+
+
+def test_a_failure_names_the_bug() -> None:
+    run = suite(ROOT, "--backend=deviation:rms_norm/eps-outside-sqrt", "--dtype=float32", "-k", "rms_norm.reference")
+    assert run.code == 1
+    assert "  matches   epsilon stands outside the square root" in run.text
+    assert "(rms_norm/eps-outside-sqrt)" in run.text
