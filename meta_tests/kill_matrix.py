@@ -1,6 +1,6 @@
 """The kill matrix: which invariant catches which deviation, in which dtype, after how many examples, and what it is called.
 
-python -m meta_tests.kill_matrix [DEVIATION or OPERATION …] [--seed 1 …] [--effort default] [--shrink] [--write FILE]
+python -m meta_tests.kill_matrix [DEVIATION or OPERATION …] [--seed 1] [--effort default] [--shrink] [--write FILE]
 """
 
 from __future__ import annotations
@@ -8,15 +8,16 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import statistics
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from spec_tests import effort
-from spec_tests.deviation import Deviation, catalogue, find, own
+from spec_tests.deviation import catalogue, find, own
 from spec_tests.diagnosis import diagnose
 from spec_tests.operation import Call
 from spec_tests.tree import leaves
@@ -25,36 +26,53 @@ from .running import attempt, backend, concerning
 
 
 @dataclass
-class Attempt:
-    """One deviation, tried by one invariant in one dtype."""
+class Kill:
+    """One deviation, tried by every invariant that its operation has a part in, in every dtype."""
 
-    deviation: str
-    invariant: str
-    kind: str
-    level: str | None
-    dtype: str
+    id: str
     seed: int
-    caught: bool
-    examples: int  # tried until it was caught, or in all
-    seconds: float
-    elements: int  # of the arrays of the failing example
-    named: list[str]  # the diagnosis
+    caught: dict[str, dict[str, int]] = field(default_factory=dict)  # invariant, dtype: examples before the first that failed
+    named: Counter[str] = field(default_factory=Counter)  # the first name in the diagnosis, or "", and how often
+    elements: list[int] = field(default_factory=list)  # the numbers in each failing example
+    examples: int | None = None  # before the first failure of all, in the order of a run
+    seconds: float | None = None
+
+    @property
+    def misses(self) -> list[str]:
+        """The invariants that must catch it and did not."""
+        found = find(self.id)
+        return sorted(set(found.caught_by) - set(self.caught)) if found else []
+
+    def line(self) -> str:
+        if not self.caught:
+            return f"{self.id:<62} SURVIVES"
+        names = Counter({name: count for name, count in self.named.items() if name})
+        line = f"{self.id:<62} caught by {len(self.caught):>2}, first after {self.examples} examples, {self.seconds:.1f} s; "
+        line += f"named {names[self.id]} of {self.named.total()}"
+        if names.keys() - {self.id}:
+            line += f", TAKEN FOR {' '.join(sorted(names.keys() - {self.id}))}"
+        return line + (f", MISSED by {' '.join(self.misses)}" if self.misses else "")
 
 
-def attempts(deviation: Deviation, seed: int, *, only: frozenset[str] = frozenset(), shrink: bool = False) -> Iterator[Attempt]:
-    under_test = backend(f"deviation:{deviation.id}")
+def kill(name: str, seed: int, *, shrink: bool = False) -> Kill:
+    deviation, under_test = find(name), backend(f"deviation:{name}")
+    assert deviation is not None
+    found, tried, spent = Kill(name, seed), 0, 0.0
     for test, trial in concerning(deviation.operation, under_test):
-        described = test.invariant
-        if (only and described.of(trial.subject) not in only) or trial.dtype not in (*deviation.dtypes, "bool", "int64"):
+        if trial.dtype not in (*deviation.dtypes, "bool", "int64"):
             continue
         start = time.perf_counter()
         violation = attempt(test, trial, seed, shrink=shrink)
-        seconds, progress = time.perf_counter() - start, trial.progress
-        named = diagnose([*progress.calls, *progress.evidence]) if violation else []
-        yield Attempt(
-            deviation.id, described.of(trial.subject), described.kind, described.level, trial.dtype, seed, violation is not None,
-            progress.examples + len(progress.refusals), round(seconds, 3), elements(progress.calls), [one.id for one in named],
-        )  # fmt: skip
+        progress = trial.progress
+        spent, tried = spent + time.perf_counter() - start, tried + progress.examples
+        if violation is None:
+            continue
+        if found.examples is None:
+            found.examples, found.seconds = tried, round(spent, 2)
+        found.caught.setdefault(test.invariant.of(trial.subject), {})[trial.dtype] = progress.examples
+        found.named[next((one.id for one in diagnose([*progress.calls, *progress.evidence])), "")] += 1
+        found.elements.append(elements(progress.calls))
+    return found
 
 
 def elements(calls: list[Call]) -> int:
@@ -63,54 +81,45 @@ def elements(calls: list[Call]) -> int:
     return max(sizes, default=0)
 
 
-def _work(job: tuple[str, int, str, bool]) -> list[dict[str, Any]]:
+def _work(job: tuple[str, int, str, bool]) -> Kill:
     name, seed, chosen, shrink = job
     effort.choose(chosen)
-    found = find(name)
-    assert found is not None
-    return [asdict(one) for one in attempts(found, seed, shrink=shrink)]
+    return kill(name, seed, shrink=shrink)
 
 
-def matrix(
-    names: list[str], seeds: list[int], chosen: str, workers: int, *, shrink: bool = False
-) -> Iterator[list[dict[str, Any]]]:
-    jobs = [(name, seed, chosen, shrink) for name in names for seed in seeds]
+def matrix(names: list[str], seed: int, chosen: str = "default", workers: int = 2, *, shrink: bool = False) -> Iterator[Kill]:
     with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(_work, jobs)
+        yield from pool.map(_work, [(name, seed, chosen, shrink) for name in names])
 
 
-def summary(rows: list[dict[str, Any]]) -> str:
-    """One line for a deviation: how it was caught, and what it was called."""
-    name = rows[0]["deviation"]
-    caught = [row for row in rows if row["caught"] and row["level"] is None]
-    if not caught:
-        return f"{name:<62} SURVIVES {sum(row['examples'] for row in rows)} examples"
-    invariants = sorted({row["invariant"].partition(".")[2] for row in caught})
-    missed = sorted(set(catalogue()[name].caught_by) - {row["invariant"] for row in caught})
-    diagnosed = [row["named"] for row in caught if row["named"]]
-    right = sum(named[0] == name for named in diagnosed)
-    wrong = sorted({named[0] for named in diagnosed} - {name})
-    line = f"{name:<62} caught by {len(invariants):>2}, named {right} of {len(diagnosed)} of {len(caught)}"
-    line += f", MISSED by {' '.join(missed)}" if missed else ""
-    return f"{line}, taken for {' '.join(wrong)}" if wrong else line
+def read(path: Path) -> list[Kill]:
+    kills = [Kill(**row) for row in json.loads(path.read_text())]
+    for one in kills:
+        one.named = Counter(one.named)
+    return kills
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="ids of deviations, or operations; all, if none is given")
-    parser.add_argument("--seed", type=int, nargs="+", default=[1])
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--effort", default="default", choices=tuple(effort.EFFORTS))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--shrink", action="store_true", help="shrink each failing example, as a user's run does")
-    parser.add_argument("--write", type=Path, help="a JSON Lines file for every attempt")
+    parser.add_argument("--write", type=Path, help="a JSON file for the matrix")
     options = parser.parse_args()
     names = [one for name in options.names for one in ([name] if find(name) else [d.id for d in own(name)])]
-    out = options.write.open("w") if options.write else None
-    for rows in matrix(names or list(catalogue()), options.seed, options.effort, options.workers, shrink=options.shrink):
-        print(summary(rows), flush=True)
-        for row in rows:
-            if out:
-                print(json.dumps(row), file=out)
+    kills = []
+    for one in matrix(names or list(catalogue()), options.seed, options.effort, options.workers, shrink=options.shrink):
+        print(one.line(), flush=True)
+        kills.append(one)
+    sizes = [size for one in kills for size in one.elements]
+    print(
+        f"{sum(bool(one.caught) for one in kills)} of {len(kills)} caught; median {statistics.median(sizes or [0])} numbers in an example"
+    )
+    if options.write:
+        rows = ",\n".join(json.dumps(asdict(one), sort_keys=True) for one in kills)
+        options.write.write_text(f"[\n{rows}\n]\n")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import numpy as np
 from .deviation import Deviation, of_parts, own
 from .expectation import Expectation
 from .faithful import holding
+from .formats import PRECISIONS
 from .operation import Call
 
 NAMED = 3  # more candidates than that are no diagnosis
@@ -37,17 +38,34 @@ class Fit:
 
 def diagnose(calls: Sequence[Call]) -> list[Deviation]:
     """The deviations that explain every call, the most specific first; none, if too many do or none does."""
-    calls = [call for call in calls if call.observed is not None and not call.inexact]
-    wrong = [call for call in calls if not np.all(_truth(call).accepts(_observed(call)))]
+    wrong, right = _sorted(calls)
     if not wrong:
         return []
-    subject = wrong[0].operation.name
-    wrong = [call for call in wrong if call.operation.name == subject]
-    right = [call for call in calls if call.operation.name == subject and call not in wrong]
-    fits = [fit for one in _candidates(subject) if (fit := _fit(one, wrong, right)) is not None]
+    fits = [fit for one in _candidates(wrong[0].operation.name) if (fit := _fit(one, wrong, right)) is not None]
     fits.sort(key=lambda fit: fit.order)
     best = [fit.deviation for fit in fits if fit.order == fits[0].order]
     return best if len(best) <= NAMED else []
+
+
+def looser_class(calls: Sequence[Call]) -> str:
+    """The strictest precision class in which the right equation explains every call, where the one required does not."""
+    wrong, _ = _sorted(calls)
+    if not wrong or wrong[0].operation.precision == "exact" or wrong[0].operation.storage.precision >= 24:
+        return ""
+    stricter = PRECISIONS.index(wrong[0].operation.precision) + 1
+    for precision in PRECISIONS[stricter:]:
+        known = wrong[0].expectation(precision).claimed[~_truth(wrong[0]).accepts(_observed(wrong[0]))]
+        if np.all(known) and all(np.all(call.expectation(precision).accepts(_observed(call))) for call in wrong):
+            return precision
+    return ""
+
+
+def _sorted(calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
+    """The calls whose answers are wrong, and the others, of the operation that was wrong first."""
+    known = [call for call in calls if call.observed is not None and not call.inexact]
+    wrong = [call for call in known if not np.all(_truth(call).accepts(_observed(call)))]
+    same = [call for call in known if wrong and call.operation.name == wrong[0].operation.name]
+    return [call for call in same if call in wrong], [call for call in same if call not in wrong]
 
 
 def _candidates(operation: str) -> Iterable[Deviation]:

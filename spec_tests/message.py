@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .bounded import Bounded
-from .diagnosis import diagnose
+from .diagnosis import diagnose, looser_class
 from .effort import current
 from .invariant import KINDS, Invariant
 from .loading import DEVIATING, Backend, registered
@@ -20,6 +20,7 @@ from .tree import leaves, tree_map
 from .trial import Trial
 from .violation import Violation
 
+LOOSER = {"mixed": "some of its intermediate results", "eager": "its intermediate results"}
 SHOWN = 48  # elements of an array that are printed; a script is printed for arrays of up to SCRIPTED
 SCRIPTED = 160
 
@@ -44,10 +45,13 @@ def explain(invariant: Invariant, trial: Trial, violation: Violation) -> str:
 
 
 def diagnosed(trial: Trial) -> list[str]:
-    """The known deviations that explain what was seen, in this example and in others."""
-    progress = trial.progress
-    known = diagnose([*progress.calls, *progress.evidence])
-    return [f"  {'matches' if i == 0 else 'or':<9} {one.what} ({one.id})" for i, one in enumerate(known)]
+    """What explains the answers of this example and of others: a known deviation, or a looser precision class."""
+    calls = [*trial.progress.calls, *trial.progress.evidence]
+    if known := diagnose(calls):
+        return [f"  {'matches' if i == 0 else 'or':<9} {one.what} ({one.id})" for i, one in enumerate(known)]
+    if looser := looser_class(calls):
+        return [f"  matches   the right equation, {LOOSER[looser]} rounded to {trial.dtype} (class {looser})"]
+    return []
 
 
 def _again(invariant: Invariant, trial: Trial) -> str:

@@ -1,0 +1,70 @@
+"""What the kill matrix shows, in figures: python -m meta_tests.detection [docs/kill_matrix.json]"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from spec_tests.deviation import catalogue
+
+from .commanding import ROOT
+from .kill_matrix import Kill, read
+from .running import invariants
+
+MATRIX = ROOT / "docs" / "kill_matrix.json"
+
+
+def figures(kills: list[Kill]) -> Iterator[str]:
+    caught = [one for one in kills if one.caught]
+    yield f"{len(caught)} of {len(kills)} deviations caught at default effort, seed {kills[0].seed}"
+    kinds = Counter(catalogue()[one.id].kind for one in kills)
+    yield "by kind: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    examples, seconds = ([getattr(one, name) for one in caught] for name in ("examples", "seconds"))
+    yield f"before the first failure: median {statistics.median(examples)} examples, largest {max(examples)}; "
+    yield f"seconds: median {statistics.median(seconds):.2f}, largest {max(seconds):.1f}"
+    yield ""
+    yield from _naming(caught)
+    yield ""
+    by = _by_invariant(kills)
+    alone = {one.id: next(iter(one.caught)) for one in caught if len(one.caught) == 1}
+    yield f"{len(alone)} deviations are caught by one invariant only:"
+    yield from (f"  {name:<60} {invariant}" for name, invariant in sorted(alone.items()))
+    yield ""
+    redundant = sorted(name for name, ids in by.items() if not set(ids) & set(alone))
+    yield f"{len(redundant)} of {len(by)} invariants catch nothing that every other one misses"
+    idle = sorted(set(_stated()) - {_general(name) for name in by})
+    yield f"{len(idle)} invariants are failed by no deviation{': ' if idle else ''}{', '.join(idle)}"
+
+
+def _naming(caught: list[Kill]) -> Iterator[str]:
+    equations = [one for one in caught if catalogue()[one.id].kind != "fault"]
+    right = [one for one in equations if one.named[one.id] and one.named[one.id] == max(one.named[n] for n in one.named if n)]
+    wrong = [one for one in caught if any(name not in ("", one.id) for name in one.named)]
+    yield f"named: {len(right)} of {len(equations)} that have an equation of their own; called by another's name: {len(wrong)}"
+    failures = sum((one.named for one in equations), Counter[str]())
+    own = sum(one.named[one.id] for one in equations)
+    yield f"of {failures.total()} failures of theirs {own} name the bug, {failures['']} name none"
+
+
+def _by_invariant(kills: list[Kill]) -> dict[str, list[str]]:
+    by: dict[str, list[str]] = defaultdict(list)
+    for one in kills:
+        for name in one.caught:
+            by[name].append(one.id)
+    return by
+
+
+def _stated() -> list[str]:
+    return [test.invariant.id for test in invariants()]
+
+
+def _general(name: str) -> str:
+    """softmax.reference is operation.reference of softmax."""
+    return name if name in _stated() else f"operation.{name.partition('.')[2]}"
+
+
+if __name__ == "__main__":
+    print("\n".join(figures(read(Path(sys.argv[1]) if len(sys.argv) > 1 else MATRIX))))
