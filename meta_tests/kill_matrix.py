@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from spec_tests import effort
@@ -118,7 +118,7 @@ def main() -> None:
         f"{sum(bool(one.caught) for one in kills)} of {len(kills)} caught; median {statistics.median(sizes or [0])} numbers in an example"
     )
     if options.write:
-        rows = ",\n".join(json.dumps(asdict(one), sort_keys=True) for one in kills)
+        rows = ",\n".join(json.dumps(vars(one), sort_keys=True) for one in kills)
         options.write.write_text(f"[\n{rows}\n]\n")
 
 
