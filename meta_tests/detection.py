@@ -19,7 +19,7 @@ MATRIX = ROOT / "docs" / "kill_matrix.json"
 
 def figures(kills: list[Kill]) -> Iterator[str]:
     caught = [one for one in kills if one.caught]
-    yield f"{len(caught)} of {len(kills)} deviations caught at default effort, seed {kills[0].seed}"
+    yield f"{sum(one.detected for one in kills)} of {len(kills)} deviations caught at default effort, seed {kills[0].seed}"
     kinds = Counter(catalogue()[one.id].kind for one in kills)
     yield "by kind: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     examples, seconds = ([getattr(one, name) for one in caught] for name in ("examples", "seconds"))
@@ -52,7 +52,7 @@ def _naming(caught: list[Kill]) -> Iterator[str]:
 def _by_invariant(kills: list[Kill]) -> dict[str, list[str]]:
     by: dict[str, list[str]] = defaultdict(list)
     for one in kills:
-        for name in one.caught:
+        for name in (*one.caught, *one.levels):
             by[name].append(one.id)
     return by
 

@@ -32,6 +32,7 @@ class Kill:
     id: str
     seed: int
     caught: dict[str, dict[str, int]] = field(default_factory=dict)  # invariant, dtype: examples before the first that failed
+    levels: dict[str, dict[str, int]] = field(default_factory=dict)  # the same of those that a run only reports
     named: Counter[str] = field(default_factory=Counter)  # the first name in the diagnosis, or "", and how often
     elements: list[int] = field(default_factory=list)  # the numbers in each failing example
     examples: int | None = None  # before the first failure of all, in the order of a run
@@ -41,11 +42,18 @@ class Kill:
     def misses(self) -> list[str]:
         """The invariants that must catch it and did not."""
         found = find(self.id)
-        return sorted(set(found.caught_by) - set(self.caught)) if found else []
+        return sorted(set(found.caught_by) - {*self.caught, *self.levels}) if found else []
+
+    @property
+    def detected(self) -> bool:
+        """It fails a run; or, where nothing but a level can see it, it loses that level."""
+        return bool(self.caught) or not self.misses
 
     def line(self) -> str:
-        if not self.caught:
+        if not self.detected:
             return f"{self.id:<62} SURVIVES"
+        if not self.caught:
+            return f"{self.id:<62} loses {', '.join(self.levels)}"
         names = Counter({name: count for name, count in self.named.items() if name})
         line = f"{self.id:<62} caught by {len(self.caught):>2}, first after {self.examples} examples, {self.seconds:.1f} s; "
         line += f"named {names[self.id]} of {self.named.total()}"
@@ -66,6 +74,9 @@ def kill(name: str, seed: int, *, shrink: bool = False) -> Kill:
         progress = trial.progress
         spent, tried = spent + time.perf_counter() - start, tried + progress.examples
         if violation is None:
+            continue
+        if test.invariant.level:
+            found.levels.setdefault(test.invariant.of(trial.subject), {})[trial.dtype] = progress.examples
             continue
         if found.examples is None:
             found.examples, found.seconds = tried, round(spent, 2)
@@ -113,10 +124,8 @@ def main() -> None:
     for one in matrix(names or list(catalogue()), options.seed, options.effort, options.workers, shrink=options.shrink):
         print(one.line(), flush=True)
         kills.append(one)
-    sizes = [size for one in kills for size in one.elements]
-    print(
-        f"{sum(bool(one.caught) for one in kills)} of {len(kills)} caught; median {statistics.median(sizes or [0])} numbers in an example"
-    )
+    median = statistics.median([size for one in kills for size in one.elements] or [0])
+    print(f"{sum(one.detected for one in kills)} of {len(kills)} caught; median {median} numbers in a failing example")
     if options.write:
         rows = ",\n".join(json.dumps(vars(one), sort_keys=True) for one in kills)
         options.write.write_text(f"[\n{rows}\n]\n")
