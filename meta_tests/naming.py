@@ -1,0 +1,88 @@
+"""Two bugs at once: does the diagnosis name one of them, none, or wrongly a third?
+
+python -m meta_tests.naming [--pairs 200] [--seed 1] [--workers 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+from spec_tests.deviation import SUBSTITUTED, Deviation, catalogue, own
+from spec_tests.diagnosis import diagnose
+from spec_tests.faithful import Faithful
+from spec_tests.frameworks import Framework
+from spec_tests.loading import Backend
+from spec_tests.parts import parts, standing_in
+from spec_tests.specification import operations, specification
+
+from .running import attempt, concerning
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Two deviations of one operation, or one of it and one of a part of it."""
+    found = []
+    for operation in operations():
+        if specification(operation).dtype in ("bool", "int64"):
+            continue
+        first = [one for one in own(operation) if one.kind in SUBSTITUTED]
+        second = [*first, *(one for part in parts(operation) for one in own(part) if one.kind in SUBSTITUTED)]
+        found += [(a.id, b.id) for i, a in enumerate(first) for b in second[i + 1 :]]
+    return found
+
+
+def both(a: Deviation, b: Deviation) -> Deviation:
+    """A part that deviates inside the deviating equation; or, of one operation, what each adds to the right value."""
+    right = specification(a.operation).reference
+
+    @wraps(right)
+    def equation(*arguments: Any, **keywords: Any) -> Any:
+        if b.operation != a.operation:
+            with standing_in(b.operation, b.function):
+                return a.function(*arguments, **keywords)
+        once, twice, truth = (f(*arguments, **keywords) for f in (a.function, b.function, right))
+        return once + (twice - truth)
+
+    return replace(a, function=equation)
+
+
+def diagnosed(job: tuple[str, str, int]) -> list[tuple[str, str, str]]:
+    """Both bugs, and what each failing comparison with the oracle was called."""
+    a, b, seed = catalogue()[job[0]], catalogue()[job[1]], job[2]
+    inner = b.id if b.operation == a.operation else f"{a.operation}/{b.id}"
+    oracle, called = Faithful(both(a, b)), []
+    for test, trial in concerning(a.operation, Backend("both", oracle, Framework("numpy"))):
+        if test.invariant.of(trial.subject) == f"{a.operation}.reference" and attempt(test, trial, seed):
+            names = [one.id for one in diagnose([*trial.progress.calls, *trial.progress.evidence])]
+            called.append((a.id, inner, names[0] if names else ""))
+    return called
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    possible = pairs()
+    chosen = random.Random(options.seed).sample(possible, min(options.pairs, len(possible)))
+    counts: Counter[str] = Counter()
+    with ProcessPoolExecutor(options.workers) as pool:
+        for called in pool.map(diagnosed, [(*pair, options.seed) for pair in chosen]):
+            for a, b, name in called:
+                verdict = "named one of the two" if name in (a, b) else "named a third" if name else "named none"
+                counts[verdict] += 1
+                if verdict == "named a third":
+                    print(f"{a} with {b} was called {name}")
+    print(
+        f"{len(chosen)} of {len(possible)} pairs, {counts.total()} failures: " + ", ".join(f"{n} {v}" for v, n in counts.items())
+    )
+
+
+if __name__ == "__main__":
+    main()
