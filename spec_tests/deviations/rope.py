@@ -1,0 +1,185 @@
+"""What goes wrong with rope: which features are turned, and how. Angles and positions have files of their own."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy._marks import eager, wide
+from reference_numpy.rope import rope
+from spec_tests.deviation import deviation
+
+
+def angles(x: Any, positions: Any, theta: Any) -> Any:
+    d_k = x.shape[-1]
+    return wide(positions)[..., None] * np.power(wide(theta), -np.arange(0, d_k, 2) / d_k)
+
+
+def circle(angle: Any) -> tuple[Any, Any]:
+    return eager(np.cos(angle)), eager(np.sin(angle))
+
+
+def pairs(x: Any, layout: str) -> tuple[Any, Any]:
+    half = x.shape[-1] // 2
+    return (x[..., 0::2], x[..., 1::2]) if layout == "interleaved" else (x[..., :half], x[..., half:])
+
+
+def joined(a: Any, b: Any, layout: str) -> Any:
+    if layout == "half":
+        return np.concatenate([a, b], axis=-1)
+    return np.reshape(np.stack([a, b], axis=-1), (*a.shape[:-1], 2 * a.shape[-1]))
+
+
+@deviation("reference", "pairs_are_independent", kind="convention")
+def half_for_interleaved(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """the pairs are (k, k + d_k/2), layout half, where interleaved was asked for.
+
+    Shows: d_k of 4 or more. Hides: d_k = 2, attention whose queries and keys share the mistake.
+    """
+    return rope(x, positions, theta=theta, layout="half")
+
+
+@deviation("reference", "pairs_are_independent", kind="convention")
+def interleaved_for_half(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """the pairs are (2k, 2k+1), layout interleaved, where half was asked for.
+
+    Shows: d_k of 4 or more. Hides: d_k = 2, attention whose queries and keys share the mistake.
+    """
+    return rope(x, positions, theta=theta)
+
+
+@deviation(
+    "reference", "isometry", "distance_alone",
+    seen=("https://github.com/raiyanyahya/how-to-train-your-gpt/pull/7",),
+)  # fmt: skip
+def table_of_the_other_layout(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """the table of angles is repeated as the other layout needs it, so that a pair's two features turn by different angles.
+
+    Shows: lengths, which change. Hides: d_k = 2, position 0.
+    """
+    d_k = x.shape[-1]
+    angle = angles(x, positions, theta)
+    table = np.concatenate([angle, angle], axis=-1) if layout == "interleaved" else np.repeat(angle, 2, axis=-1)
+    cos, sin = circle(table[..., :d_k])
+    a, b = pairs(x, layout)
+    return x * cos + joined(-b, a, layout) * sin
+
+
+@deviation(
+    "reference", "position_zero",
+    seen=("https://github.com/vllm-project/vllm-metal/pull/44", "https://github.com/nntile/nntile/pull/382"),
+)  # fmt: skip
+def not_interleaved_again(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """the pairs (2k, 2k+1) are turned, but the results stand in two halves.
+
+    Shows: position 0, which must change nothing. Hides: attention alone, which a common order of features leaves.
+    """
+    if layout == "half":
+        return rope(x, positions, theta=theta, layout=layout)
+    return np.concatenate(pairs(rope(x, positions, theta=theta), layout), axis=-1)
+
+
+@deviation("reference", "frequencies", kind="convention")
+def clockwise(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """the turn is clockwise: the sines have the opposite sign.
+
+    Shows: each element. Hides: lengths, and attention, which depends on the distance all the same.
+    """
+    return rope(x, -wide(positions), theta=theta, layout=layout)
+
+
+@deviation("reference", "isometry", "composition")
+def both_sines_negative(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """both sines are subtracted: (a cos φ − b sin φ, b cos φ − a sin φ), which is no rotation.
+
+    Shows: lengths, which change. Hides: position 0.
+    """
+    (a, b), (cos, sin) = pairs(x, layout), circle(angles(x, positions, theta))
+    return joined(a * cos - b * sin, b * cos - a * sin, layout)
+
+
+@deviation("reference", "position_zero")
+def sine_and_cosine_exchanged(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """sines and cosines are exchanged.
+
+    Shows: position 0, which must change nothing. Hides: lengths, which are kept.
+    """
+    (a, b), (cos, sin) = pairs(x, layout), circle(angles(x, positions, theta))
+    return joined(a * sin - b * cos, a * cos + b * sin, layout)
+
+
+@deviation("reference", "isometry")
+def second_from_the_turned_first(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """the first feature of a pair is overwritten before the second is computed from it.
+
+    Shows: lengths, which change. Hides: position 0, small angles.
+    """
+    (a, b), (cos, sin) = pairs(x, layout), circle(angles(x, positions, theta))
+    turned = a * cos - b * sin
+    return joined(turned, turned * sin + b * cos, layout)
+
+
+@deviation("reference", "layouts", kind="convention")
+def first_half_alone(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """only the first half of the features is turned, as with a partial rotary factor of ½.
+
+    Shows: any d_k. Hides: position 0.
+    """
+    d = x.shape[-1] // 4 * 2
+    return np.concatenate([rope(x[..., :d], positions, theta=theta, layout=layout), x[..., d:]], axis=-1) if d else 1 * x
+
+
+@deviation("reference")
+def last_pair_left(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """the last pair is left as it is where the number of pairs is odd, as where a vector loop has no remainder.
+
+    Shows: d_k = 6, 10, 14. Hides: multiples of 4, above all the usual 64 and 128.
+    """
+    y = rope(x, positions, theta=theta, layout=layout)
+    whole = x.shape[-1] // 4 * 2
+    before, after = pairs(x, layout), pairs(y, layout)
+    a, b = (np.concatenate([new[..., :whole], old[..., whole:]], axis=-1) for old, new in zip(before, after, strict=True))
+    return joined(a, b, layout)
+
+
+@deviation("reference", "linear", kind="convention")
+def rows_normalized_first(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """each row is first divided by its root mean square, as attention with normalized queries and keys does.
+
+    Shows: lengths, position 0. Hides: rows whose mean square is 1.
+    """
+    normalized = x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + 1e-6)
+    return rope(normalized, positions, theta=theta, layout=layout)
+
+
+@deviation("no_overflow", kind="arithmetic")
+def by_length_and_angle(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved", held: Any) -> Any:
+    """each pair is turned as r e^(i(α + φ)), r being √(a² + b²), whose squares overflow.
+
+    Shows: numbers beyond the root of the dtype's largest. Hides: ordinary ones.
+    """
+    a, b = pairs(x, layout)
+    length = held(np.sqrt(held(held(np.square(a)) + held(np.square(b)))))
+    angle = np.arctan2(b, a) + angles(x, positions, theta)
+    return joined(length * np.cos(angle), length * np.sin(angle), layout)
+
+
+@deviation("inputs_unchanged", kind="fault", seen=("https://github.com/unslothai/unsloth/issues/5001",))
+def in_place(function: Any, x: Any, positions: Any, **keywords: Any) -> Any:
+    """x itself is turned and returned, unless it is read-only.
+
+    Shows: the caller's array after the call. Hides: the result, which is right.
+    """
+    y = function(x, positions, **keywords)
+    if x.flags.writeable:
+        x[...] = y
+    return y
+
+
+@deviation("dtype_shape_device", kind="fault", dtypes=("bfloat16", "float16"),
+           seen=("https://github.com/huggingface/transformers/pull/24262",))  # fmt: skip
+def promoted(function: Any, x: Any, positions: Any, **keywords: Any) -> Any:
+    """the result is float32, as the table of angles is.
+
+    Shows: the dtype of the result. Hides: its values.
+    """
+    return function(x, positions, **keywords).astype(np.float32 if x.dtype.itemsize == 2 else x.dtype)

@@ -1,0 +1,144 @@
+"""What goes wrong with sliding_window_mask."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy.sliding_window_mask import sliding_window_mask
+from spec_tests.deviation import deviation
+
+
+def distance(n: int, m: int | None) -> Any:
+    """i − j."""
+    return np.arange(n)[:, None] - np.arange(n if m is None else m)
+
+
+@deviation("reference", "width", "window_zero", kind="convention")
+def own_key_counted(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """the query's own key counts in the window: |i − j| < window, as in Mistral's code.
+
+    Shows: any window that is shorter than the sequence. Hides: wider ones.
+    """
+    return sliding_window_mask(n=n, m=m, window=window - 1, is_causal=is_causal)
+
+
+@deviation("reference", "width", "window_zero")
+def one_key_wider(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """the window is one key wider on each side that it has.
+
+    Shows: any window that is shorter than the sequence. Hides: wider ones.
+    """
+    return sliding_window_mask(n=n, m=m, window=window + 1, is_causal=is_causal)
+
+
+@deviation("reference", "width", kind="convention")
+def both_sides_together(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """window is the width of both sides together: window // 2 keys on each.
+
+    Shows: any window but 0 that is shorter than the sequence. Hides: wider ones.
+    """
+    return sliding_window_mask(n=n, m=m, window=window // 2, is_causal=is_causal)
+
+
+@deviation("reference", "width", "causal_half")
+def never_causal(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """is_causal is ignored: later keys within the window are seen.
+
+    Shows: is_causal, which is the default. Hides: is_causal=False.
+    """
+    return sliding_window_mask(n=n, m=m, window=window, is_causal=False)
+
+
+@deviation("reference", "width")
+def always_causal(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """is_causal=False is ignored: no later key is seen.
+
+    Shows: is_causal=False. Hides: the default.
+    """
+    return sliding_window_mask(n=n, m=m, window=window)
+
+
+@deviation("reference", "causal_half")
+def later_keys_without_limit(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """without is_causal the window limits earlier keys alone: i − j ≤ window.
+
+    Shows: is_causal=False, a window shorter than the sequence. Hides: the default.
+    """
+    near = distance(n, m) <= window
+    return near & (distance(n, m) >= 0) if is_causal else near
+
+
+@deviation("reference", "width")
+def window_ignored(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """the window is ignored, and the mask merely causal, or everything seen.
+
+    Shows: a window shorter than the sequence. Hides: wider ones.
+    """
+    return sliding_window_mask(n=n, m=m, window=n + (m or 0), is_causal=is_causal)
+
+
+@deviation("reference", "window_zero")
+def zero_as_none(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """a window of 0 counts as none, as `if window:` has it.
+
+    Shows: window = 0. Hides: every other window.
+    """
+    return sliding_window_mask(n=n, m=m, window=window or n + (m or 0), is_causal=is_causal)
+
+
+@deviation("reference", "diagonals", kind="convention")
+def blocks(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """the sequence is cut into blocks of the window's length, and a query sees those of its own block.
+
+    Shows: tokens beside the border of a block. Hides: one block.
+    """
+    length = max(window, 1)
+    same = np.arange(n)[:, None] // length == np.arange(n if m is None else m) // length
+    return same & (distance(n, m) >= 0) if is_causal else same
+
+
+@deviation("reference", "width", kind="convention")
+def last_level_with_last(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """the last query is level with the last key: i + m − n stands for i.
+
+    Shows: n ≠ m. Hides: n = m.
+    """
+    apart = distance(n, m) + (0 if m is None else m - n)
+    near = np.abs(apart) <= window
+    return near & (apart >= 0) if is_causal else near
+
+
+@deviation("no_keys", "reference")
+def no_keys_as_none(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """m = 0 counts as left out, as `m or n` has it.
+
+    Shows: m = 0. Hides: every other m.
+    """
+    return sliding_window_mask(n=n, m=m or None, window=window, is_causal=is_causal)
+
+
+@deviation("reference", "width", kind="convention")
+def true_hides(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """True means hidden, as in torch.nn.MultiheadAttention.
+
+    Shows: any mask. Hides: nothing.
+    """
+    return ~sliding_window_mask(n=n, m=m, window=window, is_causal=is_causal)
+
+
+@deviation("wide_window", kind="arithmetic")
+def width_of_16_bits(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """window is kept in a signed integer of 16 bits, where 40000 is negative.
+
+    Shows: windows beyond 32767, which mean no window. Hides: all others.
+    """
+    return sliding_window_mask(n=n, m=m, window=(window + 2**15) % 2**16 - 2**15, is_causal=is_causal)
+
+
+@deviation("wide_window", kind="arithmetic")
+def width_of_32_bits(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
+    """window + 1 is kept in a signed integer of 32 bits, where the largest of them means no window.
+
+    Shows: window = 2³¹ − 1. Hides: all others.
+    """
+    return sliding_window_mask(n=n, m=m, window=(window + 1 + 2**31) % 2**32 - 2**31 - 1, is_causal=is_causal)
