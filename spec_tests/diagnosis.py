@@ -73,8 +73,7 @@ def _candidates(operation: str) -> Iterable[Deviation]:
 
 
 def _observed(call: Call) -> np.ndarray:
-    assert call.observed is not None
-    return call.observed
+    return np.asarray(call.observed, dtype=np.float64)  # masks too
 
 
 def _truth(call: Call) -> Expectation:
@@ -119,7 +118,7 @@ def _nearer(deviation: Deviation, call: Call) -> bool:
         return False
     wrong = ~_truth(call).accepts(observed)
     with np.errstate(all="ignore"):
-        near = np.abs(observed - values) < np.abs(observed - call.value)
+        near = np.abs(observed - values) < np.abs(observed - _truth(call).value)
     return bool(np.all((near | ~np.isfinite(values) | ~np.isfinite(observed))[wrong]))
 
 

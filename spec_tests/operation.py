@@ -72,6 +72,10 @@ class Call:
         if precision == "exact":
             value = self.value if equation is None else np.asarray(self.evaluate(lambda x: x, equation))
             return Expectation(value.astype(np.float64), np.zeros(value.shape), op.storage)
+        if equation is not None and hasattr(op.spec.module, "bound"):  # there is no number that could carry an error
+            right, value = self.expectation(precision), np.asarray(self.evaluate(np.asarray, equation))
+            relative = np.max(right.error / np.abs(right.value))
+            return Expectation(value, relative * np.abs(value), op.storage)
         arithmetic = Arithmetic.of(op.dtype, precision)
         evaluate = partial(self.evaluate, equation=equation)
         return expect(evaluate, arithmetic, op.storage, composed=op.spec.composed, inexact=self.inexact)

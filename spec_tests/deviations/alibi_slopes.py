@@ -97,16 +97,6 @@ def in_between_first(*, num_heads: int) -> Any:
     return np.concatenate([slopes[few:], slopes[:few]])
 
 
-@deviation("reference", "between")
-def nearest_power(*, num_heads: int) -> Any:
-    """the power of two is the nearest by logarithm, not the one below.
-
-    Shows: 3, 6, 12, 24 heads. Hides: 5, 9, 20 and 40.
-    """
-    nearest = 2 ** round(np.log2(num_heads))
-    return alibi_slopes(num_heads=max(nearest, num_heads) if nearest <= num_heads else nearest)[:num_heads]
-
-
 @deviation("reference", "range")
 def negative(*, num_heads: int) -> Any:
     """the slopes are negative: the sign of the bias is theirs.
@@ -116,7 +106,7 @@ def negative(*, num_heads: int) -> Any:
     return -alibi_slopes(num_heads=num_heads)
 
 
-@deviation("reference", "twice_the_heads", kind="arithmetic")
+@deviation("reference", "geometric", kind="arithmetic")
 def in_float16(*, num_heads: int) -> Any:
     """the slopes are rounded to float16.
 

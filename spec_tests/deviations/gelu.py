@@ -114,7 +114,7 @@ def gate_alone(x: Any, *, approximate: str = "none") -> Any:
 
 
 @deviation(
-    "no_overflow", kind="arithmetic",
+    "reference", "no_overflow", kind="arithmetic",
     seen=("https://github.com/ooples/AiDotNet.Tensors/pull/594", "https://github.com/intel/llm-scaler/pull/484",
           "https://github.com/pytorch/executorch/issues/22323"),
 )  # fmt: skip

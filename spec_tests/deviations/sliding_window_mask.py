@@ -127,15 +127,6 @@ def true_hides(*, n: int, m: int | None = None, window: int, is_causal: bool = T
 
 
 @deviation("wide_window", kind="arithmetic")
-def width_of_16_bits(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
-    """window is kept in a signed integer of 16 bits, where 40000 is negative.
-
-    Shows: windows beyond 32767, which mean no window. Hides: all others.
-    """
-    return sliding_window_mask(n=n, m=m, window=(window + 2**15) % 2**16 - 2**15, is_causal=is_causal)
-
-
-@deviation("wide_window", kind="arithmetic")
 def width_of_32_bits(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
     """window + 1 is kept in a signed integer of 32 bits, where the largest of them means no window.
 

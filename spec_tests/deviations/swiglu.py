@@ -59,7 +59,7 @@ def added(x: Any, w1: Any, w2: Any, w3: Any) -> Any:
     return linear(silu(linear(x, w1)) + linear(x, w3), w2)
 
 
-@deviation("reference", "opposite_gates", kind="convention")
+@deviation("reference", "gate_and_signal", kind="convention")
 def relu_gate(x: Any, w1: Any, w2: Any, w3: Any) -> Any:
     """relu gates in place of silu, as in the unit called ReGLU.
 
