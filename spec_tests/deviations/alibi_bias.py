@@ -23,7 +23,7 @@ def rewarded(slopes: Any, *, n: int, m: int | None = None) -> Any:
     return slopes[..., None, None] * np.abs(distance(n, m))
 
 
-@deviation("reference", "distance_alone", kind="convention", seen=("https://github.com/ml-explore/mlx/issues/343",))
+@deviation("reference", "distance_alone", kind="convention")
 def signed(slopes: Any, *, n: int, m: int | None = None) -> Any:
     """the distance has its sign, slope · (j − i): later keys are rewarded.
 

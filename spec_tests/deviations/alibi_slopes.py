@@ -20,8 +20,7 @@ def below(heads: int) -> int:
 
 @deviation(
     "reference", "between", kind="convention",
-    seen=("https://github.com/ml-explore/mlx/pull/3071", "https://github.com/ml-explore/mlx/issues/343",
-          "https://github.com/NVIDIA/TensorRT-LLM/pull/1611"),
+    seen=("https://github.com/ml-explore/mlx/pull/3071", "https://github.com/ml-explore/mlx/issues/343"),
 )  # fmt: skip
 def geometric_for_any_number(*, num_heads: int) -> Any:
     """the slopes are 2^(−8(i+1)/H) for every H, not only for powers of two.
@@ -58,7 +57,7 @@ def halved_from_head_to_head(*, num_heads: int) -> Any:
     return geometric(-1.0, -1.0, num_heads)
 
 
-@deviation("reference", "between")
+@deviation("reference", "between", seen=("https://github.com/antofuller/CROMA/issues/12",))
 def sorted_by_size(*, num_heads: int) -> Any:
     """the slopes are sorted, where those in between stand behind the others in the paper's code.
 

@@ -37,7 +37,7 @@ def own_key_hidden(*, n: int, m: int | None = None, aligned: str = "bottom-right
 
 @deviation(
     "reference", "first_and_last", kind="convention",
-    seen=("https://github.com/lucidrains/x-transformers/issues/160", "https://github.com/pytorch/pytorch/issues/92554"),
+    seen=("https://github.com/NVIDIA/TransformerEngine/issues/614", "https://github.com/rasbt/LLMs-from-scratch/issues/1061"),
 )  # fmt: skip
 def true_hides(*, n: int, m: int | None = None, aligned: str = "bottom-right") -> Any:
     """True means hidden, as in torch.nn.MultiheadAttention.

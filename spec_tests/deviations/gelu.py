@@ -68,6 +68,15 @@ def linear_term_alone(x: Any, *, approximate: str = "none") -> Any:
     return gelu(x) if approximate == "none" else by_tanh(x, ROOT * x)
 
 
+@deviation("reference", "even_part", seen=("https://github.com/huggingface/transformers/pull/11514",))
+def coefficients_exchanged(x: Any, *, approximate: str = "none") -> Any:
+    """the tanh form has 0.044715 and √(2/π) in each other's place.
+
+    Shows: numbers of size 1. Hides: those far away.
+    """
+    return gelu(x) if approximate == "none" else by_tanh(x, 0.044715 * (x + ROOT * (x * x * x)))
+
+
 @deviation("reference", "even_part", dtypes=WIDE)
 def constant_of_four_digits(x: Any, *, approximate: str = "none") -> Any:
     """the tanh form has 0.7978 for √(2/π).
@@ -116,7 +125,7 @@ def gate_alone(x: Any, *, approximate: str = "none") -> Any:
 @deviation(
     "reference", "no_overflow", kind="arithmetic",
     seen=("https://github.com/ooples/AiDotNet.Tensors/pull/594", "https://github.com/intel/llm-scaler/pull/484",
-          "https://github.com/pytorch/executorch/issues/22323"),
+          "https://github.com/pytorch/pytorch/issues/186278"),
 )  # fmt: skip
 def tanh_overflows(x: Any, *, approximate: str = "none", held: Any) -> Any:
     """the tanh form has (e^2z − 1) / (e^2z + 1) for tanh(z), which is ∞/∞ where e^2z overflows.

@@ -29,7 +29,10 @@ def joined(a: Any, b: Any, layout: str) -> Any:
     return np.reshape(np.stack([a, b], axis=-1), (*a.shape[:-1], 2 * a.shape[-1]))
 
 
-@deviation("reference", "pairs_are_independent", kind="convention")
+@deviation(
+    "reference", "pairs_are_independent", kind="convention",
+    seen=("https://github.com/karpathy/nanochat/issues/264", "https://github.com/allenai/molmo/issues/49"),
+)  # fmt: skip
 def half_for_interleaved(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
     """the pairs are (k, k + d_k/2), layout half, where interleaved was asked for.
 
@@ -38,7 +41,10 @@ def half_for_interleaved(x: Any, positions: Any, *, theta: float = 10000.0, layo
     return rope(x, positions, theta=theta, layout="half")
 
 
-@deviation("reference", "pairs_are_independent", kind="convention")
+@deviation(
+    "reference", "pairs_are_independent", kind="convention",
+    seen=("https://github.com/jmaczan/tiny-vllm/issues/4",),
+)  # fmt: skip
 def interleaved_for_half(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
     """the pairs are (2k, 2k+1), layout interleaved, where half was asked for.
 
@@ -49,7 +55,8 @@ def interleaved_for_half(x: Any, positions: Any, *, theta: float = 10000.0, layo
 
 @deviation(
     "reference", "isometry", "distance_alone",
-    seen=("https://github.com/raiyanyahya/how-to-train-your-gpt/pull/7",),
+    seen=("https://github.com/raiyanyahya/how-to-train-your-gpt/pull/7", "https://github.com/facebookresearch/vjepa2/pull/15",
+          "https://github.com/huggingface/diffusers/issues/13546"),
 )  # fmt: skip
 def table_of_the_other_layout(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
     """the table of angles is repeated as the other layout needs it, so that a pair's two features turn by different angles.
@@ -163,7 +170,7 @@ def by_length_and_angle(x: Any, positions: Any, *, theta: float = 10000.0, layou
     return joined(length * np.cos(angle), length * np.sin(angle), layout)
 
 
-@deviation("inputs_unchanged", kind="fault", seen=("https://github.com/unslothai/unsloth/issues/5001",))
+@deviation("inputs_unchanged", kind="fault", seen=("https://github.com/unslothai/unsloth/issues/837",))
 def in_place(function: Any, x: Any, positions: Any, **keywords: Any) -> Any:
     """x itself is turned and returned, unless it is read-only.
 

@@ -91,8 +91,10 @@ def slowest_pair_first(x: Any, positions: Any, *, theta: float = 10000.0, layout
     return turned(x, angles(x, positions, theta)[..., ::-1], layout)
 
 
-@deviation("reference", "frequencies", kind="arithmetic", dtypes=HALF,
-           seen=("https://github.com/huggingface/transformers/pull/29285",))  # fmt: skip
+@deviation(
+    "reference", "frequencies", kind="arithmetic", dtypes=HALF,
+    seen=("https://github.com/huggingface/transformers/issues/29496", "https://github.com/sgl-project/sglang-jax/pull/1473"),
+)  # fmt: skip
 def frequencies_in_half(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved", held: Any) -> Any:
     """the frequencies are rounded to the dtype of x, as where a model's buffers are cast with it.
 
@@ -103,7 +105,10 @@ def frequencies_in_half(x: Any, positions: Any, *, theta: float = 10000.0, layou
     return turned(x, wide(positions)[..., None] * frequencies, layout)
 
 
-@deviation("reference", "frequencies", kind="arithmetic", dtypes=HALF)
+@deviation(
+    "reference", "frequencies", kind="arithmetic", dtypes=HALF,
+    seen=("https://github.com/EleutherAI/gpt-neox/issues/1003",),
+)  # fmt: skip
 def angles_in_half(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved", held: Any) -> Any:
     """the angles are rounded to the dtype of x before their sines and cosines are taken.
 

@@ -29,8 +29,7 @@ def places_for_positions(x: Any, positions: Any, *, theta: float = 10000.0, layo
 
 @deviation(
     "reference", "positions_of_each_batch_entry",
-    seen=("https://github.com/unslothai/unsloth/pull/4078", "https://github.com/ndif-team/nnsight/pull/673",
-          "https://github.com/unslothai/unsloth/pull/3803"),
+    seen=("https://github.com/unslothai/unsloth/issues/3699", "https://github.com/unslothai/unsloth/pull/4078"),
 )  # fmt: skip
 def of_the_first_entry(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
     """the positions of the first entry of the batch serve for all.
@@ -81,7 +80,7 @@ def along_the_heads(x: Any, positions: Any, *, theta: float = 10000.0, layout: s
 
 @deviation(
     "reference", "frequencies", kind="arithmetic", dtypes=HALF,
-    seen=("https://github.com/huggingface/transformers/pull/29285", "https://github.com/EleutherAI/gpt-neox/issues/1003"),
+    seen=("https://github.com/huggingface/transformers/pull/29285", "https://github.com/nkalyanv99/UNI-D2/pull/6"),
 )  # fmt: skip
 def in_half(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved", held: Any) -> Any:
     """positions are rounded to the dtype of x, so that neighbours collapse.

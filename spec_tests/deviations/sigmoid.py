@@ -77,10 +77,7 @@ def result_clipped(x: Any) -> Any:
     return clipped(sigmoid(x), 1e-7, 1 - 1e-7)
 
 
-@deviation(
-    "no_overflow", "saturation", kind="arithmetic",
-    seen=("https://github.com/clab/dynet/issues/1525",),
-)  # fmt: skip
+@deviation("no_overflow", "saturation", kind="arithmetic", seen=("https://github.com/clab/dynet/issues/1525",))
 def exponential_overflows(x: Any, *, held: Any) -> Any:
     """e^x / (1 + e^x), which is ∞/∞ where e^x overflows.
 

@@ -13,7 +13,10 @@ def distance(n: int, m: int | None) -> Any:
     return np.arange(n)[:, None] - np.arange(n if m is None else m)
 
 
-@deviation("reference", "width", "window_zero", kind="convention")
+@deviation(
+    "reference", "width", "window_zero", kind="convention",
+    seen=("https://github.com/ml-explore/mlx-lm/pull/390", "https://github.com/lightseekorg/tokenspeed/pull/578"),
+)  # fmt: skip
 def own_key_counted(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
     """the query's own key counts in the window: |i − j| < window, as in Mistral's code.
 
@@ -22,7 +25,7 @@ def own_key_counted(*, n: int, m: int | None = None, window: int, is_causal: boo
     return sliding_window_mask(n=n, m=m, window=window - 1, is_causal=is_causal)
 
 
-@deviation("reference", "width", "window_zero")
+@deviation("reference", "width", "window_zero", seen=("https://github.com/huggingface/transformers/issues/39408",))
 def one_key_wider(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
     """the window is one key wider on each side that it has.
 
