@@ -1,0 +1,40 @@
+"""Steps that several deviations share: sums in narrow formats, and the formats that kernels take instead of the promised ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from spec_tests.faithful import holding
+from spec_tests.formats import FORMATS, Format
+
+
+class Truncating(Format):
+    """Rounds toward zero, as a shift of the bits does."""
+
+    def round(self, x: Any) -> np.ndarray:
+        y = super().round(x)
+        with np.errstate(all="ignore"):
+            beyond = (np.abs(y) > np.abs(x)) & np.isfinite(y)
+            return np.where(beyond, np.copysign(np.abs(y) - 2 * self.half_gap(y, np.zeros_like(y)), y), y)
+
+
+in_float32 = holding(FORMATS["float32"])
+in_float16 = holding(FORMATS["float16"])
+in_tf32 = holding(Format("tf32", 11, -126, 127))
+to_12_bits = holding(Format("the estimate of a reciprocal root", 12, -1022, 1023))
+
+
+def accumulated(terms: Any, held: Callable[[Any], Any], axis: int = -1) -> Any:
+    """The sum along an axis, which is kept, every partial sum being held."""
+    terms = np.moveaxis(held(terms), axis, -1)
+    total = terms[..., :1]
+    for i in range(1, terms.shape[-1]):
+        total = held(total + terms[..., i : i + 1])
+    return np.moveaxis(total, -1, axis)
+
+
+def next_power_of_two(n: int) -> int:
+    return 1 << (n - 1).bit_length()

@@ -1,0 +1,132 @@
+"""What goes wrong with linear."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy.linear import linear
+from spec_tests.deviation import DTYPES, HALF, deviation
+from spec_tests.faithful import holding
+from spec_tests.formats import Format
+
+from ._steps import accumulated, in_float16, in_float32, in_tf32
+
+in_float8 = holding(Format("float8 e4m3", 4, -6, 8))
+
+
+@deviation("reference", "selection")
+def square_weight_transposed(x: Any, weight: Any, bias: Any = None) -> Any:
+    """a square weight is taken as (in, out): x W, not x Wᵀ.
+
+    Shows: a square weight. Hides: every other shape, a symmetric weight.
+    """
+    return linear(x, np.swapaxes(weight, 0, 1) if weight.shape[0] == weight.shape[1] else weight, bias)
+
+
+@deviation("reference", "bias_is_added")
+def bias_ignored(x: Any, weight: Any, bias: Any = None) -> Any:
+    """the bias is ignored.
+
+    Shows: any bias but 0. Hides: a layer without one.
+    """
+    return linear(x, weight)
+
+
+@deviation("reference", "bias_is_added")
+def bias_along_the_tokens(x: Any, weight: Any, bias: Any = None) -> Any:
+    """where there are as many tokens as outputs, the bias is added along the tokens.
+
+    Shows: that coincidence. Hides: every other shape.
+    """
+    if bias is None or len(x.shape) < 2 or x.shape[-2] != weight.shape[0]:
+        return linear(x, weight, bias)
+    return linear(x, weight) + np.expand_dims(bias, -1)
+
+
+@deviation("reference", "homogeneous")
+def relu_fused(x: Any, weight: Any, bias: Any = None) -> Any:
+    """the epilogue of another kernel is left on: max(x Wᵀ + b, 0).
+
+    Shows: negative results. Hides: positive ones.
+    """
+    return np.maximum(linear(x, weight, bias), 0.0)
+
+
+@deviation("reference", "exact_sums")
+def tail_left_out(x: Any, weight: Any, bias: Any = None) -> Any:
+    """the features beyond the last whole block of 16 are left out, where there are more than 16.
+
+    Shows: d_in not a multiple of 16. Hides: a multiple of 16, or fewer.
+    """
+    d = x.shape[-1]
+    whole = d - d % 16 if d > 16 else d
+    return linear(x[..., :whole], weight[:, :whole], bias)
+
+
+@deviation("reference", "exact_sums")
+def last_tile_not_written(x: Any, weight: Any, bias: Any = None) -> Any:
+    """the outputs beyond the last whole tile of 16 stay 0, where there are more than 16.
+
+    Shows: d_out not a multiple of 16. Hides: a multiple of 16, or fewer.
+    """
+    y = linear(x, weight, bias)
+    d = y.shape[-1]
+    written = d - d % 16 if d > 16 else d
+    return np.concatenate([y[..., :written], 0.0 * y[..., written:]], axis=-1)
+
+
+@deviation("reference", kind="arithmetic", dtypes=HALF)
+def half_accumulation(x: Any, weight: Any, bias: Any = None, *, held: Any) -> Any:
+    """products are summed in the dtype of x, in blocks of 32 whose sums are added one after the other.
+
+    Shows: many features. Hides: few, float32.
+    """
+    starts = range(0, x.shape[-1], 32)
+    blocks = [np.expand_dims(linear(x[..., i : i + 32], weight[:, i : i + 32]), -1) for i in starts]
+    y = np.squeeze(accumulated(np.concatenate(blocks, axis=-1), held), axis=-1)
+    return y if bias is None else held(y + bias)
+
+
+@deviation("reference", "selection", kind="arithmetic", dtypes=("float64", "float32"))
+def tf32_operands(x: Any, weight: Any, bias: Any = None) -> Any:
+    """the operands are rounded to the 11 significant bits of TF32.
+
+    Shows: float32. Hides: half precision, numbers of few bits.
+    """
+    return linear(in_tf32(x), in_tf32(weight), bias)
+
+
+@deviation("reference", "zero_column", kind="arithmetic", dtypes=DTYPES[:3])
+def float16_operands(x: Any, weight: Any, bias: Any = None) -> Any:
+    """the operands are cast to float16, as under automatic mixed precision, where a large x overflows.
+
+    Shows: float32; in bfloat16, large or tiny x. Hides: float16, ordinary bfloat16.
+    """
+    return linear(in_float16(x), in_float16(weight), bias)
+
+
+@deviation("reference", "selection", kind="arithmetic", dtypes=DTYPES)
+def float8_operands(x: Any, weight: Any, bias: Any = None) -> Any:
+    """the operands are rounded to the 4 significant bits of an 8-bit format.
+
+    Shows: every dtype. Hides: numbers of few bits.
+    """
+    return linear(in_float8(x), in_float8(weight), bias)
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float64",))
+def float64_in_float32(x: Any, weight: Any, bias: Any = None) -> Any:
+    """float64 is computed in float32: the upcast goes down.
+
+    Shows: float64. Hides: every other dtype.
+    """
+    return in_float32(linear(in_float32(x), in_float32(weight), bias))
+
+
+@deviation("dtype_shape_device", kind="fault", dtypes=HALF, seen=("https://github.com/huggingface/transformers/issues/30236",))
+def float32_result(function: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    """the result keeps the float32 in which it was accumulated.
+
+    Shows: its dtype. Hides: its values.
+    """
+    return function(x, weight, **({} if bias is None else {"bias": bias})).astype(np.float32)

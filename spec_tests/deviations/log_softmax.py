@@ -1,0 +1,112 @@
+"""What goes wrong with log_softmax."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy._marks import exact
+from reference_numpy.log_softmax import log_softmax
+from reference_numpy.softmax import softmax
+from spec_tests.deviation import DTYPES, deviation
+
+from ._steps import in_float32
+
+
+def largest(x: Any, axis: int) -> Any:
+    return exact(np.max(x, axis=axis, keepdims=True))
+
+
+@deviation(
+    "reference",
+    "finite_where_softmax_underflows",
+    seen=("https://github.com/zackchase/mxnet-the-straight-dope/pull/382", "https://github.com/pytorch/pytorch/issues/725"),
+)
+def logarithm_of_softmax(x: Any, *, axis: int) -> Any:
+    """it is the logarithm of softmax, which is −∞ where softmax underflows.
+
+    Shows: entries far below the maximum. Hides: ordinary rows.
+    """
+    return np.log(softmax(x, axis=axis))
+
+
+@deviation("reference", "sums_to_one")
+def logarithm_of_softmax_and_epsilon(x: Any, *, axis: int) -> Any:
+    """it is log(softmax(x) + 10⁻⁶), which never falls below −13.8.
+
+    Shows: entries far below the maximum, entries of −∞. Hides: ordinary rows in half precision.
+    """
+    return np.log(softmax(x, axis=axis) + 1e-6)
+
+
+@deviation("reference", "no_overflow", seen=("https://github.com/pytorch/pytorch/issues/795",))
+def no_maximum_subtracted(x: Any, *, axis: int) -> Any:
+    """the maximum is not subtracted: x − log(sum(exp(x))).
+
+    Shows: large entries (−∞), rows far below zero (+∞). Hides: ordinary rows.
+    """
+    return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
+
+
+@deviation("reference", "shift")
+def maximum_not_given_back(x: Any, *, axis: int) -> Any:
+    """the maximum is subtracted inside the sum alone: x − log(sum(exp(x − max(x)))).
+
+    Shows: every row whose maximum is not 0. Hides: rows whose maximum is 0.
+    """
+    return x - np.log(np.sum(np.exp(x - largest(x, axis)), axis=axis, keepdims=True))
+
+
+@deviation("reference", "shift")
+def maximum_at_least_zero(x: Any, *, axis: int) -> Any:
+    """the running maximum starts at 0, so that a row far below it underflows.
+
+    Shows: rows whose entries are all far below zero. Hides: any row with an entry above zero.
+    """
+    shifted = x - np.maximum(largest(x, axis), 0.0)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+
+
+@deviation("reference", "exponential")
+def base_two(x: Any, *, axis: int) -> Any:
+    """the logarithm is that to base 2.
+
+    Shows: every row. Hides: one-hot rows of a single entry.
+    """
+    return log_softmax(x, axis=axis) / np.log(2.0)
+
+
+@deviation("reference", "axis")
+def axis_ignored(x: Any, *, axis: int) -> Any:
+    """the axis is the last one, whatever is given.
+
+    Shows: any other axis. Hides: axis = −1.
+    """
+    return log_softmax(x, axis=-1)
+
+
+@deviation("reference", "minus_infinity")
+def minus_infinity_made_finite(x: Any, *, axis: int) -> Any:
+    """results below −10⁴ are raised to it, so that none is −∞.
+
+    Shows: entries of −∞, entries that far below the maximum. Hides: ordinary rows.
+    """
+    return np.maximum(log_softmax(x, axis=axis), -1e4)
+
+
+@deviation("reference", "shift", kind="arithmetic", dtypes=DTYPES[1:])
+def logsumexp_stored(x: Any, *, axis: int, held: Any) -> Any:
+    """it is x − logsumexp(x), which has been stored in the dtype of x and lost its small part beside a large offset.
+
+    Shows: rows far from zero. Hides: rows around it.
+    """
+    m = largest(x, axis)
+    return x - held(m + np.log(np.sum(np.exp(x - m), axis=axis, keepdims=True)))
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float64",))
+def float64_in_float32(x: Any, *, axis: int) -> Any:
+    """float64 is computed in float32: the upcast goes down.
+
+    Shows: float64. Hides: every other dtype.
+    """
+    return in_float32(log_softmax(in_float32(x), axis=axis))

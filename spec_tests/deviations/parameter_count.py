@@ -1,0 +1,134 @@
+"""What goes wrong with parameter_count: each deviation is said as its difference from the right count."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from types import SimpleNamespace
+from typing import Any
+
+from reference_numpy.parameter_count import parameter_count
+from spec_tests.deviation import deviation
+
+
+def counting(change: Callable[[Any], int]) -> Callable[..., int]:
+    """What takes the sizes under short names, and the right count, takes the keywords of parameter_count."""
+    signature = inspect.signature(parameter_count)
+
+    @wraps(change)
+    def count(**keywords: Any) -> int:
+        bound = signature.bind(**keywords)
+        bound.apply_defaults()
+        given = SimpleNamespace(**bound.arguments)
+        h_kv = given.num_heads if given.num_kv_heads is None else given.num_kv_heads
+        return change(
+            SimpleNamespace(
+                right=parameter_count(**keywords), keywords=keywords, decoder=given.style == "decoder", d=given.d_model,
+                f=given.d_ff, layers=given.num_layers, h=given.num_heads, h_kv=h_kv, d_k=given.d_model // given.num_heads,
+                vocab=given.vocab_size,
+            )
+        )  # fmt: skip
+
+    count.__signature__ = signature  # type: ignore[attr-defined]
+    return count
+
+
+@deviation("reference", "arrays")
+@counting
+def norms_left_out(s: Any) -> int:
+    """the gains, and biases, of the norms are left out.
+
+    Shows: every size. Hides: an encoder of no layers.
+    """
+    return int(s.right - s.layers * s.d * (2 if s.decoder else 4) - (s.d if s.decoder else 0))
+
+
+@deviation("reference", "deep_and_narrow")
+@counting
+def biases_left_out(s: Any) -> int:
+    """an encoder's linear maps are counted without their biases.
+
+    Shows: an encoder. Hides: a decoder, which has none.
+    """
+    biases = s.d_k * (s.h + 2 * s.h_kv) + 2 * s.d + s.f
+    return int(s.right - (0 if s.decoder else s.layers * biases))
+
+
+@deviation("reference", "hidden_width")
+@counting
+def gate_left_out(s: Any) -> int:
+    """a decoder's feed-forward layer is counted with two matrices, as if it had no gate.
+
+    Shows: a decoder. Hides: an encoder, whose feed-forward layer has two.
+    """
+    return int(s.right - (s.layers * s.d * s.f if s.decoder else 0))
+
+
+@deviation("reference", "shared_heads")
+@counting
+def shared_heads_ignored(s: Any) -> int:
+    """each head is counted with keys and values of its own: num_kv_heads is ignored.
+
+    Shows: fewer key/value heads than heads. Hides: num_kv_heads left out or equal.
+    """
+    return parameter_count(**{**s.keywords, "num_kv_heads": None})
+
+
+@deviation("reference", "heads")
+@counting
+def heads_of_full_width(s: Any) -> int:
+    """every head is counted with matrices of d × d, not d × d_k.
+
+    Shows: two heads or more. Hides: one head.
+    """
+    return int(s.right + s.layers * 2 * s.d * (s.d - s.d_k) * (s.h + s.h_kv))
+
+
+@deviation("reference", "vocabulary", kind="convention")
+@counting
+def head_tied(s: Any) -> int:
+    """a decoder's head shares the matrix of its embedding, which is counted once.
+
+    Shows: a decoder with a vocabulary. Hides: no vocabulary, an encoder.
+    """
+    return int(s.right - (s.vocab * s.d if s.decoder else 0))
+
+
+@deviation("reference", "arrays")
+@counting
+def last_norm_left_out(s: Any) -> int:
+    """the norm after a decoder's last layer is left out.
+
+    Shows: a decoder. Hides: an encoder, which has none.
+    """
+    return int(s.right - (s.d if s.decoder else 0))
+
+
+@deviation("reference", "deep_and_narrow", kind="convention")
+@counting
+def last_norm_of_an_encoder(s: Any) -> int:
+    """an encoder has a layer norm after its last layer too.
+
+    Shows: an encoder. Hides: a decoder, which has one.
+    """
+    return int(s.right + (0 if s.decoder else 2 * s.d))
+
+
+@deviation("reference", "layers")
+@counting
+def embedding_in_every_layer(s: Any) -> int:
+    """what the model has once, embedding, head and last norm, is counted for every layer.
+
+    Shows: two layers or more, or none. Hides: one layer.
+    """
+    once = 2 * s.vocab * s.d + s.d if s.decoder else s.vocab * s.d
+    return int(s.right + (s.layers - 1) * once)
+
+
+@deviation("reference", "arrays")
+@counting
+def integer_of_32_bits(s: Any) -> int:
+    """the count wraps beyond 31 bits.
+
+    Shows: models of 2³¹ parameters and more. Hides: smaller ones.
+    """
+    return int((s.right + 2**31) % 2**32 - 2**31)

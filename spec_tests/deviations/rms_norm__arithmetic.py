@@ -1,0 +1,141 @@
+"""What goes wrong with rms_norm where the equation is right: precision, memory, state."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy.rms_norm import rms_norm
+from spec_tests.deviation import HALF, deviation
+
+from ._steps import accumulated, in_float32, to_12_bits
+
+
+@deviation("reference", "float32_inside", kind="arithmetic", dtypes=HALF)
+def no_float32_upcast(x: Any, weight: Any, *, eps: float, held: Any) -> Any:
+    """squares and their mean are computed in the dtype of x.
+
+    Shows: float16 rows whose squares overflow or vanish. Hides: float32.
+    """
+    mean = held(np.mean(held(np.square(x)), axis=-1, keepdims=True))
+    return held(held(x / held(np.sqrt(held(mean + eps)))) * weight)
+
+
+@deviation(
+    "reference",
+    "float32_inside",
+    kind="arithmetic",
+    dtypes=HALF,
+    seen=("https://github.com/jingyaogong/minimind/issues/301",),
+)
+def statistic_not_upcast(x: Any, weight: Any, *, eps: float, held: Any) -> Any:
+    """the mean square alone is computed in the dtype of x; the division and the gain are in float32.
+
+    Shows: float16 rows whose squares overflow or vanish. Hides: float32.
+    """
+    return x / np.sqrt(held(np.mean(held(np.square(x)), axis=-1, keepdims=True)) + eps) * weight
+
+
+@deviation("reference", kind="arithmetic", dtypes=HALF)
+def half_accumulation(x: Any, weight: Any, *, eps: float, held: Any) -> Any:
+    """the squares are summed in the dtype of x, one after the other.
+
+    Shows: rows of some hundred features and more, where the sum stops growing. Hides: short rows, float32.
+    """
+    return x / np.sqrt(accumulated(np.square(x), held) / x.shape[-1] + eps) * weight
+
+
+@deviation(
+    "reference",
+    "gain_before_the_rounding",
+    kind="arithmetic",
+    dtypes=HALF,
+    seen=(
+        "https://github.com/huggingface/transformers/issues/33133",
+        "https://github.com/NVIDIA/TransformerEngine/issues/1132",
+        "https://github.com/vllm-project/vllm-xpu-kernels/pull/536",
+    ),
+)
+def cast_before_gain(x: Any, weight: Any, *, eps: float, held: Any) -> Any:
+    """the normalized row is rounded to the dtype of x before the gain multiplies it, as in Hugging Face's Llama.
+
+    Shows: any gain that is not a power of two. Hides: a gain of 1, float32.
+    """
+    return held(rms_norm(x, np.ones(weight.shape), eps=eps)) * weight
+
+
+@deviation("reference", kind="arithmetic", dtypes=HALF)
+def eps_in_half(x: Any, weight: Any, *, eps: float, held: Any) -> Any:
+    """epsilon is rounded to the dtype of x, where float16 makes 0 of 1e-8.
+
+    Shows: a row of zeros with eps = 1e-8 (NaN), small rows. Hides: an eps that the dtype holds.
+    """
+    return rms_norm(x, weight, eps=float(held(np.asarray(eps))))
+
+
+@deviation("reference", "eps_as_given", kind="arithmetic", dtypes=("float64", "float32"))
+def estimated_rsqrt(x: Any, weight: Any, *, eps: float) -> Any:
+    """the reciprocal root is the processor's estimate of 12 bits, without the Newton step that should follow.
+
+    Shows: float32, any row. Hides: half precision.
+    """
+    return x * to_12_bits(1 / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + eps)) * weight
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float64",))
+def float64_in_float32(x: Any, weight: Any, *, eps: float) -> Any:
+    """float64 is computed in float32: the upcast goes down.
+
+    Shows: float64. Hides: every other dtype.
+    """
+    return in_float32(rms_norm(in_float32(x), in_float32(weight), eps=eps))
+
+
+@deviation("reference", "every_argument_counts", kind="fault")
+def eps_of_the_first_call(function: Any, x: Any, weight: Any, *, eps: float, memory: dict[str, float]) -> Any:
+    """the epsilon of the first call is compiled in, and used ever after.
+
+    Shows: a second call with another eps. Hides: one eps throughout.
+    """
+    return function(x, weight, eps=memory.setdefault("eps", eps))
+
+
+@deviation(
+    "inputs_unchanged",
+    kind="fault",
+    dtypes=("float32",),
+    seen=("https://github.com/GeeeekExplorer/nano-vllm/issues/170", "https://github.com/GeeeekExplorer/nano-vllm/pull/205"),
+)
+def in_place_where_the_upcast_copies_nothing(function: Any, x: Any, weight: Any, *, eps: float) -> Any:
+    """x is normalized in place after an upcast that copies nothing in float32, so that the caller's x changes.
+
+    Shows: x after the call, in float32. Hides: half precision, where the upcast copies; the result alone.
+    """
+    y = function(x, weight, eps=eps)
+    upcast = x.astype(np.float32, copy=False)
+    if upcast.flags.writeable:
+        upcast /= np.sqrt(np.mean(np.square(upcast), axis=-1, keepdims=True) + np.float32(eps))
+    return y
+
+
+@deviation("mixed_dtypes", kind="fault", dtypes=HALF)
+def dtype_of_the_gain(function: Any, x: Any, weight: Any, *, eps: float) -> Any:
+    """the result has the dtype of the gain, to which the multiplication promotes it.
+
+    Shows: a float32 gain with x in half precision. Hides: one dtype throughout.
+    """
+    return function(x, weight, eps=eps).astype(weight.dtype)
+
+
+@deviation(
+    "batch_invariant", kind="fault", dtypes=("float32",), seen=("https://github.com/vllm-project/vllm/pull/48391",)
+)
+def kernel_by_batch_size(function: Any, x: Any, weight: Any, *, eps: float) -> Any:
+    """a single row takes another kernel, which sums in another order and multiplies by the reciprocal.
+
+    Shows: the bits of a row alone and in a batch. Hides: any comparison within a bound.
+    """
+    d, eps = x.dtype.type(x.shape[-1]), x.dtype.type(eps)
+    with np.errstate(all="ignore"):
+        if x.size == x.shape[-1]:
+            return x * (1 / np.sqrt(np.cumsum(np.square(x), axis=-1)[..., -1:] / d + eps)) * weight
+        return x / np.sqrt(np.sum(np.square(x), axis=-1, keepdims=True) / d + eps) * weight

@@ -1,0 +1,239 @@
+"""What goes wrong with softmax: another shift, another sum, another axis."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy._marks import exact
+from reference_numpy.softmax import softmax
+from spec_tests.deviation import deviation
+
+from ._steps import next_power_of_two
+
+
+def largest(x: Any, axis: int) -> Any:
+    return exact(np.max(x, axis=axis, keepdims=True))
+
+
+def shifted_by(x: Any, shift: Any, axis: int) -> Any:
+    e = np.exp(x - shift)
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+# --- the shift ------------------------------------------------------------------------------------------------------
+
+
+@deviation("reference", "no_overflow")
+def no_maximum_subtracted(x: Any, *, axis: int) -> Any:
+    """the maximum is not subtracted: exp(x) / sum(exp(x)).
+
+    Shows: large entries (NaN), rows far below zero (0/0). Hides: ordinary rows.
+    """
+    e = np.exp(x)
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+@deviation(
+    "reference",
+    "shift",
+    seen=("https://github.com/FluxML/NNlib.jl/pull/43", "https://github.com/uTensor/uTensor/pull/176"),
+)
+def maximum_at_least_zero(x: Any, *, axis: int) -> Any:
+    """the running maximum starts at 0, so that a row far below it underflows.
+
+    Shows: rows whose entries are all far below zero. Hides: any row with an entry above zero.
+    """
+    return shifted_by(x, np.maximum(largest(x, axis), 0.0), axis)
+
+
+@deviation("reference", "batch_independence")
+def maximum_of_all(x: Any, *, axis: int) -> Any:
+    """the maximum of the whole array is subtracted, not that of each row, so that rows far below it underflow.
+
+    Shows: rows far apart. Hides: a single row, rows alike.
+    """
+    return shifted_by(x, exact(np.max(np.reshape(x, (int(np.prod(x.shape)),)), axis=0)), axis)
+
+
+@deviation("reference", "no_overflow")
+def mean_subtracted(x: Any, *, axis: int) -> Any:
+    """the mean is subtracted, not the maximum, so that a peak overflows.
+
+    Shows: an entry far above its row's mean, or one of −∞. Hides: ordinary rows.
+    """
+    return shifted_by(x, exact(np.mean(x, axis=axis, keepdims=True)), axis)
+
+
+@deviation("reference", "shift", seen=("https://github.com/tracel-ai/burn/pull/4697",))
+def maximum_and_sum_clamped(x: Any, *, axis: int) -> Any:
+    """the maximum is raised to −10⁴ and the sum to 10⁻⁶, to be safe where a row is empty.
+
+    Shows: rows below −10⁴. Hides: every other row.
+    """
+    e = np.exp(x - np.maximum(largest(x, axis), -1e4))
+    return e / np.maximum(np.sum(e, axis=axis, keepdims=True), 1e-6)
+
+
+# --- the exponential ------------------------------------------------------------------------------------------------
+
+
+@deviation("reference", "ratio")
+def base_two(x: Any, *, axis: int) -> Any:
+    """the base is 2, not e: exp2 without the factor log2(e).
+
+    Shows: every row. Hides: equal entries, one-hot rows.
+    """
+    return softmax(x * np.log(2.0), axis=axis)
+
+
+@deviation("reference", "ratio")
+def compounded_exponential(x: Any, *, axis: int) -> Any:
+    """the exponential is the fast one, (1 + x/256)^256.
+
+    Shows: differences beyond 1 in float32, beyond 4 in half precision. Hides: near-equal entries, one-hot rows.
+    """
+    e = np.maximum(1 + (x - largest(x, axis)) / 256, 0.0)
+    for _ in range(8):
+        e = np.square(e)
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+@deviation("reference", "minus_infinity_is_zero")
+def differences_clamped(x: Any, *, axis: int) -> Any:
+    """differences from the maximum are clamped at −15 before the exponential.
+
+    Shows: entries of −∞, entries far below the maximum. Hides: rows within 15 of each other.
+    """
+    e = np.exp(np.maximum(x - largest(x, axis), -15.0))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+@deviation("reference", "one_finite_entry")
+def minus_ten_thousand_for_minus_infinity(x: Any, *, axis: int) -> Any:
+    """−10⁴ stands for −∞, and for everything below it.
+
+    Shows: finite entries that low. Hides: ordinary rows, with or without −∞.
+    """
+    return softmax(np.maximum(x, -1e4), axis=axis)
+
+
+# --- the sum --------------------------------------------------------------------------------------------------------
+
+
+@deviation("reference", "sums_to_one")
+def not_normalized(x: Any, *, axis: int) -> Any:
+    """the exponentials are not divided by their sum: exp(x − max(x)).
+
+    Shows: every row of two or more. Hides: one-hot rows.
+    """
+    return np.exp(x - largest(x, axis))
+
+
+@deviation("reference", "sums_to_one")
+def epsilon_in_the_denominator(x: Any, *, axis: int) -> Any:
+    """10⁻⁶ is added to the sum, lest it be zero.
+
+    Shows: float64; float32 where one entry dominates, whose probability should be 1. Hides: half precision.
+    """
+    e = np.exp(x - largest(x, axis))
+    return e / (np.sum(e, axis=axis, keepdims=True) + 1e-6)
+
+
+@deviation("reference", "sums_to_one", kind="convention")
+def one_more_in_the_denominator(x: Any, *, axis: int) -> Any:
+    """the denominator has one more term, exp(0), so that a row may attend to nothing.
+
+    Shows: rows whose largest entry is near 0, or below. Hides: rows far above 0.
+    """
+    m = np.maximum(largest(x, axis), 0.0)
+    e = np.exp(x - m)
+    return e / (np.exp(-m) + np.sum(e, axis=axis, keepdims=True))
+
+
+@deviation("reference", "sums_to_one")
+def euclidean_norm(x: Any, *, axis: int) -> Any:
+    """the exponentials are divided by their Euclidean norm, not by their sum.
+
+    Shows: every row of two or more. Hides: one-hot rows.
+    """
+    e = np.exp(x - largest(x, axis))
+    return e / np.sqrt(np.sum(np.square(e), axis=axis, keepdims=True))
+
+
+@deviation("reference", "sums_to_one", seen=("https://github.com/vllm-project/vllm/pull/55009",))
+def padded_with_zeros(x: Any, *, axis: int) -> Any:
+    """the row is padded to a power of two with 0, not with −∞, and the padding joins maximum and sum.
+
+    Shows: other lengths, rows far below 0 most. Hides: lengths that are powers of two, rows far above 0.
+    """
+    n = x.shape[axis]
+    padding = next_power_of_two(n) - n
+    if not padding:
+        return softmax(x, axis=axis)
+    m = np.maximum(largest(x, axis), 0.0)
+    e = np.exp(x - m)
+    return e / (np.sum(e, axis=axis, keepdims=True) + padding * np.exp(-m))
+
+
+@deviation("reference", "permutation")
+def online_without_rescaling(x: Any, *, axis: int) -> Any:
+    """the online sum, over blocks of 64, is not rescaled when the maximum grows.
+
+    Shows: rows longer than a block whose maximum comes later. Hides: shorter rows, the maximum in the first block.
+    """
+    moved = np.moveaxis(x, axis, -1)
+    m, total = None, 0.0
+    for start in range(0, moved.shape[-1], 64):
+        block = moved[..., start : start + 64]
+        m = largest(block, -1) if m is None else np.maximum(m, largest(block, -1))
+        total = total + np.sum(np.exp(block - m), axis=-1, keepdims=True)
+    return np.moveaxis(np.exp(moved - m) / total, -1, axis)
+
+
+@deviation(
+    "reference",
+    "sums_to_one",
+    seen=("https://github.com/linkedin/Liger-Kernel/pull/1252", "https://github.com/unslothai/unsloth/issues/19"),
+)
+def first_block_alone(x: Any, *, axis: int) -> Any:
+    """only the first 1024 entries are read and written, the others stay 0.
+
+    Shows: rows longer than 1024. Hides: shorter ones.
+    """
+    moved = np.moveaxis(x, axis, -1)
+    first, rest = softmax(moved[..., :1024], axis=-1), 0.0 * np.exp(moved[..., 1024:])
+    return np.moveaxis(np.concatenate([first, rest], axis=-1), -1, axis)
+
+
+# --- the axis -------------------------------------------------------------------------------------------------------
+
+
+@deviation("reference", "axis")
+def axis_ignored(x: Any, *, axis: int) -> Any:
+    """the axis is the last one, whatever is given.
+
+    Shows: any other axis. Hides: axis = −1.
+    """
+    return softmax(x, axis=-1)
+
+
+@deviation("reference", "axis", kind="convention")
+def flattened_from_axis(x: Any, *, axis: int) -> Any:
+    """all axes from the given one on are normalized together, as ONNX did before its operator set 13.
+
+    Shows: an axis that is not the last. Hides: the last axis.
+    """
+    axis %= len(x.shape)
+    leading = x.shape[:axis]
+    flat = np.reshape(x, (*leading, int(np.prod(x.shape[axis:]))))
+    return np.reshape(softmax(flat, axis=axis), x.shape)
+
+
+@deviation("reference", "probabilities")
+def logarithm(x: Any, *, axis: int) -> Any:
+    """the logarithm of the probabilities is returned, as log_softmax does.
+
+    Shows: every row. Hides: nothing.
+    """
+    shifted = x - largest(x, axis)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
