@@ -27,19 +27,25 @@ FULL = 53
 
 
 @lru_cache(maxsize=None, typed=True)  # 1 is not True
-def _made(*values: Any) -> Any:
-    return st.sampled_from(values)
+def _made(place: int, *values: Any) -> Any:
+    return st.sampled_from([(place, value) for value in values])
 
 
-def _sampled_from(*values: Any) -> Any:
-    """A strategy is validated when it is first drawn from: made once for the same values."""
+def _sampled_from(place: int, *values: Any) -> Any:
+    """A strategy is validated when it is first drawn from: made once for the same values.
+
+    It is one of its own at each place in the example: between places that are alike Hypothesis copies what was drawn, and spends
+    most examples on such copies of a few.
+    """
     try:
-        return _made(*values)
+        return _made(place, *values)
     except TypeError:  # arrays and the like cannot be looked up
-        return st.sampled_from(values)
+        return st.sampled_from([(place, value) for value in values])
 
 
-_integers = lru_cache(maxsize=None)(st.integers)
+@lru_cache(maxsize=None)
+def _between(start: int, stop: int) -> Any:
+    return st.sampled_from(range(start, stop))
 
 
 def single(*values: float) -> tuple[float, ...]:
@@ -67,12 +73,13 @@ class Draw:
     def one_of(self, values: Iterable[Any]) -> Any:
         """The first is the plainest: shrinking ends there."""
         values = tuple(values)
-        chosen = values[0] if len(values) == 1 else self._draw(_sampled_from(*values))
+        chosen = values[0] if len(values) == 1 else self._draw(_sampled_from(len(self.log), *values))[1]
         self.log.append(chosen)
         return chosen
 
     def integer(self, low: int, high: int) -> int:
-        chosen = int(self._draw(_integers(low, high)))
+        start = len(self.log) << 40  # as above, no two places alike
+        chosen = int(self._draw(_between(start + low, start + high + 1))) - start
         self.log.append(chosen)
         return chosen
 
