@@ -45,6 +45,15 @@ def sees(j: int, shape: tuple[int, ...], mask: np.ndarray | None) -> np.ndarray:
     return np.broadcast_to(np.arange(shape[-1]) >= j if mask is None else mask[..., j], shape)
 
 
+def perhaps_opposed(draw: Draw, q: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """q and k as they are, or such that every score is as low as the format holds: lower than what stands in for −∞."""
+    if draw.one_of((False, False, True)):
+        size = 2.0 ** ((draw.format.emax - 1) // 2)
+        direction = np.eye(q.shape[-1])[0] * size
+        return np.broadcast_to(direction, q.shape), np.broadcast_to(-direction, k.shape)
+    return q, k
+
+
 def other_values(draw: Draw, shape: tuple[int, ...], largest: float) -> np.ndarray:
     """Finite values, ordinary or as large as they may be."""
     size = draw.one_of((1.0, 300.0, draw.format.max))

@@ -98,6 +98,6 @@ def _with_conventions(attention: Callable[..., Any]) -> Callable[..., Any]:
         if mask is None or not m:
             return y
         seen = np.any(np.broadcast_to(mask, (*mask.shape[:-1], m)), axis=-1)
-        return y if np.all(seen) else np.where(seen[..., None], y, 0.0)
+        return y if np.all(seen) else np.where(seen[..., None] | ~np.isnan(y), y, 0.0)
 
     return settled

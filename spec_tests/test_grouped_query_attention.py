@@ -7,7 +7,7 @@ import numpy as np
 from reference_numpy.causal_mask import causal_mask
 
 from .assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
-from .attention import extremes, full, hidden_key, kinds, largest_key, other_values, sees
+from .attention import extremes, full, hidden_key, kinds, largest_key, other_values, perhaps_opposed, sees
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
@@ -42,6 +42,7 @@ def hiding(draw: Draw) -> tuple[Arrays, dict[str, Any], int, np.ndarray]:
     (q, k, v), b = arrays(draw, square=causal or draw.one_of((False, True)), at_least=2, keys=2)
     n, m = q.shape[-2], k.shape[-2]
     j, mask = hidden_key(draw, m, None if causal else draw.mask(b, n, m))
+    q, k = perhaps_opposed(draw, q, k)
     return (q, k, v), {"is_causal": True} if causal else {"mask": mask}, j, sees(j, (*b, n), mask)
 
 

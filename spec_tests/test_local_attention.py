@@ -7,7 +7,7 @@ import numpy as np
 from reference_numpy.sliding_window_mask import sliding_window_mask
 
 from .assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
-from .attention import extremes, largest_key, other_values
+from .attention import extremes, largest_key, other_values, perhaps_opposed
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
@@ -44,6 +44,7 @@ def hiding(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, An
     within_domain(draw, n=n)
     b = batch(draw, n * m)
     q, k, v = draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v))
+    q, k = perhaps_opposed(draw, q, k)
     j = draw.integer(0, n - 1)
     return q, k, v, keywords, j, ~seen(q, k, keywords)[:, j]
 

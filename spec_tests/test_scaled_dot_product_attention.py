@@ -8,7 +8,7 @@ from reference_numpy._marks import logistic
 from reference_numpy.causal_mask import causal_mask
 
 from .assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
-from .attention import extremes, full, hidden_key, kinds, scores, sees
+from .attention import extremes, full, hidden_key, kinds, perhaps_opposed, scores, sees
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
@@ -40,6 +40,7 @@ def hiding(draw: Draw) -> tuple[Arrays, dict[str, Any], int, np.ndarray]:
     (q, k, v), b = arrays(draw, square=causal or draw.one_of((False, True)), keys=2)
     n, m = q.shape[-2], k.shape[-2]
     j, mask = hidden_key(draw, m, None if causal else draw.mask(b, n, m))
+    q, k = perhaps_opposed(draw, q, k)
     return (q, k, v), {"is_causal": True} if causal else {"mask": mask}, j, sees(j, (*b, n), mask)
 
 
