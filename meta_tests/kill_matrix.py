@@ -81,7 +81,7 @@ def kill(name: str, seed: int, *, shrink: bool = False) -> Kill:
         if found.examples is None:
             found.examples, found.seconds = tried, round(spent, 2)
         found.caught.setdefault(test.invariant.of(trial.subject), {})[trial.dtype] = progress.examples
-        found.named[next((one.id for one in diagnose([*progress.calls, *progress.evidence])), "")] += 1
+        found.named[next((one.id for one in diagnose(progress.calls, progress.evidence)), "")] += 1
         found.elements.append(elements(progress.calls))
     return found
 

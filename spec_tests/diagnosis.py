@@ -19,8 +19,10 @@ from .expectation import Expectation
 from .faithful import holding
 from .formats import PRECISIONS
 from .operation import Call
+from .tree import leaves
 
 NAMED = 3  # more candidates than that are no diagnosis
+EVIDENCE = 12  # calls of other examples, the smallest: each is evaluated on every number type
 
 
 @dataclass
@@ -36,9 +38,10 @@ class Fit:
         return (self.deviation.part is not None, round(np.log2(self.distance + 2.0**-20)), -self.told_apart)
 
 
-def diagnose(calls: Sequence[Call]) -> list[Deviation]:
-    """The deviations that explain every call, the most specific first; none, if too many do or none does."""
-    wrong, right = _sorted(calls)
+def diagnose(failing: Sequence[Call], others: Sequence[Call] = ()) -> list[Deviation]:
+    """The deviations that explain the calls of the failing example and some of others, the most specific first; none, if too
+    many do or none does."""
+    wrong, right = _sorted(failing, others)
     if not wrong:
         return []
     fits = [fit for one in _candidates(wrong[0].operation.name) if (fit := _fit(one, wrong, right)) is not None]
@@ -47,9 +50,9 @@ def diagnose(calls: Sequence[Call]) -> list[Deviation]:
     return best if len(best) <= NAMED else []
 
 
-def looser_class(calls: Sequence[Call]) -> str:
+def looser_class(failing: Sequence[Call], others: Sequence[Call] = ()) -> str:
     """The strictest precision class in which the right equation explains every call, where the one required does not."""
-    wrong, _ = _sorted(calls)
+    wrong, _ = _sorted(failing, others)
     if not wrong or wrong[0].operation.precision == "exact" or wrong[0].operation.storage.precision >= 24:
         return ""
     stricter = PRECISIONS.index(wrong[0].operation.precision) + 1
@@ -60,12 +63,17 @@ def looser_class(calls: Sequence[Call]) -> str:
     return ""
 
 
-def _sorted(calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
-    """The calls whose answers are wrong, and the others, of the operation that was wrong first."""
-    known = [call for call in calls if call.observed is not None and not call.inexact]
+def _sorted(failing: Sequence[Call], others: Sequence[Call]) -> tuple[list[Call], list[Call]]:
+    """The calls whose answers are wrong, and those whose are right, of one operation, the smallest first."""
+    others = sorted((call for call in others if call not in failing), key=_size)[:EVIDENCE]
+    known = [call for call in sorted([*failing, *others], key=_size) if call.observed is not None and not call.inexact]
     wrong = [call for call in known if not np.all(_truth(call).accepts(_observed(call)))]
     same = [call for call in known if wrong and call.operation.name == wrong[0].operation.name]
     return [call for call in same if call in wrong], [call for call in same if call not in wrong]
+
+
+def _size(call: Call) -> int:
+    return sum(int(np.size(x)) for _, x in leaves(call.named))
 
 
 def _candidates(operation: str) -> Iterable[Deviation]:
@@ -84,7 +92,7 @@ def _fit(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call]) -> 
     fit = Fit(deviation)
     if not all(_nearer(deviation, call) for call in wrong):
         return None
-    for call in (*wrong, *right):
+    for call in (*wrong, *(call for call in right if _shows(deviation, call))):
         for precision in call.operation.classes():
             if explained := _explained(deviation, call, precision):
                 break
@@ -120,6 +128,12 @@ def _nearer(deviation: Deviation, call: Call) -> bool:
     with np.errstate(all="ignore"):
         near = np.abs(observed - values) < np.abs(observed - _truth(call).value)
     return bool(np.all((near | ~np.isfinite(values) | ~np.isfinite(observed))[wrong]))
+
+
+def _shows(deviation: Deviation, call: Call) -> bool:
+    """Elsewhere the right equation's answer is one of the deviation's as well."""
+    values = _values(deviation, call)
+    return values is None or not np.all(_truth(call).accepts(call.operation.storage.round(values)))
 
 
 def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, float] | None:

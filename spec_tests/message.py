@@ -46,10 +46,10 @@ def explain(invariant: Invariant, trial: Trial, violation: Violation) -> str:
 
 def diagnosed(trial: Trial) -> list[str]:
     """What explains the answers of this example and of others: a known deviation, or a looser precision class."""
-    calls = [*trial.progress.calls, *trial.progress.evidence]
-    if known := diagnose(calls):
+    calls, others = trial.progress.calls, trial.progress.evidence
+    if known := diagnose(calls, others):
         return [f"  {'matches' if i == 0 else 'or':<9} {one.what} ({one.id})" for i, one in enumerate(known)]
-    if looser := looser_class(calls):
+    if looser := looser_class(calls, others):
         return [f"  matches   the right equation, {LOOSER[looser]} rounded to {trial.dtype} (class {looser})"]
     return []
 

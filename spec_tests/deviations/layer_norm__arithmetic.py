@@ -97,9 +97,7 @@ def float64_in_float32(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
 
 @deviation("not_an_alias", kind="fault")
-def result_in_a_kept_buffer(
-    function: Any, x: Any, weight: Any, bias: Any, *, eps: float, memory: dict[Any, np.ndarray]
-) -> Any:
+def result_in_a_kept_buffer(function: Any, x: Any, weight: Any, bias: Any, *, eps: float, memory: dict[Any, np.ndarray]) -> Any:
     """results of one shape share a buffer, which the next call overwrites.
 
     Shows: a result after the next call. Hides: a result that is read at once.

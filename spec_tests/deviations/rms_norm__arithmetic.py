@@ -126,9 +126,7 @@ def dtype_of_the_gain(function: Any, x: Any, weight: Any, *, eps: float) -> Any:
     return function(x, weight, eps=eps).astype(weight.dtype)
 
 
-@deviation(
-    "batch_invariant", kind="fault", dtypes=("float32",), seen=("https://github.com/vllm-project/vllm/pull/48391",)
-)
+@deviation("batch_invariant", kind="fault", dtypes=("float32",), seen=("https://github.com/vllm-project/vllm/pull/48391",))
 def kernel_by_batch_size(function: Any, x: Any, weight: Any, *, eps: float) -> Any:
     """a single row takes another kernel, which sums in another order and multiplies by the reciprocal.
 

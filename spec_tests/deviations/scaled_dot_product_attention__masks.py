@@ -123,7 +123,9 @@ def causal_without_oneself(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     Shows: n > 1. Hides: n = 1.
     """
     earlier = np.tri(n, m, -1, dtype=bool) | (np.arange(m) == 0)
-    return visible(mask, n, m, is_causal) if not is_causal or n != m else earlier if mask is None else np.logical_and(mask, earlier)
+    return (
+        visible(mask, n, m, is_causal) if not is_causal or n != m else earlier if mask is None else np.logical_and(mask, earlier)
+    )
 
 
 @deviation(

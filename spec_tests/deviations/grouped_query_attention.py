@@ -1,0 +1,158 @@
+"""What goes wrong with grouped_query_attention: which query head uses which shared head.
+
+A deviation is a rule for that: from the numbers h of query heads and h_kv of shared heads to one index for each query head.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from reference_numpy._marks import float64
+from reference_numpy.grouped_query_attention import grouped_query_attention
+from reference_numpy.scaled_dot_product_attention import scaled_dot_product_attention
+from spec_tests.deviation import deviation
+
+
+def sharing(rule: Callable[[int, int], tuple[Any, Any]]) -> Callable[..., Any]:
+    """Attention in which the rule says whose keys and whose values each query head uses."""
+
+    @wraps(rule)
+    def attention(q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None) -> Any:
+        q, k, v = float64(q), float64(k), float64(v)
+        of_keys, of_values = rule(q.shape[-3], k.shape[-3])
+        k, v = k[..., of_keys, :, :], v[..., of_values, :, :]
+        return scaled_dot_product_attention(q, k, v, mask, is_causal=is_causal, scale=scale)
+
+    del attention.__wrapped__  # type: ignore[attr-defined]  # its signature is attention's
+    return attention
+
+
+def neighbours(h: int, h_kv: int) -> Any:
+    """The rule of the equation."""
+    return np.arange(h) // (h // h_kv)
+
+
+@deviation("reference", "repeated_heads", "groups_are_neighbours", kind="convention")
+@sharing
+def heads_in_turn(h: int, h_kv: int) -> Any:
+    """query head i uses shared head i mod h_kv, not i // (h / h_kv).
+
+    Shows: 1 < h_kv < h. Hides: h_kv = h and h_kv = 1.
+    """
+    return np.arange(h) % h_kv, np.arange(h) % h_kv
+
+
+@deviation("reference", "repeated_heads")
+@sharing
+def values_in_turn(h: int, h_kv: int) -> Any:
+    """values are shared in turn (i mod h_kv), keys by neighbours.
+
+    Shows: 1 < h_kv < h. Hides: h_kv = h and h_kv = 1.
+    """
+    return neighbours(h, h_kv), np.arange(h) % h_kv
+
+
+@deviation("reference", "repeated_heads", "groups_are_neighbours", kind="convention")
+@sharing
+def last_head_for_the_rest(h: int, h_kv: int) -> Any:
+    """the first query heads have a shared head each, and all others use the last one.
+
+    Shows: 1 < h_kv < h. Hides: h_kv = h and h_kv = 1.
+    """
+    heads = np.minimum(np.arange(h), h_kv - 1)
+    return heads, heads
+
+
+@deviation("reference", "heads_are_separate")
+@sharing
+def first_head_for_all(h: int, h_kv: int) -> Any:
+    """every query head uses the first shared head, as if there were one.
+
+    Shows: two shared heads or more. Hides: h_kv = 1.
+    """
+    return np.zeros(h, int), np.zeros(h, int)
+
+
+@deviation("reference", "heads_are_separate")
+@sharing
+def groups_reversed(h: int, h_kv: int) -> Any:
+    """the first group of query heads uses the last shared head.
+
+    Shows: two shared heads or more. Hides: h_kv = 1.
+    """
+    return h_kv - 1 - neighbours(h, h_kv), h_kv - 1 - neighbours(h, h_kv)
+
+
+@deviation("reference", "repeated_heads", "groups_are_neighbours")
+@sharing
+def divided_by_the_shared_heads(h: int, h_kv: int) -> Any:
+    """query head i uses shared head i // h_kv, as far as there is one.
+
+    Shows: 6 or 8 heads that share 2. Hides: 4 that share 2, h_kv = 1.
+    """
+    heads = np.minimum(np.arange(h) // h_kv, h_kv - 1)
+    return heads, heads
+
+
+@deviation("reference", "heads_are_separate")
+@sharing
+def first_of_a_group_misplaced(h: int, h_kv: int) -> Any:
+    """the group is (i + 1) // (h / h_kv), one query head too early, and the last head keeps the last group.
+
+    Shows: 1 < h_kv < h. Hides: h_kv = h and h_kv = 1.
+    """
+    heads = np.minimum((np.arange(h) + 1) // (h // h_kv), h_kv - 1)
+    return heads, heads
+
+
+# --- other steps ----------------------------------------------------------------------------------------------------
+
+
+@deviation("reference", "repeated_heads", seen=("https://github.com/PrimeIntellect-ai/prime-rl/pull/2681",))
+def repeated_along_tokens(
+    q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None
+) -> Any:
+    """keys and values are repeated token by token, not head by head, and then cut into heads.
+
+    Shows: h_kv < h and two keys or more. Hides: h_kv = h; one key.
+    """
+    k, v = float64(k), float64(v)
+    h, h_kv = q.shape[-3], k.shape[-3]
+    k, v = (np.reshape(np.repeat(x, h // h_kv, axis=-2), (*x.shape[:-3], h, *x.shape[-2:])) for x in (k, v))
+    return grouped_query_attention(q, k, v, mask, is_causal=is_causal, scale=scale)
+
+
+@deviation("reference", "mask_of_heads")
+def mask_of_the_group(q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None) -> Any:
+    """each group of query heads has the mask of its first.
+
+    Shows: masks that differ among heads, h_kv < h. Hides: a mask that all heads share.
+    """
+    h, h_kv = q.shape[-3], k.shape[-3]
+    if np.ndim(mask) > 2 and np.shape(mask)[-3] == h:
+        mask = mask[..., neighbours(h, h_kv) * (h // h_kv), :, :]
+    return grouped_query_attention(q, k, v, mask, is_causal=is_causal, scale=scale)
+
+
+@deviation("reference", "mask_of_heads")
+def mask_of_the_first_head(
+    q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None
+) -> Any:
+    """every head has the mask of the first.
+
+    Shows: masks that differ among heads. Hides: a mask that all heads share.
+    """
+    mask = mask[..., :1, :, :] if np.ndim(mask) > 2 else mask
+    return grouped_query_attention(q, k, v, mask, is_causal=is_causal, scale=scale)
+
+
+@deviation("reference", "repeated_heads")
+def scale_of_the_group(q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None) -> Any:
+    """the default scale is 1 / sqrt(d_k h / h_kv), the width of a head counted as if there were h_kv of them.
+
+    Shows: h_kv < h. Hides: h_kv = h, a given scale.
+    """
+    width = q.shape[-1] * q.shape[-3] // k.shape[-3]
+    return grouped_query_attention(q, k, v, mask, is_causal=is_causal, scale=1 / np.sqrt(width) if scale is None else scale)
