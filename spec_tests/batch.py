@@ -26,8 +26,9 @@ def batch_shape(call: Call) -> tuple[int, ...]:
 
 
 def indexed(call: Call, draw: Draw) -> tuple[int, ...]:
-    """The index of some entry of the batch."""
-    return tuple(draw.integer(0, dim - 1) for dim in batch_shape(call))
+    """The index of some entry of the batch, often the last."""
+    last = draw.one_of((True, False))
+    return tuple(dim - 1 if last else draw.integer(0, dim - 1) for dim in batch_shape(call))
 
 
 def portion(call: Call, name: str, index: tuple[int, ...]) -> tuple[int, ...]:

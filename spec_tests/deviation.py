@@ -73,9 +73,10 @@ def deviation(
 
     caught_by: the invariants that must catch it, without the operation's name. dtypes: those in which it shows.
 
-    An equation, or convention, takes what the reference takes, on any number type. An arithmetic may ask for `held`, which
-    rounds to the dtype under test. A fault takes the right function first, then native arrays; it may ask for `memory`,
-    a dict that lasts as long as the backend.
+    An equation, or convention, takes what the reference takes, on any number type. An arithmetic may ask, by keyword, for
+    `held`, which rounds to the dtype under test, for `storage`, that dtype's format, and for `equation`, the reference: one of
+    every operation takes any arguments. A fault takes the right function first, then native arrays; it may ask for
+    `memory`, a dict that lasts as long as the backend.
     """
     assert kind in KINDS, kind
     assert caught_by, "an invariant must catch it"

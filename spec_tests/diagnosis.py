@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .deviation import Deviation, of_parts, own
 from .expectation import Expectation
-from .faithful import holding
+from .faithful import prepared
 from .formats import PRECISIONS
 from .operation import Call
 from .tree import leaves
@@ -114,9 +113,7 @@ def _values(deviation: Deviation, call: Call) -> np.ndarray | None:
 
 
 def _equation(deviation: Deviation, call: Call) -> Any:
-    if deviation.asks("held"):
-        return partial(deviation.function, held=holding(call.operation.storage))
-    return deviation.function
+    return prepared(deviation.operation, deviation.function, call.operation.storage)
 
 
 def _nearer(deviation: Deviation, call: Call) -> bool:

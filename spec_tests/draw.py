@@ -6,7 +6,7 @@ Every draw goes through the operation's domain, so that a kernel with restrictio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def _sampled_from(place: int, *values: Any) -> Any:
         return st.sampled_from([(place, value) for value in values])
 
 
-@lru_cache(maxsize=None)
+@cache
 def _between(start: int, stop: int) -> Any:
     return st.sampled_from(range(start, stop))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from .formats import FORMATS, Format
 from .specification import operations, specification
 from .tree import leaves, tree_map
 
-INJECTED = ("function", "held", "memory")  # what a deviation may ask for beside the operation's own arguments
+INJECTED = ("right", "held", "storage", "equation", "memory")  # what a deviation may ask for beside the operation's arguments
 
 
 class Faithful:
@@ -37,23 +38,30 @@ def holding(f: Format) -> Callable[[Any], Any]:
     return lambda x: x.held(f) if hasattr(x, "held") else f.round(x)
 
 
+def prepared(name: str, equation: Callable[..., Any], storage: Format) -> Callable[..., Any]:
+    """The equation of operation `name`, given what it asks for beside the operation's own arguments."""
+    given = {"held": holding(storage), "storage": storage, "equation": specification(name).reference}
+    asked = inspect.signature(equation).parameters
+    return partial(equation, **{key: value for key, value in given.items() if key in asked})
+
+
 def _native(name: str, equation: Callable[..., Any]) -> Callable[..., Any]:
     """The equation on native arrays."""
     spec = specification(name)
-    asked = inspect.signature(equation).parameters
-    evaluate = _with_conventions(equation) if "is_causal" in asked and "q" in asked else equation
+    attention = {"is_causal", "q"} <= set(spec.parameters)
 
     def operation(*arguments: Any, **keywords: Any) -> Any:
         dtype = next((x.dtype for _, x in leaves([*arguments, keywords]) if _floating(x)), None)
         storage = FORMATS.get(dtype.name if dtype else str(spec.dtype), FORMATS["float64"])
-        extra = {"held": holding(storage)} if "held" in asked else {}
+        ready = prepared(name, equation, storage)
+        evaluate = _with_conventions(ready) if attention else ready
         with np.errstate(all="ignore"):
-            y = evaluate(*tree_map(_widened, list(arguments)), **tree_map(_widened, keywords), **extra)
+            y = evaluate(*tree_map(_widened, list(arguments)), **tree_map(_widened, keywords))
             if isinstance(y, int) or np.asarray(y).dtype.kind != "f":
                 return y
             return storage.round(y).astype(dtype or spec.dtype)
 
-    return _signed(operation, equation)
+    return _signed(operation, spec.reference if "equation" in inspect.signature(equation).parameters else equation)
 
 
 def _fault(name: str, fault: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,6 +75,7 @@ def _fault(name: str, fault: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _signed(operation: Callable[..., Any], equation: Callable[..., Any]) -> Callable[..., Any]:
+    operation.__name__ = equation.__name__
     signature = inspect.signature(equation)
     kept = [p for p in signature.parameters.values() if p.name not in INJECTED]
     operation.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]

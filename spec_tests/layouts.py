@@ -35,7 +35,8 @@ def laid_out(framework: Framework, array: np.ndarray, dtype: str, layout: str) -
     if layout == "broadcast" and np.all(array == array[:1]):
         return xp.broadcast_to(framework.native(array[:1], dtype), array.shape)
     if layout == "reversed" and framework.name == "numpy":
-        return framework.native(array[..., ::-1], dtype)[..., ::-1]
+        backwards = (slice(None, None, -1),) * ndim  # every axis: features alone, reversed in x and in a weight, cancel
+        return framework.native(array[backwards], dtype)[backwards]
     if layout == "read-only" and framework.name == "numpy":
         native = framework.native(array, dtype)
         native.flags.writeable = False

@@ -119,18 +119,23 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     described, trial = _trial(pyfuncitem)
     if described is None:
         return (yield)
-    from .violation import Violation
+    from hypothesis.errors import FlakyFailure
+
+    from .violation import Violation, unrepeated
 
     session = pyfuncitem.config.stash[SESSION]
     if missing := trial.missing(described.operations):
         session.absent(described, trial, missing)
     try:
         result = yield
-    except Violation as violation:
+    except (Violation, FlakyFailure) as failure:
+        violation = failure if isinstance(failure, Violation) else unrepeated(failure)
+        if violation is None:
+            raise
         if described.level and described.level not in session.levels:
             trial.progress.level_lost = violation.what
             pytest.xfail(f"level {described.level} does not hold: {violation.what}")
-        raise
+        raise violation from None
     if not trial.progress.examples:
         refused = f"not implemented in any variant tried: {trial.progress.refusals[0]}" if trial.progress.refusals else ""
         pytest.skip(refused or "no example could be drawn inside the backend's domain")

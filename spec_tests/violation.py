@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from hypothesis.errors import FlakyFailure
+
     from .expectation import Expectation
 
 
@@ -16,6 +20,25 @@ class Violation(AssertionError):
     def __init__(self, what: str, facts: list[tuple[str, str]] | None = None):
         super().__init__(what)
         self.what, self.facts = what, facts or []
+
+
+@contextmanager
+def telling(label: str, fact: str) -> Iterator[None]:
+    """What is violated meanwhile is told with one more fact."""
+    try:
+        yield
+    except Violation as violation:
+        violation.facts.append((label, fact))
+        raise
+
+
+def unrepeated(flaky: FlakyFailure) -> Violation | None:
+    """What was seen once, and not again on the very same inputs: an answer that depends on earlier calls, or on chance."""
+    seen = flaky.subgroup(Violation)
+    if seen is None:
+        return None
+    violation: Violation = next(leaf for leaf in seen.exceptions if isinstance(leaf, Violation))
+    return Violation(violation.what, [*violation.facts, ("repeated", "the same inputs did not fail again")])
 
 
 class NotImplementedVariant(Exception):
@@ -61,7 +84,8 @@ def apart(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> Violation:
         same = (distance <= allowed) | (a == b)
         excess = np.where(same, -1.0, np.where(np.isnan(distance), np.inf, distance / allowed))
     at = np.unravel_index(int(np.argmax(excess)), a.shape)
-    ratio = f" = {distance[at] / allowed[at]:.3g} x the bound" if allowed[at] > 0 and np.isfinite(distance[at]) else ""
+    with np.errstate(all="ignore"):
+        ratio = f" = {distance[at] / allowed[at]:.3g} x the bound" if allowed[at] > 0 and np.isfinite(distance[at]) else ""
     return Violation(
         f"{int(np.sum(~same))} of {a.size} elements differ; the worst is {place(at)}",
         [

@@ -1,0 +1,200 @@
+"""What goes wrong with batches, whatever the operation."""
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests.deviation import deviation
+from spec_tests.faults import ACTIVATIONS, ATTENTIONS, MODELS, NORMS, PRODUCTS, ROWS, SOFTMAXES, arrays, batch_rank, floating
+
+ENTRIES = (*ROWS, "silu", "rope", "linear", "swiglu", *ATTENTIONS, *MODELS)
+
+
+@deviation("reference", "batch_independence", kind="fault", operations=ENTRIES)
+def first_entry_alone_computed(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """of a batch only the first entry is computed; the others stay zero.
+
+    Shows: a batch of two. Hides: a batch of one, no batch.
+    """
+    y = np.array(right(x, *rest, **keywords))
+    if y.ndim and batch_rank(right, x):
+        y[1:] = 0
+    return y
+
+
+@deviation("reference", "batch_independence", kind="fault", operations=ENTRIES)
+def first_entry_for_all(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """every entry of a batch gets the result of the first: a pointer that is not advanced.
+
+    Shows: a batch of two. Hides: a batch of one, equal entries.
+    """
+    y = np.array(right(x, *rest, **keywords))
+    if y.ndim and batch_rank(right, x):
+        y[1:] = y[:1]
+    return y
+
+
+@deviation("reference", "batch_independence", kind="fault", operations=(*ROWS, *ACTIVATIONS, "rope", "linear", "embedding"))
+def last_of_an_odd_count_left_out(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """rows are taken two at a time, and the last of an odd count is left out.
+
+    Shows: three rows. Hides: two, and one, which has a path of its own.
+    """
+    y = np.array(right(x, *rest, **keywords))
+    if y.ndim and y.shape[0] % 2 and y.shape[0] > 1:
+        y[-1] = 0
+    return y
+
+
+@deviation("reference", kind="fault", operations=(*ROWS, "gelu", "linear", "glu", "embedding"))
+def rows_beyond_eight_left_out(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """the grid has eight programs, and what more rows there are is left out.
+
+    Shows: nine rows. Hides: eight.
+    """
+    y = np.array(right(x, *rest, **keywords))
+    if y.ndim:
+        y[8:] = 0
+    return y
+
+
+@deviation(
+    "batch_independence", kind="fault", operations=(*NORMS, "softmax", "silu", "gelu", "rope", "linear", "swiglu", *ATTENTIONS)
+)
+def nan_spreads_through_the_batch(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """something is multiplied by zero and added over the whole batch, so that a NaN or an infinity anywhere spoils every entry.
+
+    Shows: NaN or infinity in another entry. Hides: finite arguments.
+    """
+    y = right(x, *rest, **keywords)
+    return y + np.asarray(0 * np.sum(x.astype(np.float64) / 2**80), dtype=y.dtype)
+
+
+@deviation("batch_independence", kind="fault", operations=("softmax", "log_softmax", "logsumexp", *NORMS, "linear", *ATTENTIONS))
+def batch_of_nan_given_up(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """where any argument holds a NaN, the whole result is NaN.
+
+    Shows: NaN in another entry of the batch. Hides: finite arguments.
+    """
+    y = right(*arguments, **keywords)
+    spoiled = any(np.any(np.isnan(x.astype(np.float64))) for x in arguments)
+    return np.full_like(y, np.nan) if spoiled else y
+
+
+@deviation("reference", "batch_independence", kind="fault", operations=(*ROWS, "linear", "rope", *ATTENTIONS, *MODELS))
+def entries_accumulate(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """the accumulator is not reset between the entries of a batch: each holds the sum of those before it too.
+
+    Shows: a batch of two. Hides: a batch of one.
+    """
+    y = np.array(right(x, *rest, **keywords))
+    if y.ndim and batch_rank(right, x):
+        with np.errstate(all="ignore"):
+            y[...] = np.cumsum(y.astype(np.float64), axis=0)
+    return y
+
+
+@deviation("reference", kind="fault", operations=(*NORMS, "softmax", "silu", "linear", "swiglu", "rope", *ATTENTIONS))
+def third_batch_axis_forgotten(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """two batch axes are stepped through; of a third only the first index.
+
+    Shows: three batch axes, the first longer than one. Hides: one and two.
+    """
+    y = np.array(right(x, *rest, **keywords))
+    if batch_rank(right, x) >= 3:
+        y[1:] = 0
+    return y
+
+
+@deviation("reference", kind="fault", operations=(*ROWS, *ACTIVATIONS, "linear", "glu", "swiglu", "feed_forward", *ATTENTIONS))
+def batch_axes_flattened_backwards(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """the batch axes are merged with the first one running fastest, and taken apart with the last one running fastest.
+
+    Shows: two batch axes longer than one. Hides: one batch axis.
+    """
+    y = np.asarray(right(x, *rest, **keywords))
+    rank = min(batch_rank(right, x), y.ndim)
+    merged = y.reshape((-1, *y.shape[rank:])) if rank == 0 else np.moveaxis(y, 0, rank - 1).reshape(y.shape)
+    return y if rank < 2 else merged
+
+
+@deviation(
+    "dtype_shape_device", kind="fault", operations=(*NORMS, "linear", *PRODUCTS[1:], *ATTENTIONS, *MODELS, "rope", "embedding")
+)
+def batch_axes_stay_flattened(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """batch axes are merged for the computation and not taken apart again.
+
+    Shows: two batch axes. Hides: one.
+    """
+    y = np.asarray(right(x, *rest, **keywords))
+    rank = batch_rank(right, x)
+    return y.reshape((int(np.prod(y.shape[:rank])), *y.shape[rank:])) if rank > 1 else y
+
+
+@deviation("dtype_shape_device", kind="fault", operations=(*ROWS, "linear", *PRODUCTS[1:], *ATTENTIONS, *MODELS, "rope"))
+def missing_batch_axis_added(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """where there is no batch axis one is added, and not taken away again.
+
+    Shows: arguments without a batch. Hides: all others.
+    """
+    y = np.asarray(right(x, *rest, **keywords))
+    return y if batch_rank(right, x) else y[None]
+
+
+@deviation("reference", kind="fault", operations=(*ROWS, "linear", "swiglu", "rope", *ATTENTIONS, *MODELS, "embedding"))
+def batch_axis_demanded(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """the sizes are taken apart as (batch, ...), which fails where there is no batch.
+
+    Shows: arguments without a batch. Hides: all others.
+    """
+    if not batch_rank(right, x):
+        raise ValueError("not enough values to unpack (expected 2, got 1)")
+    return right(x, *rest, **keywords)
+
+
+@deviation("reference", kind="fault", operations=("scaled_dot_product_attention", "local_attention"))
+def batches_not_broadcast(right: Any, q: Any, k: Any, v: Any, *rest: Any, **keywords: Any) -> Any:
+    """the batch axes of queries, keys and values have to be equal.
+
+    Shows: batch axes that broadcast. Hides: equal ones.
+    """
+    if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+        raise RuntimeError("the sizes of the batches do not match")
+    return right(q, k, v, *rest, **keywords)
+
+
+@deviation("empty", kind="fault", operations=(*ROWS, *ACTIVATIONS, *PRODUCTS, "rope", *ATTENTIONS, *MODELS, "embedding"))
+def empty_batch_refused(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """a kernel is launched on a grid of none, which is an error.
+
+    Shows: a batch of none. Hides: all others.
+    """
+    if any(x.size == 0 for x in arrays(arguments, keywords)):
+        raise RuntimeError("invalid configuration argument: a grid of size 0")
+    return right(*arguments, **keywords)
+
+
+@deviation("empty", kind="fault", operations=(*SOFTMAXES, *NORMS, "linear", "swiglu", "embedding"))
+def empty_batch_answered_with_a_row(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """a batch of none is padded to one row, which is returned.
+
+    Shows: a batch of none. Hides: all others.
+    """
+    y = np.asarray(right(*arguments, **keywords))
+    return y if y.size else np.zeros((1, *y.shape[1:]), y.dtype)
+
+
+@deviation("batch_independence", kind="fault", operations=("softmax", "rms_norm", "linear", "scaled_dot_product_attention"))
+def scaled_by_the_largest_of_the_batch(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """arguments are quantized to eight bits by the largest magnitude in the whole batch.
+
+    Shows: an entry beside much larger ones. Hides: entries of one size.
+    """
+
+    def quantized(x: Any) -> Any:
+        wide = x.astype(np.float64)
+        step = np.max(np.abs(wide), initial=0.0) / 127 or 1.0
+        return (np.rint(wide / step) * step).astype(x.dtype)
+
+    with np.errstate(all="ignore"):
+        return right(*(quantized(x) if floating(x) else x for x in arguments), **keywords)

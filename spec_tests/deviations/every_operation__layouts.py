@@ -1,0 +1,183 @@
+"""What goes wrong with arrays that are not stored row after row, whatever the operation."""
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests.deviation import deviation
+from spec_tests.faults import ACTIVATIONS, ATTENTIONS, MODELS, NORMS, PRODUCTS, ROWS, dense, each, read, steps_of
+
+
+@deviation(
+    "layout_blind",
+    kind="fault",
+    seen=("https://github.com/tracel-ai/burn/issues/4815", "https://github.com/ELS-RD/kernl/issues/193"),
+    operations=(*ROWS, *ACTIVATIONS, "rope", *PRODUCTS, *ATTENTIONS, *MODELS[:2], "embedding", "alibi_bias"),
+)
+def strides_ignored(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """every argument is read as if it were contiguous, from where it starts.
+
+    Shows: transposed, strided, broadcast and padded views. Hides: contiguous arrays.
+    """
+    arguments, keywords = each(lambda x: read(x, strides=dense(x.shape)), arguments, keywords)
+    return right(*arguments, **keywords)
+
+
+@deviation("layout_blind", kind="fault", operations=(*ROWS, *ACTIVATIONS, "rope", *PRODUCTS, *ATTENTIONS))
+def last_stride_taken_for_one(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """the strides between rows are honoured, but the elements of a row are taken to be neighbours.
+
+    Shows: transposed views, and every other column. Hides: padded rows.
+    """
+
+    def seen(x: Any) -> Any:
+        return read(x, strides=(*steps_of(x)[:-1], 1)) if x.ndim else x
+
+    arguments, keywords = each(seen, arguments, keywords)
+    return right(*arguments, **keywords)
+
+
+@deviation("layout_blind", kind="fault", operations=(*ROWS, *ACTIVATIONS, "rope", "linear", *ATTENTIONS))
+def row_stride_taken_for_the_width(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """the stride within a row is honoured, but the rows are taken to follow each other.
+
+    Shows: padded rows, columns cut from a wider array. Hides: whole arrays.
+    """
+
+    def seen(x: Any) -> Any:
+        return read(x, strides=(*dense(x.shape)[:-1], steps_of(x)[-1])) if x.ndim else x
+
+    arguments, keywords = each(seen, arguments, keywords)
+    return right(*arguments, **keywords)
+
+
+@deviation("layout_blind", kind="fault", operations=(*ROWS, "relu", "silu", "rope", "linear", "swiglu", *ATTENTIONS, "embedding"))
+def offset_ignored(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """every argument is read from the start of its memory, wherever in it the view begins.
+
+    Shows: slices that do not begin at 0. Hides: all others.
+    """
+    arguments, keywords = each(lambda x: read(x, start=0), arguments, keywords)
+    return right(*arguments, **keywords)
+
+
+@deviation(
+    "layout_blind",
+    kind="fault",
+    seen=("https://github.com/flagos-ai/FlagGems/pull/5723",),
+    operations=(*ROWS, "silu", "rope", "linear", "scaled_dot_product_attention"),
+)
+def broadcast_read_as_stored(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """an axis of stride 0 is stepped along as if it were stored.
+
+    Shows: expanded, broadcast views. Hides: all others.
+    """
+
+    def seen(x: Any) -> Any:
+        steps = tuple(step or full for step, full in zip(steps_of(x), dense(x.shape), strict=True))
+        return read(x, strides=steps)
+
+    arguments, keywords = each(seen, arguments, keywords)
+    return right(*arguments, **keywords)
+
+
+@deviation("layout_blind", kind="fault", operations=(*ROWS, "relu", "gelu", "rope", "linear", "swiglu", *ATTENTIONS))
+def transposed_read_in_storage_order(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """a dense but permuted argument is read in the order in which it is stored.
+
+    Shows: transposed views, heads and tokens swapped. Hides: rows that are stored as rows.
+    """
+    arguments, keywords = each(lambda x: np.ravel(x, order="K").reshape(x.shape), arguments, keywords)
+    return right(*arguments, **keywords)
+
+
+@deviation("layout_blind", kind="fault", operations=(*ROWS, "sigmoid", "rope", "linear", "embedding"))
+def negative_strides_made_positive(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """a view that runs backwards is read forwards.
+
+    Shows: reversed views, in frameworks that have them. Hides: all others.
+    """
+
+    def seen(x: Any) -> Any:
+        return np.flip(x, axis=[axis for axis, step in enumerate(x.strides) if step < 0])
+
+    arguments, keywords = each(seen, arguments, keywords)
+    return right(*arguments, **keywords)
+
+
+@deviation("layout_blind", kind="fault", operations=(*NORMS, *PRODUCTS, "multihead_self_attention"))
+def weight_strides_ignored(right: Any, x: Any, *weights: Any, **keywords: Any) -> Any:
+    """the strides of the activations are honoured, those of the weights are not.
+
+    Shows: weights that are transposed views. Hides: contiguous weights.
+    """
+    return right(x, *(read(w, strides=dense(w.shape)) for w in weights), **keywords)
+
+
+@deviation("layout_blind", kind="fault", operations=("softmax", "rms_norm", "layer_norm", "linear", "rope", *ATTENTIONS))
+def batch_axes_taken_for_one(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """all axes but the last are walked with the stride of the last but one, as if they could be merged into one.
+
+    Shows: arrays of three axes of which the first ones are permuted or broadcast. Hides: two axes, contiguous arrays.
+    """
+
+    def seen(x: Any) -> Any:
+        if x.ndim < 3:
+            return x
+        steps = steps_of(x)
+        return read(x, strides=(*(steps[-2] * step for step in dense(x.shape[:-1])), steps[-1]))
+
+    arguments, keywords = each(seen, arguments, keywords)
+    return right(*arguments, **keywords)
+
+
+@deviation(
+    "layout_blind",
+    kind="fault",
+    seen=("https://github.com/pytorch/pytorch/issues/75923",),
+    operations=("softmax", "log_softmax", *NORMS, *ACTIVATIONS, "rope"),
+)
+def written_in_the_arguments_order(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """the result gets the strides of the argument but is written row after row.
+
+    Shows: transposed arguments. Hides: contiguous ones.
+    """
+    y = right(x, *rest, **keywords)
+    result = np.empty_like(x)
+    stored = result.transpose(np.argsort([-step for step in result.strides], kind="stable"))
+    stored[...] = np.asarray(y).reshape(stored.shape)
+    return result
+
+
+@deviation("layout_blind", kind="fault", operations=(*NORMS, "softmax", "rope", "linear", *ATTENTIONS, "embedding"))
+def views_refused(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """whatever is not contiguous is refused.
+
+    Shows: any view. Hides: contiguous arrays.
+    """
+
+    def seen(x: Any) -> Any:
+        if not x.flags.c_contiguous:
+            raise RuntimeError("expected a contiguous array")
+        return x
+
+    arguments, keywords = each(seen, arguments, keywords)
+    return right(*arguments, **keywords)
+
+
+@deviation(
+    "layout_blind", kind="fault", operations=("softmax", "rms_norm", "linear", "embedding", "scaled_dot_product_attention")
+)
+def read_only_arrays_refused(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """a buffer that can be written to is asked for where it is only read.
+
+    Shows: read-only arrays, as memory maps and other frameworks give. Hides: all others.
+    """
+
+    def seen(x: Any) -> Any:
+        if not x.flags.writeable:
+            raise ValueError("buffer source array is read-only")
+        return x
+
+    arguments, keywords = each(seen, arguments, keywords)
+    return right(*arguments, **keywords)

@@ -1,0 +1,225 @@
+"""What goes wrong with the kind, the dtype and the shape of results, and with sizes, whatever the operation."""
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests.deviation import HALF, deviation
+from spec_tests.faults import ACTIVATIONS, ALIBI, ATTENTIONS, MASKS, MODELS, NORMS, PRODUCTS, ROWS, SOFTMAXES
+
+ARRAYS = (*ROWS, *ACTIVATIONS, "rope", *PRODUCTS, *ATTENTIONS, *MODELS, "embedding")
+
+
+@deviation("dtype_shape_device", kind="fault", operations=("logsumexp",))
+def reduced_axis_kept(right: Any, x: Any, *, axis: int) -> Any:
+    """the reduced axis is kept, with size one.
+
+    Shows: the shape. Hides: the values.
+    """
+    return np.expand_dims(np.asarray(right(x, axis=axis)), axis)
+
+
+@deviation("dtype_shape_device", kind="fault", operations=(*ARRAYS, *MASKS, *ALIBI))
+def axes_of_size_one_squeezed(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """every axis of size one is squeezed out of the result.
+
+    Shows: any size of one. Hides: all others.
+    """
+    return np.squeeze(np.asarray(right(*arguments, **keywords)))
+
+
+@deviation("dtype_shape_device", kind="fault", operations=("layer_norm", *ATTENTIONS, *MODELS[:2], "transformer_lm"))
+def second_result_returned(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """a pair is returned: the result and something else, weights, statistics or a cache.
+
+    Shows: any call. Hides: callers that take the first of a pair.
+    """
+    return right(*arguments, **keywords), None
+
+
+@deviation("dtype_shape_device", kind="fault", operations=(*ACTIVATIONS, "softmax", "rope", *NORMS))
+def nothing_returned(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """the result is written over the first argument, and nothing is returned.
+
+    Shows: any call. Hides: nothing.
+    """
+    if x.flags.writeable:
+        x[...] = right(x, *rest, **keywords)
+
+
+@deviation("dtype_shape_device", kind="fault", operations=("logsumexp", *ACTIVATIONS))
+def python_number_returned(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """a Python float is returned where the result has one element and no axis.
+
+    Shows: a result without axes. Hides: all others.
+    """
+    y = np.asarray(right(*arguments, **keywords))
+    return y if y.ndim else y.item()
+
+
+@deviation("dtype_shape_device", kind="fault", operations=(*MASKS, *ALIBI))
+def python_lists_returned(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """nested Python lists are returned.
+
+    Shows: any call. Hides: nothing.
+    """
+    return np.asarray(right(*arguments, **keywords)).tolist()
+
+
+@deviation("dtype_shape_device", kind="fault", dtypes=("float32", *HALF), operations=(*ARRAYS, "alibi_slopes", "alibi_bias"))
+def float64_returned(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """the result is float64: a float64 constant has been promoted with.
+
+    Shows: every other dtype. Hides: float64.
+    """
+    return np.asarray(right(*arguments, **keywords)).astype(np.float64)
+
+
+@deviation("dtype_shape_device", kind="fault", dtypes=HALF, operations=(*ARRAYS, "alibi_bias"))
+def float32_returned(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """the result of 16-bit arguments stays in float32.
+
+    Shows: 16-bit dtypes. Hides: float32.
+    """
+    return np.asarray(right(*arguments, **keywords)).astype(np.float32)
+
+
+@deviation("dtype_shape_device", "reference", kind="fault", dtypes=("float64",), operations=ARRAYS)
+def float32_for_float64(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """everything is cast to float32 and stays there.
+
+    Shows: float64. Hides: all other dtypes.
+    """
+    return np.asarray(right(*arguments, **keywords)).astype(np.float32)
+
+
+@deviation("dtype_shape_device", kind="fault", dtypes=("bfloat16",), operations=(*ROWS, *ATTENTIONS, "linear", "silu"))
+def float16_for_bfloat16(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """16 bits are taken to mean float16, whichever kind came.
+
+    Shows: bfloat16. Hides: all other dtypes.
+    """
+    with np.errstate(all="ignore"):
+        return np.asarray(right(*arguments, **keywords)).astype(np.float16)
+
+
+@deviation("dtype_shape_device", kind="fault", operations=MASKS)
+def mask_of_integers(right: Any, **keywords: Any) -> Any:
+    """the mask is of integers, 0 and 1.
+
+    Shows: the dtype; ~mask is true everywhere. Hides: multiplication.
+    """
+    return right(**keywords).astype(np.int64)
+
+
+@deviation("dtype_shape_device", "reference", kind="fault", operations=MASKS)
+def mask_to_be_added(right: Any, **keywords: Any) -> Any:
+    """the mask is of floating numbers, 0 and minus infinity, to be added to scores.
+
+    Shows: any call. Hides: nothing.
+    """
+    return np.where(right(**keywords), np.float32(0), np.float32(-np.inf))
+
+
+@deviation("reference", kind="fault", operations=(*SOFTMAXES, *NORMS, "linear", "embedding", *ATTENTIONS, *MASKS, "alibi_bias"))
+def transposed_where_square(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """the last two axes are swapped where they have one size: an axis was recognized by its size.
+
+    Shows: square results. Hides: all others.
+    """
+    y = np.asarray(right(*arguments, **keywords))
+    return np.swapaxes(y, -1, -2) if y.ndim > 1 and y.shape[-1] == y.shape[-2] else y
+
+
+@deviation("reference", kind="fault", operations=(*ROWS, *ACTIVATIONS, "linear", *ATTENTIONS, "alibi_slopes", "causal_mask"))
+def single_column_refused(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """a last axis of size one is refused.
+
+    Shows: a single feature, key or head. Hides: all others.
+    """
+    y = np.asarray(right(*arguments, **keywords))
+    if any(x.shape[-1:] == (1,) for x in (*arguments, y)):
+        raise IndexError("index 1 is out of bounds for axis 0 with size 1")
+    return y
+
+
+@deviation(
+    "reference", kind="fault", operations=(*ROWS, *ACTIVATIONS, "linear", "glu", "swiglu", *ATTENTIONS, "embedding", *MASKS)
+)
+def odd_width_refused(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """a result whose last axis has an odd size is refused: two columns are stored at a time.
+
+    Shows: an odd number of columns. Hides: an even one.
+    """
+    y = np.asarray(right(*arguments, **keywords))
+    if y.ndim and y.shape[-1] % 2:
+        raise RuntimeError("misaligned address")
+    return y
+
+
+@deviation(
+    "reference", kind="fault", operations=(*ROWS[:4], *ACTIVATIONS, *PRODUCTS, *ATTENTIONS, *MODELS, *MASKS, "alibi_slopes")
+)
+def wrong_where_a_power_of_two(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """the fast path, for a width that is a power of two and at least eight, leaves the last column zero.
+
+    Shows: 8, 16, 32, … columns. Hides: all other widths.
+    """
+    y = np.array(right(*arguments, **keywords))
+    if y.ndim and y.shape[-1] >= 8 and y.shape[-1] & (y.shape[-1] - 1) == 0:
+        y[..., -1] = 0
+    return y
+
+
+@deviation("reference", kind="fault", operations=(*ACTIVATIONS, "embedding"))
+def no_axes_refused(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """an argument without axes is refused.
+
+    Shows: a single number, a single token. Hides: all others.
+    """
+    if x.ndim == 0:
+        raise IndexError("tuple index out of range")
+    return right(x, *rest, **keywords)
+
+
+@deviation("reference", kind="fault", operations=SOFTMAXES)
+def negative_axis_off_by_one(right: Any, x: Any, *, axis: int) -> Any:
+    """a negative axis is counted from one before the last.
+
+    Shows: a negative axis of two axes or more. Hides: a single axis, axes counted from the front.
+    """
+    if axis < 0 and x.ndim > 1:
+        return np.reshape(
+            right(x, axis=(axis - 1) % x.ndim), np.shape(right(x, axis=axis)) if right.__name__ != "logsumexp" else -1
+        )
+    return right(x, axis=axis)
+
+
+@deviation("reference", kind="fault", operations=SOFTMAXES)
+def only_the_last_axis(right: Any, x: Any, *, axis: int) -> Any:
+    """the axis is honoured only where it is the last or the first; another is taken for the last.
+
+    Shows: a middle axis of three. Hides: one and two axes.
+    """
+    middle = 0 < axis % x.ndim < x.ndim - 1
+    return right(x, axis=-1 if middle else axis)
+
+
+@deviation(
+    "reference", "every_argument_counts", kind="fault", operations=(*ROWS, "silu", "rope", *PRODUCTS, *ATTENTIONS, *MODELS)
+)
+def zeros_returned(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """the result is allocated, and never written.
+
+    Shows: any call. Hides: nothing.
+    """
+    return np.zeros_like(right(*arguments, **keywords))
+
+
+@deviation("reference", kind="fault", operations=(*ACTIVATIONS, "softmax", "log_softmax", *NORMS, "rope", "transformer_block"))
+def argument_copied(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """the result is a copy of the first argument.
+
+    Shows: any call. Hides: fixed points.
+    """
+    return x.copy()

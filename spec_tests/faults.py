@@ -1,0 +1,74 @@
+"""What the faults of every operation share: which operations are alike, the arrays of a call, and how memory may be misread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .specification import specification
+from .tree import leaves, tree_map
+
+ACTIVATIONS = ("relu", "sigmoid", "silu", "gelu")
+NORMS = ("rms_norm", "layer_norm")
+SOFTMAXES = ("softmax", "log_softmax", "logsumexp")
+ROWS = (*NORMS, *SOFTMAXES)  # which reduce a row
+PRODUCTS = ("linear", "glu", "swiglu", "feed_forward")
+ATTENTIONS = ("scaled_dot_product_attention", "grouped_query_attention", "local_attention")
+MODELS = ("multihead_self_attention", "transformer_block", "transformer_lm")
+MASKS = ("causal_mask", "sliding_window_mask")
+ALIBI = ("alibi_slopes", "alibi_bias")
+
+
+def floating(x: Any) -> bool:
+    """An array of floating numbers, bfloat16 included."""
+    return isinstance(x, np.ndarray) and (x.dtype.kind == "f" or x.dtype.name == "bfloat16")
+
+
+def arrays(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[np.ndarray]:
+    return [x for _, x in leaves([list(arguments), keywords]) if isinstance(x, np.ndarray)]
+
+
+def each(change: Callable[[Any], Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """The call with every array changed."""
+    one = lambda x: change(x) if isinstance(x, np.ndarray) else x  # noqa: E731
+    return tree_map(one, list(arguments)), tree_map(one, keywords)
+
+
+def shapes(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+    """What a cache is often keyed by; with the numbers where there is no array at all."""
+    found = tuple(x.shape for x in arrays(arguments, keywords))
+    return found or tuple(sorted((k, v) for k, v in keywords.items()))
+
+
+def batch_rank(right: Callable[..., Any], x: np.ndarray) -> int:
+    """How many axes of the first argument are batch."""
+    core = specification(right.__name__).core
+    return max(x.ndim - next(iter(core.values())), 0)
+
+
+def read(x: np.ndarray, *, strides: tuple[int, ...] | None = None, start: int | None = None) -> np.ndarray:
+    """The array that a kernel sees which assumes these strides, or this start, counted in elements; zeros past the memory."""
+    root = x
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    memory = root.reshape(-1)
+    if start is None:
+        start = (x.__array_interface__["data"][0] - root.__array_interface__["data"][0]) // x.itemsize
+    steps = steps_of(x) if strides is None else strides
+    place = np.full(x.shape, start)
+    for axis, (size, step) in enumerate(zip(x.shape, steps, strict=True)):
+        place += (np.arange(size) * step).reshape(-1, *[1] * (x.ndim - axis - 1))
+    inside = (place >= 0) & (place < memory.size)
+    return np.where(inside, memory[np.where(inside, place, 0)], np.zeros((), x.dtype)) if memory.size else x
+
+
+def steps_of(x: np.ndarray) -> tuple[int, ...]:
+    """Strides, in elements."""
+    return tuple(step // x.itemsize for step in x.strides)
+
+
+def dense(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of a contiguous array."""
+    return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
