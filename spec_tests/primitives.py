@@ -42,7 +42,8 @@ def _absolute(name: str) -> Callable[..., Any]:
 
 
 def _exp(z: Any, x: Any, *, f: Format) -> Any:
-    return (ROUNDINGS["exp"] + 4 * np.where(np.isinf(x), 0.0, np.abs(x))) * z
+    """Nothing at 0: exp(0) is exactly 1, as every standard of elementary functions demands."""
+    return np.where(x == 0, 0.0, (ROUNDINGS["exp"] + 4 * np.where(np.isinf(x), 0.0, np.abs(x))) * z)
 
 
 def _power(z: Any, base: Any, exponent: Any, *, f: Format) -> Any:

@@ -74,7 +74,7 @@ def _sqrt(like: Bounded, x: Bounded) -> Bounded:
 def _exp(like: Bounded, x: Bounded) -> Bounded:
     z = np.exp(x.value)
     inherited = np.where(z > 0, z * np.expm1(x.error), np.where(np.isinf(x.value), 0.0, np.exp(x.value + x.error)))
-    return like.step("exp", z, inherited, x.value)
+    return like.step("exp", z, inherited, np.where(x.value == 0, x.error, x.value))  # 0 is 0 only if it is sure
 
 
 @rule
