@@ -142,14 +142,18 @@ def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, f
         return None  # not on these arguments, or not on this number type
     if expected.value.shape != observed.shape:
         return None
-    nan = np.isnan(expected.value)
-    if not np.all(np.where(nan, np.isnan(observed), expected.accepts(observed))):
+    nan, values = np.isnan(expected.value), _values(deviation, call)
+    if values is None or np.any(~np.isfinite(values) & np.isfinite(observed)):  # no format has a wider range than float64
+        return None
+    if not np.all(expected.accepts(observed)):
         return None
     (low, high), (least, most) = expected.ends, truth.ends
     disjoint = expected.claimed & truth.claimed & ((high < least) | (most < low))
-    alone = ~truth.accepts(observed) & (disjoint | (nan & np.isnan(observed)))
+    overflowing = np.isinf(expected.value) & (observed == expected.value)
+    alone = ~truth.accepts(observed) & (disjoint | (nan & np.isnan(observed)) | overflowing)
     if not np.any(alone):
         return 0, 0.0
     with np.errstate(all="ignore"):
-        distance = np.abs(observed - expected.value)[alone] / np.abs(observed - truth.value)[alone]
+        hidden = expected.storage.half_gap(observed, expected.value)  # by the rounding of the answer
+        distance = np.maximum(np.abs(observed - expected.value) - hidden, 0)[alone] / np.abs(observed - truth.value)[alone]
     return int(np.sum(alone)), float(np.max(np.nan_to_num(distance, nan=0.0, posinf=0.0)))

@@ -176,9 +176,10 @@ class Draw:
         return self.held(self.rng.standard_normal(shape) * scale)
 
     def gain(self, d: int) -> np.ndarray:
-        """Never all ones: of both signs, some zero, some large."""
+        """Never all ones, nor all zeros, which hide everything else: of both signs, some zero, some large."""
         g = self.rng.standard_normal(d) + self.rng.choice((1.0, -1.0), size=d)
-        return self.held(np.where(self.rng.random(d) < 0.1, self.rng.choice((0.0, 8.0), size=d), g))
+        g = np.where(self.rng.random(d) < 0.1, self.rng.choice((0.0, 8.0), size=d), g)
+        return self.held(g if np.any(g) else g - 1.5)
 
     def weight(self, out_features: int, in_features: int) -> np.ndarray:
         return self.held(self.rng.standard_normal((out_features, in_features)) / np.sqrt(max(in_features, 1)))

@@ -70,7 +70,8 @@ class Call:
         """What the equation, or another, allows in an arithmetic."""
         op = self.operation
         if precision == "exact":
-            value = self.value if equation is None else np.asarray(self.evaluate(lambda x: x, equation))
+            with np.errstate(all="ignore"):
+                value = self.value if equation is None else np.asarray(self.evaluate(lambda x: x, equation))
             return Expectation(value.astype(np.float64), np.zeros(value.shape), op.storage)
         if equation is not None and hasattr(op.spec.module, "bound"):  # there is no number that could carry an error
             right, value = self.expectation(precision), np.asarray(self.evaluate(np.asarray, equation))

@@ -1,4 +1,4 @@
-"""Steps that several deviations share: sums in narrow formats, and the formats that kernels take instead of the promised ones."""
+"""Steps that several deviations share: means, sums in narrow formats, and the formats that kernels take for the promised ones."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy._marks import exact
 from spec_tests.faithful import holding
 from spec_tests.formats import FORMATS, Format
 
@@ -38,3 +39,17 @@ def accumulated(terms: Any, held: Callable[[Any], Any], axis: int = -1) -> Any:
 
 def next_power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length()
+
+
+def mean_square(x: Any) -> Any:
+    return np.mean(np.square(x), axis=-1, keepdims=True)
+
+
+def moments(x: Any) -> tuple[Any, Any]:
+    """The differences from the mean, and the mean of their squares."""
+    centred = x - np.mean(x, axis=-1, keepdims=True)
+    return centred, mean_square(centred)
+
+
+def largest(x: Any, axis: int) -> Any:
+    return exact(np.max(x, axis=axis, keepdims=True))

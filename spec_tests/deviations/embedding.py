@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.embedding import embedding
-from spec_tests.deviation import DTYPES, HALF, deviation
+from spec_tests.deviation import HALF, deviation
 from spec_tests.faithful import holding
-from spec_tests.formats import FORMATS
+from spec_tests.formats import DTYPES, FORMATS
 
 from ._steps import in_float32
 

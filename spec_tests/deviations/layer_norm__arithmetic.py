@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.layer_norm import layer_norm
-from spec_tests.deviation import DTYPES, HALF, deviation
+from spec_tests.deviation import HALF, deviation
+from spec_tests.formats import DTYPES
 
-from ._steps import accumulated, in_float32, to_12_bits
+from ._steps import accumulated, in_float32, mean_square, to_12_bits
 
 
 @deviation(
@@ -46,7 +47,7 @@ def mean_not_upcast(x: Any, weight: Any, bias: Any, *, eps: float, held: Any) ->
     Shows: rows with a mean. Hides: rows whose mean the dtype holds, float32.
     """
     centred = x - held(np.mean(x, axis=-1, keepdims=True))
-    return centred / np.sqrt(np.mean(np.square(centred), axis=-1, keepdims=True) + eps) * weight + bias
+    return centred / np.sqrt(mean_square(centred) + eps) * weight + bias
 
 
 @deviation("reference", kind="arithmetic", dtypes=HALF)
@@ -84,7 +85,7 @@ def estimated_rsqrt(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     Shows: float32, any row. Hides: half precision.
     """
     centred = x - np.mean(x, axis=-1, keepdims=True)
-    return centred * to_12_bits(1 / np.sqrt(np.mean(np.square(centred), axis=-1, keepdims=True) + eps)) * weight + bias
+    return centred * to_12_bits(1 / np.sqrt(mean_square(centred) + eps)) * weight + bias
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float64",))

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.linear import linear
-from spec_tests.deviation import DTYPES, HALF, deviation
+from spec_tests.deviation import HALF, deviation
 from spec_tests.faithful import holding
-from spec_tests.formats import Format
+from spec_tests.formats import DTYPES, Format
 
 from ._steps import accumulated, in_float16, in_float32, in_tf32
 

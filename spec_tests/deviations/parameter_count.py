@@ -115,6 +115,16 @@ def last_norm_of_an_encoder(s: Any) -> int:
 
 @deviation("reference", "layers")
 @counting
+def no_layers_taken_for_one(s: Any) -> int:
+    """num_layers = 0 counts one layer, as `num_layers or 1` does.
+
+    Shows: no layers. Hides: one layer and more.
+    """
+    return parameter_count(**{**s.keywords, "num_layers": s.layers or 1})
+
+
+@deviation("reference", "arrays")
+@counting
 def embedding_in_every_layer(s: Any) -> int:
     """what the model has once, embedding, head and last norm, is counted for every layer.
 
