@@ -7,6 +7,7 @@ they are wrong, it lies beyond the bounds of the right equation: what one exampl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -72,7 +73,7 @@ def _sorted(failing: Sequence[Call], others: Sequence[Call]) -> tuple[list[Call]
 
 
 def _size(call: Call) -> int:
-    return sum(int(np.size(x)) for _, x in leaves(call.named))
+    return sum(math.prod(getattr(x, "shape", ())) for _, x in leaves(call.named))
 
 
 def _candidates(operation: str) -> Iterable[Deviation]:

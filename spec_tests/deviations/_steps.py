@@ -11,17 +11,6 @@ from reference_numpy._marks import exact
 from spec_tests.faithful import holding
 from spec_tests.formats import FORMATS, Format
 
-
-class Truncating(Format):
-    """Rounds toward zero, as a shift of the bits does."""
-
-    def round(self, x: Any) -> np.ndarray:
-        y = super().round(x)
-        with np.errstate(all="ignore"):
-            beyond = (np.abs(y) > np.abs(x)) & np.isfinite(y)
-            return np.where(beyond, np.copysign(np.abs(y) - 2 * self.half_gap(y, np.zeros_like(y)), y), y)
-
-
 in_float32 = holding(FORMATS["float32"])
 in_float16 = holding(FORMATS["float16"])
 in_tf32 = holding(Format("tf32", 11, -126, 127))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.embedding import embedding
-from spec_tests.deviation import HALF, deviation
+from spec_tests.deviation import deviation
 from spec_tests.faithful import holding
 from spec_tests.formats import DTYPES, FORMATS
 
@@ -95,27 +95,9 @@ def float64_in_float32(token_ids: Any, weight: Any) -> Any:
 
 
 @deviation("not_an_alias", kind="fault")
-def view_of_the_table(function: Any, token_ids: Any, weight: Any) -> Any:
+def view_of_the_table(right: Any, token_ids: Any, weight: Any) -> Any:
     """a single id gives a view of the table, not a copy of its row.
 
     Shows: the table after the result is written to. Hides: several ids.
     """
-    return weight[int(token_ids)] if token_ids.ndim == 0 else function(token_ids, weight)
-
-
-@deviation("shape", kind="fault")
-def single_id_made_a_batch(function: Any, token_ids: Any, weight: Any) -> Any:
-    """a single id gives an array of one row.
-
-    Shows: an id of shape (). Hides: any batch.
-    """
-    return function(np.atleast_1d(token_ids), weight)
-
-
-@deviation("dtype_shape_device", kind="fault", dtypes=HALF)
-def float32_result(function: Any, token_ids: Any, weight: Any) -> Any:
-    """the rows are converted to float32.
-
-    Shows: the dtype of the result. Hides: its values.
-    """
-    return function(token_ids, weight).astype(np.float32)
+    return weight[int(token_ids)] if token_ids.ndim == 0 else right(token_ids, weight)

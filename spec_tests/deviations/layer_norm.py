@@ -37,11 +37,11 @@ def eps_ignored(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
 @deviation("reference", "eps_is_inside_the_root", seen=("https://github.com/keras-team/keras-hub/issues/728",))
 def eps_hardcoded(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
-    """epsilon is 1e-5, whatever is given.
+    """epsilon is 1e-6, whatever is given.
 
-    Shows: another eps on rows of little spread, or an eps of 0.1 on any row. Hides: eps = 1e-5, the usual one.
+    Shows: another eps on rows of little spread, or an eps of 0.1 on any row. Hides: eps = 1e-6.
     """
-    return layer_norm(x, weight, bias, eps=1e-5)
+    return layer_norm(x, weight, bias, eps=1e-6)
 
 
 @deviation("reference", "unit_variance")

@@ -95,25 +95,3 @@ def float64_in_float32(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     Shows: float64. Hides: every other dtype.
     """
     return in_float32(layer_norm(in_float32(x), in_float32(weight), in_float32(bias), eps=eps))
-
-
-@deviation("not_an_alias", kind="fault")
-def result_in_a_kept_buffer(function: Any, x: Any, weight: Any, bias: Any, *, eps: float, memory: dict[Any, np.ndarray]) -> Any:
-    """results of one shape share a buffer, which the next call overwrites.
-
-    Shows: a result after the next call. Hides: a result that is read at once.
-    """
-    y = function(x, weight, bias, eps=eps)
-    kept = memory.setdefault((y.shape, y.dtype.name), np.empty_like(y))
-    kept[...] = y
-    return kept
-
-
-@deviation("empty", kind="fault", seen=("https://github.com/PaddlePaddle/Paddle/pull/78432",))
-def empty_batch_refused(function: Any, x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
-    """a batch of none divides by the number of its rows, and raises.
-
-    Shows: a batch of none. Hides: every other batch.
-    """
-    d = x.shape[-1]
-    return function(x, weight, bias, eps=eps * (x.size // d // (x.size // d)))

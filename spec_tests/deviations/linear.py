@@ -121,12 +121,3 @@ def float64_in_float32(x: Any, weight: Any, bias: Any = None) -> Any:
     Shows: float64. Hides: every other dtype.
     """
     return in_float32(linear(in_float32(x), in_float32(weight), bias))
-
-
-@deviation("dtype_shape_device", kind="fault", dtypes=HALF, seen=("https://github.com/huggingface/transformers/issues/30236",))
-def float32_result(function: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-    """the result keeps the float32 in which it was accumulated.
-
-    Shows: its dtype. Hides: its values.
-    """
-    return function(x, weight, **({} if bias is None else {"bias": bias})).astype(np.float32)

@@ -114,12 +114,3 @@ def half_accumulation(x: Any, *, axis: int, held: Any) -> Any:
     """
     m = shift_of(x, axis)
     return np.squeeze(m + np.log(accumulated(np.exp(x - m), held, axis)), axis=axis)
-
-
-@deviation("reference", "dtype_shape_device", kind="fault")
-def axis_kept(function: Any, x: Any, *, axis: int) -> Any:
-    """the axis is kept, with length 1.
-
-    Shows: the shape of the result. Hides: comparisons that broadcast.
-    """
-    return np.expand_dims(function(x, axis=axis), axis)

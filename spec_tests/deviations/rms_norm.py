@@ -58,11 +58,11 @@ def eps_ignored(x: Any, weight: Any, *, eps: float) -> Any:
     ),
 )
 def eps_hardcoded(x: Any, weight: Any, *, eps: float) -> Any:
-    """epsilon is 1e-5, whatever is given.
+    """epsilon is 1e-6, whatever is given.
 
-    Shows: another eps on rows near its root, or an eps of 0.1 on any row. Hides: eps = 1e-5, the usual one.
+    Shows: another eps on rows near its root, or an eps of 0.1 on any row. Hides: eps = 1e-6.
     """
-    return rms_norm(x, weight, eps=1e-5)
+    return rms_norm(x, weight, eps=1e-6)
 
 
 @deviation("scale_invariance")

@@ -91,49 +91,9 @@ def float64_in_float32(x: Any, weight: Any, *, eps: float) -> Any:
 
 
 @deviation("reference", "every_argument_counts", kind="fault")
-def eps_of_the_first_call(function: Any, x: Any, weight: Any, *, eps: float, memory: dict[Any, float]) -> Any:
+def eps_of_the_first_call(right: Any, x: Any, weight: Any, *, eps: float, memory: dict[Any, float]) -> Any:
     """the epsilon of the first call is compiled in, for each width, and used ever after.
 
     Shows: a second call of that width with another eps. Hides: one eps throughout.
     """
-    return function(x, weight, eps=memory.setdefault((x.shape[-1], x.dtype.name), eps))
-
-
-@deviation(
-    "inputs_unchanged",
-    kind="fault",
-    dtypes=("float32",),
-    seen=("https://github.com/GeeeekExplorer/nano-vllm/issues/170", "https://github.com/GeeeekExplorer/nano-vllm/pull/205"),
-)
-def in_place_where_the_upcast_copies_nothing(function: Any, x: Any, weight: Any, *, eps: float) -> Any:
-    """x is normalized in place after an upcast that copies nothing in float32, so that the caller's x changes.
-
-    Shows: x after the call, in float32. Hides: half precision, where the upcast copies; the result alone.
-    """
-    y = function(x, weight, eps=eps)
-    upcast = x.astype(np.float32, copy=False)
-    if upcast.flags.writeable:
-        upcast /= np.sqrt(np.mean(np.square(upcast), axis=-1, keepdims=True) + np.float32(eps))
-    return y
-
-
-@deviation("mixed_dtypes", kind="fault", dtypes=HALF)
-def dtype_of_the_gain(function: Any, x: Any, weight: Any, *, eps: float) -> Any:
-    """the result has the dtype of the gain, to which the multiplication promotes it.
-
-    Shows: a float32 gain with x in half precision. Hides: one dtype throughout.
-    """
-    return function(x, weight, eps=eps).astype(weight.dtype)
-
-
-@deviation("batch_invariant", kind="fault", dtypes=("float32",), seen=("https://github.com/vllm-project/vllm/pull/48391",))
-def kernel_by_batch_size(function: Any, x: Any, weight: Any, *, eps: float) -> Any:
-    """a single row takes another kernel, which sums in another order and multiplies by the reciprocal.
-
-    Shows: the bits of a row alone and in a batch. Hides: any comparison within a bound.
-    """
-    d, eps = x.dtype.type(x.shape[-1]), x.dtype.type(eps)
-    with np.errstate(all="ignore"):
-        if x.size == x.shape[-1]:
-            return x * (1 / np.sqrt(np.cumsum(np.square(x), axis=-1)[..., -1:] / d + eps)) * weight
-        return x / np.sqrt(np.sum(np.square(x), axis=-1, keepdims=True) / d + eps) * weight
+    return right(x, weight, eps=memory.setdefault((x.shape[-1], x.dtype.name), eps))

@@ -39,40 +39,13 @@ def float64_in_float32(x: Any, *, axis: int) -> Any:
     return in_float32(softmax(in_float32(x), axis=axis))
 
 
-@deviation(
-    "layout_blind",
-    kind="fault",
-    seen=("https://github.com/tracel-ai/burn/issues/4815", "https://github.com/ml-explore/mlx/pull/658"),
-)
-def strides_ignored(function: Any, x: Any, *, axis: int) -> Any:
-    """strides are ignored: memory is read in order from where the view begins.
-
-    Shows: transposed, strided, reversed and broadcast views. Hides: contiguous arrays.
-    """
-    memory = x
-    while isinstance(memory.base, np.ndarray):
-        memory = memory.base
-    start = (x.__array_interface__["data"][0] - memory.__array_interface__["data"][0]) // x.itemsize
-    read = memory.ravel(order="K").take(start + np.arange(x.size), mode="wrap")
-    return function(read.reshape(x.shape), axis=axis)
-
-
 @deviation("repeatable", kind="fault")
-def autotuned_in_place(function: Any, x: Any, *, axis: int, memory: dict[Any, bool]) -> Any:
+def autotuned_in_place(right: Any, x: Any, *, axis: int, memory: dict[Any, bool]) -> Any:
     """the first call of each shape is run twice on the same buffer, by an autotuner that does not restore it.
 
     Shows: a call and its repetition. Hides: a warm-up call of the same shape.
     """
-    y = function(x, axis=axis)
+    y = right(x, axis=axis)
     tuned = memory.setdefault((x.shape, x.dtype.name, axis), False)
     memory[x.shape, x.dtype.name, axis] = True
-    return y if tuned else function(y, axis=axis)
-
-
-@deviation("nan_propagation", kind="fault")
-def nan_as_minus_infinity(function: Any, x: Any, *, axis: int) -> Any:
-    """NaN counts as −∞, as where the maximum is taken by comparisons that drop it.
-
-    Shows: a row with a NaN. Hides: rows of numbers.
-    """
-    return function(np.where(np.isnan(x.astype(float)), np.asarray(-np.inf, x.dtype), x), axis=axis)
+    return y if tuned else right(y, axis=axis)
