@@ -114,6 +114,17 @@ def float8_operands(x: Any, weight: Any, bias: Any = None) -> Any:
     return linear(in_float8(x), in_float8(weight), bias)
 
 
+@deviation("reference", "outputs_are_independent", kind="arithmetic", dtypes=DTYPES)
+def weight_quantized_with_one_scale(x: Any, weight: Any, bias: Any = None) -> Any:
+    """the weight is quantized to 4 significant bits, with one scale for the whole matrix.
+
+    Shows: every dtype; another output's row that grows. Hides: a weight of few bits and one size.
+    """
+    largest = np.max(np.reshape(np.abs(weight), (int(np.prod(weight.shape)),)), axis=0)
+    scale = np.maximum(largest, 1e-30) / 448
+    return linear(x, in_float8(weight / scale) * scale, bias)
+
+
 @deviation("reference", kind="arithmetic", dtypes=("float64",))
 def float64_in_float32(x: Any, weight: Any, bias: Any = None) -> Any:
     """float64 is computed in float32: the upcast goes down.

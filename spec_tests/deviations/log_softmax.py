@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy._marks import finite_or_zero
 from reference_numpy.log_softmax import log_softmax
 from reference_numpy.softmax import softmax
 from spec_tests.deviation import deviation
@@ -15,6 +16,7 @@ from ._steps import in_float32, largest
 @deviation(
     "reference",
     "finite_where_softmax_underflows",
+    "differences",
     seen=("https://github.com/zackchase/mxnet-the-straight-dope/pull/382", "https://github.com/pytorch/pytorch/issues/725"),
 )
 def logarithm_of_softmax(x: Any, *, axis: int) -> Any:
@@ -25,7 +27,7 @@ def logarithm_of_softmax(x: Any, *, axis: int) -> Any:
     return np.log(softmax(x, axis=axis))
 
 
-@deviation("reference", "sums_to_one")
+@deviation("reference", "sums_to_one", "minus_logsumexp")
 def logarithm_of_softmax_and_epsilon(x: Any, *, axis: int) -> Any:
     """it is log(softmax(x) + 10⁻⁶), which never falls below −13.8.
 
@@ -43,7 +45,7 @@ def no_maximum_subtracted(x: Any, *, axis: int) -> Any:
     return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
 
 
-@deviation("reference", "shift")
+@deviation("reference", "order", "equal_entries")
 def maximum_not_given_back(x: Any, *, axis: int) -> Any:
     """the maximum is subtracted inside the sum alone: x − log(sum(exp(x − max(x)))).
 
@@ -78,6 +80,30 @@ def axis_ignored(x: Any, *, axis: int) -> Any:
     Shows: any other axis. Hides: axis = −1.
     """
     return log_softmax(x, axis=-1)
+
+
+@deviation("reference", "permutation")
+def online_without_rescaling(x: Any, *, axis: int) -> Any:
+    """the online sum, over blocks of 64, is not rescaled when the maximum grows.
+
+    Shows: rows longer than a block whose maximum comes later. Hides: shorter rows, the maximum in the first block.
+    """
+    moved = np.moveaxis(x, axis, -1)
+    m, total = largest(moved[..., :64], -1), 0.0
+    for start in range(0, moved.shape[-1], 64):
+        block = moved[..., start : start + 64]
+        m = np.maximum(m, largest(block, -1)) if start else m
+        total = total + np.sum(np.exp(block - m), axis=-1, keepdims=True)
+    return np.moveaxis(moved - m - np.log(total), -1, axis)
+
+
+@deviation("reference", "minus_infinity", "minus_infinity_is_absence")
+def minus_infinity_taken_for_zero(x: Any, *, axis: int) -> Any:
+    """entries of −∞ are taken for 0, as a guard against infinities does.
+
+    Shows: entries of −∞. Hides: finite rows, or rows far above 0.
+    """
+    return log_softmax(finite_or_zero(x), axis=axis)
 
 
 @deviation("reference", "minus_infinity")

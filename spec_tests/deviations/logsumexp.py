@@ -96,6 +96,15 @@ def online_without_rescaling(x: Any, *, axis: int) -> Any:
     return np.squeeze(m + np.log(total), axis=-1)
 
 
+@deviation("reference", "minus_infinity_is_absence", "minus_infinity_is_a_vanishing_entry")
+def minus_infinity_taken_for_zero(x: Any, *, axis: int) -> Any:
+    """entries of −∞ are taken for 0, as a guard against infinities does.
+
+    Shows: entries of −∞. Hides: finite rows, or rows far above 0.
+    """
+    return logsumexp(finite_or_zero(x), axis=axis)
+
+
 @deviation("nothing_but_minus_infinity")
 def nan_of_an_empty_sum(x: Any, *, axis: int) -> Any:
     """a row of −∞ alone gives NaN, as −∞ − (−∞) does.

@@ -65,13 +65,13 @@ def eps_hardcoded(x: Any, weight: Any, *, eps: float) -> Any:
     return rms_norm(x, weight, eps=1e-6)
 
 
-@deviation("scale_invariance")
-def eps_of_zero_replaced(x: Any, weight: Any, *, eps: float) -> Any:
-    """an epsilon of 0 is replaced by 1e-6, as `eps or 1e-6` does.
+@deviation("scale_invariance", kind="fault")
+def eps_of_zero_replaced(right: Any, x: Any, weight: Any, *, eps: float) -> Any:
+    """an epsilon of 0 is replaced by 1e-5, as `eps or 1e-5` does.
 
     Shows: eps = 0 on small rows, or in float32. Hides: every other eps.
     """
-    return rms_norm(x, weight, eps=eps or 1e-6)
+    return right(x, weight, eps=eps or 1e-5)
 
 
 @deviation("reference", "unit_scale")

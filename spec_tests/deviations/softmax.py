@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy._marks import exact
+from reference_numpy._marks import exact, finite_or_zero
 from reference_numpy.softmax import softmax
 from spec_tests.deviation import deviation
 
@@ -102,6 +102,15 @@ def differences_clamped(x: Any, *, axis: int) -> Any:
     """
     e = np.exp(np.maximum(x - largest(x, axis), -15.0))
     return e / np.sum(e, axis=axis, keepdims=True)
+
+
+@deviation("reference", "minus_infinity_is_zero", "minus_infinity_is_absence")
+def minus_infinity_taken_for_zero(x: Any, *, axis: int) -> Any:
+    """entries of −∞ are taken for 0, as a guard against infinities does.
+
+    Shows: entries of −∞. Hides: finite rows, or rows far above 0.
+    """
+    return softmax(finite_or_zero(x), axis=axis)
 
 
 @deviation("reference", "one_finite_entry")
