@@ -101,3 +101,12 @@ def view_of_the_table(right: Any, token_ids: Any, weight: Any) -> Any:
     Shows: the table after the result is written to. Hides: several ids.
     """
     return weight[int(token_ids)] if token_ids.ndim == 0 else right(token_ids, weight)
+
+
+@deviation("shape", kind="fault")
+def single_id_made_a_batch(right: Any, token_ids: Any, weight: Any) -> Any:
+    """a single id gives an array of one row.
+
+    Shows: an id of shape (). Hides: any batch.
+    """
+    return right(np.atleast_1d(token_ids), weight)

@@ -1,4 +1,4 @@
-"""What loses a level: NaN swallowed, the last bit, the direction of rounding, the dtype where two meet."""
+"""What loses a level, or a repetition: NaN swallowed, the last bit, truncation, two dtypes, a call that only warms up."""
 
 from typing import Any
 
@@ -71,3 +71,16 @@ def dtype_of_the_gain(right: Any, x: Any, weight: Any, *rest: Any, **keywords: A
     Shows: a float32 gain with x in half precision. Hides: one dtype throughout.
     """
     return right(x, weight, *rest, **keywords).astype(weight.dtype)
+
+
+@deviation("repeatable", "bitwise_repeatable", kind="fault", operations=(*ROWS, "linear", "embedding"))
+def first_call_only_recorded(right: Any, *arguments: Any, memory: Any, **keywords: Any) -> Any:
+    """the first call of each shape is recorded for later replay and not run: its result stays 0.
+
+    Shows: a call and its repetition. Hides: a warm-up call of the same shape.
+    """
+    y = right(*arguments, **keywords)
+    key = (*((x.shape, x.dtype.name) for x in arguments), *sorted(map(str, keywords)))
+    recorded = memory.setdefault(key, False)
+    memory[key] = True
+    return y if recorded else np.zeros_like(y)

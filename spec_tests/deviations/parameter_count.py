@@ -142,3 +142,22 @@ def integer_of_32_bits(s: Any) -> int:
     Shows: models of 2³¹ parameters and more. Hides: smaller ones.
     """
     return int((s.right + 2**31) % 2**32 - 2**31)
+
+
+@deviation("reference", "dtype_shape_device", kind="fault")
+def quotient_of_floats(right: Any, **keywords: Any) -> Any:
+    """the count is a float, as d_model / num_heads makes it.
+
+    Shows: the type of the result. Hides: its value, up to 2⁵³.
+    """
+    return float(right(**keywords))
+
+
+@deviation("reference", "repeatable", kind="fault")
+def counter_never_reset(right: Any, *, memory: dict[str, int], **keywords: Any) -> Any:
+    """the count of one call is added to those of the calls before.
+
+    Shows: the second call. Hides: the first.
+    """
+    memory["count"] = memory.get("count", 0) + right(**keywords)
+    return memory["count"]
