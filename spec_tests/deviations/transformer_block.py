@@ -1,0 +1,254 @@
+"""What goes wrong with transformer_block beside its parts: residuals, norms, and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from reference_numpy._marks import float64, rounded
+from reference_numpy.multihead_self_attention import multihead_self_attention
+from reference_numpy.rms_norm import rms_norm
+from reference_numpy.swiglu import swiglu
+from spec_tests.deviation import deviation
+
+Part = Callable[[Any], Any]
+
+
+def pre(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    h = rounded(x + attention(norm_1(x)))
+    return h + ffn(norm_2(h))
+
+
+def post(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    h = norm_1(rounded(x + attention(x)))
+    return norm_2(rounded(h + ffn(h)))
+
+
+def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A block whose parts are put together by another function, the decorated one, in place of `pre` or `post`."""
+
+    def decorate(other: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(other)
+        def block(
+            x: Any,
+            weights: Any,
+            positions: Any = None,
+            *,
+            num_heads: int,
+            num_kv_heads: int | None = None,
+            theta: float | None = None,
+            layout: str = "interleaved",
+            eps: float,
+            norm: str = "pre",
+        ) -> Any:
+            def attention(h: Any) -> Any:
+                projections = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
+                heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads}
+                return rounded(multihead_self_attention(h, *projections, positions, theta=theta, layout=layout, **heads))
+
+            def ffn(h: Any) -> Any:
+                return rounded(swiglu(h, weights["w1"], weights["w2"], weights["w3"]))
+
+            def norm_1(h: Any, eps: Any = eps) -> Any:
+                return rounded(rms_norm(h, weights["attn_norm"], eps=eps))
+
+            def norm_2(h: Any, eps: Any = eps) -> Any:
+                return rounded(rms_norm(h, weights["ffn_norm"], eps=eps))
+
+            order = post if norm == "post" else pre
+            return (other if order is step else order)(float64(x), attention, ffn, norm_1, norm_2)
+
+        del block.__wrapped__  # type: ignore[attr-defined]  # its signature is the operation's
+        return block
+
+    return decorate
+
+
+# --- residuals ------------------------------------------------------------------------------------------------------
+
+
+@deviation("reference", "residual_path")
+@instead_of(pre)
+def first_residual_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """nothing is added to the result of attention: h = attention(norm₁(x)).
+
+    Shows: silent sub-layers. Hides: an input that is small beside the result of attention.
+    """
+    h = attention(norm_1(x))
+    return h + ffn(norm_2(h))
+
+
+@deviation("reference", "residual_path")
+@instead_of(pre)
+def second_residual_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """nothing is added to the result of the feed-forward network: y = swiglu(norm₂(h)).
+
+    Shows: silent sub-layers. Hides: an input that is small beside the result of swiglu.
+    """
+    return ffn(norm_2(rounded(x + attention(norm_1(x)))))
+
+
+@deviation("reference", "attention_half")
+@instead_of(pre)
+def second_residual_from_the_input(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """the second residual path starts from x, not from h: y = x + swiglu(norm₂(h)).
+
+    Shows: attention that matters. Hides: w_o = 0.
+    """
+    return x + ffn(norm_2(rounded(x + attention(norm_1(x)))))
+
+
+@deviation("reference", "residual_path")
+@instead_of(pre)
+def residuals_from_the_norms(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """what is added is the normalized input of each sub-layer: h = norm₁(x) + attention(norm₁(x)).
+
+    Shows: silent sub-layers. Hides: gains of 1 and inputs of unit variance.
+    """
+    normed = norm_1(x)
+    h = norm_2(rounded(normed + attention(normed)))
+    return h + ffn(h)
+
+
+@deviation("reference", "residual_path")
+@instead_of(pre)
+def residuals_halved(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """each sum is divided by the root of 2, to keep its variance.
+
+    Shows: silent sub-layers. Hides: an input of zeros.
+    """
+    h = rounded((x + attention(norm_1(x))) / np.sqrt(2))
+    return (h + ffn(norm_2(h))) / np.sqrt(2)
+
+
+# --- norms ----------------------------------------------------------------------------------------------------------
+
+
+@deviation("reference", "norms_are_their_own")
+@instead_of(pre)
+def norms_swapped(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """the two gains are exchanged.
+
+    Shows: gains that differ. Hides: gains of 1.
+    """
+    return pre(x, attention, ffn, norm_2, norm_1)
+
+
+@deviation("reference", "norms_are_their_own")
+@instead_of(pre)
+def first_norm_twice(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """attn_norm stands before both sub-layers, and ffn_norm is not used.
+
+    Shows: gains that differ. Hides: gains of 1.
+    """
+    return pre(x, attention, ffn, norm_1, norm_1)
+
+
+@deviation("reference", "norms_are_their_own", "attention_half")
+@instead_of(pre)
+def first_norm_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """attention takes x as it is.
+
+    Shows: rows far from unit variance, a gain other than 1. Hides: normalized input.
+    """
+    return pre(x, attention, ffn, lambda h: h, norm_2)
+
+
+@deviation("reference", "norms_are_their_own", "feed_forward_half")
+@instead_of(pre)
+def second_norm_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """swiglu takes h as it is.
+
+    Shows: rows far from unit variance, a gain other than 1. Hides: normalized input.
+    """
+    return pre(x, attention, ffn, norm_1, lambda h: h)
+
+
+@deviation("reference", "feed_forward_half")
+@instead_of(pre)
+def second_eps_fixed(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Any) -> Any:
+    """the second norm has eps = 1e-6 whatever is given.
+
+    Shows: a large eps, small rows. Hides: eps = 1e-6, ordinary rows.
+    """
+    return pre(x, attention, ffn, norm_1, lambda h: norm_2(h, 1e-6))
+
+
+# --- order ----------------------------------------------------------------------------------------------------------
+
+
+@deviation("reference", "residual_path", kind="convention")
+@instead_of(pre)
+def post_for_pre(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """the norms follow the sums, as in the first transformer, whatever norm says.
+
+    Shows: norm = "pre". Hides: norm = "post".
+    """
+    return post(x, attention, ffn, norm_1, norm_2)
+
+
+@deviation("reference", "post_norm_is_normalized", "post_norm_of_silent_parts", kind="convention")
+@instead_of(post)
+def pre_for_post(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """the norms stand before the sub-layers whatever norm says.
+
+    Shows: norm = "post". Hides: norm = "pre".
+    """
+    return pre(x, attention, ffn, norm_1, norm_2)
+
+
+@deviation("reference", "post_norm_of_silent_parts", kind="convention")
+@instead_of(post)
+def norms_inside_the_residual(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """with norm = "post" each norm follows its sub-layer, not the sum: h = x + norm₁(attention(x)).
+
+    Shows: norm = "post". Hides: norm = "pre".
+    """
+    h = rounded(x + norm_1(attention(x)))
+    return h + norm_2(ffn(h))
+
+
+@deviation("reference", "post_norm_is_normalized")
+@instead_of(post)
+def last_norm_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """with norm = "post" the last sum is not normalized.
+
+    Shows: norm = "post". Hides: norm = "pre".
+    """
+    h = norm_1(rounded(x + attention(x)))
+    return h + ffn(h)
+
+
+@deviation("reference", "composition", kind="convention")
+@instead_of(pre)
+def parallel(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """both sub-layers take x: y = x + attention(norm₁(x)) + swiglu(norm₂(x)).
+
+    Shows: attention that matters. Hides: w_o = 0 or w2 = 0.
+    """
+    return rounded(x + attention(norm_1(x))) + ffn(norm_2(x))
+
+
+@deviation("reference")
+@instead_of(pre)
+def feed_forward_first(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """the feed-forward network, with its own norm, comes before attention.
+
+    Shows: both sub-layers at work. Hides: w_o = 0 or w2 = 0.
+    """
+    return pre(x, ffn, attention, norm_2, norm_1)
+
+
+@deviation("inputs_unchanged", kind="fault")
+def residual_in_place(right: Callable[..., Any], x: Any, weights: Any, **keywords: Any) -> Any:
+    """the sums are written to x (`x += attention(…)`), which the caller still holds.
+
+    Shows: x compared with a copy after the call. Hides: a caller that does not use x again.
+    """
+    y = right(x, weights, **keywords)
+    if x.flags.writeable:
+        x[...] = y
+    return y
