@@ -25,7 +25,7 @@ def sharing(rule: Callable[[int, int], tuple[Any, Any]]) -> Callable[..., Any]:
         k, v = k[..., of_keys, :, :], v[..., of_values, :, :]
         return scaled_dot_product_attention(q, k, v, mask, is_causal=is_causal, scale=scale)
 
-    del attention.__wrapped__  # type: ignore[attr-defined]  # its signature is attention's
+    del attention.__wrapped__  # its signature is attention's
     return attention
 
 

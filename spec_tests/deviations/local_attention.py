@@ -22,7 +22,7 @@ def seeing(rule: Callable[[Any, Any, int, bool], Any]) -> Callable[..., Any]:
         i, j = np.arange(q.shape[-2])[:, None], np.arange(k.shape[-2])
         return scaled_dot_product_attention(q, k, v, rule(i, j, window, is_causal), scale=scale)
 
-    del attention.__wrapped__  # type: ignore[attr-defined]  # its signature is attention's
+    del attention.__wrapped__  # its signature is attention's
     return attention
 
 

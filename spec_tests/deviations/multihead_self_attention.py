@@ -1,4 +1,4 @@
-"""What goes wrong with multihead_self_attention beside its parts: how heads are cut, put together and projected.
+"""What goes wrong with multihead_self_attention beside its parts: how heads are split, merged and scaled.
 
 It is six steps, and a deviation is another function instead of one of them.
 """
@@ -18,8 +18,8 @@ from reference_numpy.rope import rope
 from spec_tests.deviation import deviation
 
 
-def project(x: Any, w_q: Any, w_k: Any, w_v: Any, heads: tuple[int, int]) -> tuple[Any, Any, Any]:
-    return (*(rounded(linear(x, float64(w))) for w in (w_q, w_k, w_v)),)  # type: ignore[return-value]
+def project(x: Any, w_q: Any, w_k: Any, w_v: Any, heads: int) -> Any:
+    return [rounded(linear(x, float64(w))) for w in (w_q, w_k, w_v)]
 
 
 def split(y: Any, heads: int) -> Any:
@@ -73,12 +73,12 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
             layout: str = "interleaved",
         ) -> Any:
             x, shared = float64(x), num_heads if num_kv_heads is None else num_kv_heads
-            q, k, v = do(project, x, w_q, w_k, w_v, (num_heads, shared))
+            q, k, v = do(project, x, w_q, w_k, w_v, num_heads)
             q, k, v = do(split, q, num_heads), do(split, k, shared), do(split, v, shared)
             q, k, v = do(turn, q, k, v, positions, {"theta": theta, "layout": layout})
             return do(output, do(merge, do(attend, q, k, v, is_causal, x.shape[-1])), w_o, x)
 
-        del multihead.__wrapped__  # type: ignore[attr-defined]  # its signature is the operation's
+        del multihead.__wrapped__  # its signature is the operation's
         return multihead
 
     return decorate
@@ -146,76 +146,6 @@ def heads_averaged(y: Any) -> Any:
     Shows: two heads or more. Hides: one head.
     """
     return merge(y) / y.shape[-3]
-
-
-# --- projections ----------------------------------------------------------------------------------------------------
-
-
-@deviation("reference", seen=("https://github.com/MarcoMeter/episodic-transformer-memory-ppo/pull/22",))
-@instead_of(project)
-def one_projection_for_all_heads(x: Any, w_q: Any, w_k: Any, w_v: Any, heads: tuple[int, int]) -> Any:
-    """every query head has the projection of the first.
-
-    Shows: two heads or more. Hides: one head.
-    """
-    w_q = float64(w_q)
-    first = w_q[: w_q.shape[0] // heads[0]]
-    return project(x, np.concatenate([first] * heads[0], axis=0), w_k, w_v, heads)
-
-
-@deviation("reference", seen=("https://github.com/awslabs/slapo/pull/46",))
-@instead_of(project)
-def fused_head_by_head(x: Any, w_q: Any, w_k: Any, w_v: Any, heads: tuple[int, int]) -> Any:
-    """the three weights, one above the other, are read as q, k and v of each head in turn, where all are of one shape.
-
-    Shows: two heads or more. Hides: one head, h_kv < h, d_v other than d_k.
-    """
-    if not w_q.shape == w_k.shape == w_v.shape:
-        return project(x, w_q, w_k, w_v, heads)
-    stacked = np.concatenate([float64(w) for w in (w_q, w_k, w_v)], axis=0)
-    in_turn = np.reshape(stacked, (heads[0], 3, -1, w_q.shape[-1]))
-    return project(x, *(np.reshape(in_turn[:, i], w_q.shape) for i in range(3)), heads)
-
-
-@deviation("reference")
-@instead_of(project)
-def keys_and_values_swapped(x: Any, w_q: Any, w_k: Any, w_v: Any, heads: tuple[int, int]) -> Any:
-    """w_k makes the values and w_v the keys, where both are of one shape.
-
-    Shows: d_v = d_k. Hides: d_v other than d_k, where it cannot run.
-    """
-    return project(x, w_q, w_k, w_v, heads) if w_k.shape != w_v.shape else project(x, w_q, w_v, w_k, heads)
-
-
-@deviation("reference")
-@instead_of(output)
-def output_weight_transposed(y: Any, w_o: Any, x: Any) -> Any:
-    """w_o is applied transposed, where it is square.
-
-    Shows: d = h d_v. Hides: any other width, where it cannot run; a symmetric w_o.
-    """
-    w_o = float64(w_o)
-    return linear(y, np.swapaxes(w_o, -1, -2) if w_o.shape[0] == w_o.shape[1] else w_o)
-
-
-@deviation("reference", "zero_output_weight")
-@instead_of(output)
-def output_weight_missing(y: Any, w_o: Any, x: Any) -> Any:
-    """the heads are returned without w_o, where they are as wide as the input.
-
-    Shows: d = h d_v. Hides: any other width, where it cannot run.
-    """
-    return y if y.shape[-1] == x.shape[-1] else output(y, w_o, x)
-
-
-@deviation("reference", "zero_output_weight")
-@instead_of(output)
-def input_added(y: Any, w_o: Any, x: Any) -> Any:
-    """the input is added to the result, which is the block's to do.
-
-    Shows: any input. Hides: an input of zeros.
-    """
-    return output(y, w_o, x) + x
 
 
 # --- scores ---------------------------------------------------------------------------------------------------------

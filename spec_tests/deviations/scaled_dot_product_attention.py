@@ -189,3 +189,14 @@ def bias_ignored(q: Any, k: Any, scale: Any, bias: Any) -> Any:
     Shows: any bias that differs among keys. Hides: biases that are constant along a row.
     """
     return scores(q, k, scale, None)
+
+
+@deviation("reference")
+@instead_of(scores)
+def bias_of_the_first_entry(q: Any, k: Any, scale: Any, bias: Any) -> Any:
+    """every entry of the batch has the bias of the first.
+
+    Shows: biases that differ within a batch. Hides: a batch of one, a bias that all entries share.
+    """
+    first = bias[(0,) * (bias.ndim - 2)] if bias is not None and bias.ndim > 2 else bias
+    return scores(q, k, scale, first)

@@ -1,18 +1,17 @@
 """What goes wrong with scaled_dot_product_attention where some queries do not see some keys."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from reference_numpy._marks import rounded
 from reference_numpy.causal_mask import causal_mask
-from reference_numpy.softmax import softmax
 from spec_tests.deviation import deviation
 
-from .scaled_dot_product_attention import hidden, instead_of, scores, visible, weights
+from .scaled_dot_product_attention import instead_of, visible
 
-# --- which keys are hidden ------------------------------------------------------------------------------------------
+
+def both(mask: Any, other: Any) -> Any:
+    return other if mask is None else np.logical_and(mask, other)
 
 
 @deviation(
@@ -112,7 +111,7 @@ def causal_sees_one_ahead(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     Shows: a next key that matters. Hides: measures averaged over long sequences.
     """
     ahead = np.tri(n, m, 1, dtype=bool)
-    return visible(mask, n, m, is_causal) if not is_causal or n != m else ahead if mask is None else np.logical_and(mask, ahead)
+    return both(mask, ahead) if is_causal and n == m else visible(mask, n, m, is_causal)
 
 
 @deviation("reference", "causal")
@@ -140,95 +139,4 @@ def causal_top_left(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     Shows: n other than m, as in decoding. Hides: n = m.
     """
     causal = causal_mask(n=n, m=m, aligned="top-left")
-    return mask if not is_causal else causal if mask is None else np.logical_and(mask, causal)
-
-
-# --- how they are hidden --------------------------------------------------------------------------------------------
-
-
-@deviation("reference", "masked_weight_is_zero")
-@instead_of(weights)
-def hidden_score_is_zero(s: Any, mask: Any) -> Any:
-    """scores are multiplied by the mask: a hidden key has the score 0, not minus infinity.
-
-    Shows: any mask. Hides: visible scores far above 0.
-    """
-    return rounded(softmax(hidden(s, mask, 0.0), axis=-1))
-
-
-@deviation("reference", "sums_to_one", "constant_values")
-@instead_of(weights)
-def mask_after_the_softmax(s: Any, mask: Any) -> Any:
-    """weights are multiplied by the mask after the softmax, and no longer sum to 1.
-
-    Shows: constant values. Hides: a mask that is True everywhere.
-    """
-    return hidden(weights(s, None), mask, 0.0)
-
-
-@deviation("nothing_flows_where_masked")
-@instead_of(weights)
-def hidden_score_is_minus_10000(s: Any, mask: Any) -> Any:
-    """a hidden key has the score -10000, not minus infinity.
-
-    Shows: visible scores below -10000; a query that sees no key. Hides: ordinary scores.
-    """
-    return rounded(softmax(hidden(s, mask, -1e4), axis=-1))
-
-
-@deviation("nothing_flows_where_masked", dtypes=("float64", "float32", "bfloat16"))
-@instead_of(weights)
-def mask_adds_minus_a_billion(s: Any, mask: Any) -> Any:
-    """a hidden key's score is lowered by 1e9, not replaced.
-
-    Shows: hidden keys whose scores are larger than that. Hides: ordinary scores.
-    """
-    return rounded(softmax(s if mask is None else s + np.where(mask, 0.0, -1e9), axis=-1))
-
-
-@deviation("fully_masked_rows", seen=("https://github.com/ml-explore/mlx/issues/2395",))
-@instead_of(weights)
-def blind_queries_get_the_mean(s: Any, mask: Any) -> Any:
-    """a query that sees no key gets the mean of all values, as with hidden scores of the most negative finite number.
-
-    Shows: a row of the mask that is False throughout. Hides: any other mask.
-    """
-    return rounded(softmax(hidden(s, mask, -(2.0**1023)), axis=-1))
-
-
-@deviation("fully_masked_rows", kind="fault", seen=("https://github.com/pytorch/pytorch/issues/41508",))
-def blind_queries_get_nan(right: Callable[..., Any], q: Any, k: Any, v: Any, mask: Any = None, **keywords: Any) -> Any:
-    """a query that sees no key gets NaN where zeros were promised: minus infinity less minus infinity.
-
-    Shows: a row of the mask that is False throughout. Hides: any other mask.
-    """
-    y = right(q, k, v, mask, **keywords)
-    seen = True if mask is None else np.any(np.broadcast_to(mask, (*np.shape(mask)[:-1], k.shape[-2])), axis=-1, keepdims=True)
-    return np.where(seen, y, np.nan).astype(y.dtype)
-
-
-@deviation("every_argument_counts", kind="fault")
-def mask_remembered(
-    right: Callable[..., Any], q: Any, k: Any, v: Any, mask: Any = None, *, memory: dict[Any, Any], **keywords: Any
-) -> Any:
-    """a mask is kept for later calls with as many queries and keys.
-
-    Shows: two masks of one shape. Hides: a process that uses one mask.
-    """
-    if mask is not None:
-        mask = memory.setdefault(np.shape(mask), mask)
-    return right(q, k, v, mask, **keywords)
-
-
-# --- biases ---------------------------------------------------------------------------------------------------------
-
-
-@deviation("reference")
-@instead_of(scores)
-def bias_of_the_first_entry(q: Any, k: Any, scale: Any, bias: Any) -> Any:
-    """every entry of the batch has the bias of the first.
-
-    Shows: biases that differ within a batch. Hides: a batch of one, a bias that all entries share.
-    """
-    first = bias[(0,) * (bias.ndim - 2)] if bias is not None and bias.ndim > 2 else bias
-    return scores(q, k, scale, first)
+    return both(mask, causal) if is_causal else mask

@@ -1,4 +1,4 @@
-"""What goes wrong with transformer_block beside its parts: residuals, norms, and their order."""
+"""What goes wrong with transformer_block beside its parts: residuals and order."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
             norm: str = "pre",
         ) -> Any:
             def attention(h: Any) -> Any:
-                projections = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
+                w_q, w_k, w_v, w_o = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
                 heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads}
-                return rounded(multihead_self_attention(h, *projections, positions, theta=theta, layout=layout, **heads))
+                return rounded(multihead_self_attention(h, w_q, w_k, w_v, w_o, positions, theta=theta, layout=layout, **heads))
 
             def ffn(h: Any) -> Any:
                 return rounded(swiglu(h, weights["w1"], weights["w2"], weights["w3"]))
@@ -61,7 +61,7 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
             order = post if norm == "post" else pre
             return (other if order is step else order)(float64(x), attention, ffn, norm_1, norm_2)
 
-        del block.__wrapped__  # type: ignore[attr-defined]  # its signature is the operation's
+        del block.__wrapped__  # its signature is the operation's
         return block
 
     return decorate
@@ -122,59 +122,6 @@ def residuals_halved(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: P
     """
     h = rounded((x + attention(norm_1(x))) / np.sqrt(2))
     return (h + ffn(norm_2(h))) / np.sqrt(2)
-
-
-# --- norms ----------------------------------------------------------------------------------------------------------
-
-
-@deviation("reference", "norms_are_their_own")
-@instead_of(pre)
-def norms_swapped(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
-    """the two gains are exchanged.
-
-    Shows: gains that differ. Hides: gains of 1.
-    """
-    return pre(x, attention, ffn, norm_2, norm_1)
-
-
-@deviation("reference", "norms_are_their_own")
-@instead_of(pre)
-def first_norm_twice(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
-    """attn_norm stands before both sub-layers, and ffn_norm is not used.
-
-    Shows: gains that differ. Hides: gains of 1.
-    """
-    return pre(x, attention, ffn, norm_1, norm_1)
-
-
-@deviation("reference", "norms_are_their_own", "attention_half")
-@instead_of(pre)
-def first_norm_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
-    """attention takes x as it is.
-
-    Shows: rows far from unit variance, a gain other than 1. Hides: normalized input.
-    """
-    return pre(x, attention, ffn, lambda h: h, norm_2)
-
-
-@deviation("reference", "norms_are_their_own", "feed_forward_half")
-@instead_of(pre)
-def second_norm_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
-    """swiglu takes h as it is.
-
-    Shows: rows far from unit variance, a gain other than 1. Hides: normalized input.
-    """
-    return pre(x, attention, ffn, norm_1, lambda h: h)
-
-
-@deviation("reference", "feed_forward_half")
-@instead_of(pre)
-def second_eps_fixed(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Any) -> Any:
-    """the second norm has eps = 1e-6 whatever is given.
-
-    Shows: a large eps, small rows. Hides: eps = 1e-6, ordinary rows.
-    """
-    return pre(x, attention, ffn, norm_1, lambda h: norm_2(h, 1e-6))
 
 
 # --- order ----------------------------------------------------------------------------------------------------------

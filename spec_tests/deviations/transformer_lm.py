@@ -65,7 +65,7 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
             x = do(embed, token_ids, weights, keywords)
             return do(score, do(run, x, weights["layers"], keywords, weights), weights, eps)
 
-        del model.__wrapped__  # type: ignore[attr-defined]  # its signature is the operation's
+        del model.__wrapped__  # its signature is the operation's
         return model
 
     return decorate

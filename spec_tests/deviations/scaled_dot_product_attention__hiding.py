@@ -1,0 +1,86 @@
+"""What goes wrong with how scaled_dot_product_attention hides a key, and with queries that see none."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from reference_numpy._marks import rounded
+from reference_numpy.softmax import softmax
+from spec_tests.deviation import deviation
+
+from .scaled_dot_product_attention import hidden, instead_of, weights
+
+
+@deviation("reference", "masked_weight_is_zero")
+@instead_of(weights)
+def hidden_score_is_zero(s: Any, mask: Any) -> Any:
+    """scores are multiplied by the mask: a hidden key has the score 0, not minus infinity.
+
+    Shows: any mask. Hides: visible scores far above 0.
+    """
+    return rounded(softmax(hidden(s, mask, 0.0), axis=-1))
+
+
+@deviation("reference", "sums_to_one", "constant_values")
+@instead_of(weights)
+def mask_after_the_softmax(s: Any, mask: Any) -> Any:
+    """weights are multiplied by the mask after the softmax, and no longer sum to 1.
+
+    Shows: constant values. Hides: a mask that is True everywhere.
+    """
+    return hidden(weights(s, None), mask, 0.0)
+
+
+@deviation("nothing_flows_where_masked")
+@instead_of(weights)
+def hidden_score_is_minus_10000(s: Any, mask: Any) -> Any:
+    """a hidden key has the score -10000, not minus infinity.
+
+    Shows: visible scores below -10000; a query that sees no key. Hides: ordinary scores.
+    """
+    return rounded(softmax(hidden(s, mask, -1e4), axis=-1))
+
+
+@deviation("nothing_flows_where_masked", dtypes=("float64", "float32", "bfloat16"))
+@instead_of(weights)
+def mask_adds_minus_a_billion(s: Any, mask: Any) -> Any:
+    """a hidden key's score is lowered by 1e9, not replaced.
+
+    Shows: hidden keys whose scores are larger than that. Hides: ordinary scores.
+    """
+    return rounded(softmax(s if mask is None else s + np.where(mask, 0.0, -1e9), axis=-1))
+
+
+@deviation("fully_masked_rows", seen=("https://github.com/ml-explore/mlx/issues/2395",))
+@instead_of(weights)
+def blind_queries_get_the_mean(s: Any, mask: Any) -> Any:
+    """a query that sees no key gets the mean of all values, as with hidden scores of the most negative finite number.
+
+    Shows: a row of the mask that is False throughout. Hides: any other mask.
+    """
+    return rounded(softmax(hidden(s, mask, -(2.0**1023)), axis=-1))
+
+
+@deviation("fully_masked_rows", kind="fault", seen=("https://github.com/pytorch/pytorch/issues/41508",))
+def blind_queries_get_nan(right: Callable[..., Any], q: Any, k: Any, v: Any, mask: Any = None, **keywords: Any) -> Any:
+    """a query that sees no key gets NaN where zeros were promised: minus infinity less minus infinity.
+
+    Shows: a row of the mask that is False throughout. Hides: any other mask.
+    """
+    y = right(q, k, v, mask, **keywords)
+    seen = True if mask is None else np.any(np.broadcast_to(mask, (*np.shape(mask)[:-1], k.shape[-2])), axis=-1, keepdims=True)
+    return np.where(seen, y, np.nan).astype(y.dtype)
+
+
+@deviation("every_argument_counts", kind="fault")
+def mask_remembered(
+    right: Callable[..., Any], q: Any, k: Any, v: Any, mask: Any = None, *, memory: dict[Any, Any], **keywords: Any
+) -> Any:
+    """a mask is kept for later calls with as many queries and keys.
+
+    Shows: two masks of one shape. Hides: a process that uses one mask.
+    """
+    if mask is not None:
+        mask = memory.setdefault(np.shape(mask), mask)
+    return right(q, k, v, mask, **keywords)
