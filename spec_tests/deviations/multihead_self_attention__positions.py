@@ -19,7 +19,7 @@ Rotation = dict[str, Any]
 @deviation("reference")
 @instead_of(turn)
 def values_turned(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) -> Any:
-    """RoPE turns the values as well, where they have pairs of features.
+    """values are turned by RoPE as well, where they have pairs of features.
 
     Shows: positions other than 0. Hides: no theta; d_v odd.
     """
@@ -30,7 +30,7 @@ def values_turned(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) ->
 @deviation("reference", "equal_positions", "shift_of_positions")
 @instead_of(turn)
 def keys_not_turned(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) -> Any:
-    """RoPE turns the queries alone.
+    """queries alone are turned by RoPE.
 
     Shows: positions other than 0. Hides: no theta.
     """
@@ -40,7 +40,7 @@ def keys_not_turned(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) 
 @deviation("reference", "equal_positions", "shift_of_positions")
 @instead_of(turn)
 def keys_turned_back(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) -> Any:
-    """RoPE turns the keys in the other direction: scores depend on the sum of positions.
+    """keys are turned by RoPE in the other direction: scores depend on the sum of positions.
 
     Shows: positions other than 0. Hides: no theta.
     """
@@ -52,7 +52,7 @@ def keys_turned_back(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation)
 @deviation("reference", "equal_positions")
 @instead_of(turn)
 def positions_ignored(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) -> Any:
-    """RoPE takes the positions 0, …, n - 1, whatever is given.
+    """the positions are 0, …, n - 1, whatever is given.
 
     Shows: any other positions but a shift of them. Hides: consecutive ones.
     """
@@ -116,7 +116,7 @@ def theta_fixed(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) -> A
 @deviation("reference")
 @instead_of(turn)
 def heads_turned_together(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) -> Any:
-    """RoPE turns all heads as one vector of h d_k features, so that later heads turn more slowly.
+    """all heads are turned by RoPE as one vector of h d_k features, so that later heads turn more slowly.
 
     Shows: two heads or more. Hides: one head.
     """
@@ -135,7 +135,7 @@ def _together(y: Any, positions: Any, rotation: Rotation) -> Any:
 @deviation("reference", "default_positions")
 @instead_of(turn)
 def heads_for_tokens(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) -> Any:
-    """RoPE turns each head by its own number, not by the token's position, where no positions are given.
+    """each head is turned by its own number, not by the token's position, where no positions are given.
 
     Shows: theta alone. Hides: positions given.
     """

@@ -23,7 +23,7 @@ def both(mask: Any, other: Any) -> Any:
 )
 @instead_of(visible)
 def mask_inverted(mask: Any, n: int, m: int, is_causal: bool) -> Any:
-    """True in the mask hides a key.
+    """a key is hidden where the mask is True.
 
     Shows: any mask but one of as many True as False that is its own complement. Hides: no mask.
     """
