@@ -91,7 +91,8 @@ def test_every_argument_counts(operation: Operation, draw: Draw) -> None:
     for name in changeable(before):
         after = changed(before, name)
         second = operation.values(after, operation.run(after))
-        if np.any(first == second):
+        stored = (operation.storage.round(np.asarray(call.value, dtype=float)) for call in (before, after))
+        if np.any((first == second) & np.not_equal(*stored)):  # else no intervals can be apart
             one, other = (call.expectation(operation.precision).ends for call in (before, after))
             apart = (one[1] < other[0]) | (other[1] < one[0])
             count = int(np.sum(apart & (first == second)))
