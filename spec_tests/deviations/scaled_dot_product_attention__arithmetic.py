@@ -17,19 +17,6 @@ TF32 = Format("tf32", 11, -126, 127)
 
 
 @deviation("reference", kind="arithmetic", dtypes=HALF)
-@instead_of(scores)
-def scores_accumulated_in_half(q: Any, k: Any, scale: Any, bias: Any, held: Any) -> Any:
-    """each addition of a score's sum is rounded to the dtype of q.
-
-    Shows: many features of one sign. Hides: few features; float32.
-    """
-    s = 0.0
-    for i in range(q.shape[-1]):
-        s = held(s + q[..., :, None, i] * k[..., None, :, i])
-    return s * scale if bias is None else s * scale + bias
-
-
-@deviation("reference", kind="arithmetic", dtypes=HALF)
 @instead_of(weights)
 def sum_accumulated_in_half(s: Any, mask: Any, held: Any) -> Any:
     """each addition of the sum of exponentials is rounded to the dtype of q.
