@@ -35,7 +35,7 @@ class Fit:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        return (self.deviation.part is not None, round(np.log2(self.distance + 2.0**-20)), -self.told_apart)
+        return (round(np.log2(self.distance + 2.0**-20)), -self.told_apart)
 
 
 def diagnose(failing: Sequence[Call], others: Sequence[Call] = ()) -> list[Deviation]:
@@ -45,7 +45,7 @@ def diagnose(failing: Sequence[Call], others: Sequence[Call] = ()) -> list[Devia
     if not wrong:
         return []
     fits = [fit for one in _candidates(wrong[0].operation.name) if (fit := _fit(one, wrong, right)) is not None]
-    fits.sort(key=lambda fit: fit.order)
+    fits.sort(key=lambda fit: (*fit.order, fit.deviation.part is not None))
     best = [fit.deviation for fit in fits if fit.order == fits[0].order]
     return best if len(best) <= NAMED else []
 
