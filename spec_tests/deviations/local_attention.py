@@ -31,26 +31,6 @@ def near(i: Any, j: Any, window: int, is_causal: bool) -> Any:
     return (np.abs(i - j) <= window) & ((j <= i) | (not is_causal))
 
 
-@deviation("reference", "window_counts_both_sides", kind="convention")
-@seeing
-def window_of_both_sides(i: Any, j: Any, window: int, is_causal: bool) -> Any:
-    """the window is the width of both sides together: |i - j| <= window // 2.
-
-    Shows: a window of 1 or more. Hides: a window of 0, a sequence shorter than half of it.
-    """
-    return near(i, j, window // 2, is_causal)
-
-
-@deviation("reference", "window_zero")
-@seeing
-def window_zero_is_unset(i: Any, j: Any, window: int, is_causal: bool) -> Any:
-    """a window of 0 counts as none given, and all keys are seen.
-
-    Shows: window = 0. Hides: any other.
-    """
-    return near(i, j, window or 10**9, is_causal)
-
-
 @deviation("reference", "nothing_flows_from_outside", kind="convention")
 @seeing
 def whole_blocks(i: Any, j: Any, window: int, is_causal: bool) -> Any:
@@ -80,26 +60,6 @@ def first_token_is_always_seen(i: Any, j: Any, window: int, is_causal: bool) -> 
     Shows: queries beyond the first window. Hides: a window as long as the sequence.
     """
     return near(i, j, window, is_causal) | (j == 0)
-
-
-@deviation("reference", "mirrored")
-@seeing
-def never_ahead(i: Any, j: Any, window: int, is_causal: bool) -> Any:
-    """later keys are never seen, whatever is_causal says.
-
-    Shows: is_causal = False and a window of 1 or more. Hides: causal attention.
-    """
-    return near(i, j, window, is_causal=True) | (i >= np.max(j) + 1) & near(i, j, window, is_causal)
-
-
-@deviation("reference", "nothing_flows_from_outside", kind="convention")
-@seeing
-def level_with_the_last_key(i: Any, j: Any, window: int, is_causal: bool) -> Any:
-    """the last query is level with the last key where there are more keys: i counts from m - n.
-
-    Shows: m > n. Hides: n = m.
-    """
-    return near(i + max(np.max(j) - np.max(i), 0), j, window, is_causal)
 
 
 @deviation("reference", "nothing_flows_from_outside")

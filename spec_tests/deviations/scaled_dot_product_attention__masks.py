@@ -103,17 +103,6 @@ def causality_ignored(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     return mask
 
 
-@deviation("reference", "causal", "causal_prefix")
-@instead_of(visible)
-def causal_sees_one_ahead(mask: Any, n: int, m: int, is_causal: bool) -> Any:
-    """under causality a query sees the next key as well: j <= i + 1.
-
-    Shows: a next key that matters. Hides: measures averaged over long sequences.
-    """
-    ahead = np.tri(n, m, 1, dtype=bool)
-    return both(mask, ahead) if is_causal and n == m else visible(mask, n, m, is_causal)
-
-
 @deviation("reference", "causal")
 @instead_of(visible)
 def causal_without_oneself(mask: Any, n: int, m: int, is_causal: bool) -> Any:

@@ -93,16 +93,6 @@ def weights_over_queries(s: Any, mask: Any) -> Any:
 
 @deviation("reference", "sums_to_one", "constant_values")
 @instead_of(weights)
-def weights_not_normalized(s: Any, mask: Any) -> Any:
-    """the exponentials are not divided by their sum.
-
-    Shows: two keys or more. Hides: one key, scores of which one is far above the rest.
-    """
-    return rounded(exponentials(s, mask))
-
-
-@deviation("reference", "sums_to_one", "constant_values")
-@instead_of(weights)
 def one_more_in_the_sum(s: Any, mask: Any) -> Any:
     """1 is added to the sum of the exponentials, after the maximum was subtracted.
 
@@ -110,20 +100,6 @@ def one_more_in_the_sum(s: Any, mask: Any) -> Any:
     """
     e = exponentials(s, mask)
     return rounded(e / (1 + np.sum(e, axis=-1, keepdims=True)))
-
-
-@deviation("reference", "split_keys")
-@instead_of(weights)
-def sum_not_rescaled(s: Any, mask: Any) -> Any:
-    """the running sum and result are not rescaled where the maximum rises in a later block of 64 keys.
-
-    Shows: more than 64 keys, the largest score in a late block. Hides: one block, the largest score in the first.
-    """
-    s = hidden(s, mask)
-    ends = [*range(64, s.shape[-1], 64), s.shape[-1]]
-    highest = [np.max(s[..., :end], axis=-1, keepdims=True) for end in ends]
-    blocks = (np.exp(s[..., end - (end % 64 or 64) : end] - exact(top)) for end, top in zip(ends, highest, strict=True))
-    return shares(np.concatenate(list(blocks), axis=-1))
 
 
 @deviation("reference", "sums_to_one", "constant_values")
