@@ -143,6 +143,12 @@ def _mean(like: Bounded, x: Bounded, *, axis: int, keepdims: bool = False) -> Bo
 
 
 @rule
+def _rint(like: Bounded, x: Bounded) -> Bounded:
+    low, z, high = (np.rint(part) for part in (x.value - x.error, x.value, x.value + x.error))
+    return like.at(z, np.maximum(high - z, z - low))
+
+
+@rule
 def _max(like: Bounded, x: Bounded, *, axis: int, keepdims: bool = False) -> Bounded:
     return like.at(*(np.max(part, axis=axis, keepdims=keepdims) for part in x.pair))
 

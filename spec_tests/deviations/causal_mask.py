@@ -40,7 +40,7 @@ def own_key_hidden(*, n: int, m: int | None = None, aligned: str = "bottom-right
     seen=("https://github.com/NVIDIA/TransformerEngine/issues/614", "https://github.com/rasbt/LLMs-from-scratch/issues/1061"),
 )  # fmt: skip
 def true_hides(*, n: int, m: int | None = None, aligned: str = "bottom-right") -> Any:
-    """True means hidden, as in torch.nn.MultiheadAttention.
+    """the keys that are True are hidden, as in torch.nn.MultiheadAttention.
 
     Shows: any mask. Hides: nothing.
     """

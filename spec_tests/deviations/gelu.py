@@ -168,5 +168,5 @@ def quantized_by_row(x: Any, *, approximate: str = "none", held: Any) -> Any:
     Shows: small numbers beside a large one. Hides: rows of one magnitude, coarse comparisons.
     """
     largest = np.max(np.abs(x), axis=-1, keepdims=True) if x.ndim else np.abs(x)
-    scale = np.where(largest > 0, largest, 1.0) / 127
+    scale = np.maximum(largest, 1e-30) / 127
     return gelu(held(np.rint(x / scale) * scale), approximate=approximate)

@@ -78,13 +78,13 @@ def quantized_by_row(x: Any, *, held: Any) -> Any:
     Shows: small numbers beside a large one. Hides: rows of one magnitude, coarse comparisons.
     """
     largest = np.max(np.abs(x), axis=-1, keepdims=True) if x.ndim else np.abs(x)
-    scale = np.where(largest > 0, largest, 1.0) / 127
+    scale = np.maximum(largest, 1e-30) / 127
     return relu(held(np.rint(x / scale) * scale))
 
 
 @deviation("nan_propagation", kind="fault")
 def nan_becomes_zero(function: Any, x: Any) -> Any:
-    """NaN gives 0, as the maximum of NaN and 0 does in C.
+    """a NaN gives 0, as the maximum of NaN and 0 does in C.
 
     Shows: NaN alone. Hides: every number.
     """

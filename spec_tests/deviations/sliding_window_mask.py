@@ -122,7 +122,7 @@ def no_keys_as_none(*, n: int, m: int | None = None, window: int, is_causal: boo
 
 @deviation("reference", "width", kind="convention")
 def true_hides(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
-    """True means hidden, as in torch.nn.MultiheadAttention.
+    """the keys that are True are hidden, as in torch.nn.MultiheadAttention.
 
     Shows: any mask. Hides: nothing.
     """
