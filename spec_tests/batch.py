@@ -74,29 +74,50 @@ def poisoned(call: Call, index: tuple[int, ...], poison: float) -> Call:
 
 
 PARAMETERS = ("theta", "eps", "scale")
+CHOICES = {
+    "layout": ("interleaved", "half"), "approximate": ("none", "tanh"), "activation": ("relu", "gelu"), "norm": ("pre", "post"),
+}  # fmt: skip
 
 
 def changeable(call: Call) -> tuple[str, ...]:
     """The arguments of which another value can be had without knowing more of the operation."""
     domain, accepts = call.operation.domain, call.operation.accepts
+
+    def configures(name: str, value: Any) -> bool:
+        known = name == "window" or (name in PARAMETERS and isinstance(value, float)) or (name == "is_causal" and value)
+        return (known or value in CHOICES.get(name, ())) and name not in domain and accepts(name)
+
     return tuple(
         name
         for name, value in call.named.items()
-        if (isinstance(value, np.ndarray | dict) and (name != "positions" or "positions" not in domain))
-        or (name in PARAMETERS and isinstance(value, float) and name not in domain and accepts(name))
+        if (name != "positions" or "positions" not in domain)
+        and (isinstance(value, np.ndarray | dict) or configures(name, value))
     )
 
 
-def changed(call: Call, only: str | None = None) -> Call:
-    """The same shapes with another value of one argument, or of all: what a cache keyed by shape confuses."""
-    return _rebuilt(call, {name: _other(call, name) for name in changeable(call) if only in (None, name)})
+def changed(call: Call, only: str | None = None, place: float | None = None) -> Call:
+    """The same shapes with another value of one argument, or of all: what a cache keyed by shape confuses.
+    place: of the one element of each array that changes, from 0, the first, to 1; None: every element does."""
+    return _rebuilt(call, {name: _other(call, name, place) for name in changeable(call) if only in (None, name)})
 
 
-def _other(call: Call, name: str) -> Any:
+def _other(call: Call, name: str, place: float | None) -> Any:
     value, hold = call.named[name], call.operation.storage.round
-    if isinstance(value, float):
-        return 2 * value if value else 0.5
-    return tree_map(lambda x: _other_array(name, x, hold) if isinstance(x, np.ndarray) else x, value)
+    if name in CHOICES:
+        return next(choice for choice in CHOICES[name] if choice != value)
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int | float):
+        return 2 * value if value else 0.5 if isinstance(value, float) else 1
+
+    def other(x: Any) -> Any:
+        if not isinstance(x, np.ndarray):
+            return x
+        y = _other_array(name, x, hold)
+        here = np.arange(x.size).reshape(x.shape) == int((place or 0.0) * x.size)
+        return y if place is None else np.where(here, y, x)
+
+    return tree_map(other, value)
 
 
 def _other_array(name: str, x: np.ndarray, hold: Callable[[Any], np.ndarray]) -> np.ndarray:

@@ -85,7 +85,7 @@ def deviation(
         names = operations or (function.__module__.rpartition(".")[2].partition("__")[0],)
         laws = [tuple(f"{name}.{law}" for law in caught_by) for name in names]
         registered = (Deviation(name, function, kind, ids, dtypes, seen) for name, ids in zip(names, laws, strict=True))
-        function.deviations = tuple(registered)  # type: ignore[attr-defined]
+        function.deviations = (*getattr(function, "deviations", ()), *registered)  # type: ignore[attr-defined]
         return function
 
     return decorate

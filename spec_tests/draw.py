@@ -20,8 +20,8 @@ SMALL = (1, 2, 3, 4, 5, 7, 8)
 SIZES = (*SMALL, 9, 12, 15, 16, 17, 24, 31, 32, 33, 47, 63, 64, 65, 80, 96, 100, 127, 128, 129, 130, 160, 200, 255, 256, 257)
 LONG = (300, 511, 513, 1000, 1023, 1024, 1025, 2047, 2049, 4097)
 COINCIDENCES = (2, 3, 4, 5, 8, 16)
-BATCHES = ((), (1,), (2,), (3,), (2, 3), (3, 1), (2, 1, 3))
-MANY_ROWS = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (2, 3, 4))
+BATCHES = ((), (1,), (2,), (3,), (2, 3), (3, 1), (2, 2), (2, 1, 3))
+MANY_ROWS = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (3, 3), (2, 3, 4))
 POSITIONS = (8, 40, 300, 2049, 131_072, 1_000_000)
 FULL = 53
 
@@ -105,7 +105,9 @@ class Draw:
         return tuple(self.size(name, self._pool(ceiling) if name == grown else SMALL) for name, ceiling in ceilings.items())
 
     def _pool(self, ceiling: int) -> tuple[int, ...]:
-        return tuple(s for s in (*SIZES, *LONG) if s <= ceiling)
+        """The longest more often than any other: it alone exceeds the largest blocks."""
+        pool = tuple(s for s in (*SIZES, *LONG) if s <= ceiling)
+        return (*pool, *pool[-1:] * 3)
 
     def size(self, name: str, pool: tuple[int, ...]) -> int:
         domain = self.operation.domain

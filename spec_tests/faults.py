@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .formats import Format
 from .specification import specification
 from .tree import leaves, tree_map
 
@@ -72,3 +75,48 @@ def steps_of(x: np.ndarray) -> tuple[int, ...]:
 def dense(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides, in elements, of a contiguous array."""
     return tuple(int(np.prod(shape[axis + 1 :])) for axis in range(len(shape)))
+
+
+def numbers(change: Callable[[Any], Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """The call with every floating array changed, of whichever number type; positions are none."""
+
+    def one(name: str, x: Any) -> Any:
+        integers = name == "positions" or (isinstance(x, np.ndarray) and x.dtype.kind != "f")
+        return change(x) if getattr(x, "ndim", 0) and not integers else x
+
+    named = {name: tree_map(partial(one, name), value) for name, value in keywords.items()}
+    return tree_map(partial(one, ""), list(arguments)), named
+
+
+@dataclass(frozen=True)
+class Rounding(Format):
+    """A format with another way to round to it."""
+
+    @classmethod
+    def of(cls, f: Format) -> Rounding:
+        return cls(f.name, f.precision, f.emin, f.emax)
+
+
+class Truncating(Rounding):
+    def round(self, x: Any) -> np.ndarray:
+        """Towards zero."""
+        x = np.asarray(x, dtype=np.float64)
+        with np.errstate(all="ignore"):
+            mantissa, exponent = np.frexp(x)
+            bits = np.minimum(self.precision, self.precision + exponent - 1 - self.emin)
+            return np.where(
+                np.isfinite(x), np.clip(np.ldexp(np.trunc(np.ldexp(mantissa, bits)), exponent - bits), -self.max, self.max), x
+            )
+
+
+class Flushing(Rounding):
+    def round(self, x: Any) -> np.ndarray:
+        """To zero below the normal range."""
+        y = super().round(x)
+        return np.where(np.abs(y) < self.tiny, 0.0, y)
+
+
+class Saturating(Rounding):
+    def round(self, x: Any) -> np.ndarray:
+        """To the largest finite value instead of infinity."""
+        return np.clip(super().round(x), -self.max, self.max)

@@ -96,8 +96,8 @@ class Framework:
     def on_device(self, x: Any) -> bool:
         return self.device_of(x) == self._device
 
-    def overwrite(self, x: Any, value: float) -> bool:
-        """Fill x in place; False where the framework's arrays, or this one, cannot be written to."""
+    def overwrite(self, x: Any, value: Any) -> bool:
+        """Fill x in place, with a number or with the values of another array; False where the framework's arrays, or this one, cannot be written to."""
         try:
             target = x.detach() if hasattr(x, "detach") else x
             target[...] = value

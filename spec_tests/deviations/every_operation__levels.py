@@ -1,20 +1,119 @@
-"""What loses a level, or a repetition: NaN swallowed, the last bit, truncation, two dtypes, a call that only warms up."""
+"""What costs an implementation a level, whatever the operation: properties that no equation demands."""
 
 from typing import Any
 
 import numpy as np
 
 from spec_tests.deviation import HALF, deviation
-from spec_tests.faults import NORMS, ROWS
+from spec_tests.faults import ACTIVATIONS, ATTENTIONS, MODELS, NORMS, PRODUCTS, ROWS, batch_rank, floating
+
+EVERY = (*ROWS, *ACTIVATIONS[1:], "rope", *PRODUCTS, *ATTENTIONS, *MODELS)
 
 
-@deviation("nan_propagation", kind="fault", operations=(*ROWS, "linear"))
-def nan_made_zero(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """NaN in x is replaced by 0 before anything is computed.
+def _nudged(y: Any, where: Any) -> Any:
+    """The result, some elements of it moved to the next number of its dtype."""
+    y = np.asarray(y)
+    return np.where(where & np.isfinite(y.astype(np.float64)), np.nextafter(y, np.ones_like(y)), y)
 
-    Shows: a row with a NaN. Hides: rows of numbers.
+
+@deviation("bitwise_repeatable", kind="fault", operations=(*EVERY, "alibi_bias"))
+def sums_in_random_order(right: Any, *arguments: Any, memory: Any, **keywords: Any) -> Any:
+    """the order of sums is left to chance, as atomic additions leave it: last bits differ from call to call.
+
+    Shows: the same call twice, bit for bit. Hides: results within their bounds.
     """
-    return right(np.where(np.isnan(x.astype(float)), np.zeros_like(x), x), *rest, **keywords)
+    rng = memory.setdefault("rng", np.random.default_rng(0))
+    y = np.asarray(right(*arguments, **keywords))
+    return _nudged(y, rng.random(y.shape) < 0.5)
+
+
+@deviation("batch_invariant", kind="fault", seen=("https://github.com/vllm-project/vllm/pull/48391",), operations=EVERY)
+def sums_split_in_small_batches(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """a batch of one is summed in another order than larger ones, to keep all cores busy: last bits differ.
+
+    Shows: an entry alone and in its batch, bit for bit. Hides: results within their bounds.
+    """
+    y = right(x, *rest, **keywords)
+    return _nudged(y, int(np.prod(x.shape[: batch_rank(right, x)])) == 1)
+
+
+@deviation("nan_propagation", kind="fault", operations=EVERY)
+def nan_argument_replaced_by_zero(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """NaN in an argument is replaced by zero.
+
+    Shows: a NaN in an argument. Hides: numbers.
+    """
+    return right(*(np.where(np.isnan(x), np.zeros_like(x), x) if floating(x) else x for x in arguments), **keywords)
+
+
+@deviation("nan_propagation", kind="fault", operations=(*EVERY, "relu"))
+def nan_result_replaced_by_zero(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """NaN in the result is replaced by zero.
+
+    Shows: a NaN in an argument. Hides: numbers.
+    """
+    y = np.asarray(right(*arguments, **keywords))
+    return np.where(np.isnan(y), np.zeros_like(y), y)
+
+
+@deviation("mixed_dtypes", kind="fault", dtypes=HALF, operations=NORMS)
+def weights_promote_the_result(right: Any, x: Any, *weights: Any, **keywords: Any) -> Any:
+    """16-bit x with float32 weights gives a float32 result.
+
+    Shows: dtypes that differ. Hides: one dtype for all.
+    """
+    y = right(x, *weights, **keywords)
+    return y.astype(np.result_type(y, *(w.dtype for w in weights)))
+
+
+@deviation("mixed_dtypes", kind="fault", dtypes=HALF, operations=NORMS)
+def weights_cut_to_the_dtype_of_x(right: Any, x: Any, *weights: Any, **keywords: Any) -> Any:
+    """float32 weights are rounded to the 16 bits of x before they are used.
+
+    Shows: weights that 16 bits do not hold. Hides: one dtype for all.
+    """
+    return right(x, *(w.astype(x.dtype) for w in weights), **keywords)
+
+
+@deviation("mixed_dtypes", kind="fault", dtypes=HALF, operations=NORMS)
+def other_dtype_of_weights_refused(right: Any, x: Any, *weights: Any, **keywords: Any) -> Any:
+    """weights of another dtype than x are refused.
+
+    Shows: dtypes that differ. Hides: one dtype for all.
+    """
+    if any(w.dtype != x.dtype for w in weights):
+        raise RuntimeError("expected one dtype")
+    return right(x, *weights, **keywords)
+
+
+@deviation("relative_tail", kind="fault", operations=("silu", "gelu"))
+def tail_lost_to_cancellation(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """the result is what is left of x after a subtraction: exact beside x, and without a correct digit in the negative tail.
+
+    Shows: the relative error of the negative tail. Hides: errors measured by x.
+    """
+    y = right(x, *rest, **keywords)
+    with np.errstate(all="ignore"):
+        return np.where((x < 0) & np.isfinite(x), x - (x - y), y)
+
+
+@deviation("tokens_are_independent", kind="fault", operations=("glu", "swiglu", "feed_forward"))
+def kernel_chosen_by_the_values(right: Any, x: Any, *weights: Any, **keywords: Any) -> Any:
+    """the kernel, and with it the order of sums, is chosen by how the tokens' values are spread: last bits differ.
+
+    Shows: a token among others of other values, bit for bit. Hides: results within their bounds.
+    """
+    y = right(x, *weights, **keywords)
+    return _nudged(y, bool(np.sum(x.astype(np.float64)) > 0))
+
+
+@deviation("quarantine", kind="fault", operations=ATTENTIONS)
+def hidden_values_multiplied(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """a hidden value is multiplied by its weight of zero, as the equation says, and NaN or infinity there spreads.
+
+    Shows: NaN and infinities behind a mask. Hides: finite ones.
+    """
+    return right(*arguments, **keywords)
 
 
 @deviation("nan_propagation", kind="fault", operations=("softmax", "log_softmax", "logsumexp"))
@@ -24,53 +123,6 @@ def nan_as_minus_infinity(right: Any, x: Any, *, axis: int) -> Any:
     Shows: a row with a NaN. Hides: rows of numbers.
     """
     return right(np.where(np.isnan(x.astype(float)), np.asarray(-np.inf, x.dtype), x), axis=axis)
-
-
-@deviation(
-    "batch_invariant",
-    kind="fault",
-    dtypes=("float32",),
-    seen=("https://github.com/vllm-project/vllm/pull/48391",),
-    operations=(*ROWS, "linear"),
-)
-def kernel_by_batch_size(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """several rows take another kernel than one, which sums in another order: the last bit differs.
-
-    Shows: the bits of a row alone and in a batch. Hides: any comparison within a bound.
-    """
-    y = right(x, *rest, **keywords)
-    rows = x.size // max(x.shape[keywords.get("axis", -1)], 1)
-    return np.nextafter(y, np.zeros_like(y)) if rows > 1 else y
-
-
-@deviation("bitwise_repeatable", kind="fault", dtypes=("float32",), operations=(*ROWS, "linear"))
-def order_of_the_moment(right: Any, *arguments: Any, memory: Any, **keywords: Any) -> Any:
-    """sums are taken in the order in which the threads arrive: the last bit differs from call to call.
-
-    Shows: the bits of a call and its repetition. Hides: any comparison within a bound.
-    """
-    y = right(*arguments, **keywords)
-    memory["calls"] = memory.get("calls", 0) + 1
-    return np.nextafter(y, np.zeros_like(y)) if memory["calls"] % 2 else y
-
-
-@deviation("unbiased", "reference", kind="fault", dtypes=("bfloat16",), operations=NORMS)
-def rounded_toward_zero(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """float32 is made bfloat16 by dropping 16 bits: rounded toward zero, not to nearest.
-
-    Shows: every second element; the mean error of many. Hides: a bound that allows for more roundings than one.
-    """
-    y = right(*(x.astype(np.float32) for x in arguments), **keywords)
-    return (y.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32).astype(arguments[0].dtype)
-
-
-@deviation("mixed_dtypes", kind="fault", dtypes=HALF, operations=NORMS)
-def dtype_of_the_gain(right: Any, x: Any, weight: Any, *rest: Any, **keywords: Any) -> Any:
-    """the result has the dtype of the gain, to which the multiplication promotes it.
-
-    Shows: a float32 gain with x in half precision. Hides: one dtype throughout.
-    """
-    return right(x, weight, *rest, **keywords).astype(weight.dtype)
 
 
 @deviation("repeatable", "bitwise_repeatable", kind="fault", operations=(*ROWS, "linear", "embedding"))

@@ -121,7 +121,7 @@ def mask_to_be_added(right: Any, **keywords: Any) -> Any:
     return np.where(right(**keywords), np.float32(0), np.float32(-np.inf))
 
 
-@deviation("reference", kind="fault", operations=(*SOFTMAXES, *NORMS, "linear", "embedding", *ATTENTIONS, *MASKS, "alibi_bias"))
+@deviation("reference", kind="fault", operations=(*SOFTMAXES, *NORMS, "linear", "embedding", *ATTENTIONS, *MASKS))
 def transposed_where_square(right: Any, *arguments: Any, **keywords: Any) -> Any:
     """the last two axes are swapped where they have one size: an axis was recognized by its size.
 
@@ -188,11 +188,7 @@ def negative_axis_off_by_one(right: Any, x: Any, *, axis: int) -> Any:
 
     Shows: a negative axis of two axes or more. Hides: a single axis, axes counted from the front.
     """
-    if axis < 0 and x.ndim > 1:
-        return np.reshape(
-            right(x, axis=(axis - 1) % x.ndim), np.shape(right(x, axis=axis)) if right.__name__ != "logsumexp" else -1
-        )
-    return right(x, axis=axis)
+    return right(x, axis=(axis - 1) % x.ndim if axis < 0 else axis)
 
 
 @deviation("reference", kind="fault", operations=SOFTMAXES)

@@ -23,7 +23,7 @@ def dims(draw: Draw, *, square: bool = False, keys: int = 1) -> tuple[int, int, 
         (n,), (d_k, d_v) = draw.dims(n=130), draw.dims(d_k=65, d_v=65)
         n = n if n >= keys else draw.size("n", (keys,))
         return n, draw.size("m", (n,)), d_k, d_v
-    n, m, d_k, d_v = draw.dims(n=257, m=257, d_k=129, d_v=129)
+    n, m, d_k, d_v = draw.dims(n=257, m=257, d_k=160, d_v=160)
     return n, m if m >= keys else draw.size("m", (keys,)), d_k, d_v
 
 

@@ -1,0 +1,55 @@
+"""What goes wrong inside the equations where they are computed in fewer bits, whatever the operation."""
+
+from typing import Any
+
+from spec_tests.deviation import HALF, deviation
+from spec_tests.faults import ATTENTIONS, MODELS, NORMS, PRODUCTS, ROWS
+from spec_tests.formats import FORMATS, Format
+from spec_tests.narrow import computed
+
+EVERY = (*PRODUCTS, *ATTENTIONS, *MODELS, *ROWS)
+
+
+@deviation("reference", kind="arithmetic", dtypes=HALF, operations=("linear", "glu", *NORMS, "logsumexp", *ATTENTIONS))
+def sums_in_16_bits(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
+    """every sum is accumulated in the 16 bits of the arguments, term by term.
+
+    Shows: long sums. Hides: short ones.
+    """
+    return computed(equation, arguments, keywords, sums=storage, block=1)
+
+
+@deviation("reference", kind="arithmetic", dtypes=HALF, operations=("linear", "glu", *NORMS))
+def sums_of_16_in_16_bits(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
+    """every sum is accumulated in the 16 bits of the arguments, after each block of 16 terms.
+
+    Shows: sums of hundreds of terms. Hides: short ones.
+    """
+    return computed(equation, arguments, keywords, sums=storage, block=16)
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float32",), operations=EVERY)
+def every_step_in_bfloat16(*arguments: Any, equation: Any, **keywords: Any) -> Any:
+    """every intermediate result of float32 arguments is bfloat16, as where a library's global setting is left on.
+
+    Shows: float32. Hides: 16-bit dtypes.
+    """
+    return computed(equation, arguments, keywords, steps=FORMATS["bfloat16"])
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float32",), operations=(*PRODUCTS[1:], *ATTENTIONS, *MODELS))
+def products_in_tf32(*arguments: Any, equation: Any, **keywords: Any) -> Any:
+    """the operands of every matrix product, intermediate results too, are rounded to the eleven bits of TF32.
+
+    Shows: float32. Hides: 16-bit dtypes.
+    """
+    return computed(equation, arguments, keywords, operands=Format("tf32", 11, -126, 127))
+
+
+@deviation("reference", kind="arithmetic", dtypes=HALF, operations=NORMS)
+def every_step_in_16_bits(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
+    """every intermediate result, the sum of squares included, is rounded to the 16 bits of the arguments.
+
+    Shows: 16-bit dtypes, of which the norms demand float32 inside. Hides: float32.
+    """
+    return computed(equation, arguments, keywords, steps=storage, sums=storage, block=1)

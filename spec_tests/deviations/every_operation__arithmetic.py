@@ -1,0 +1,143 @@
+"""What goes wrong with arguments and results on their way in and out, whatever the operation computes between."""
+
+from typing import Any
+
+from spec_tests.deviation import HALF, deviation
+from spec_tests.faithful import holding
+from spec_tests.faults import ACTIVATIONS, ATTENTIONS, MODELS, NORMS, PRODUCTS, ROWS, Flushing, Saturating, Truncating, numbers
+from spec_tests.formats import FORMATS, Format
+
+SINGLE, HALF_RANGE, SHORT = FORMATS["float32"], FORMATS["float16"], FORMATS["bfloat16"]
+TENSOR = Format("tf32", 11, -126, 127)
+EVERY = (*ROWS, *ACTIVATIONS[1:], "rope", *PRODUCTS, *ATTENTIONS, *MODELS)
+MULTIPLYING = (*PRODUCTS, *ATTENTIONS, *MODELS)
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float64",), operations=EVERY)
+def float64_computed_in_float32(*arguments: Any, equation: Any, **keywords: Any) -> Any:
+    """float64 arguments are computed with in float32.
+
+    Shows: float64. Hides: all other dtypes.
+    """
+    single = holding(SINGLE)
+    arguments, keywords = numbers(single, arguments, keywords)
+    return single(equation(*arguments, **keywords))
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float32",), operations=(*MULTIPLYING, *ROWS))
+def operands_in_bfloat16(*arguments: Any, equation: Any, **keywords: Any) -> Any:
+    """float32 arguments are rounded to bfloat16 first, as under automatic mixed precision.
+
+    Shows: float32. Hides: values of few bits, 16-bit dtypes.
+    """
+    arguments, keywords = numbers(holding(SHORT), arguments, keywords)
+    return equation(*arguments, **keywords)
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float32",), operations=MULTIPLYING)
+def operands_in_tf32(*arguments: Any, equation: Any, **keywords: Any) -> Any:
+    """float32 arguments are rounded to the eleven bits of TF32 first, as tensor cores may.
+
+    Shows: float32. Hides: values of few bits, 16-bit dtypes.
+    """
+    arguments, keywords = numbers(holding(TENSOR), arguments, keywords)
+    return equation(*arguments, **keywords)
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float32", "bfloat16"), operations=(*ROWS, "linear", "silu"))
+def operands_in_float16(*arguments: Any, equation: Any, **keywords: Any) -> Any:
+    """arguments are converted to float16 first, which overflows at 65520 and vanishes below 6e-8.
+
+    Shows: float32; large and small bfloat16 numbers. Hides: ordinary bfloat16 numbers.
+    """
+    arguments, keywords = numbers(holding(HALF_RANGE), arguments, keywords)
+    return equation(*arguments, **keywords)
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float32", "float16"), operations=EVERY)
+def result_through_bfloat16(*arguments: Any, equation: Any, **keywords: Any) -> Any:
+    """the result is rounded to bfloat16 before it is stored in the dtype of the arguments.
+
+    Shows: float32 and float16. Hides: bfloat16.
+    """
+    return holding(SHORT)(equation(*arguments, **keywords))
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float32",), operations=(*EVERY[:9], *MULTIPLYING))
+def result_through_float16(*arguments: Any, equation: Any, **keywords: Any) -> Any:
+    """the result is rounded to float16 before it is stored in float32.
+
+    Shows: float32. Hides: float16.
+    """
+    return holding(HALF_RANGE)(equation(*arguments, **keywords))
+
+
+@deviation("reference", kind="arithmetic", dtypes=HALF, operations=NORMS)
+def result_truncated(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
+    """the result is cut off, towards zero, instead of rounded to nearest.
+
+    Shows: a dtype of 16 bits. Hides: results that need no rounding.
+    """
+    return holding(Truncating.of(storage))(equation(*arguments, **keywords))
+
+
+@deviation("unbiased", kind="arithmetic", dtypes=HALF, operations=(*NORMS, "linear", "alibi_bias"))
+def result_cut_off(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
+    """the upper half of a float32 is stored, which is not the nearest number of 16 bits.
+
+    Shows: the mean error of many results. Hides: a single result, where a rounding more is allowed.
+    """
+    return holding(Truncating.of(storage))(equation(*arguments, **keywords))
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float16",), operations=("softmax", *NORMS, "silu", "gelu", "linear", "glu"))
+def small_results_flushed(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
+    """results below the normal range of float16 are flushed to zero.
+
+    Shows: float16 results below 6e-5. Hides: ordinary results.
+    """
+    return holding(Flushing.of(storage))(equation(*arguments, **keywords))
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float16",), operations=("rms_norm", "layer_norm", "relu", "silu", "gelu"))
+def small_arguments_flushed(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
+    """arguments below the normal range of float16 are taken for zero.
+
+    Shows: float16 arguments below 6e-5. Hides: ordinary arguments.
+    """
+    arguments, keywords = numbers(holding(Flushing.of(storage)), arguments, keywords)
+    return equation(*arguments, **keywords)
+
+
+@deviation("infinities", kind="arithmetic", operations=("silu", "gelu"))
+@deviation("nothing_but_minus_infinity", kind="arithmetic", operations=("logsumexp",))
+def infinities_clamped(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
+    """infinite arguments are clamped to the largest finite value.
+
+    Shows: infinities. Hides: finite arguments.
+    """
+    arguments, keywords = numbers(holding(Saturating.of(storage)), arguments, keywords)
+    return equation(*arguments, **keywords)
+
+
+@deviation("reference", kind="arithmetic", operations=(*NORMS, "rope", *ATTENTIONS, *MODELS))
+def parameters_in_float16(*arguments: Any, equation: Any, **keywords: Any) -> Any:
+    """eps, theta and scale are kept in float16: an eps of 1e-8 is 0, a theta beyond 65519 infinite.
+
+    Shows: a small eps, a large theta, a scale of many bits. Hides: powers of two.
+    """
+    return equation(*arguments, **_parameters(HALF_RANGE, keywords))
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float64", "float32"), operations=(*NORMS, "rope", *ATTENTIONS))
+def parameters_in_bfloat16(*arguments: Any, equation: Any, **keywords: Any) -> Any:
+    """eps, theta and scale are kept in bfloat16.
+
+    Shows: float32, small rows, a theta of 10000. Hides: powers of two.
+    """
+    return equation(*arguments, **_parameters(SHORT, keywords))
+
+
+def _parameters(f: Format, keywords: dict[str, Any]) -> dict[str, Any]:
+    names = [name for name in ("eps", "theta", "scale") if keywords.get(name) is not None]
+    return keywords | {name: holding(f)(keywords[name]) for name in names}

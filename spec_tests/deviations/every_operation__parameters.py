@@ -1,0 +1,47 @@
+"""What goes wrong with numbers that count though they are falsy, whatever the operation."""
+
+from typing import Any
+
+from spec_tests.deviation import deviation
+from spec_tests.faults import ATTENTIONS, MASKS, NORMS
+
+
+def _but(keywords: dict[str, Any], **instead: Any) -> dict[str, Any]:
+    """The keywords, zeros replaced."""
+    return keywords | {name: x for name, x in instead.items() if keywords.get(name) == 0}
+
+
+@deviation("reference", kind="fault", operations=NORMS)
+def eps_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """`eps or 1e-5`: an eps of 0 is not taken literally.
+
+    Shows: eps = 0 and small rows. Hides: any other eps.
+    """
+    return right(*arguments, **_but(keywords, eps=1e-5))
+
+
+@deviation("reference", kind="fault", operations=ATTENTIONS)
+def scale_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """`scale or 1 / sqrt(d_k)`: a scale of 0 is not taken literally.
+
+    Shows: scale = 0. Hides: any other scale.
+    """
+    return right(*arguments, **_but(keywords, scale=None))
+
+
+@deviation("reference", kind="fault", operations=(*MASKS, "alibi_bias"))
+def m_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """`m or n`: no keys at all are taken for as many keys as queries.
+
+    Shows: m = 0. Hides: any other m.
+    """
+    return right(*arguments, **_but(keywords, m=None))
+
+
+@deviation("reference", kind="fault", operations=("sliding_window_mask", "local_attention"))
+def window_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
+    """`if window:` … a window of 0 is taken for no window.
+
+    Shows: window = 0. Hides: any other window.
+    """
+    return right(*arguments, **_but(keywords, window=10**6))
