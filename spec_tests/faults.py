@@ -104,19 +104,18 @@ class Truncating(Rounding):
         with np.errstate(all="ignore"):
             mantissa, exponent = np.frexp(x)
             bits = np.minimum(self.precision, self.precision + exponent - 1 - self.emin)
-            return np.where(
-                np.isfinite(x), np.clip(np.ldexp(np.trunc(np.ldexp(mantissa, bits)), exponent - bits), -self.max, self.max), x
-            )
+            y = np.clip(np.ldexp(np.trunc(np.ldexp(mantissa, bits)), exponent - bits), -self.max, self.max)
+        return np.asarray(np.where(np.isfinite(x), y, x))
 
 
 class Flushing(Rounding):
     def round(self, x: Any) -> np.ndarray:
         """To zero below the normal range."""
         y = super().round(x)
-        return np.where(np.abs(y) < self.tiny, 0.0, y)
+        return np.asarray(np.where(np.abs(y) < self.tiny, 0.0, y))
 
 
 class Saturating(Rounding):
     def round(self, x: Any) -> np.ndarray:
         """To the largest finite value instead of infinity."""
-        return np.clip(super().round(x), -self.max, self.max)
+        return np.asarray(np.clip(super().round(x), -self.max, self.max))

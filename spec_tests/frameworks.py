@@ -97,7 +97,7 @@ class Framework:
         return self.device_of(x) == self._device
 
     def overwrite(self, x: Any, value: Any) -> bool:
-        """Fill x in place, with a number or with the values of another array; False where the framework's arrays, or this one, cannot be written to."""
+        """Fill x in place, with a number or with another array's values; False where it cannot be written to."""
         try:
             target = x.detach() if hasattr(x, "detach") else x
             target[...] = value

@@ -16,7 +16,32 @@ def _nudged(y: Any, where: Any) -> Any:
     return np.where(where & np.isfinite(y.astype(np.float64)), np.nextafter(y, np.ones_like(y)), y)
 
 
-@deviation("bitwise_repeatable", kind="fault", operations=(*EVERY, "alibi_bias"))
+@deviation(
+    "bitwise_repeatable",
+    kind="fault",
+    operations=(
+        "rms_norm",
+        "layer_norm",
+        "softmax",
+        "log_softmax",
+        "logsumexp",
+        "sigmoid",
+        "silu",
+        "gelu",
+        "rope",
+        "linear",
+        "glu",
+        "swiglu",
+        "feed_forward",
+        "scaled_dot_product_attention",
+        "grouped_query_attention",
+        "local_attention",
+        "multihead_self_attention",
+        "transformer_block",
+        "transformer_lm",
+        "alibi_bias",
+    ),
+)
 def sums_in_random_order(right: Any, *arguments: Any, memory: Any, **keywords: Any) -> Any:
     """the order of sums is left to chance, as atomic additions leave it: last bits differ from call to call.
 
@@ -27,7 +52,32 @@ def sums_in_random_order(right: Any, *arguments: Any, memory: Any, **keywords: A
     return _nudged(y, rng.random(y.shape) < 0.5)
 
 
-@deviation("batch_invariant", kind="fault", seen=("https://github.com/vllm-project/vllm/pull/48391",), operations=EVERY)
+@deviation(
+    "batch_invariant",
+    kind="fault",
+    seen=("https://github.com/vllm-project/vllm/pull/48391",),
+    operations=(
+        "rms_norm",
+        "layer_norm",
+        "softmax",
+        "log_softmax",
+        "logsumexp",
+        "sigmoid",
+        "silu",
+        "gelu",
+        "rope",
+        "linear",
+        "glu",
+        "swiglu",
+        "feed_forward",
+        "scaled_dot_product_attention",
+        "grouped_query_attention",
+        "local_attention",
+        "multihead_self_attention",
+        "transformer_block",
+        "transformer_lm",
+    ),
+)
 def sums_split_in_small_batches(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
     """a batch of one is summed in another order than larger ones, to keep all cores busy: last bits differ.
 
@@ -37,7 +87,22 @@ def sums_split_in_small_batches(right: Any, x: Any, *rest: Any, **keywords: Any)
     return _nudged(y, int(np.prod(x.shape[: batch_rank(right, x)])) == 1)
 
 
-@deviation("nan_propagation", kind="fault", operations=EVERY)
+@deviation(
+    "nan_propagation",
+    kind="fault",
+    operations=(
+        "rms_norm",
+        "layer_norm",
+        "log_softmax",
+        "silu",
+        "swiglu",
+        "feed_forward",
+        "scaled_dot_product_attention",
+        "grouped_query_attention",
+        "multihead_self_attention",
+        "transformer_block",
+    ),
+)
 def nan_argument_replaced_by_zero(right: Any, *arguments: Any, **keywords: Any) -> Any:
     """NaN in an argument is replaced by zero.
 
@@ -46,7 +111,11 @@ def nan_argument_replaced_by_zero(right: Any, *arguments: Any, **keywords: Any) 
     return right(*(np.where(np.isnan(x), np.zeros_like(x), x) if floating(x) else x for x in arguments), **keywords)
 
 
-@deviation("nan_propagation", kind="fault", operations=(*EVERY, "relu"))
+@deviation(
+    "nan_propagation",
+    kind="fault",
+    operations=("softmax", "logsumexp", "sigmoid", "gelu", "rope", "linear", "glu", "local_attention", "transformer_lm", "relu"),
+)
 def nan_result_replaced_by_zero(right: Any, *arguments: Any, **keywords: Any) -> Any:
     """NaN in the result is replaced by zero.
 
