@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -88,34 +87,19 @@ def numbers(change: Callable[[Any], Any], arguments: tuple[Any, ...], keywords: 
     return tree_map(partial(one, ""), list(arguments)), named
 
 
-@dataclass(frozen=True)
-class Rounding(Format):
+def rounding_as(kind: type[Format], f: Format) -> Format:
     """A format with another way to round to it."""
-
-    @classmethod
-    def of(cls, f: Format) -> Rounding:
-        return cls(f.name, f.precision, f.emin, f.emax)
+    return kind(f.name, f.precision, f.emin, f.emax)
 
 
-class Truncating(Rounding):
-    def round(self, x: Any) -> np.ndarray:
-        """Towards zero."""
-        x = np.asarray(x, dtype=np.float64)
-        with np.errstate(all="ignore"):
-            mantissa, exponent = np.frexp(x)
-            bits = np.minimum(self.precision, self.precision + exponent - 1 - self.emin)
-            y = np.clip(np.ldexp(np.trunc(np.ldexp(mantissa, bits)), exponent - bits), -self.max, self.max)
-        return np.asarray(np.where(np.isfinite(x), y, x))
-
-
-class Flushing(Rounding):
+class Flushing(Format):
     def round(self, x: Any) -> np.ndarray:
         """To zero below the normal range."""
         y = super().round(x)
         return np.asarray(np.where(np.abs(y) < self.tiny, 0.0, y))
 
 
-class Saturating(Rounding):
+class Saturating(Format):
     def round(self, x: Any) -> np.ndarray:
         """To the largest finite value instead of infinity."""
         return np.asarray(np.clip(super().round(x), -self.max, self.max))

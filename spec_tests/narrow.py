@@ -30,6 +30,8 @@ class Manner:
 
 class Narrow(np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, value: Any, manner: Manner):
+        if not isinstance(value, np.ndarray | np.generic):
+            raise TypeError(f"of float64 arrays alone, not of {type(value).__name__}: what is narrow knows no bound")
         self.value, self.manner = np.asarray(value, dtype=np.float64), manner
 
     @property

@@ -3,14 +3,12 @@
 from typing import Any
 
 from spec_tests.deviation import HALF, deviation
-from spec_tests.faults import ATTENTIONS, MODELS, NORMS, PRODUCTS, ROWS
+from spec_tests.faults import NORMS
 from spec_tests.formats import FORMATS, Format
 from spec_tests.narrow import computed
 
-EVERY = (*PRODUCTS, *ATTENTIONS, *MODELS, *ROWS)
 
-
-@deviation("reference", kind="arithmetic", dtypes=HALF, operations=("linear", "glu", "rms_norm", "logsumexp"))
+@deviation("reference", kind="arithmetic", dtypes=HALF, operations=("glu", "grouped_query_attention", "local_attention"))
 def sums_in_16_bits(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
     """every sum is accumulated in the 16 bits of the arguments, term by term.
 
@@ -37,21 +35,10 @@ def every_step_in_bfloat16(*arguments: Any, equation: Any, **keywords: Any) -> A
     return computed(equation, arguments, keywords, steps=FORMATS["bfloat16"])
 
 
-@deviation(
-    "reference", kind="arithmetic", dtypes=("float32",), operations=("glu", "swiglu", "feed_forward", "multihead_self_attention")
-)
+@deviation("reference", kind="arithmetic", dtypes=("float32",), operations=("swiglu", "feed_forward", "multihead_self_attention"))
 def products_in_tf32(*arguments: Any, equation: Any, **keywords: Any) -> Any:
     """the operands of every matrix product, intermediate results too, are rounded to the eleven bits of TF32.
 
     Shows: float32. Hides: 16-bit dtypes.
     """
     return computed(equation, arguments, keywords, operands=Format("tf32", 11, -126, 127))
-
-
-@deviation("reference", kind="arithmetic", dtypes=HALF, operations=NORMS)
-def every_step_in_16_bits(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
-    """every intermediate result, the sum of squares included, is rounded to the 16 bits of the arguments.
-
-    Shows: 16-bit dtypes, of which the norms demand float32 inside. Hides: float32.
-    """
-    return computed(equation, arguments, keywords, steps=storage, sums=storage, block=1)

@@ -3,17 +3,21 @@
 from typing import Any
 
 from spec_tests.deviation import HALF, deviation
+from spec_tests.deviations._steps import Truncating
 from spec_tests.faithful import holding
-from spec_tests.faults import ACTIVATIONS, ATTENTIONS, MODELS, NORMS, PRODUCTS, ROWS, Flushing, Saturating, Truncating, numbers
+from spec_tests.faults import ATTENTIONS, MODELS, NORMS, PRODUCTS, Flushing, Saturating, numbers, rounding_as
 from spec_tests.formats import FORMATS, Format
 
 SINGLE, HALF_RANGE, SHORT = FORMATS["float32"], FORMATS["float16"], FORMATS["bfloat16"]
 TENSOR = Format("tf32", 11, -126, 127)
-EVERY = (*ROWS, *ACTIVATIONS[1:], "rope", *PRODUCTS, *ATTENTIONS, *MODELS)
-MULTIPLYING = (*PRODUCTS, *ATTENTIONS, *MODELS)
 
 
-@deviation("reference", kind="arithmetic", dtypes=("float64",), operations=("logsumexp", "sigmoid", "gelu", "glu"))
+@deviation(
+    "reference",
+    kind="arithmetic",
+    dtypes=("float64",),
+    operations=("logsumexp", "sigmoid", "silu", "gelu", "rope", *PRODUCTS[1:], *ATTENTIONS[1:], *MODELS),
+)
 def float64_computed_in_float32(*arguments: Any, equation: Any, **keywords: Any) -> Any:
     """float64 arguments are computed with in float32.
 
@@ -34,7 +38,9 @@ def operands_in_bfloat16(*arguments: Any, equation: Any, **keywords: Any) -> Any
     return equation(*arguments, **keywords)
 
 
-@deviation("reference", kind="arithmetic", dtypes=("float32",), operations=("linear", "glu", "swiglu", "feed_forward"))
+@deviation(
+    "reference", kind="arithmetic", dtypes=("float32",), operations=("glu", "swiglu", "feed_forward", "grouped_query_attention")
+)
 def operands_in_tf32(*arguments: Any, equation: Any, **keywords: Any) -> Any:
     """float32 arguments are rounded to the eleven bits of TF32 first, as tensor cores may.
 
@@ -44,9 +50,7 @@ def operands_in_tf32(*arguments: Any, equation: Any, **keywords: Any) -> Any:
     return equation(*arguments, **keywords)
 
 
-@deviation(
-    "reference", kind="arithmetic", dtypes=("float32", "bfloat16"), operations=("log_softmax", "logsumexp", "linear", "silu")
-)
+@deviation("reference", kind="arithmetic", dtypes=("float32", "bfloat16"), operations=("log_softmax", "logsumexp", "silu"))
 def operands_in_float16(*arguments: Any, equation: Any, **keywords: Any) -> Any:
     """arguments are converted to float16 first, which overflows at 65520 and vanishes below 6e-8.
 
@@ -76,22 +80,14 @@ def result_through_float16(*arguments: Any, equation: Any, **keywords: Any) -> A
     return holding(HALF_RANGE)(equation(*arguments, **keywords))
 
 
-@deviation("reference", kind="arithmetic", dtypes=HALF, operations=NORMS)
-def result_truncated(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
-    """the result is cut off, towards zero, instead of rounded to nearest.
-
-    Shows: a dtype of 16 bits. Hides: results that need no rounding.
-    """
-    return holding(Truncating.of(storage))(equation(*arguments, **keywords))
-
-
-@deviation("unbiased", kind="arithmetic", dtypes=HALF, operations=(*NORMS, "linear", "alibi_bias"))
+@deviation("unbiased", "reference", kind="arithmetic", dtypes=HALF, operations=NORMS)
+@deviation("unbiased", kind="arithmetic", dtypes=HALF, operations=("linear", "alibi_bias"))
 def result_cut_off(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
     """the upper half of a float32 is stored, which is not the nearest number of 16 bits.
 
     Shows: the mean error of many results. Hides: a single result, where a rounding more is allowed.
     """
-    return holding(Truncating.of(storage))(equation(*arguments, **keywords))
+    return holding(rounding_as(Truncating, storage))(equation(*arguments, **keywords))
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float16",), operations=("silu", "gelu", "linear", "glu"))
@@ -100,7 +96,7 @@ def small_results_flushed(*arguments: Any, equation: Any, storage: Format, **key
 
     Shows: float16 results below 6e-5. Hides: ordinary results.
     """
-    return holding(Flushing.of(storage))(equation(*arguments, **keywords))
+    return holding(rounding_as(Flushing, storage))(equation(*arguments, **keywords))
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float16",), operations=("layer_norm", "relu", "silu", "gelu"))
@@ -109,7 +105,7 @@ def small_arguments_flushed(*arguments: Any, equation: Any, storage: Format, **k
 
     Shows: float16 arguments below 6e-5. Hides: ordinary arguments.
     """
-    arguments, keywords = numbers(holding(Flushing.of(storage)), arguments, keywords)
+    arguments, keywords = numbers(holding(rounding_as(Flushing, storage)), arguments, keywords)
     return equation(*arguments, **keywords)
 
 
@@ -120,11 +116,11 @@ def infinities_clamped(*arguments: Any, equation: Any, storage: Format, **keywor
 
     Shows: infinities. Hides: finite arguments.
     """
-    arguments, keywords = numbers(holding(Saturating.of(storage)), arguments, keywords)
+    arguments, keywords = numbers(holding(rounding_as(Saturating, storage)), arguments, keywords)
     return equation(*arguments, **keywords)
 
 
-@deviation("reference", kind="arithmetic", operations=("rms_norm", "layer_norm", "rope", "transformer_lm"))
+@deviation("reference", kind="arithmetic", operations=("layer_norm", "rope", "transformer_lm"))
 def parameters_in_float16(*arguments: Any, equation: Any, **keywords: Any) -> Any:
     """eps, theta and scale are kept in float16: an eps of 1e-8 is 0, a theta beyond 65519 infinite.
 
