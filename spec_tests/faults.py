@@ -103,3 +103,12 @@ class Saturating(Format):
     def round(self, x: Any) -> np.ndarray:
         """To the largest finite value instead of infinity."""
         return np.asarray(np.clip(super().round(x), -self.max, self.max))
+
+
+class Truncating(Format):
+    def round(self, x: Any) -> np.ndarray:
+        """Toward zero, as a shift of the bits does."""
+        y = super().round(x)
+        with np.errstate(all="ignore"):
+            beyond = (np.abs(y) > np.abs(x)) & np.isfinite(y)
+            return np.where(beyond, np.copysign(np.abs(y) - 2 * self.half_gap(y, np.zeros_like(y)), y), y)

@@ -3,9 +3,8 @@
 from typing import Any
 
 from spec_tests.deviation import HALF, deviation
-from spec_tests.deviations._steps import Truncating
 from spec_tests.faithful import holding
-from spec_tests.faults import ATTENTIONS, MODELS, NORMS, PRODUCTS, Flushing, Saturating, numbers, rounding_as
+from spec_tests.faults import ATTENTIONS, MODELS, NORMS, PRODUCTS, Flushing, Saturating, Truncating, numbers, rounding_as
 from spec_tests.formats import FORMATS, Format
 
 SINGLE, HALF_RANGE, SHORT = FORMATS["float32"], FORMATS["float16"], FORMATS["bfloat16"]
