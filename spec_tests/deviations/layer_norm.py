@@ -35,7 +35,7 @@ def eps_ignored(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     return layer_norm(x, weight, bias, eps=0.0)
 
 
-@deviation("reference", "eps_is_inside_the_root", seen=("https://github.com/keras-team/keras-hub/issues/728",))
+@deviation("reference", "eps_is_inside_the_root", "scale", seen=("https://github.com/keras-team/keras-hub/issues/728",))
 def eps_hardcoded(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     """epsilon is 1e-6, whatever is given.
 
@@ -84,7 +84,7 @@ def bias_ignored(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     return layer_norm(x, weight, np.zeros(bias.shape), eps=eps)
 
 
-@deviation("reference", "constant_row")
+@deviation("reference", "constant_row", "odd")
 def gain_and_bias_swapped(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     """gain and bias are swapped: x̂ · bias + weight.
 

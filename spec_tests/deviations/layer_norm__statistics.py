@@ -64,7 +64,7 @@ def variance_about_zero(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     return moments(x)[0] / np.sqrt(mean_square(x) + eps) * weight + bias
 
 
-@deviation("reference", "unit_variance")
+@deviation("reference", "unit_variance", "scale_invariance")
 def no_root(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     """the root is missing: (x − mean) / (var + eps).
 
@@ -133,3 +133,18 @@ def over_the_last_two_axes(x: Any, weight: Any, bias: Any, *, eps: float) -> Any
     centred = x - np.mean(np.mean(x, axis=-1, keepdims=True), axis=-2, keepdims=True)
     variance = np.mean(np.mean(np.square(centred), axis=-1, keepdims=True), axis=-2, keepdims=True)
     return centred / np.sqrt(variance + eps) * weight + bias
+
+
+@deviation("reference", "permutation")
+def halves_merged_without_their_means(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
+    """the variances of the row's two halves are merged without the square of the difference of their means.
+
+    Shows: halves of different means, short rows. Hides: long rows of independent numbers, d = 1.
+    """
+    d = x.shape[-1]
+    half = d // 2
+    if not half:
+        return layer_norm(x, weight, bias, eps=eps)
+    (left, _), (right, _) = moments(x[..., :half]), moments(x[..., half:])
+    squares = np.sum(np.square(left), axis=-1, keepdims=True) + np.sum(np.square(right), axis=-1, keepdims=True)
+    return moments(x)[0] / np.sqrt(squares / d + eps) * weight + bias

@@ -23,7 +23,7 @@ def square_weight_transposed(x: Any, weight: Any, bias: Any = None) -> Any:
     return linear(x, np.swapaxes(weight, 0, 1) if weight.shape[0] == weight.shape[1] else weight, bias)
 
 
-@deviation("reference", "bias_is_added")
+@deviation("reference", "bias_is_added", "zero")
 def bias_ignored(x: Any, weight: Any, bias: Any = None) -> Any:
     """the bias is ignored.
 
@@ -43,7 +43,7 @@ def bias_along_the_tokens(x: Any, weight: Any, bias: Any = None) -> Any:
     return linear(x, weight) + np.expand_dims(bias, -1)
 
 
-@deviation("reference", "homogeneous")
+@deviation("reference", "homogeneous", "additive", "additive_in_weight")
 def relu_fused(x: Any, weight: Any, bias: Any = None) -> Any:
     """the epilogue of another kernel is left on: max(x Wᵀ + b, 0).
 
@@ -52,7 +52,7 @@ def relu_fused(x: Any, weight: Any, bias: Any = None) -> Any:
     return np.maximum(linear(x, weight, bias), 0.0)
 
 
-@deviation("reference", "exact_sums")
+@deviation("reference", "exact_sums", "blocks", "permutation")
 def tail_left_out(x: Any, weight: Any, bias: Any = None) -> Any:
     """the features beyond the last whole block of 16 are left out, where there are more than 16.
 

@@ -115,6 +115,15 @@ def nan_of_an_empty_sum(x: Any, *, axis: int) -> Any:
     return np.squeeze(m + np.log(np.sum(np.exp(x - m), axis=axis, keepdims=True)), axis=axis)
 
 
+@deviation("reference", "axis")
+def axis_ignored(x: Any, *, axis: int) -> Any:
+    """the axis is the last one, whatever is given.
+
+    Shows: any other axis. Hides: axis = −1.
+    """
+    return logsumexp(x, axis=-1)
+
+
 @deviation("reference", kind="arithmetic", dtypes=HALF)
 def half_accumulation(x: Any, *, axis: int, held: Any) -> Any:
     """the exponentials are summed in the dtype of x, one after the other.

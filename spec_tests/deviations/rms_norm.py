@@ -83,7 +83,7 @@ def eps_as_floor(x: Any, weight: Any, *, eps: float) -> Any:
     return x / np.sqrt(np.maximum(mean_square(x), eps)) * weight
 
 
-@deviation("reference", "eps_is_inside_the_root")
+@deviation("reference", "eps_is_inside_the_root", "scale", "scale_by_powers_of_two")
 def eps_squared(x: Any, weight: Any, *, eps: float) -> Any:
     """epsilon is squared: x / sqrt(mean(x²) + eps²).
 
@@ -99,6 +99,15 @@ def eps_in_the_sum(x: Any, weight: Any, *, eps: float) -> Any:
     Shows: rows near sqrt(eps), or a large eps. Hides: ordinary rows, and d = 1.
     """
     return rms_norm(x, weight, eps=eps / x.shape[-1])
+
+
+@deviation("reference", "odd", "scale")
+def eps_added_to_x(x: Any, weight: Any, *, eps: float) -> Any:
+    """epsilon is added to x before it is squared: x / sqrt(mean((x + eps)²)).
+
+    Shows: small rows, a large eps. Hides: ordinary rows and a small eps.
+    """
+    return x / np.sqrt(mean_square(x + eps)) * weight
 
 
 # --- the gain -------------------------------------------------------------------------------------------------------

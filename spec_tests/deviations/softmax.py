@@ -19,7 +19,7 @@ def shifted_by(x: Any, shift: Any, axis: int) -> Any:
 # --- the shift ------------------------------------------------------------------------------------------------------
 
 
-@deviation("reference", "no_overflow")
+@deviation("reference", "no_overflow", "order")
 def no_maximum_subtracted(x: Any, *, axis: int) -> Any:
     """the maximum is not subtracted: exp(x) / sum(exp(x)).
 
@@ -94,7 +94,7 @@ def compounded_exponential(x: Any, *, axis: int) -> Any:
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
-@deviation("reference", "minus_infinity_is_zero")
+@deviation("reference", "minus_infinity_is_zero", "one_hot")
 def differences_clamped(x: Any, *, axis: int) -> Any:
     """differences from the maximum are clamped at −15 before the exponential.
 

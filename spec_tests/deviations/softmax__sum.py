@@ -29,7 +29,7 @@ def epsilon_in_the_denominator(x: Any, *, axis: int) -> Any:
     return e / (np.sum(e, axis=axis, keepdims=True) + 1e-6)
 
 
-@deviation("reference", "sums_to_one", kind="convention")
+@deviation("reference", "sums_to_one", "one_entry", kind="convention")
 def one_more_in_the_denominator(x: Any, *, axis: int) -> Any:
     """the denominator has one more term, exp(0), so that a row may attend to nothing.
 
