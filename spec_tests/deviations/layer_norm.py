@@ -15,7 +15,11 @@ from ._steps import moments
 @deviation(
     "reference",
     "eps_is_inside_the_root",
-    seen=("https://github.com/tracel-ai/burn/issues/2185", "https://github.com/microsoft/CNTK/issues/3816"),
+    seen=(
+        "https://github.com/tracel-ai/burn/issues/2185",
+        "https://github.com/hkproj/pytorch-transformer/pull/31",
+        "https://github.com/microsoft/CNTK/issues/3816",
+    ),
 )
 def eps_outside_sqrt(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     """epsilon stands outside the square root: (x − mean) / (sqrt(var) + eps).
@@ -42,6 +46,17 @@ def eps_hardcoded(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     Shows: another eps on rows of little spread, or an eps of 0.1 on any row. Hides: eps = 1e-6.
     """
     return layer_norm(x, weight, bias, eps=1e-6)
+
+
+@deviation("reference", "eps_is_inside_the_root", seen=("https://github.com/xlite-dev/LeetCUDA/issues/309",))
+def eps_added_to_d(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
+    """epsilon is added to d, by which the sum of the squares is divided, not to the variance.
+
+    Shows: a constant row (NaN), rows of little spread, short rows with a large eps. Hides: ordinary rows.
+    """
+    centred, _ = moments(x)
+    squares = np.sum(np.square(centred), axis=-1, keepdims=True)
+    return centred / np.sqrt(squares / (x.shape[-1] + eps)) * weight + bias
 
 
 @deviation("reference", "unit_variance")

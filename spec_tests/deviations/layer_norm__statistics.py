@@ -25,7 +25,10 @@ def unbiased_variance(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     "reference",
     "biased_variance",
     kind="convention",
-    seen=("https://github.com/hkproj/pytorch-transformer/pull/31", "https://github.com/hyunwoongko/transformer/issues/7"),
+    seen=(
+        "https://github.com/harvardnlp/annotated-transformer/pull/119",
+        "https://github.com/codertimo/BERT-pytorch/issues/30",
+    ),
 )
 def unbiased_deviation_plus_eps(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     """x − mean is divided by the unbiased standard deviation plus epsilon, as in The Annotated Transformer.
