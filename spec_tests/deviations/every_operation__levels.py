@@ -102,7 +102,7 @@ def sums_split_in_small_batches(right: Any, x: Any, *rest: Any, **keywords: Any)
     ),
 )
 def nan_argument_replaced_by_zero(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """NaN in an argument is replaced by zero.
+    """a NaN in an argument is replaced by zero.
 
     Shows: a NaN in an argument. Hides: numbers.
     """
@@ -115,7 +115,7 @@ def nan_argument_replaced_by_zero(right: Any, *arguments: Any, **keywords: Any) 
     operations=("softmax", "logsumexp", "sigmoid", "gelu", "rope", "linear", "glu", "local_attention", "transformer_lm", "relu"),
 )
 def nan_result_replaced_by_zero(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """NaN in the result is replaced by zero.
+    """a NaN in the result is replaced by zero.
 
     Shows: a NaN in an argument. Hides: numbers.
     """
@@ -185,7 +185,7 @@ def hidden_values_multiplied(right: Any, *arguments: Any, **keywords: Any) -> An
 
 @deviation("nan_propagation", kind="fault", operations=("softmax", "log_softmax", "logsumexp"))
 def nan_as_minus_infinity(right: Any, x: Any, *, axis: int) -> Any:
-    """NaN counts as −∞, as where the maximum is taken by comparisons that drop it.
+    """a NaN counts as −∞, as where the maximum is taken by comparisons that drop it.
 
     Shows: a row with a NaN. Hides: rows of numbers.
     """
