@@ -93,11 +93,11 @@ def test_frequencies(rope: Operation, draw: Draw) -> None:
 
 @invariant("B", source=EQUATION)
 def test_calls_are_independent(rope: Operation, draw: Draw) -> None:
-    """A call knows nothing of the one before, of the same shape, with other positions, theta and layout."""
+    """A call knows nothing of the one before, of the same shape, with another theta and layout, or with other positions."""
     n, d_k = dims(draw)
     one = np.ones((n, d_k // 2))
-    for _ in range(3):
-        positions, given = draw.positions((), n), options(draw)
+    first, second = ((draw.positions((), n), options(draw)) for _ in range(2))
+    for positions, given in (first, (first[0], second[1]), second):
         angle = angles(positions, d_k, **given)
         cos, sin = pairs(rope(joined(0 * one, -one, **given), positions, **given), **given)
         assert_equal(cos, np.sin(angle))

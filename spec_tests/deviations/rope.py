@@ -129,10 +129,10 @@ def second_from_the_turned_first(x: Any, positions: Any, *, theta: float = 10000
 def first_half_alone(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
     """only the first half of the features is turned, as with a partial rotary factor of ½.
 
-    Shows: any d_k. Hides: position 0.
+    Shows: d_k of 4 or more. Hides: position 0, d_k = 2.
     """
-    d = x.shape[-1] // 4 * 2
-    return np.concatenate([rope(x[..., :d], positions, theta=theta, layout=layout), x[..., d:]], axis=-1) if d else 1 * x
+    d = x.shape[-1] // 4 * 2 or 2
+    return np.concatenate([rope(x[..., :d], positions, theta=theta, layout=layout), x[..., d:]], axis=-1)
 
 
 @deviation("reference")
