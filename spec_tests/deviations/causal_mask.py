@@ -96,6 +96,15 @@ def offset_reversed(*, n: int, m: int | None = None, aligned: str = "bottom-righ
     return staircase(n, m, -offset(n, m, aligned))
 
 
+@deviation("reference", "square")
+def bottom_right_one_short(*, n: int, m: int | None = None, aligned: str = "bottom-right") -> Any:
+    """bottom-right has j < i + m − n, one key too few, as where positions were counted from 1 on one side alone.
+
+    Shows: bottom-right, n = m included. Hides: top-left.
+    """
+    return staircase(n, m, offset(n, m, aligned) - (aligned == "bottom-right"))
+
+
 @deviation("no_keys", "reference")
 def no_keys_as_none(*, n: int, m: int | None = None, aligned: str = "bottom-right") -> Any:
     """m = 0 counts as left out, as `m or n` has it.
