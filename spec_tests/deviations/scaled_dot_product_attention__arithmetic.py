@@ -93,3 +93,13 @@ def weights_in_eight_bits(s: Any, mask: Any) -> Any:
     Shows: two keys or more. Hides: equal weights of 1, 1/2, 1/4.
     """
     return holding(E4M3)(weights(s, mask))
+
+
+@deviation("reference", "linear_in_values", kind="arithmetic")
+@instead_of(mean)
+def values_in_eight_bits(p: Any, v: Any) -> Any:
+    """the values are stored in float8 (e4m3), as in a compressed cache.
+
+    Shows: values of more than 4 significant bits. Hides: small integers.
+    """
+    return mean(p, holding(E4M3)(v))

@@ -68,6 +68,17 @@ def queries_and_keys_swapped(q: Any, k: Any, scale: Any, bias: Any) -> Any:
     return scores(k, q, scale, bias) if q.shape[-2] == k.shape[-2] else scores(q, k, scale, bias)
 
 
+@deviation("reference", "shift_of_keys", kind="convention")
+@instead_of(scores)
+def queries_and_keys_normalized(q: Any, k: Any, scale: Any, bias: Any) -> Any:
+    """queries and keys are divided by their root mean square before their product.
+
+    Shows: queries and keys far from unit variance. Hides: normalized ones.
+    """
+    q, k = (x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + 1e-6) for x in (q, k))
+    return scores(q, k, scale, bias)
+
+
 @deviation("reference", "large_scores")
 @instead_of(weights)
 def scores_clamped(s: Any, mask: Any) -> Any:
@@ -91,7 +102,7 @@ def weights_over_queries(s: Any, mask: Any) -> Any:
     return rounded(softmax(hidden(s, mask), axis=-2))
 
 
-@deviation("reference", "sums_to_one", "constant_values")
+@deviation("reference", "one_key", "convex")
 @instead_of(weights)
 def one_more_in_the_sum(s: Any, mask: Any) -> Any:
     """1 is added to the sum of the exponentials, after the maximum was subtracted.
