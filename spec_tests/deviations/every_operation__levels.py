@@ -112,7 +112,7 @@ def nan_argument_replaced_by_zero(right: Any, *arguments: Any, **keywords: Any) 
 @deviation(
     "nan_propagation",
     kind="fault",
-    operations=("softmax", "logsumexp", "sigmoid", "gelu", "rope", "linear", "glu", "local_attention", "transformer_lm", "relu"),
+    operations=("softmax", "logsumexp", "sigmoid", "gelu", "rope", "linear", "glu", "local_attention", "relu"),
 )
 def nan_result_replaced_by_zero(right: Any, *arguments: Any, **keywords: Any) -> Any:
     """a NaN in the result is replaced by zero.
