@@ -87,10 +87,13 @@ def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names:
     involved = [trial.operation(trial.subject if name == "operation" else name) for name in names]
     draw = Draw(data.draw, involved[0], thorough=current().name == "thorough")
 
+    passed = []
+
     def gate() -> None:
-        """Called before the backend is: everything that decides has been drawn by then."""
+        """Called before the backend is."""
+        passed.append(repr(draw.log))
         late = progress.failed_at is not None and time.monotonic() - progress.failed_at > current().shrink_seconds
-        if late and repr(draw.log) not in progress.failing:
+        if late and passed[-1] not in progress.failing:
             raise OutOfTime
 
     for operation in involved:
@@ -100,15 +103,15 @@ def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names:
     try:
         statement(*involved, draw)
     except OutOfTime:
-        return
+        data.conjecture_data.mark_overrun()  # not a verdict: with more time, more might have been drawn after this call
     except NotImplementedVariant as refusal:
         progress.refusals.append(str(refusal))
         return
     except Violation as violation:
         progress.failed_at = progress.failed_at or time.monotonic()
-        progress.failing.add(repr(draw.log))
+        progress.failing.update(passed)
         progress.calls = [call for operation in involved for call in operation.history]
         raise violation
     finally:
         progress.remember([call for operation in involved for call in operation.history])
-    progress.examples += 1
+    progress.examples += any(call.result is not None for operation in involved for call in operation.history)
