@@ -54,6 +54,18 @@ def rope(x, positions):
         raise ValueError(positions)
     return turned(x, positions)
 """,
+    "products": """
+domain = {"multihead_self_attention": {"d": "h d_k", "d_v": "d_k", "is_causal": (False,), "theta": (500.0, 2.5)}}
+
+def multihead_self_attention(x, w_q, w_k, w_v, w_o, *, num_heads, is_causal, theta):
+    d = x.shape[-1]
+    if is_causal or theta not in (500.0, 2.5) or not w_q.shape == w_k.shape == w_v.shape == w_o.shape == (d, d):
+        raise ValueError(f"is_causal {is_causal}, theta {theta}, x {x.shape}, w_q {w_q.shape}, w_v {w_v.shape}")
+    q, k, v = (np.swapaxes((x @ w.T).reshape(*x.shape[:-1], num_heads, -1), -2, -3) for w in (w_q, w_k, w_v))
+    q, k = (turned(y, np.arange(x.shape[-2]), theta) for y in (q, k))
+    y = np.swapaxes(attention(q, k, v), -2, -3)
+    return (y.reshape(x.shape) @ w_o.T).astype(x.dtype)
+""",
     "contiguous and never empty": """
 domain = {name: {"contiguous": True, "empty": False} for name in ("relu", "rms_norm")}
 plain_rms_norm, plain_relu = rms_norm, relu
@@ -74,8 +86,13 @@ def relu(x):
 }
 
 
-OPERATIONS = {"dimensions": "scaled_dot_product_attention", "values": "rms_norm or softmax", "one value": "rms_norm"}
-FORGOTTEN = ("dimensions", "values")
+OPERATIONS = {
+    "dimensions": "scaled_dot_product_attention",
+    "values": "rms_norm or softmax",
+    "one value": "rms_norm",
+    "products": "multihead_self_attention",
+}
+FORGOTTEN = ("dimensions", "values", "products")
 
 
 @pytest.mark.parametrize("restriction", DOMAINS)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .specification import Specification
 
 OTHER = {"dtype", "batch_dims", "contiguous", "empty", "positions"}  # what a domain names beside dimensions and keywords
+BROADCAST = {"positions", "mask", "bias"}  # whatever the rank of the batch
 
 
 @cache
@@ -31,9 +32,11 @@ def outside(call: Call) -> str:
     sizes: dict[str, int] = {}
     ranks = []
     for name, names in dimensions(call.operation.spec).items():
-        shape = np.shape(call.named[name]) if isinstance(call.named.get(name), np.ndarray) else ()
+        if not isinstance(call.named.get(name), np.ndarray):
+            continue
+        shape = call.named[name].shape
         sizes |= dict(zip(names, shape[len(shape) - len(names) :], strict=False))
-        if name in call.operation.spec.core and name != "positions":  # which are broadcast anyway
+        if name in call.operation.spec.core and name not in BROADCAST:
             ranks.append(len(shape) - call.operation.spec.core[name])
     for rank in ranks:
         if rank not in domain.get("batch_dims", ranks):
@@ -43,7 +46,7 @@ def outside(call: Call) -> str:
     for name, allowed in domain.items():
         if name in OTHER:
             continue
-        value: Any = sizes.get(name, call.keywords.get(name))
+        value: Any = sizes.get(name, call.keywords.get(name, call.operation.spec.defaults.get(name)))
         allowed = (sizes.get(allowed, value),) if isinstance(allowed, str) else allowed
         if value is not None and value not in allowed:
             return f"its domain has no {name} = {value}"

@@ -5,6 +5,7 @@ Every draw goes through the operation's domain, so that a kernel with restrictio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property, lru_cache
 from typing import Any
@@ -112,8 +113,9 @@ class Draw:
     def size(self, name: str, pool: tuple[int, ...]) -> int:
         domain = self.operation.domain
         allowed = domain.get(name)
-        while isinstance(allowed, str):  # the same as another dimension
-            allowed = (self._sizes.get(allowed),) if allowed in self._sizes else domain.get(allowed)
+        while isinstance(allowed, str):  # the same as another dimension, or as the product of some
+            known = [self._sizes[factor] for factor in allowed.split() if factor in self._sizes]
+            allowed = (math.prod(known),) if len(known) == len(allowed.split()) else domain.get(allowed)
         if allowed is not None:
             inside = tuple(s for s in pool if s in allowed)
             pool = inside or tuple(sorted(allowed))[: 8 if len(pool) > len(SMALL) else 3]
@@ -141,10 +143,13 @@ class Draw:
         return {name: -1} if name == "axis" else {}
 
     def variants(self, *names: str) -> set[str]:
-        """Which optional arguments to use: mostly none or one at a time, sometimes all together."""
-        names = tuple(n for n in names if self.operation.accepts(n))
+        """Which optional arguments to use: mostly none or one at a time, sometimes all together; always those that the domain
+        does not leave at their default."""
+        domain, default = self.operation.domain, self.operation.spec.defaults
+        names = tuple(n for n in names if self.operation.accepts(n) and tuple(domain.get(n, ())) != (default.get(n),))
+        always = {n for n in names if n in domain and default.get(n) not in domain[n]}
         chosen = self.one_of((None, *names, None, *names, "all")) if names else None
-        return set(names) if chosen == "all" else {chosen} if chosen else set()
+        return always | (set(names) if chosen == "all" else {chosen} if chosen else set())
 
     # --- arrays -----------------------------------------------------------------------------------------------------
 

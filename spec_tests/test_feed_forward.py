@@ -10,6 +10,7 @@ from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
 from .operations.linear import FEW_TOKENS
+from .operations.scaled_dot_product_attention import within_domain
 
 EQUATION = "CS336 assignment 1, earlier edition, eq. (3)"
 ACTIVATIONS = ("relu", "gelu")
@@ -31,6 +32,7 @@ def biases(draw: Draw, w1: np.ndarray, *names: str) -> dict[str, np.ndarray]:
 
 
 def relu(draw: Draw) -> dict[str, Any]:
+    within_domain(draw, activation="relu")
     return draw.keyword("activation", ("relu",))
 
 

@@ -9,7 +9,7 @@ from .attention import other_values
 from .draw import THETA, Draw
 from .invariant import invariant
 from .operation import Operation, Result
-from .operations.multihead_self_attention import EVEN, drawn, projections
+from .operations.multihead_self_attention import drawn, projections
 from .operations.scaled_dot_product_attention import batch, within_domain
 
 EQUATION = "CS336 assignment 1, eqs. (12) to (14)"
@@ -153,8 +153,8 @@ def test_fused_projection(
 ) -> None:
     """The three projections are one product with the weights one above the other, then cut apart: the backend's own linear and
     attention, put together, give the same."""
-    n, d, d_k, d_v = draw.dims(n=17, d=17, d_k=9, d_v=9)
     h = draw.size("h", (2, 1, 3))
+    d_k, d_v, n, d = draw.dims(d_k=9, d_v=9, n=17, d=17)
     x = draw.normal((*batch(draw, h * n * n), n, d))
     weights = projections(draw, d, h, h, d_k, d_v)
     qkv = linear(x, np.concatenate(weights[:3]))
@@ -185,13 +185,10 @@ def test_linear_in_output_weight(multihead_self_attention: Operation, draw: Draw
 
 def rotated(draw: Draw) -> tuple[np.ndarray, tuple[np.ndarray, ...], dict[str, Any]]:
     """x, weights and keywords with theta and a layout, without positions."""
-    x, weights, keywords = drawn(draw)
-    h, h_kv = keywords["num_heads"], key_value_heads(keywords)
-    d_k = draw.size("d_k", EVEN)
-    within_domain(draw, d_k=d_k if d_k % 2 == 0 else -1)
-    w_q, w_k = draw.weight(h * d_k, x.shape[-1]), draw.weight(h_kv * d_k, x.shape[-1])
-    rope = draw.keyword("theta", THETA) | draw.keyword("layout", ("interleaved", "half"))
-    return x, (w_q, w_k, *weights[2:]), keywords | rope
+    x, weights, keywords = drawn(draw, even=True)
+    if len(weights[0]) // keywords["num_heads"] % 2:
+        within_domain(draw, d_k=-1)
+    return x, weights, keywords | draw.keyword("theta", THETA) | draw.keyword("layout", ("interleaved", "half"))
 
 
 @invariant("B", source=ROPE, needs=("keyword:theta", "keyword:positions"))

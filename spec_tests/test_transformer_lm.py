@@ -32,6 +32,7 @@ def test_causal_prefix(transformer_lm: Operation, draw: Draw) -> None:
 @invariant("B", source=SOURCE)
 def test_no_layers(transformer_lm: Operation, draw: Draw) -> None:
     """Without layers each token is scored alone: lm_head rms_norm(embedding), whatever stands before it."""
+    within_domain(draw, num_layers=0)
     ids, weights, keywords = drawn(draw, layers=(0,))
     x: Any = exactly(weights["token_embedding"][ids])
     normed = x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + keywords["eps"]) * weights["final_norm"]

@@ -37,12 +37,12 @@ def projections(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int) -> tu
     return (*(draw.weight(r, d) for r in rows), draw.weight(d, h * d_v))
 
 
-def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
+def drawn(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ...]:
     """x, the four weights and keywords, some of the optional ones among them."""
     used = draw.variants(*optional)
-    n, d = draw.dims(n=65, d=65)
     h, h_kv, keywords = configuration(draw)
-    d_k = draw.size("d_k", EVEN if "theta" in used else (1, *EVEN, 3, 5))
+    d_k = draw.size("d_k", EVEN if "theta" in used or even else (1, *EVEN, 3, 5))
+    n, d = draw.dims(n=65, d=65)
     b = batch(draw, max(h * n * n, n * d))
     if "is_causal" in used:
         keywords["is_causal"] = False

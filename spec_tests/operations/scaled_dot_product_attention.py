@@ -45,7 +45,7 @@ def holding_first_key(mask: np.ndarray) -> np.ndarray:
     return mask
 
 
-def within_domain(draw: Draw, **sizes: float) -> None:
+def within_domain(draw: Draw, **sizes: Any) -> None:
     """A statement that needs other sizes than those drawn cannot be tried where the domain lacks them."""
     for name, size in sizes.items():
         allowed = draw.operation.domain.get(name)
