@@ -6,15 +6,15 @@ import difflib
 import importlib
 import importlib.util
 import inspect
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from . import cs336
+from .files import module_from
 from .formats import DTYPES, PRECISIONS
 from .frameworks import Framework, Unavailable
 
@@ -78,18 +78,24 @@ def registered() -> dict[str, Any]:
 
 def load(text: str, folder: Path, operations: set[str]) -> Backend:
     """The backend that `--backend=text` names; raises BackendError with one sentence."""
-    source = _find(text, folder)
+    return made(_find(text, folder), operations, text)
+
+
+def made(source: Any, operations: set[str], text: str = "") -> Backend:
+    """The backend that an object is, whether or not a text named it."""
+    source = cs336.Adapters(source) if cs336.recognised(source) else source
+    name = _short(text) or getattr(source, "__name__", type(source).__name__)
+    given = f"--backend={text}" if text else name
     framework_name = getattr(source, "framework", None)
     if not isinstance(framework_name, str):
-        raise BackendError(f'--backend={text}: it does not say whose arrays it takes; add a line framework = "torch", or "numpy"')
-    backend = None
+        raise BackendError(f'{given}: it does not say whose arrays it takes; add a line framework = "torch", or "numpy"')
     try:
         framework = Framework(framework_name, getattr(source, "device", None))
-        backend = Backend(str(getattr(source, "name", _short(text))), source, framework, text)
     except Unavailable as error:
-        raise BackendError(f"--backend={text}: {error}; {_others(text)}") from error
+        raise BackendError(f"{given}: {error}; {_others(text)}") from error
+    backend = Backend(str(getattr(source, "name", name)), source, framework, text)
     for complaint in _complaints(backend, operations):
-        raise BackendError(f"--backend={text}: {complaint}")
+        raise BackendError(f"{given}: {complaint}")
     return backend
 
 
@@ -106,7 +112,7 @@ def _find(text: str, folder: Path) -> Any:
     if text.startswith(DEVIATING):
         return deviating(text.removeprefix(DEVIATING))
     if text in known:
-        return _module_from(known[text], text)
+        return _attempt(text, lambda: module_from(known[text]))
     if text in registered():
         return _instance(_attempt(text, registered()[text].load))
     if text.endswith(".py"):
@@ -114,7 +120,7 @@ def _find(text: str, folder: Path) -> Any:
         if not path.is_file():
             near = ", ".join(sorted(p.name for p in path.parent.glob("*.py"))[:8]) if path.parent.is_dir() else ""
             raise BackendError(f"--backend={text}: there is no file {path}" + (f"; that folder has {near}" if near else ""))
-        return _module_from(path, text)
+        return _attempt(text, lambda: module_from(path))
     module, _, attribute = text.partition(":")
     if not all(part.isidentifier() for part in module.split(".")) or not _exists(module):
         names = [*known, *registered()]
@@ -157,45 +163,14 @@ def _exists(module: str) -> bool:
         return False
 
 
-def _module_from(path: Path, text: str) -> ModuleType:
-    """The file as a module of a package of its own, so that `from .sibling import *` works and no name is taken."""
-    path = path.resolve()
-    parent = f"spec_tests_backend_{abs(hash(str(path.parent))):x}"
-    if parent not in sys.modules:
-        package = ModuleType(parent)
-        package.__path__ = [str(path.parent)]
-        sys.modules[parent] = package
-    name = f"{parent}.{path.stem}"
-    if name in sys.modules:
-        return sys.modules[name]
-
-    def run() -> ModuleType:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module  # before it runs: dataclasses look themselves up there
-        last = str(path.parent)
-        sys.path.append(last)  # last, so that its neighbours can be imported and shadow nothing
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-        finally:
-            sys.path.remove(last)
-        return module
-
-    return _attempt(text, run)
-
-
 def _attempt(text: str, load: Any) -> Any:
     try:
         return load()
     except (Exception, SystemExit) as error:
         where = ""
         for frame in inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []:
-            if Path(frame.filename).suffix == ".py" and HERE not in Path(frame.filename).parents:
+            file = Path(frame.filename)
+            if file.suffix == ".py" and HERE not in file.parents and file.parent.name != "importlib":
                 where = f" (line {frame.lineno} of {frame.filename})"
         raise BackendError(f"--backend={text}: importing it raised {type(error).__name__}: {error}{where}") from error
 

@@ -13,6 +13,7 @@ import numpy as np
 from .bounded import Bounded
 from .diagnosis import diagnose, looser_class
 from .effort import current
+from .files import names_of, root_of
 from .invariant import KINDS, Invariant
 from .loading import DEVIATING, Backend, registered
 from .operation import Call
@@ -97,6 +98,7 @@ def _script(trial: Trial, call: Call) -> list[str]:
     framework, device = trial.backend.framework.name, trial.backend.framework.device
 
     def native(x: Any) -> str:
+        x = trial.backend.framework.numpy(x) if trial.backend.framework.is_array(x) else x
         if not isinstance(x, np.ndarray):
             return repr(x)
         dtype = {"f": trial.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
@@ -115,13 +117,13 @@ def _script(trial: Trial, call: Call) -> list[str]:
             return "[" + ", ".join(tree(v) for v in x) + "]"
         return native(x)
 
-    positional = call.operation.spec.positional
-    given = [
-        (f"{name}={tree(value)}" if name in call.keywords else tree(value))
-        for name, value in plain.items()
-        if name in positional[: len(call.arguments)] or call.operation.accepts(name)
-    ]
-    called = f"backend.{call.operation.name}({', '.join(given)})"
+    arguments, keywords = call.operation.native(call)
+    function = call.operation.name
+    if spoken := getattr(trial.backend.source, "spoken", None):  # the file calls it otherwise
+        function, keywords = spoken(function, *arguments, **keywords)
+        arguments = ()
+    given = [*map(tree, arguments), *(f"{name}={tree(value)}" for name, value in keywords.items())]
+    called = f"backend.{function}({', '.join(given)})"
     namespace = trial.backend.framework.xp.__name__.removeprefix("array_api_compat.")
     truth = np.array2string(np.asarray(call.value), separator=", ", precision=7, threshold=12, max_line_width=10**6)
     imports = {"torch": "import torch", "numpy": "import ml_dtypes" if "ml_dtypes" in called else ""}
@@ -145,6 +147,7 @@ def _imported(backend: Backend) -> str:
     if backend.source.__name__ == module:
         return f"importlib.import_module({module!r})"
     file = Path(backend.source.__file__)
-    if re.search(r"^from \.", file.read_text(), re.MULTILINE):  # a part of its folder, as of a package
-        return f"importlib.import_module('{file.parent.name}.{file.stem}')  # in {file.parent.parent}"
-    return f"importlib.import_module({file.stem!r})  # in {file.parent}"
+    names, root = names_of(file), root_of(file)
+    if len(names) == 1 and re.search(r"^from \.", file.read_text(), re.MULTILINE):  # a part of its folder, as of a package
+        names, root = (root.name, *names), root.parent
+    return f"importlib.import_module({'.'.join(names)!r})  # in {root}"
