@@ -22,8 +22,8 @@ def transformer_lm(
         x = token_embedding[token_ids],   x = block_l(x) for each layer l,   y = lm_head rms_norm(x)
 
     Shapes
-        token_ids (..., n) integers;  weights: token_embedding (vocab, d), layers (a list of the dicts of
-        transformer_block), final_norm (d), lm_head (vocab, d)  ->  (..., n, vocab)
+        token_ids (..., n) integers;  weights: token_embedding (vocab, d), layers (num_layers) a list of the
+        dicts of transformer_block, final_norm (d), lm_head (vocab, d)  ->  (..., n, vocab)
     Units
         Nats, up to a constant in each row: logits, not probabilities.
     Domain

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from . import cs336
+from .domain import complaints
 from .files import module_from
 from .formats import DTYPES, PRECISIONS
 from .frameworks import Framework, Unavailable
+from .specification import specification
 
 HERE = Path(__file__).parent
 BUILT_IN = HERE / "backends" if (HERE / "backends").is_dir() else HERE.parent / "backends"  # installed, or a checkout
@@ -178,14 +180,20 @@ def _attempt(text: str, load: Any) -> Any:
 def _complaints(backend: Backend, operations: set[str]) -> Iterator[str]:
     if not any(backend.function(name) for name in operations):
         yield f"it defines none of the operations, which are {', '.join(sorted(operations))}"
+    stated = getattr(backend.source, "dtypes", ())
+    if isinstance(stated, str):
+        yield f"its dtypes is the string {stated!r}; give a tuple, as in dtypes = ({stated!r},)"
     for dtype in backend.dtypes:
         if dtype not in DTYPES:
             yield f"its dtypes name {dtype!r}; there are {', '.join(DTYPES)}"
         elif dtype not in backend.framework.dtypes:
             yield f"its dtypes name {dtype!r}, which {backend.framework.name} lacks here"
-    for name in backend.domain:
-        if name not in operations:
-            yield f"its domain names {name!r}, which is no operation"
+    for name, restrictions in backend.domain.items():
+        if name in operations:
+            yield from complaints(specification(name), restrictions)
+        else:
+            near = "".join(f"; did you mean {match}?" for match in difflib.get_close_matches(name, operations, n=1))
+            yield f"its domain names {name!r}, which is no operation{near}"
     for key, value in backend.conventions.items():
         if value not in CONVENTIONS.get(key, ()):
             known = "; ".join(f"{k}: {' or '.join(v)}" for k, v in CONVENTIONS.items())

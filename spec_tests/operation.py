@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .bounded import Bounded
-from .domain import outside
+from .domain import canonical, outside
 from .expectation import Expectation, expect
 from .formats import FORMATS, PRECISIONS, Arithmetic
 from .layouts import laid_out
@@ -153,7 +153,7 @@ class Operation:
 
     @cached_property
     def domain(self) -> dict[str, Any]:
-        return self.backend.domain.get(self.name, {})
+        return canonical(self.spec, self.backend.domain.get(self.name, {}))
 
     @cached_property
     def missing(self) -> str:
@@ -174,7 +174,10 @@ class Operation:
         """The call with its arguments as the dtype holds them; what that rounding changes is carried as their error."""
         arrays = {name: tree_map(self._held, value) for name, value in keywords.items() if name in self.spec.positional}
         defaults = {name: value for name, value in self.spec.defaults.items() if self.accepts(name)}
-        call = Call(self, tuple(tree_map(self._held, a) for a in arguments), {**defaults, **keywords, **arrays})
+        given = {**defaults, **keywords, **arrays}
+        if given.get("theta") is None and "layout" in self.domain:
+            given["layout"], *_ = self.domain["layout"]  # nothing is rotated: any will do
+        call = Call(self, tuple(tree_map(self._held, a) for a in arguments), given)
         self.history.append(call)
         return call
 
