@@ -37,7 +37,7 @@ domain = {
 }  # fmt: skip
 
 
-@functools.cache
+@functools.lru_cache(maxsize=500)
 def _session(operator, dtypes, attributes):
     """A model of one node, of any rank and shape; an input without a dtype is absent."""
     names = [f"x{i}" if dtype else "" for i, dtype in enumerate(dtypes)]

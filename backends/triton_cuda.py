@@ -1,0 +1,176 @@
+"""Triton kernels for the operations that are usually written as one: a row or a block of queries for each program.
+
+16-bit numbers are computed in float32, float64 in float64, and rounded once where they are stored; attention stores its
+weights in the dtype of the values, as tensor cores want them.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+
+framework = "torch"
+device = "cuda"
+version = f"triton {triton.__version__}, torch {torch.__version__}"
+conventions = {"causal_alignment": "bottom-right"}
+HEADS = {"d_k": (16, 32, 64, 128), "d_v": "d_k", "dtype": ("float32", "bfloat16", "float16"), "empty": False}
+domain = {"scaled_dot_product_attention": HEADS, "grouped_query_attention": HEADS}
+
+ROWS, COLUMNS, QUERIES, KEYS = 4, 1024, 64, 64
+
+
+@triton.jit
+def _places(count, n, rows: tl.constexpr, block: tl.constexpr):
+    """Where the rows of this program begin, which of them there are, and a block of columns."""
+    i = tl.program_id(0) * rows + tl.arange(0, rows)[:, None]
+    return i.to(tl.int64) * n, i < count, tl.arange(0, block)[None, :]
+
+
+@triton.jit
+def _softmax(x, y, count, n, wide: tl.constexpr, rows: tl.constexpr, block: tl.constexpr):
+    row, there, columns = _places(count, n, rows, block)
+    top, total = tl.full((rows, 1), float("-inf"), wide), tl.full((rows, 1), 0.0, wide)
+    for start in range(0, n, block):
+        at = start + columns
+        v = tl.load(x + row + at, mask=there & (at < n), other=float("-inf")).to(wide)
+        higher = tl.maximum(top, tl.max(v, axis=1, keep_dims=True))
+        shift = tl.where(higher == float("-inf"), 0.0, higher)  # nothing seen yet but -inf
+        total = total * tl.exp(top - shift) + tl.sum(tl.exp(v - shift), axis=1, keep_dims=True)
+        top = higher
+    for start in range(0, n, block):
+        at = start + columns
+        v = tl.load(x + row + at, mask=there & (at < n), other=0.0).to(wide)
+        tl.store(y + row + at, (tl.exp(v - top) / total).to(y.dtype.element_ty), mask=there & (at < n))
+
+
+@triton.jit
+def _norm(
+    x, weight, bias, y, count, n, eps,
+    centred: tl.constexpr, wide: tl.constexpr, rows: tl.constexpr, block: tl.constexpr,
+):  # fmt: skip
+    row, there, columns = _places(count, n, rows, block)
+    mean, squares = tl.full((rows, 1), 0.0, wide), tl.full((rows, 1), 0.0, wide)
+    if centred:
+        for start in range(0, n, block):
+            at = start + columns
+            v = tl.load(x + row + at, mask=there & (at < n), other=0.0).to(wide)
+            mean += tl.sum(v, axis=1, keep_dims=True)
+        mean /= n
+    for start in range(0, n, block):
+        at = start + columns
+        v = tl.load(x + row + at, mask=there & (at < n), other=0.0).to(wide) - mean
+        squares += tl.sum(tl.where(at < n, v * v, 0.0), axis=1, keep_dims=True)
+    root = tl.sqrt(squares / n + eps)
+    for start in range(0, n, block):
+        at = start + columns
+        v = tl.load(x + row + at, mask=there & (at < n), other=0.0).to(wide) - mean
+        v = v / root * tl.load(weight + at, mask=at < n, other=0.0).to(wide)
+        if centred:
+            v += tl.load(bias + at, mask=at < n, other=0.0).to(wide)
+        tl.store(y + row + at, v.to(y.dtype.element_ty), mask=there & (at < n))
+
+
+@triton.jit
+def _rope(
+    x, positions, y, count, d, theta,
+    interleaved: tl.constexpr, wide: tl.constexpr, rows: tl.constexpr, block: tl.constexpr,
+):  # fmt: skip
+    row, there, k = _places(count, d, rows, block)
+    inside = there & (k < d // 2)
+    first = row + (2 * k if interleaved else k)
+    second = first + (1 if interleaved else d // 2)
+    frequency = tl.exp2(-2 * k.to(wide) / d * tl.log2(tl.full((1, 1), theta, wide)))
+    angle = tl.load(positions + row // d, mask=there, other=0).to(wide) * frequency
+    cos, sin = tl.cos(angle), tl.sin(angle)
+    a = tl.load(x + first, mask=inside, other=0.0).to(wide)
+    b = tl.load(x + second, mask=inside, other=0.0).to(wide)
+    tl.store(y + first, (a * cos - b * sin).to(y.dtype.element_ty), mask=inside)
+    tl.store(y + second, (a * sin + b * cos).to(y.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _gate(gate, signal, y, count, n, wide: tl.constexpr, rows: tl.constexpr, block: tl.constexpr):
+    row, there, columns = _places(count, n, rows, block)
+    for start in range(0, n, block):
+        at, inside = row + start + columns, there & (start + columns < n)
+        a, b = tl.load(gate + at, mask=inside, other=0.0).to(wide), tl.load(signal + at, mask=inside, other=0.0).to(wide)
+        tl.store(y + at, (a / (1 + tl.exp(-a)) * b).to(y.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _attention(
+    q, k, v, y, n, m, group, scale,
+    causal: tl.constexpr, d: tl.constexpr, queries: tl.constexpr, keys: tl.constexpr,
+):  # fmt: skip
+    head, i = tl.program_id(1).to(tl.int64), tl.program_id(0) * queries + tl.arange(0, queries)
+    features, shared = tl.arange(0, d), head // group * m * d  # k and v of the head that this one shares
+    places = head * n * d + i[:, None] * d + features[None, :]
+    q_block = tl.load(q + places, mask=i[:, None] < n, other=0.0)
+    top, total = tl.full((queries,), float("-inf"), tl.float32), tl.zeros((queries,), tl.float32)
+    sums = tl.zeros((queries, d), tl.float32)
+    end = tl.minimum(m, (tl.program_id(0) + 1) * queries + m - n) if causal else m
+    for start in range(0, end, keys):
+        j = start + tl.arange(0, keys)
+        rows, inside = shared + j[:, None] * d + features[None, :], j[:, None] < m
+        k_block, v_block = tl.load(k + rows, mask=inside, other=0.0), tl.load(v + rows, mask=inside, other=0.0)
+        scores = tl.dot(q_block, tl.trans(k_block), input_precision="ieee") * scale
+        seen = (j[None, :] <= i[:, None] + m - n) & (j[None, :] < m) if causal else j[None, :] < m
+        scores = tl.where(seen, scores, float("-inf"))
+        higher = tl.maximum(top, tl.max(scores, axis=1))
+        shift = tl.where(higher == float("-inf"), 0.0, higher)
+        weights, fade = tl.exp(scores - shift[:, None]), tl.exp(top - shift)
+        total = total * fade + tl.sum(weights, axis=1)
+        sums = sums * fade[:, None] + tl.dot(weights.to(v_block.dtype), v_block, input_precision="ieee")
+        top = higher
+    y_block = sums / tl.where(total == 0, 1.0, total)[:, None]  # a query without any key: zero
+    tl.store(y + places, y_block.to(y.dtype.element_ty), mask=i[:, None] < n)
+
+
+def _launch(kernel, x, *arguments, block=0, **options):
+    """The kernel on the rows of x, the last of the arrays being the result; not at all where there is nothing to do."""
+    arrays = [x, *(a for a in arguments if isinstance(a, torch.Tensor))]
+    numbers = [a for a in arguments if not isinstance(a, torch.Tensor)]
+    y, n = torch.empty_like(x), x.shape[-1]
+    if x.numel():
+        count, wide = x.numel() // n, tl.float64 if x.dtype is torch.float64 else tl.float32
+        block = min(triton.next_power_of_2(block or n), COLUMNS)
+        kernel[(triton.cdiv(count, ROWS),)](*arrays, y, count, n, *numbers, **options, wide=wide, rows=ROWS, block=block)
+    return y
+
+
+def softmax(x, *, axis):
+    return _launch(_softmax, x.movedim(axis, -1).contiguous()).movedim(-1, axis)
+
+
+def rms_norm(x, weight, *, eps):
+    return _launch(_norm, x.contiguous(), weight.contiguous(), weight, eps, centred=False)
+
+
+def layer_norm(x, weight, bias, *, eps):
+    return _launch(_norm, x.contiguous(), weight.contiguous(), bias.contiguous(), eps, centred=True)
+
+
+def rope(x, positions, *, theta=10000.0, layout="interleaved"):
+    positions, half = positions.expand(x.shape[:-1]).contiguous(), x.shape[-1] // 2
+    return _launch(_rope, x.contiguous(), positions, theta, block=half, interleaved=layout == "interleaved")
+
+
+def swiglu(x, w1, w2, w3):
+    return F.linear(_launch(_gate, F.linear(x, w1), F.linear(x, w3)), w2)
+
+
+def grouped_query_attention(q, k, v, *, is_causal=False, scale=None):
+    (h, n, d), m = q.shape[-3:], k.shape[-2]
+    batch = torch.broadcast_shapes(q.shape[:-3], k.shape[:-3], v.shape[:-3])
+    q, k, v = (a.expand(*batch, *a.shape[-3:]).contiguous() for a in (q, k, v))
+    y, grid = torch.empty_like(q), (triton.cdiv(n, QUERIES), q.shape[:-2].numel())
+    scale = 1 / math.sqrt(d) if scale is None else scale
+    _attention[grid](q, k, v, y, n, m, h // k.shape[-3], scale, causal=is_causal, d=d, queries=QUERIES, keys=KEYS)
+    return y
+
+
+def scaled_dot_product_attention(q, k, v, *, is_causal=False, scale=None):
+    q, k, v = (a.unsqueeze(-3) for a in (q, k, v))  # one head
+    return grouped_query_attention(q, k, v, is_causal=is_causal, scale=scale).squeeze(-3)
