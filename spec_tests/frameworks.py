@@ -1,16 +1,24 @@
-"""To a framework's arrays and back, through the array API standard (array-api-compat)."""
+"""To a framework's arrays and back, through the array API standard (array-api-compat).
+
+No framework is named: what they have in common is asked for first, what they have instead of it next. A dtype is offered if an
+array of it can be made and has it, so that a framework's own configuration decides (JAX has float64 only where it is enabled).
+"""
 
 from __future__ import annotations
 
 import importlib
+import warnings
 from functools import cached_property
+from importlib import metadata
 from typing import Any
 
 import numpy as np
+from array_api_compat import to_device
 
 from .formats import DTYPES
 
-NAMESPACES = ("array_api_compat.{}", "{}.numpy", "{}.core", "{}")  # torch, cupy; jax; mlx; any array API namespace
+NAMESPACES = ("array_api_compat.{}", "array_api_compat.{}.array", "{}.numpy", "{}.core", "{}")  # torch, cupy; dask; jax; mlx; any
+COMPUTED = ("block_until_ready", "persist", "realize")  # methods by which a lazy array gives itself computed
 
 
 class Unavailable(Exception):
@@ -21,7 +29,7 @@ class Framework:
     def __init__(self, name: str, device: str | None = None):
         self.name, self.device = name, device
         try:
-            importlib.import_module(name)
+            self._module = importlib.import_module(name)
         except ImportError as error:
             raise Unavailable(f"its framework {name!r} cannot be imported ({error}); install it first") from error
         self.xp = self._namespace()
@@ -44,11 +52,29 @@ class Framework:
 
     @cached_property
     def version(self) -> str:
-        return str(getattr(importlib.import_module(self.name), "__version__", "unknown"))
+        try:
+            return str(getattr(self._module, "__version__", "") or metadata.version(self.name))
+        except metadata.PackageNotFoundError:
+            return "unknown"
 
     @cached_property
     def dtypes(self) -> tuple[str, ...]:
-        return tuple(dtype for dtype in DTYPES if self._dtype(dtype) is not None)
+        return tuple(dtype for dtype in DTYPES if self._offers(dtype))
+
+    @cached_property
+    def integer(self) -> str:
+        """The dtype of positions and token ids."""
+        return "int64" if self._offers("int64") else "int32"
+
+    def _offers(self, dtype: str) -> bool:
+        if self._dtype(dtype) is None:
+            return False
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return self.dtype_of(self._made(np.ones(1), dtype)) == dtype
+        except Exception:  # each framework has its own way to refuse
+            return False
 
     def _dtype(self, name: str) -> Any:
         if name == "bfloat16" and self.name == "numpy":
@@ -58,20 +84,38 @@ class Framework:
                 return None
         return getattr(self.xp, "bool_" if name == "bool" and not hasattr(self.xp, "bool") else name, None)
 
+    @cached_property
+    def _place(self) -> Any:
+        """The device's name, or the framework's own object of that name and number."""
+        kind, _, number = (self.device or "").partition(":")
+        devices = getattr(self._module, "devices", None)
+        return devices(kind)[int(number or 0)] if devices else self.device
+
     def native(self, array: Any, dtype: str) -> Any:
         """The framework's array of this dtype with the values of a NumPy array; never shares its memory."""
+        return self._made(array, self.integer if dtype == "int64" else dtype)
+
+    def _made(self, array: Any, dtype: str) -> Any:
         holder = "float32" if dtype == "bfloat16" else dtype
-        if dtype == "bfloat16" and self.name == "numpy":
-            return np.asarray(array).astype(self._dtype(dtype))
         make = getattr(self.xp, "asarray", None) or self.xp.array
         with np.errstate(over="ignore"):
             copy = np.array(array, dtype=holder, order="C")
-        x = make(copy) if self.device is None else make(copy, device=self.device)
-        return x if holder == dtype else self.cast(x, dtype)
+        x = make(copy, dtype=self._dtype(holder))
+        x = x if holder == dtype else self.cast(x, dtype)
+        return x if self.device is None else to_device(x, self._place)
 
     def cast(self, x: Any, dtype: str) -> Any:
         astype = getattr(self.xp, "astype", None)
         return astype(x, self._dtype(dtype)) if astype else x.astype(self._dtype(dtype))
+
+    def computed(self, x: Any) -> Any:
+        """x, no longer lazy: what computing it raises is raised here, and not where it happens to be read."""
+        for method in COMPUTED:
+            if hasattr(x, method):
+                return getattr(x, method)()
+        if self.is_array(x) and hasattr(self.xp, "eval"):
+            self.xp.eval(x)
+        return x
 
     def numpy(self, x: Any) -> np.ndarray:
         """The values of a framework's array, floating ones as float64."""
@@ -79,9 +123,10 @@ class Framework:
             x = x.detach()
         if self.dtype_of(x) == "bfloat16":
             x = self.cast(x, "float32")
-        if self.device not in (None, "cpu") and hasattr(x, "cpu"):
-            x = x.cpu()
-        array = np.asarray(x).copy()  # a later call must not reach it
+        try:
+            array = np.asarray(x).copy()  # a later call must not reach it
+        except TypeError:  # in another device's memory
+            array = np.asarray(to_device(x, "cpu")).copy()
         return array.astype(np.float64) if array.dtype.kind == "f" else array
 
     def is_array(self, x: Any) -> bool:

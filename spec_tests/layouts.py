@@ -29,7 +29,7 @@ def laid_out(framework: Framework, array: np.ndarray, dtype: str, layout: str) -
     if layout == "strided":
         return view_of((*array.shape[:-1], 2 * array.shape[-1]), (..., slice(None, None, 2)))
     if layout == "offset":
-        return view_of((array.shape[0] + 3, *array.shape[1:]), (slice(3, None),))
+        return view_of((array.shape[0] + 3, *array.shape[1:]), (slice(3, None), ...))
     if layout == "padded rows":
         return view_of((*array.shape[:-1], array.shape[-1] + 5), (..., slice(2, array.shape[-1] + 2)))
     if layout == "broadcast" and np.all(array == array[:1]):

@@ -209,7 +209,7 @@ class Operation:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the backend's own affair; only its result is judged
-                result = self.function(*positional, **keywords)
+                result = self.backend.framework.computed(self.function(*positional, **keywords))
                 self.backend.synchronize()
         except NotImplementedError as refusal:
             raise NotImplementedVariant(str(refusal) or "NotImplementedError") from refusal

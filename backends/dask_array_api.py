@@ -1,0 +1,12 @@
+"""The array API operations of _array_api on Dask's arrays."""
+
+from functools import partial
+
+import array_api_compat.dask.array as xp
+
+from ._array_api import *
+
+framework = "dask"
+causal_mask = partial(causal_mask, xp=xp)
+sliding_window_mask = partial(sliding_window_mask, xp=xp)
+alibi_slopes = partial(alibi_slopes, xp=xp)

@@ -1,0 +1,106 @@
+"""JAX's own operations in the dtype that they are given: jax.nn, and matrix products and masks of jax.numpy; the rest is absent.
+
+float64 is there where JAX_ENABLE_X64 is set: the configuration is the process's, and this file leaves it alone.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+framework = "jax"
+device = "cpu"
+conventions = {"causal_alignment": "top-left"}  # a query that attends to no key gives the mean of all values: neither zero nor nan
+domain = {name: {"d_v": "d_k"} for name in ("scaled_dot_product_attention", "grouped_query_attention", "local_attention")}
+
+
+def linear(x, weight, bias=None):
+    y = jnp.matmul(x, weight.T)
+    return y if bias is None else y + bias
+
+
+def embedding(token_ids, weight):
+    return jnp.take(weight, token_ids, axis=0)
+
+
+def softmax(x, *, axis):
+    return jax.nn.softmax(x, axis=axis)
+
+
+def log_softmax(x, *, axis):
+    return jax.nn.log_softmax(x, axis=axis)
+
+
+def logsumexp(x, *, axis):
+    return jax.nn.logsumexp(x, axis=axis)
+
+
+def layer_norm(x, weight, bias, *, eps):
+    """jax.nn.standardize has neither gain nor bias; in float32, as the norms of JAX's own libraries are."""
+    h = x.astype(jnp.promote_types(x.dtype, jnp.float32))
+    return (jax.nn.standardize(h, epsilon=eps) * weight + bias).astype(x.dtype)
+
+
+def relu(x):
+    return jax.nn.relu(x)
+
+
+def silu(x):
+    return jax.nn.silu(x)
+
+
+def sigmoid(x):
+    return jax.nn.sigmoid(x)
+
+
+def gelu(x, *, approximate="none"):
+    return jax.nn.gelu(x, approximate=approximate == "tanh")
+
+
+def glu(x, w1, w2):
+    return jax.nn.glu(linear(x, jnp.concatenate([w2, w1])))
+
+
+def swiglu(x, w1, w2, w3):
+    return linear(jax.nn.silu(linear(x, w1)) * linear(x, w3), w2)
+
+
+def feed_forward(x, w1, w2, b1=None, b2=None, *, activation="relu"):
+    return linear({"relu": relu, "gelu": gelu}[activation](linear(x, w1, b1)), w2, b2)
+
+
+def causal_mask(*, n, m=None, aligned="bottom-right", device=device):
+    every = jnp.ones((n, n if m is None else m), dtype=bool, device=jax.devices(device)[0])
+    return jnp.tril(every, 0 if m is None or aligned == "top-left" else m - n)
+
+
+def _attention(q, k, v, *masks, **options):
+    """jax.nn.dot_product_attention, whose arrays are (batch, length, heads, features); here they are (..., heads, length, features)."""
+    batch = jnp.broadcast_shapes(*(x.shape[:-3] for x in (q, k, v, *masks) if x is not None))
+
+    def four(x):
+        return None if x is None else jnp.broadcast_to(x, (*batch, *x.shape[-3:])).reshape(math.prod(batch), *x.shape[-3:])
+
+    q, k, v = (four(x).swapaxes(1, 2) for x in (q, k, v))
+    y = jax.nn.dot_product_attention(q, k, v, *map(four, masks), **options).swapaxes(1, 2)
+    return y.reshape(*batch, *y.shape[1:])
+
+
+def _one_head(x):
+    return None if x is None else jnp.atleast_2d(x)[..., None, :, :]
+
+
+def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=False, scale=None):
+    y = _attention(*map(_one_head, (q, k, v, bias, mask)), is_causal=is_causal, scale=scale)
+    return y.squeeze(-3)
+
+
+def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None):
+    if mask is not None and mask.ndim < 3:
+        mask = _one_head(mask)
+    return _attention(q, k, v, None, mask, is_causal=is_causal, scale=scale)
+
+
+def local_attention(q, k, v, *, window, is_causal=False, scale=None):
+    q, k, v = map(_one_head, (q, k, v))
+    return _attention(q, k, v, is_causal=is_causal, scale=scale, local_window_size=window).squeeze(-3)

@@ -1,0 +1,12 @@
+"""The array API operations of _array_api on PyTorch's arrays."""
+
+from functools import partial
+
+import array_api_compat.torch as xp
+
+from ._array_api import *
+
+framework = "torch"
+causal_mask = partial(causal_mask, xp=xp)
+sliding_window_mask = partial(sliding_window_mask, xp=xp)
+alibi_slopes = partial(alibi_slopes, xp=xp)
