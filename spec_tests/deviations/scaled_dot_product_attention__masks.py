@@ -62,7 +62,7 @@ def mask_of_the_first_query(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     return visible(mask if np.ndim(mask) < 2 else np.asarray(mask)[..., :1, :], n, m, is_causal)
 
 
-@deviation("reference", "mask_and_causal", seen=("https://github.com/pytorch/pytorch/issues/96099",))
+@deviation("reference", "mask_and_causal", seen=("https://github.com/pytorch/pytorch/pull/178588",))
 @instead_of(visible)
 def mask_ignored_if_causal(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """with is_causal the mask is ignored.
