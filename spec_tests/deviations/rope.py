@@ -159,15 +159,15 @@ def rows_normalized_first(x: Any, positions: Any, *, theta: float = 10000.0, lay
 
 
 @deviation("no_overflow", kind="arithmetic")
-def by_length_and_angle(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved", held: Any) -> Any:
-    """each pair is turned as r e^(i(α + φ)), r being √(a² + b²), whose squares overflow.
+def length_apart(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved", held: Any) -> Any:
+    """each pair is divided by its length √(a² + b²), turned and multiplied by it again, and the squares overflow.
 
     Shows: numbers beyond the root of the dtype's largest. Hides: ordinary ones.
     """
-    a, b = pairs(x, layout)
-    length = held(np.sqrt(held(held(np.square(a)) + held(np.square(b)))))
-    angle = np.arctan2(b, a) + angles(x, positions, theta)
-    return joined(length * np.cos(angle), length * np.sin(angle), layout)
+    (a, b), (cos, sin) = pairs(x, layout), circle(angles(x, positions, theta))
+    length = held(np.maximum(np.sqrt(held(held(np.square(a)) + held(np.square(b)))), 1e-6))
+    a, b = held(a / length), held(b / length)
+    return joined(length * (a * cos - b * sin), length * (a * sin + b * cos), layout)
 
 
 @deviation("inputs_unchanged", kind="fault", seen=("https://github.com/unslothai/unsloth/issues/837",))
