@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 framework = "jax"
 device = "cpu"
-conventions = {"causal_alignment": "top-left"}  # a query that attends to no key gives the mean of all values: neither zero nor nan
+conventions = {"causal_alignment": "top-left"}  # a query without a key gives the mean of all values: neither zero nor nan
 domain = {name: {"d_v": "d_k"} for name in ("scaled_dot_product_attention", "grouped_query_attention", "local_attention")}
 
 
@@ -75,7 +75,7 @@ def causal_mask(*, n, m=None, aligned="bottom-right", device=device):
 
 
 def _attention(q, k, v, *masks, **options):
-    """jax.nn.dot_product_attention, whose arrays are (batch, length, heads, features); here they are (..., heads, length, features)."""
+    """jax.nn.dot_product_attention takes (batch, length, heads, features); here they are (..., heads, length, features)."""
     batch = jnp.broadcast_shapes(*(x.shape[:-3] for x in (q, k, v, *masks) if x is not None))
 
     def four(x):

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import hypothesis
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-from hypothesis.errors import FlakyFailure
+from hypothesis import Phase
 
-from spec_tests import effort
+from spec_tests import checking
+from spec_tests.checking import invariants
 from spec_tests.invariant import Invariant
 from spec_tests.loading import Backend, load
 from spec_tests.session import Session
 from spec_tests.specification import operations
 from spec_tests.trial import Trial
-from spec_tests.violation import Violation, unrepeated
+from spec_tests.violation import Violation
 
 HERE = Path(__file__).parent
-
-
-@cache
-def invariants() -> tuple[Any, ...]:
-    """Every invariant's test function."""
-    found = []
-    for path in sorted((HERE.parent / "spec_tests").glob("test_*.py")):
-        module = importlib.import_module(f"spec_tests.{path.stem}")
-        found += [f for f in vars(module).values() if getattr(f, "invariant", None) and f.__module__ == module.__name__]
-    return tuple(found)
 
 
 def backend(name: str) -> Backend:
@@ -41,8 +27,7 @@ def backend(name: str) -> Backend:
 def trials(
     under_test: Backend, precision: str | None = None, about: Callable[[Invariant], Any] = lambda described: True
 ) -> Iterator[tuple[Any, Trial]]:
-    session = Session((under_test.name,), HERE, (), precision, (), frozenset())
-    session.__dict__["backends"] = (under_test,)
+    session = Session.on(under_test, precision=precision)
     for test in filter(lambda test: about(test.invariant), invariants()):
         for trial in session.trials(test.invariant, test.needs):
             if not trial.missing(test.invariant.operations):
@@ -57,25 +42,9 @@ def concerning(operation: str, under_test: Backend, precision: str | None = None
 
 
 def attempt(test: Any, trial: Trial, seed: int, *, shrink: bool = False) -> Violation | None:
-    """The first violation that the examples show, if any."""
-    run = given(data=st.data())(test.hypothesis.inner_test)
-    run = settings(
-        max_examples=effort.current().examples(test.cost),
-        database=None,
-        deadline=None,
-        phases=[Phase.generate, Phase.shrink] if shrink else [Phase.generate],
-        suppress_health_check=list(HealthCheck),
-        report_multiple_bugs=False,
-    )(hypothesis.seed(f"{seed} {trial.id}")(run))
-    try:
-        run(trial=trial)
-    except Violation as violation:
-        return violation
-    except FlakyFailure as flaky:
-        if (violation := unrepeated(flaky)) is None:
-            raise
-        return violation
-    return None
+    """The first violation that the examples show, if any; as it was found, or shrunk."""
+    phases = [Phase.generate, Phase.shrink] if shrink else [Phase.generate]
+    return checking.attempt(test, trial, f"{seed} {trial.id}", database=None, phases=phases)
 
 
 def caught(under_test: Backend, seed: int = 0, only: str = "", precision: str | None = None) -> dict[str, Violation]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -31,3 +33,14 @@ def choose(name: str) -> None:
 
 def current() -> Effort:
     return EFFORTS[_current]
+
+
+@contextmanager
+def trying(name: str) -> Iterator[None]:
+    """For a while, this effort."""
+    before = _current
+    choose(name)
+    try:
+        yield
+    finally:
+        choose(before)

@@ -41,6 +41,18 @@ class OutOfTime(Exception):
     """Shrinking has had its share of time; an example that is not yet known to fail is let go."""
 
 
+def chosen(cost: float, **others: Any) -> settings:
+    """What Hypothesis is told of a test whose examples are divided by its cost; the rest is the profile's."""
+    ours = {
+        "max_examples": current().examples(cost),
+        "deadline": None,
+        "suppress_health_check": list(HealthCheck),
+        "report_multiple_bugs": False,
+        "phases": [phase for phase in Phase if phase is not Phase.explain],
+    }
+    return settings(**{**ours, **others})
+
+
 def invariant(
     kind: str, *, source: str = "", level: str | None = None, cost: float = 1.0, needs: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., None]], Any]:
@@ -63,13 +75,7 @@ def invariant(
             subject,
         )
 
-        @settings(
-            max_examples=current().examples(cost),
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            report_multiple_bugs=False,
-            phases=[phase for phase in Phase if phase is not Phase.explain],
-        )
+        @chosen(cost)
         @given(data=st.data())
         def test(trial: Trial, data: Any) -> None:
             _one_example(trial, data, statement, names[:-1])

@@ -86,7 +86,7 @@ def load(text: str, folder: Path, operations: set[str]) -> Backend:
 def made(source: Any, operations: set[str], text: str = "") -> Backend:
     """The backend that an object is, whether or not a text named it."""
     source = cs336.Adapters(source) if cs336.recognised(source) else source
-    name = _short(text) or getattr(source, "__name__", type(source).__name__)
+    name = str(getattr(source, "name", _short(text) or getattr(source, "__name__", type(source).__name__)))
     given = f"--backend={text}" if text else name
     framework_name = getattr(source, "framework", None)
     if not isinstance(framework_name, str):
@@ -95,7 +95,7 @@ def made(source: Any, operations: set[str], text: str = "") -> Backend:
         framework = Framework(framework_name, getattr(source, "device", None))
     except Unavailable as error:
         raise BackendError(f"{given}: {error}; {_others(text)}") from error
-    backend = Backend(str(getattr(source, "name", name)), source, framework, text)
+    backend = Backend(name, source, framework, text)
     for complaint in _complaints(backend, operations):
         raise BackendError(f"{given}: {complaint}")
     return backend

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import textwrap
@@ -57,6 +58,8 @@ def diagnosed(trial: Trial) -> list[str]:
 
 def _again(invariant: Invariant, trial: Trial) -> str:
     """The command that runs this invariant alone."""
+    if not trial.backend.text:  # an object that no command line can name
+        return f"spec_tests.check(…, {invariant.of(trial.subject)!r}, dtype={trial.dtype!r})"
     words = [f"--backend={trial.backend.text}"]
     words += [f"--dtype={trial.dtype}"] * (trial.dtype in trial.backend.dtypes)
     words += [f"--precision={trial.precision}"] * bool(trial.precision)
@@ -139,13 +142,15 @@ def _imported(backend: Backend) -> str:
     """The expression that is the backend, and the folder in which it works."""
     if backend.text.startswith(DEVIATING):
         return f"importlib.import_module('spec_tests.loading').deviating({backend.text.removeprefix(DEVIATING)!r})"
+    if not backend.text and not inspect.ismodule(backend.source):
+        return f"...  # {backend.name}, as it was given"
     entry = registered().get(backend.text)
     module, _, attribute = (entry.value if entry else backend.text).partition(":")
     if attribute:
         made = "()" if type(backend.source).__name__ == attribute else ""
         return f"importlib.import_module({module!r}).{attribute}{made}"
-    if backend.source.__name__ == module:
-        return f"importlib.import_module({module!r})"
+    if backend.source.__name__ == module or not backend.text:
+        return f"importlib.import_module({backend.source.__name__!r})"
     file = Path(backend.source.__file__)
     names, root = names_of(file), root_of(file)
     if len(names) == 1 and re.search(r"^from \.", file.read_text(), re.MULTILINE):  # a part of its folder, as of a package

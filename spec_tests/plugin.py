@@ -136,9 +136,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
             trial.progress.level_lost = violation.what
             pytest.xfail(f"level {described.level} does not hold: {violation.what}")
         raise violation from None
-    if not trial.progress.examples:
-        refused = f"not implemented in any variant tried: {trial.progress.refusals[0]}" if trial.progress.refusals else ""
-        pytest.skip(refused or "no example could be drawn inside the backend's domain")
+    if untried := trial.progress.untried:
+        pytest.skip(untried)
     return result
 
 
@@ -153,7 +152,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
     if call.excinfo is not None and isinstance(call.excinfo.value, Violation) and report.failed:
         report.longrepr = explain(described, trial, call.excinfo.value)
-    facts = item.config.stash[SESSION].facts(described, trial, report)
+    status = "not held" if trial.progress.level_lost else report.outcome
+    reason = trial.progress.level_lost or (str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "")
+    facts = item.config.stash[SESSION].facts(described, trial, status, reason, report.duration)
     for properties in (item.user_properties, report.user_properties):  # the former for --junitxml
         properties.append(("spec_tests", json.dumps(facts)))
     return report

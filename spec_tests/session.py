@@ -43,7 +43,7 @@ def _deviations() -> str:
 LISTED = {"--list-backends": _backends, "--list-deviations": _deviations}
 
 
-def _known(option: str, given: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+def known(option: str, given: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
     names = tuple(name for value in given for name in value.split(",") if name)
     for name in names:
         if name not in (known := tuple(known)):
@@ -66,17 +66,26 @@ class Session:
     def of(config: pytest.Config) -> Session:
         option = config.getoption
         precision = option("precision")
-        effort.choose(_known("effort", [option("effort")], effort.EFFORTS)[0])
+        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0])
         session = Session(
             tuple(dict.fromkeys(option("backend"))),
             config.invocation_params.dir,
-            _known("dtype", option("dtype"), DTYPES),
-            _known("precision", [precision], PRECISIONS)[0] if precision else None,
-            _known("require", option("require"), operations()),
-            frozenset(_known("require-level", option("require_level"), LEVELS)),
+            known("dtype", option("dtype"), DTYPES),
+            known("precision", [precision], PRECISIONS)[0] if precision else None,
+            known("require", option("require"), operations()),
+            frozenset(known("require-level", option("require_level"), LEVELS)),
         )
         if session.requested and not (option("list_backends") or option("list_deviations")):
             _ = session.backends  # a backend that cannot be had stops the run here, once
+        return session
+
+    @staticmethod
+    def on(
+        backend: Backend, dtypes: tuple[str, ...] = (), precision: str | None = None, levels: frozenset[str] = frozenset()
+    ) -> Session:
+        """On one backend, without a command line."""
+        session = Session((backend.name,), Path(), dtypes, precision, (), levels)
+        session.backends = session.checked([backend])
         return session
 
     @cached_property
@@ -85,6 +94,10 @@ class Session:
             found = [load(text, self.folder, set(operations())) for text in self.requested or (DEFAULT,)]
         except BackendError as error:
             raise pytest.UsageError(str(error)) from None
+        return self.checked(found)
+
+    def checked(self, found: list[Backend]) -> tuple[Backend, ...]:
+        """They have one of the dtypes asked for."""
         for backend in found:
             if self.dtypes and not set(self.dtypes) & set(backend.dtypes):
                 raise pytest.UsageError(
@@ -139,10 +152,9 @@ class Session:
             raise Violation(f"required, but {reason}")
         pytest.skip(reason)
 
-    def facts(self, invariant: Invariant, trial: Trial, report: pytest.TestReport) -> dict[str, Any]:
+    def facts(self, invariant: Invariant, trial: Trial, status: str, reason: str, seconds: float) -> dict[str, Any]:
         """The verdict, as plain data."""
         progress = trial.progress
-        status = "passed" if report.passed else "failed" if report.failed else "skipped"
         return {
             "id": invariant.of(trial.subject),
             "operation": trial.subject or invariant.module,
@@ -150,15 +162,15 @@ class Session:
             "dtype": trial.dtype,
             "kind": invariant.kind,
             "level": invariant.level,
-            "status": "not held" if progress.level_lost else status,
-            "reason": progress.level_lost or (str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else ""),
+            "status": status,
+            "reason": reason,
             "class": progress.reached,
             "examples": progress.examples,
             "refused": len(progress.refusals),
             "worst": max(progress.shares, default=None),
             "median": float(np.median(progress.shares)) if progress.shares else None,
             "unclaimed": progress.unclaimed / progress.elements if progress.elements else 0.0,
-            "seconds": round(report.duration, 4),
+            "seconds": round(seconds, 4),
         }
 
 

@@ -37,6 +37,15 @@ class Progress:
         room = EVIDENCE - len(self.evidence)
         self.evidence += [call for call in calls if call.observed is not None and call.value.size <= SMALL][:room]
 
+    @property
+    def untried(self) -> str:
+        """Why there is no example, if there is none."""
+        if self.examples:
+            return ""
+        if self.refusals:
+            return f"not implemented in any variant tried: {self.refusals[0]}"
+        return "no example could be drawn inside the backend's domain"
+
     def note(self, precision: str, share: np.ndarray, claimed: np.ndarray) -> None:
         if STRICTNESS.index(precision) > STRICTNESS.index(self.reached or "exact"):
             self.shares.clear()  # shares of a stricter bound

@@ -1,0 +1,221 @@
+"""The invariants inside another project's tests: `check` tries them, `parametrize` makes a pytest item of each."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import hypothesis
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.errors import FlakyFailure
+
+from .effort import EFFORTS, trying
+from .formats import DTYPES, PRECISIONS
+from .invariant import chosen
+from .loading import Backend, BackendError, load, made
+from .message import explain
+from .session import LEVELS, Session, known
+from .specification import operations as every_operation
+from .trial import Progress, Trial
+from .violation import Violation, unrepeated
+
+Names = str | Sequence[str]
+
+
+class DoesNotConform(AssertionError):
+    """The message of the first violation. `verdicts` are those up to it, its own the last."""
+
+    def __init__(self, message: str, verdicts: list[dict[str, Any]]):
+        super().__init__(message)
+        self.verdicts = verdicts
+
+
+@cache
+def invariants() -> tuple[Any, ...]:
+    """Every invariant's test function."""
+    found: list[Any] = []
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+        module = importlib.import_module(f"spec_tests.{path.stem}")
+        found += [f for f in vars(module).values() if getattr(f, "invariant", None) and f.__module__ == module.__name__]
+    return tuple(found)
+
+
+def attempt(test: Any, trial: Trial, seed: Any = None, **settings: Any) -> Violation | None:
+    """The first violation that the examples show, shrunk, if there is any."""
+    run = chosen(test.cost, **settings)(given(data=st.data())(test.hypothesis.inner_test))
+    if seed is not None:
+        run = hypothesis.seed(seed)(run)
+    try:
+        run(trial=trial)
+    except Violation as violation:
+        return violation
+    except FlakyFailure as flaky:
+        if (seen := unrepeated(flaky)) is None:
+            raise
+        return seen
+    return None
+
+
+@dataclass(frozen=True, repr=False)
+class Check:
+    """One invariant on one backend in one dtype. To call it is to test it."""
+
+    test: Any
+    trial: Trial
+    session: Session
+    effort: str
+
+    def __repr__(self) -> str:
+        return self.id
+
+    @property
+    def name(self) -> str:
+        return str(self.test.invariant.of(self.trial.subject))
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}[{self.trial.dtype}]"
+
+    @property
+    def operation(self) -> str:
+        return self.trial.subject or str(self.test.invariant.module)
+
+    def is_of(self, names: Sequence[str]) -> bool:
+        """It is named, or its operation is, unless it belongs to a level that no one asks for."""
+        level = self.test.invariant.level
+        return self.name in names or (self.operation in names and (level is None or level in self.session.levels))
+
+    def verdict(self) -> dict[str, Any]:
+        """Plain data; raises DoesNotConform."""
+        __tracebackhide__ = True
+        invariant, trial, start = self.test.invariant, replace(self.trial, progress=Progress()), time.perf_counter()
+        with trying(self.effort):
+            missing = trial.missing(invariant.operations)
+            violation = None if missing else attempt(self.test, trial)
+            reason = missing or ("" if violation else trial.progress.untried)
+            status = "failed" if violation else "skipped" if reason else "passed"
+            facts = self.session.facts(invariant, trial, status, reason, time.perf_counter() - start)
+            if violation:
+                raise DoesNotConform(explain(invariant, trial, violation), [facts]) from None
+        return facts
+
+    def __call__(self) -> dict[str, Any]:
+        __tracebackhide__ = True
+        facts = self.verdict()
+        if facts["status"] == "skipped":
+            pytest.skip(facts["reason"])
+        return facts
+
+
+def check(
+    backend: Any,
+    operations: Names = (),
+    *,
+    dtype: Names = (),
+    precision: str | None = None,
+    effort: str = "default",
+    levels: Names = (),
+) -> list[dict[str, Any]]:
+    """The verdicts on a backend: any object, a mapping of its attributes, or what --backend= takes.
+
+    `operations` names some of them, or single invariants; all that the backend has if none. `levels` names the properties
+    beyond the equations that are required; no other is tried. Raises DoesNotConform at the first violation, and where
+    nothing could be tried of an operation.
+    """
+    __tracebackhide__ = True
+    verdicts: list[dict[str, Any]] = []
+    for each in _checks(backend, operations, dtype, precision, effort, levels):
+        try:
+            verdicts.append(each.verdict())
+        except DoesNotConform as failure:
+            raise DoesNotConform(str(failure), [*verdicts, *failure.verdicts]) from None
+    for operation in dict.fromkeys(verdict["operation"] for verdict in verdicts):
+        own = [verdict for verdict in verdicts if verdict["operation"] == operation]
+        if all(verdict["status"] == "skipped" for verdict in own):
+            raise DoesNotConform(f"nothing could be tried of {operation}: {own[0]['reason']}", verdicts)
+    return verdicts
+
+
+def parametrize(
+    backend: Any,
+    operations: Names = (),
+    *,
+    dtype: Names = (),
+    precision: str | None = None,
+    effort: str = "default",
+    levels: Names = (),
+    known_failing: Mapping[str, str] | None = None,
+) -> pytest.MarkDecorator:
+    """A test of one argument, `check`, becomes one test for each invariant and dtype, in which `check()` tries it.
+
+    `known_failing` gives the reason why some, named by their ids with or without the dtype, must fail.
+    """
+    found, reasons = _checks(backend, operations, dtype, precision, effort, levels), dict(known_failing or {})
+    for name in reasons.keys() - {name for each in found for name in (each.name, each.id)}:
+        raise ValueError(f"known_failing names {name}, which is not among the {len(found)} invariants here")
+
+    def parameter(each: Check) -> Any:
+        reason = reasons.get(each.id, reasons.get(each.name))
+        marks = [pytest.mark.xfail(strict=True, raises=DoesNotConform, reason=reason)] if reason else []
+        return pytest.param(each, id=each.id, marks=marks)
+
+    return pytest.mark.parametrize("check", list(map(parameter, found)))
+
+
+def _checks(backend: Any, operations: Names, dtype: Names, precision: str | None, effort: str, levels: Names) -> list[Check]:
+    """All that can be tried of what is named; one sentence where a name is unknown, or the backend lacks it."""
+    names = _listed(operations)
+    with _plainly():
+        leading = known("operation", [name.partition(".")[0] for name in names], every_operation())
+        known("effort", [effort], EFFORTS)
+        session = Session.on(
+            _made(backend),
+            known("dtype", _listed(dtype), DTYPES),
+            known("precision", [precision], PRECISIONS)[0] if precision else None,
+            frozenset(known("level", _listed(levels), LEVELS)),
+        )
+    (under_test,) = session.backends
+    for operation in leading:
+        if not under_test.function(operation):
+            raise BackendError(f"{under_test.name} does not implement {operation}")
+    found: list[Check] = []
+    with trying(effort):
+        for test in invariants():
+            trials = session.trials(test.invariant, test.needs)
+            found += [Check(test, trial, session, effort) for trial in trials if not trial.redundant]
+    found = [each for each in found if under_test.function(each.operation) and each.is_of(names or every_operation())]
+    for name in names:
+        if not any(each.is_of([name]) for each in found):
+            raise ValueError(f"no invariant {name} can be tried on {under_test.name}")
+    return found
+
+
+def _listed(names: Names) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _made(backend: Any) -> Backend:
+    if isinstance(backend, str):
+        return load(backend, Path.cwd(), set(every_operation()))
+    if isinstance(backend, Mapping):
+        backend = SimpleNamespace(**{"name": "the backend", **backend})
+    return made(backend() if inspect.isclass(backend) else backend, set(every_operation()))
+
+
+@contextmanager
+def _plainly() -> Iterator[None]:
+    """What a person at the command line is told, for one at a keyboard further away."""
+    try:
+        yield
+    except pytest.UsageError as error:
+        raise ValueError(str(error).removeprefix("--")) from None
