@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import exactly
+from reference_numpy.causal_mask import causal_mask
+
+from .assertions import assert_equal, assert_true, exactly
 from .draw import Draw
-from .operation import Operation
-from .violation import NotImplementedVariant
+from .operation import Call, Operation, Result
+from .operations.scaled_dot_product_attention import within_domain
+from .violation import NotImplementedVariant, Violation
 
 
 def kinds(draw: Draw, *names: str) -> tuple[str, ...]:
@@ -84,3 +87,40 @@ def extremes(v: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.nda
         return np.min(v, axis=-2), np.max(v, axis=-2)
     seen = mask[..., None]
     return np.min(np.where(seen, v, np.inf), axis=-2), np.max(np.where(seen, v, -np.inf), axis=-2)
+
+
+# --- conventions ----------------------------------------------------------------------------------------------------
+
+
+def assert_aligned(attention: Operation, draw: Draw, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
+    """is_causal hides what the backend states, where n ≠ m and the equation is silent."""
+    conventions, (n, m) = attention.backend.conventions, (q.shape[-2], k.shape[-2])
+    aligned = conventions["causal_alignment"]
+    if n > m and aligned == "bottom-right" and "fully_masked_rows" not in conventions:
+        q, n = q[..., :m, :], m  # the first queries would have no key
+        within_domain(draw, n=n)
+    call = attention.call(q, k, v, is_causal=True)
+    plain = {name: value for name, value in call.keywords.items() if name != "is_causal"}
+
+    def stated(alignment: str) -> Call:
+        return Call(attention, call.arguments, {**plain, "mask": causal_mask(n=n, m=m, aligned=alignment)})
+
+    call.value = stated(aligned).value
+    values = attention.values(call, attention.run(call))
+    try:
+        assert_equal(Result(values, stated(aligned)), exactly(call.value))
+    except Violation as violation:
+        for other in {"bottom-right", "top-left"} - {aligned}:
+            if np.all(stated(other).expectation(attention.precision).accepts(values)):
+                violation.facts.append(("diagnosis", f"it is aligned {other}, where the backend states {aligned}"))
+        raise
+    if aligned == "bottom-right" and n > m and "fully_masked_rows" in conventions:
+        assert_blind(attention, values[..., : n - m, :])
+
+
+def assert_blind(attention: Operation, rows: np.ndarray) -> None:
+    """The results of queries that attend to no key are what the backend states."""
+    stated = attention.backend.conventions["fully_masked_rows"]
+    right = np.isnan(rows) if stated == "nan" else rows == 0
+    if not np.all(right):
+        assert_true(False, f"a query that attends to no key gives {rows[~right][0]}", stated=stated)

@@ -5,10 +5,10 @@ import numpy as np
 from reference_numpy.causal_mask import causal_mask
 
 from .assertions import assert_equal, assert_identical
-from .attention import full, largest_key, other_values
+from .attention import assert_aligned, assert_blind, full, largest_key, other_values
 from .draw import Draw
 from .invariant import invariant
-from .operation import Operation, Result
+from .operation import Operation
 from .operations.scaled_dot_product_attention import holding_first_key, within_domain
 from .test_grouped_query_attention import arrays, group, hiding, repeated
 
@@ -79,26 +79,15 @@ def test_mask_and_causal(grouped_query_attention: Operation, draw: Draw) -> None
 @invariant("B", needs=("convention:causal_alignment", "keyword:is_causal"))
 def test_causal_alignment(grouped_query_attention: Operation, draw: Draw) -> None:
     """is_causal with n ≠ m hides what the backend states: the last query is level with the last key (bottom-right), or the
-    first with the first (top-left)."""
-    aligned = grouped_query_attention.backend.conventions["causal_alignment"]
+    first with the first (top-left). Queries before the first key give what the backend states of fully masked rows."""
     (q, k, v), _ = arrays(draw)
-    n, m = q.shape[-2], k.shape[-2]
-    if n > m and aligned == "bottom-right":  # the first queries would have no key
-        q, n = q[..., :m, :], m
-        within_domain(draw, n=n)
-    stated = grouped_query_attention.call(q, k, v, mask=causal_mask(n=n, m=m, aligned=aligned))
-    positional, keywords = grouped_query_attention.native(stated)
-    keywords = {**keywords, "is_causal": True}
-    keywords.pop("mask", None)
-    answer = grouped_query_attention.run(stated, (positional, keywords))
-    assert_equal(Result(grouped_query_attention.values(stated, answer), stated), stated.value)
+    assert_aligned(grouped_query_attention, draw, q, k, v)
 
 
 @invariant("E", needs=("convention:fully_masked_rows", "keyword:mask"))
 def test_fully_masked_rows(grouped_query_attention: Operation, draw: Draw) -> None:
     """A query that attends to no key gives exactly what the backend states, zeros or NaN, and the others what they give
     beside any other query."""
-    stated = {"zero": 0.0, "nan": np.nan}[grouped_query_attention.backend.conventions["fully_masked_rows"]]
     (q, k, v), b = arrays(draw)
     n, m = q.shape[-2], k.shape[-2]
     mask = full(draw.mask(b, n, m), n, m)
@@ -106,7 +95,7 @@ def test_fully_masked_rows(grouped_query_attention: Operation, draw: Draw) -> No
     y = grouped_query_attention(q, k, v, mask=mask & ~blind[..., None]).value
     seeing = grouped_query_attention(q, k, v, mask=mask)
     blind = np.broadcast_to(blind, y.shape[:-1])
-    assert_identical(y[blind], np.full(y[blind].shape, stated))
+    assert_blind(grouped_query_attention, y[blind])
     assert_equal(y[~blind], seeing[~blind])
 
 

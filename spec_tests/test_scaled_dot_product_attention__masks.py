@@ -7,10 +7,10 @@ import numpy as np
 from reference_numpy.causal_mask import causal_mask
 
 from .assertions import assert_equal, assert_identical, exactly
-from .attention import full, largest_key, other_values
+from .attention import assert_aligned, assert_blind, full, largest_key, other_values
 from .draw import Draw
 from .invariant import invariant
-from .operation import Operation, Result
+from .operation import Operation
 from .operations.scaled_dot_product_attention import batch, drawn, holding_first_key, within_domain
 from .test_scaled_dot_product_attention import arrays, hiding
 
@@ -142,26 +142,15 @@ def test_alibi(scaled_dot_product_attention: Operation, draw: Draw) -> None:
 @invariant("B", needs=("convention:causal_alignment", "keyword:is_causal"))
 def test_causal_alignment(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """is_causal with n ≠ m hides what the backend states: the last query is level with the last key (bottom-right), or the
-    first with the first (top-left)."""
-    aligned = scaled_dot_product_attention.backend.conventions["causal_alignment"]
+    first with the first (top-left). Queries before the first key give what the backend states of fully masked rows."""
     (q, k, v), _ = arrays(draw)
-    n, m = q.shape[-2], k.shape[-2]
-    if n > m and aligned == "bottom-right":  # the first queries would have no key
-        q, n = q[..., :m, :], m
-        within_domain(draw, n=n)
-    stated = scaled_dot_product_attention.call(q, k, v, mask=causal_mask(n=n, m=m, aligned=aligned))
-    causal = scaled_dot_product_attention.native(stated)
-    causal[1].pop("mask", None)
-    answer = scaled_dot_product_attention.run(stated, (causal[0], {**causal[1], "is_causal": True}))
-    y = Result(scaled_dot_product_attention.values(stated, answer), stated)
-    assert_equal(y, exactly(stated.value))
+    assert_aligned(scaled_dot_product_attention, draw, q, k, v)
 
 
 @invariant("E", needs=("convention:fully_masked_rows", "keyword:mask"))
 def test_fully_masked_rows(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """A query that attends to no key gives exactly what the backend states, zeros or NaN, and the others what they give
     beside any other query."""
-    stated = {"zero": 0.0, "nan": np.nan}[scaled_dot_product_attention.backend.conventions["fully_masked_rows"]]
     (q, k, v), b = arrays(draw)
     n, m = q.shape[-2], k.shape[-2]
     mask = full(draw.mask(b, n, m), n, m)
@@ -169,7 +158,7 @@ def test_fully_masked_rows(scaled_dot_product_attention: Operation, draw: Draw) 
     y = scaled_dot_product_attention(q, k, v, mask=mask & ~blind[..., None]).value
     seeing = scaled_dot_product_attention(q, k, v, mask=mask)
     blind = np.broadcast_to(blind, y.shape[:-1])
-    assert_identical(y[blind], np.full(y[blind].shape, stated))
+    assert_blind(scaled_dot_product_attention, y[blind])
     assert_equal(exactly(y[~blind]), seeing[~blind])
 
 
