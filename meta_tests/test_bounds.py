@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from spec_tests.bounded import Bounded
 from spec_tests.draw import Draw
 from spec_tests.expectation import expect
 from spec_tests.formats import DTYPES, FORMATS, PRECISIONS, Arithmetic, Format
@@ -65,3 +66,23 @@ def test_nor_in_arithmetic_so_coarse_that_second_order_shows(name: str, bits: in
         check(Draw(data.draw, operation(name, "bfloat16")).call(), arithmetic, range(3))
 
     run()
+
+
+def large_block(seed: int) -> Call:
+    """Large gains: what all roundings might add up to is more than float16 holds, what is computed is a few thousand."""
+    rng, hold = np.random.default_rng(seed), FORMATS["float16"].round
+    shapes = {"w_q": (8, 8), "w_k": (8, 8), "w_v": (8, 8), "w_o": (8, 8), "w1": (16, 8), "w2": (8, 16), "w3": (16, 8)}
+    weights = {name: hold(rng.standard_normal(shape) / np.sqrt(shape[-1])) for name, shape in shapes.items()}
+    weights |= {"attn_norm": 4 * hold(rng.standard_normal(8)), "ffn_norm": 8 * hold(rng.standard_normal(8))}
+    weights["w2"] *= 16
+    return operation("transformer_block", "float16").call(hold(rng.standard_normal((3, 8))), weights, num_heads=2, eps=0.1)
+
+
+def test_where_the_worst_case_alone_overflows_the_oracle_s_value_is_expected() -> None:
+    overflowed = 0
+    for call in map(large_block, range(20)):
+        worst = call.evaluate(lambda a: Bounded.input(a, Arithmetic.of("float16", "eager")))
+        expectation = call.expectation("eager")
+        overflowed += int(np.sum(np.isinf(worst.value) & expectation.claimed))
+        assert np.array_equal(expectation.value[expectation.claimed], call.value[expectation.claimed])
+    assert overflowed

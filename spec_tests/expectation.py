@@ -75,8 +75,8 @@ def expect(evaluate: Evaluate, arithmetic: Arithmetic, storage: Format, *, compo
     if composed and not inexact and value.size and not _tight(error, value, storage):
         with np.errstate(all="ignore"):
             exact = evaluate(np.asarray)
+            value = np.where(np.isfinite(value) | np.isinf(error), exact, value)  # the worst case may overflow, and not the value
             error = np.minimum(error, sampled_error(evaluate, exact, arithmetic))
-            value = np.where(np.isfinite(value), exact, value)
     return Expectation(value, error, storage)
 
 
