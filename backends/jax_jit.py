@@ -7,7 +7,14 @@ import jax
 from . import jax_cpu
 from .jax_cpu import *
 
-for name, operation in inspect.getmembers(jax_cpu, inspect.isfunction):
-    if not name.startswith("_"):
-        keywords = inspect.signature(operation).parameters.values()
-        globals()[name] = jax.jit(operation, static_argnames=[k.name for k in keywords if k.kind is k.KEYWORD_ONLY])
+ATTENTION = ("scaled_dot_product_attention", "grouped_query_attention", "local_attention")
+WIDER = ("float64", "float32", "bfloat16")  # compiled for a CPU, jax.nn.dot_product_attention refuses float16
+domain = {**domain, **{name: {**domain[name], "dtype": WIDER} for name in ATTENTION}}
+
+
+def compiled(operation):
+    parameters = inspect.signature(operation).parameters.values()
+    return jax.jit(operation, static_argnames=[p.name for p in parameters if p.kind is p.KEYWORD_ONLY])
+
+
+globals().update({k: compiled(f) for k, f in inspect.getmembers(jax_cpu, inspect.isfunction) if not k.startswith("_")})

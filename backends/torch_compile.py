@@ -1,4 +1,4 @@
-"""The plain PyTorch of torch_cpu, each operation compiled as a whole by torch.compile."""
+"""The plain PyTorch of torch_cpu, each operation compiled as a whole by torch.compile, for any shape."""
 
 import inspect
 
@@ -7,6 +7,5 @@ import torch
 from . import torch_cpu
 from .torch_cpu import *
 
-for name, operation in inspect.getmembers(torch_cpu, inspect.isfunction):
-    if not name.startswith("_") and name != "parameter_count":
-        globals()[name] = torch.compile(operation, dynamic=True, fullgraph=True)
+OPERATIONS = {name: f for name, f in inspect.getmembers(torch_cpu, inspect.isfunction) if not name.startswith("_")}
+globals().update({name: torch.compile(f, dynamic=True, fullgraph=True) for name, f in OPERATIONS.items()})

@@ -13,12 +13,12 @@ device = "cpu"
 conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
 
 
-def _tensors(tree):
+def _floating(tree):
+    """The floating tensors among nested arguments."""
     if isinstance(tree, torch.Tensor):
-        yield tree
-    elif isinstance(tree, dict | list | tuple):
-        for part in tree.values() if isinstance(tree, dict) else tree:
-            yield from _tensors(part)
+        return [tree] if tree.is_floating_point() else []
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list | tuple) else ()
+    return [tensor for part in parts for tensor in _floating(part)]
 
 
 def _widened(tree):
@@ -34,7 +34,7 @@ def in_float32(operation):
 
     @functools.wraps(operation)
     def wrapper(*arrays, **keywords):
-        dtype = next(t.dtype for t in _tensors([arrays, keywords]) if t.is_floating_point())
+        dtype = _floating([arrays, keywords])[0].dtype
         return operation(*_widened(arrays), **_widened(keywords)).to(dtype)
 
     return wrapper
