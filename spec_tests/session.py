@@ -15,6 +15,7 @@ import pytest
 
 from . import effort
 from .deviation import catalogue
+from .domain import described
 from .formats import DTYPES, PRECISIONS
 from .invariant import Invariant
 from .loading import CONVENTIONS, Backend, BackendError, built_in, load, registered
@@ -160,6 +161,7 @@ class Session:
             "operation": trial.subject or invariant.module,
             "backend": trial.backend.name,
             "dtype": trial.dtype,
+            "domain": described(trial.operation(trial.subject or invariant.module).domain),
             "kind": invariant.kind,
             "level": invariant.level,
             "status": status,

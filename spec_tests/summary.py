@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 from . import SPEC_VERSION, __version__
 from .effort import current
+
+DTYPES = ("float64", "float32", "bfloat16", "float16", "bool", "int64")
+VARIANTS = "not implemented in any variant tried: "
 
 
 def write(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
@@ -25,15 +29,15 @@ def write(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
 
 
 def table(verdicts: list[dict[str, Any]]) -> list[str]:
-    dtypes = [d for d in ("float64", "float32", "bfloat16", "float16", "bool", "int64") if any(v["dtype"] == d for v in verdicts)]
     cells: dict[str, dict[str, str]] = defaultdict(dict)
     for operation in sorted({v["operation"] for v in verdicts}):
-        for dtype in dtypes:
+        for dtype in DTYPES:
             own = [v for v in verdicts if v["operation"] == operation and v["dtype"] == dtype and v["level"] is None]
             if cell := _cell(own):
                 cells[operation][dtype] = cell
     if not cells:
         return []
+    dtypes = [dtype for dtype in DTYPES if any(dtype in row for row in cells.values())]
     width = max(map(len, cells)) + 2
     head = " " * width + "".join(f"{dtype:<24}" for dtype in dtypes)
     return [head, *(f"{op:<{width}}" + "".join(f"{row.get(d, ''):<24}" for d in dtypes) for op, row in cells.items())]
@@ -53,9 +57,15 @@ def _cell(verdicts: list[dict[str, Any]]) -> str:
 
 def remarks(verdicts: list[dict[str, Any]]) -> list[str]:
     lines = []
-    reasons = sorted({v["reason"].removeprefix("Skipped: ") for v in verdicts if v["status"] == "skipped"})
-    if reasons:
-        lines += ["", "not tried:", *_gathered(reasons)]
+    domains: dict[str, set[str]] = defaultdict(set)
+    for v in verdicts:
+        if v["domain"] and v["examples"]:
+            domains[v["domain"]].add(v["operation"])
+    if domains:
+        restricted = sorted(f"{', '.join(sorted(operations))}: {domain}" for domain, operations in domains.items())
+        lines += ["", "tried within the domain that it states:", *_wrapped(restricted)]
+    if not_tried := _gathered([v for v in verdicts if v["status"] == "skipped"]):
+        lines += ["", "not tried:", *_wrapped(not_tried)]
     levels: dict[str, Counter[str]] = defaultdict(Counter)
     for v in verdicts:
         if v["level"] and v["status"] in ("passed", "not held", "failed"):
@@ -65,11 +75,20 @@ def remarks(verdicts: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _gathered(reasons: list[str]) -> list[str]:
-    """One sentence for all operations that a backend does not implement."""
-    absent: dict[str, list[str]] = defaultdict(list)
-    for reason in reasons:
-        backend, found, operation = reason.partition(" does not implement ")
-        absent[f"{backend}{found}" if operation else reason].append(operation)
-    sentences = (f"{start}{', '.join(filter(None, operations))}" for start, operations in absent.items())
+def _gathered(skipped: list[dict[str, Any]]) -> list[str]:
+    """One sentence for all operations that share a reason."""
+    sharing: dict[str, set[str]] = defaultdict(set)
+    for v in skipped:
+        reason = v["reason"].removeprefix("Skipped: ")
+        backend, absent, operation = reason.partition(" does not implement ")
+        if absent:
+            sharing[f"{backend} does not implement "].add(operation)
+        elif reason.startswith(VARIANTS):
+            sharing[f"{reason.removeprefix(VARIANTS)}: "].add(v["operation"])
+        else:
+            sharing[reason].update()
+    return [start + ", ".join(sorted(operations)) for start, operations in sorted(sharing.items())]
+
+
+def _wrapped(sentences: Iterable[str]) -> list[str]:
     return [line for s in sentences for line in textwrap.wrap(s, 120, initial_indent="  ", subsequent_indent="    ")]
