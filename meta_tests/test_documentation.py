@@ -1,13 +1,14 @@
 """What the documentation names exists."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 from spec_tests.specification import operations
 
-from .commanding import suite
+from .commanding import ROOT, environment, python, suite
 from .running import invariants
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -43,3 +44,35 @@ def test_the_first_backend_of_a_page_does_what_the_page_says(page: Path, conform
     run = suite(tmp_path, "--backend=my_backend.py", "--effort=default", "-k", "rms_norm.reference and float32")
     assert run.code == (0 if conforms else 1)
     assert ("my_backend breaks rms_norm.reference" in run.text) is not conforms
+
+
+# --- guides -----------------------------------------------------------------------------------------------------------
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PLUGIN = ("-m", "pytest", "-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--hypothesis-seed=1")
+
+
+def follow(page: Path, folder: Path) -> None:
+    """Saves each block of Python under the name in its first line, runs each command, and finds what it is said to print."""
+    for language, text in BLOCK.findall(page.read_text()):
+        first, _, rest = text.partition("\n")
+        if language == "python":
+            path = folder / first.removeprefix("# ")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        else:
+            assert language == "console"
+            command = shlex.split(first.removeprefix("$ ").replace("python -m pytest", "pytest"))
+            words = (*PLUGIN, *command[1:]) if command[0] == "pytest" else command[1:]
+            done = python(folder, *words, env=environment(ROOT))
+            printed = re.sub(" +", " ", done.stdout)
+            for line in rest.splitlines():
+                _, found, printed = printed.partition(re.sub(" +", " ", line))
+                assert found, f"{first} does not print {line!r}, or not there:\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "guides").glob("*.md")), ids=lambda page: page.stem)
+def test_a_guide_does_what_it_says(page: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    assert "```console" in page.read_text()
+    follow(page, tmp_path)
