@@ -29,6 +29,11 @@ class RandomDraw(Draw):
         super().__init__(None, operation)  # type: ignore[arg-type]
         self.chance = np.random.default_rng(seed)
 
+    def of(self, operation: Operation) -> Draw:
+        other = RandomDraw(operation, 0)
+        other.chance, other.log, other.__dict__["rng"], other.__dict__["bits"] = self.chance, self.log, self.rng, self.bits
+        return other
+
     def one_of(self, values: Iterable[Any]) -> Any:
         values = tuple(values)
         return values[int(self.chance.integers(len(values)))]

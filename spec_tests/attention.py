@@ -8,9 +8,10 @@ import numpy as np
 
 from reference_numpy.causal_mask import causal_mask
 
-from .assertions import assert_equal, assert_true, exactly
+from .assertions import assert_equal, assert_true, assert_unmoved, assert_within, exactly
+from .bounded import Bounded
 from .draw import Draw
-from .operation import Call, Operation, Result
+from .operation import WIDE, Call, Operation, Result
 from .operations.scaled_dot_product_attention import within_domain
 from .violation import NotImplementedVariant, Violation
 
@@ -66,6 +67,28 @@ def other_values(draw: Draw, shape: tuple[int, ...], largest: float) -> np.ndarr
 def largest_key(draw: Draw, q: np.ndarray) -> float:
     """Beyond it a score might overflow, in any order of its steps."""
     return float(draw.format.max / (8 * q.shape[-1] * max(float(np.max(np.abs(q), initial=0.0)), 1.0)))
+
+
+def replaced_key(draw: Draw, q: np.ndarray, k: np.ndarray, v: np.ndarray, j: int) -> tuple[np.ndarray, np.ndarray]:
+    """k and v with another key j and other values beside it, finite, however large."""
+    k, v = k.copy(), v.copy()
+    k[..., j, :] = other_values(draw, k[..., j, :].shape, largest_key(draw, q))
+    v[..., j, :] = other_values(draw, v[..., j, :].shape, draw.format.max)
+    return k, v
+
+
+def assert_hidden(attention: Operation, q: np.ndarray, kv: Any, others: Any, keywords: dict[str, Any], away: Any) -> None:
+    """Other keys and values leave the queries that see none of them as they are. Where the scores are so low that no bound is
+    known, and the bits differ, the results still lie among the values seen, as those of any weights do."""
+    y = attention(q, *kv, **keywords)
+    z = Result(attention(q, *others, **keywords).value, y.call)
+    assert_unmoved(z, y, away)
+    finite = np.isfinite(y.value[away])
+    if not np.array_equal(z.value[away], y.value[away], equal_nan=True):
+        k, v = kv
+        constant = (np.broadcast_to(f(v, axis=-2, keepdims=True), v.shape) for f in (np.min, np.max))
+        low, high = (attention(np.zeros(q.shape), k, same, **keywords)[away][finite] for same in constant)
+        assert_within(Bounded(z.value[away][finite], np.maximum(low.error, high.error), WIDE), low, high)
 
 
 def full(array: Any, n: int, m: int) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical, exactly
+from .assertions import assert_equal, assert_identical, assert_unmoved, exactly
 from .draw import EPS, MANY_ROWS, Draw, single
 from .invariant import invariant
 from .operation import Operation
@@ -37,13 +37,13 @@ def test_scale(rms_norm: Operation, draw: Draw) -> None:
         assert_equal(rms_norm(exactly(x) * alpha, weight, eps=scaled_eps), np.sign(alpha) * rms_norm(x, weight, **eps))
 
 
-@invariant("E", source=EQUATION, needs=("keyword:eps",))
+@invariant("B", source=EQUATION, needs=("keyword:eps",))
 def test_scale_by_powers_of_two(rms_norm: Operation, draw: Draw) -> None:
-    """rms_norm(2^k x; 4^k ε) = rms_norm(x; ε), bit for bit: every step scales exactly."""
+    """rms_norm(2^k x; 4^k ε) = rms_norm(x; ε): every step but the root's inverse, which may be a power, scales exactly."""
     (d,) = draw.dims(d=300)
     x, weight, eps = draw.normal((*draw.batch(MANY_ROWS), d)), draw.gain(d), draw.one_of(single(1e-5, 1e-3, 0.1, 1.0))
     x, scale = np.where(np.abs(x) < 2.0**-6, 0.0, x), 2.0 ** draw.one_of((1, -1, 3, -6, 8))
-    assert_identical(rms_norm(scale * x, weight, eps=scale**2 * eps), rms_norm(x, weight, eps=eps))
+    assert_equal(rms_norm(scale * x, weight, eps=scale**2 * eps), rms_norm(x, weight, eps=eps))
 
 
 @invariant("B", source=EQUATION, needs=("keyword:eps",))
@@ -62,10 +62,11 @@ def test_gain_is_featurewise(rms_norm: Operation, draw: Draw) -> None:
     i = draw.integer(0, len(weight) - 1)
     other = weight.copy()
     other[i] = 0.0
-    y, changed = rms_norm(x, weight, **eps).value, rms_norm(x, other, **eps).value
-    assert_identical(np.delete(y, i, axis=-1), np.delete(changed, i, axis=-1))
-    finite = np.isfinite(changed[..., i])  # 0 · NaN, where the row itself overflows
-    assert_identical(changed[..., i][finite], np.zeros(np.sum(finite)))
+    y, changed = rms_norm(x, weight, **eps), rms_norm(x, other, **eps)
+    assert_unmoved(changed, y, (..., np.arange(len(weight)) != i))
+    silent = changed.value[..., i]
+    finite = np.isfinite(silent)  # 0 · NaN, where the row itself overflows
+    assert_identical(silent[finite], np.zeros(np.sum(finite)))
 
 
 @invariant("B", source=EQUATION)
@@ -116,11 +117,11 @@ def test_not_centred(rms_norm: Operation, draw: Draw) -> None:
     assert_equal(rms_norm(np.repeat(c, d, axis=-1), weight, **eps), expected)
 
 
-@invariant("E", source=EQUATION)
+@invariant("B", source=EQUATION)
 def test_odd(rms_norm: Operation, draw: Draw) -> None:
-    """rms_norm(−x) = −rms_norm(x), bit for bit."""
+    """rms_norm(−x) = −rms_norm(x)."""
     x, weight, eps = rows(draw)
-    assert_identical(rms_norm(-x, weight, **eps).value, -rms_norm(x, weight, **eps).value)
+    assert_unmoved(rms_norm(-x, weight, **eps), -rms_norm(x, weight, **eps))
 
 
 @invariant("B", source=EQUATION)

@@ -1,0 +1,188 @@
+"""Attention by every usual way of computing it, PyTorch."""
+
+import math
+
+import torch
+
+from ._torch_parts import Attention
+
+
+def scored(q, k, seen, bias, scale):
+    """The scaled, biased and masked scores."""
+    scores = q @ k.mT * scale
+    scores = scores if bias is None else scores + bias
+    return scores if seen is None else scores.masked_fill(~seen, -math.inf)
+
+
+class Einsum(Attention):
+    """Both products by einsum, and a mask added as a bias of minus infinity."""
+
+    def attention(self, q, k, v, seen, bias, scale):
+        scores = torch.einsum("...nd,...md->...nm", q * scale, k)
+        for added in (bias, None if seen is None else torch.zeros(seen.shape).masked_fill(~seen, -math.inf)):
+            scores = scores if added is None else scores + added
+        return torch.einsum("...nm,...me->...ne", torch.softmax(scores, -1).nan_to_num(0.0), v)
+
+
+class Online(Attention):
+    """Flash attention: blocks of 16 keys, each rescaling what came before, and one division at the very end."""
+
+    block = 16
+
+    def attention(self, q, k, v, seen, bias, scale):
+        scores = scored(q, k, seen, bias, scale)
+        top = torch.full_like(scores[..., :1], -math.inf)
+        total, y = torch.zeros_like(top), torch.zeros(1, dtype=v.dtype)
+        for i in range(0, scores.shape[-1], self.block):
+            part = scores[..., i : i + self.block]
+            larger = torch.maximum(top, part.amax(-1, keepdim=True))
+            shift = larger.masked_fill(larger == -math.inf, 0)
+            p, old = self.exp(part - shift), self.exp(top - shift)
+            total, y = total * old + p.sum(-1, keepdim=True), y * old + p @ v[..., i : i + self.block, :]
+            top = larger
+        return y / total.masked_fill(total == 0, 1)
+
+    def exp(self, x):
+        return torch.exp(x)
+
+
+class OnlineBaseTwo(Online):
+    """The same by exp2, in blocks of 4."""
+
+    block = 4
+
+    def exp(self, x):
+        return torch.exp2(x * math.log2(math.e))
+
+
+class OnlineScaledBaseTwo(Attention):
+    """exp2 of x log2 e less the maximum times log2 e, each rounded by itself: the shift's own rounding is common to a row."""
+
+    def attention(self, q, k, v, seen, bias, scale):
+        scores = scored(q, k, seen, bias, scale)
+        top = scores.amax(-1, keepdim=True)
+        top = top.masked_fill(top == -math.inf, 0) * math.log2(math.e)
+        p = torch.exp2(torch.addcmul(-top, scores, torch.full_like(scores, math.log2(math.e))))
+        total = p.sum(-1, keepdim=True)
+        return p @ v * total.masked_fill(total == 0, 1).reciprocal()
+
+
+class SplitKeys(Attention):
+    """Two halves of the keys, each attended to alone, and merged by their log-sum-exp: flash decoding, ring attention. The shares
+    are divided by their sum: exp(log - log of all) would lose digits where the scores are large."""
+
+    def attention(self, q, k, v, seen, bias, scale):
+        scores, cut = scored(q, k, seen, bias, scale), (k.shape[-2] + 1) // 2
+        parts = [(scores[..., :cut], v[..., :cut, :]), (scores[..., cut:], v[..., cut:, :])]
+        logs = torch.stack([s.logsumexp(-1, keepdim=True) for s, _ in parts if s.shape[-1]])
+        top = logs.amax(0)
+        shares = (logs - top.masked_fill(top == -math.inf, 0)).exp()
+        shares = shares / shares.sum(0).masked_fill(top == -math.inf, 1)
+        return sum(share * (torch.softmax(s, -1).nan_to_num(0.0) @ w) for share, (s, w) in zip(shares, parts, strict=False))
+
+
+class MergedBySigmoid(Attention):
+    """Blocks of 8 keys, each merged into what came before by the sigmoids of the difference of their log-sum-exp. (One sigmoid and
+    a difference of the two parts would cancel where the later part outweighs.)"""
+
+    def attention(self, q, k, v, seen, bias, scale):
+        scores = scored(q, k, seen, bias, scale).clamp(min=torch.finfo(q.dtype).min / 2)
+        y, log = torch.softmax(scores[..., :8], -1) @ v[..., :8, :], scores[..., :8].logsumexp(-1, keepdim=True)
+        for i in range(8, scores.shape[-1], 8):
+            part = scores[..., i : i + 8]
+            other, new = torch.softmax(part, -1) @ v[..., i : i + 8, :], part.logsumexp(-1, keepdim=True)
+            y = torch.sigmoid(log - new) * y + torch.sigmoid(new - log) * other
+            log = torch.logaddexp(log, new)
+        return y if seen is None else y * seen.any(-1, keepdim=True)
+
+
+class LowestNumber(Attention):
+    """Masked scores are the lowest finite number, whose exponential vanishes beside any other; rows without a key are zeroed."""
+
+    def attention(self, q, k, v, seen, bias, scale):
+        scores = scored(q, k, None, bias, scale)
+        if seen is None:
+            return torch.softmax(scores, -1) @ v
+        p = torch.softmax(scores.masked_fill(~seen, torch.finfo(scores.dtype).min), -1)
+        return p * seen.any(-1, keepdim=True) @ v
+
+
+class MultipliedMask(Attention):
+    """The exponentials times the mask as numbers, the maximum being taken over the seen keys alone."""
+
+    def attention(self, q, k, v, seen, bias, scale):
+        scores = scored(q, k, seen, bias, scale)
+        top = scores.amax(-1, keepdim=True)
+        e = torch.exp(scored(q, k, None, bias, scale).minimum(top) - top.masked_fill(top == -math.inf, 0))
+        e = e if seen is None else e * seen
+        return e @ v / e.sum(-1, keepdim=True).clamp(min=torch.finfo(e.dtype).tiny)
+
+
+class ScaleOnEachSide(Attention):
+    """The root of the scale on the queries and on the keys, its sign on the queries."""
+
+    def attention(self, q, k, v, seen, bias, scale):
+        root = math.sqrt(abs(scale))
+        return super().attention(q * math.copysign(root, scale), k * root, v, seen, bias, 1.0)
+
+
+class ScaleOnTheKeys(Attention):
+    """The keys are scaled, once for all queries; and the sum divides after the product with the values."""
+
+    def attention(self, q, k, v, seen, bias, scale):
+        scores = scored(q, k * scale, seen, bias, 1.0)
+        top = scores.amax(-1, keepdim=True)
+        e = torch.exp(scores - top.masked_fill(top == -math.inf, 0))
+        total = e.sum(-1, keepdim=True)
+        return (e @ v) / total.masked_fill(total == 0, 1)
+
+
+class LoopOverHeads(Attention):
+    """Every matrix of the batch by itself, its shared head of keys looked up; results are stacked."""
+
+    def attention(self, q, k, v, seen, bias, scale):
+        batch = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, seen, bias) if x is not None))
+        flat = [
+            None if x is None else x.expand(*batch, *x.shape[-2:]).flatten(0, -3) if batch else x[None]
+            for x in (q, k, v, seen, bias)
+        ]
+        if not flat[0].shape[0]:
+            return q.new_zeros(*batch, q.shape[-2], v.shape[-1])
+        one = super().attention
+        parts = [one(*(None if x is None else x[i] for x in flat), scale) for i in range(flat[0].shape[0])]
+        return torch.stack(parts).reshape(*batch, *parts[0].shape)
+
+
+class KeysOfEachQuery(Attention):
+    """Each query gathers the keys that it sees, and attends to these alone: what is hidden is never read."""
+
+    def attention(self, q, k, v, seen, bias, scale):
+        if seen is None:
+            return super().attention(q, k, v, seen, bias, scale)
+        n, m = q.shape[-2], k.shape[-2]
+        batch = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, seen, bias) if x is not None))
+        q, k, v = (x.expand(*batch, *x.shape[-2:]) for x in (q, k, v))
+        seen = seen.expand(*batch, n, m)
+        most = int(seen.sum(-1).max()) if seen.numel() else 0
+        if most == 0:
+            return q.new_zeros(*batch, n, v.shape[-1])
+        order = seen.to(torch.uint8).argsort(dim=-1, descending=True, stable=True)[..., :most]
+        index = order.flatten(-2)[..., None]
+        near_k, near_v = (x.gather(-2, index.expand(*index.shape[:-1], x.shape[-1])).unflatten(-2, (n, most)) for x in (k, v))
+        near = {"seen": seen.gather(-1, order)[..., None, :], "bias": None}
+        if bias is not None:
+            near["bias"] = bias.expand(*batch, n, m).gather(-1, order)[..., None, :]
+        return super().attention(q[..., None, :], near_k, near_v, **near, scale=scale).squeeze(-2)
+
+
+class QueryBlocks(Attention):
+    """Blocks of 8 queries, one after the other, written into a result that lies with its features first in memory."""
+
+    def attention(self, q, k, v, seen, bias, scale):
+        batch = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, seen, bias) if x is not None))
+        y = q.new_empty(*batch, v.shape[-1], q.shape[-2]).mT
+        for i in range(0, q.shape[-2], 8):
+            rows = slice(i, i + 8)
+            parts = (x if x is None or x.shape[-2] == 1 else x[..., rows, :] for x in (seen, bias))
+            y[..., rows, :] = super().attention(q[..., rows, :], k, v, *parts, scale)
+        return y
