@@ -16,8 +16,9 @@ import time
 import traceback
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,6 @@ from spec_tests import invariant as invariants_module
 from spec_tests.bounded import Bounded
 from spec_tests.draw import Draw
 from spec_tests.expectation import Expectation
-from spec_tests.loading import Backend
 from spec_tests.operation import Call, Operation
 from spec_tests.tree import leaves
 from spec_tests.trial import Trial
@@ -52,7 +52,7 @@ def correct() -> tuple[str, ...]:
         classes = [x for x in vars(module).values() if inspect.isclass(x) and x.__module__ == module.__name__]
         if hasattr(module, "framework"):
             names.append(module.__name__)
-        names += [f"{module.__name__}:{one.__name__}" for one in classes if hasattr(one, "framework")]
+        names += [f"{module.__name__}:{one.__name__}" for one in classes if hasattr(one, "framework") and one.__doc__]
     return tuple(names)
 
 
@@ -88,24 +88,45 @@ def drawn_from(seed: int) -> Iterator[None]:
         yield
 
 
-def alarms(
-    names: list[str], seeds: range, dtypes: frozenset[str] = frozenset(), only: str = ""
-) -> Iterator[tuple[Backend, Trial, Any, int, BaseException | None]]:
-    """Every example that is tried, and what it raised."""
-    plan: dict[Any, list[tuple[Backend, Any, Trial]]] = {}
+@dataclass
+class Attempt:
+    """One example of one invariant on one backend, and what it raised."""
+
+    backend: str
+    invariant: str
+    dtype: str
+    seed: int
+    refused: bool
+    error: Exception | None
+
+    def __str__(self) -> str:
+        facts = "; ".join(f"{label} {text}" for label, text in getattr(self.error, "facts", []))
+        error = self.error if isinstance(self.error, Violation) else repr(self.error)
+        return f"{self.backend} {self.invariant} {self.dtype} seed {self.seed}: {error} ({facts})"
+
+
+def attempts(
+    names: Iterable[str], seeds: Iterable[int], dtypes: frozenset[str] = frozenset(), only: str = "", *, thin: bool = False
+) -> Iterator[Attempt]:
+    """only: how the ids of the invariants begin. thin: one example each, in one of the dtypes."""
+    plan: dict[tuple[str, str], list[tuple[Any, Trial]]] = {}
     for under_test in map(backend, names):
         for test, trial in trials(under_test):
-            described = test.invariant
-            if described.level is None and only in described.of(trial.subject) and (not dtypes or trial.dtype in dtypes):
-                key = described.of(trial.subject), trial.dtype
-                plan.setdefault(key, []).append((under_test, test, trial))
+            described, name = test.invariant, test.invariant.of(trial.subject)
+            if described.level is None and name.startswith(only) and (not dtypes or trial.dtype in dtypes):
+                plan.setdefault((name, trial.dtype), []).append((test, trial))
     for (name, dtype), group in plan.items():
         for seed in seeds:
-            for example in range(effort.current().examples(group[0][1].cost)):
+            for example in range(1 if thin else effort.current().examples(group[0][0].cost)):
                 with _sharing():
-                    for under_test, test, trial in group:
-                        chance = zlib.crc32(f"{name} {dtype} {seed} {example}".encode())
-                        yield under_test, trial, test, seed, _tried(test, trial, chance)
+                    for test, trial in group:
+                        if not thin or _chosen(trial, name, seed):
+                            yield _tried(test, trial, f"{name} {dtype} {seed} {example}", seed)
+
+
+def _chosen(trial: Trial, name: str, seed: int) -> bool:
+    dtypes = [trial.dtype] if trial.dtype not in trial.backend.dtypes else list(trial.backend.dtypes)
+    return dtypes[zlib.crc32(f"{trial.backend.name} {name} {seed}".encode()) % len(dtypes)] == trial.dtype
 
 
 @contextmanager
@@ -115,14 +136,16 @@ def _sharing() -> Iterator[None]:
         yield
 
 
-def _tried(test: Any, trial: Trial, chance: int) -> BaseException | None:
+def _tried(test: Any, trial: Trial, chance: str, seed: int) -> Attempt:
     trial.progress.refusals.clear()
+    found = None
     try:
-        with drawn_from(chance):
+        with drawn_from(zlib.crc32(chance.encode())):
             test.hypothesis.inner_test(trial=trial, data=mock.Mock())
     except Exception as error:
-        return error
-    return None
+        found = error
+    name = test.invariant.of(trial.subject)
+    return Attempt(trial.backend.name, name, trial.dtype, seed, bool(trial.progress.refusals), found)
 
 
 def main() -> None:
@@ -132,31 +155,26 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--effort", default="smoke", choices=tuple(effort.EFFORTS))
     parser.add_argument("--dtype", nargs="+", default=[])
-    parser.add_argument("--only", default="", help="a part of the ids of the invariants to try")
+    parser.add_argument("--only", default="", help="how the ids of the invariants to try begin")
     options = parser.parse_args()
     effort.choose(options.effort)
     names = options.names or [*correct(), *SHIPPED]
-    examples, refused, found, start = Counter[str](), 0, Counter[tuple[str, ...]](), time.monotonic()
+    tried, refused, found, start = 0, 0, Counter[tuple[str, str, str]](), time.monotonic()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
-    for under_test, trial, test, seed, error in alarms(names, seeds, frozenset(options.dtype), options.only):
-        examples[under_test.name] += 1
-        refused += bool(trial.progress.refusals)
-        if error is None:
+    for one in attempts(names, seeds, frozenset(options.dtype), options.only):
+        tried, refused = tried + 1, refused + one.refused
+        if one.error is None:
             continue
-        key = under_test.name, test.invariant.of(trial.subject), trial.dtype
+        key = one.backend, one.invariant, one.dtype
         found[key] += 1
         if found[key] == 1:
-            facts = "; ".join(f"{label} {text}" for label, text in getattr(error, "facts", []))
-            print(f"{' '.join(key)} seed {seed}: {error if isinstance(error, Violation) else repr(error)} ({facts})", flush=True)
-            if not isinstance(error, Violation):
-                traceback.print_exception(error)
+            print(one, flush=True)
+            if not isinstance(one.error, Violation):
+                traceback.print_exception(one.error)
     for key, times in found.items():
         print(f"ALARM {' '.join(key)}: {times} examples")
-    total = sum(examples.values())
-    print(
-        f"{len(names)} backends, {total} examples ({refused} refused), {sum(found.values())} alarms of {len(found)} kinds,"
-        f" {time.monotonic() - start:.0f} s"
-    )
+    alarms = f"{found.total()} alarms of {len(found)} kinds"
+    print(f"{len(names)} backends, {tried} examples ({refused} refused), {alarms}, {time.monotonic() - start:.0f} s")
     sys.exit(bool(found))
 
 

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .formats import DTYPES
 
 if TYPE_CHECKING:
@@ -63,6 +65,18 @@ def sizes(call: Call) -> dict[str, int]:
 def _shape(name: str, named: dict[str, Any]) -> tuple[int, ...] | None:
     """Of the argument, or of the array of that name among the weights."""
     return getattr(named.get(name, named.get("weights", {}).get(name)), "shape", None)
+
+
+def not_taken(call: Call) -> str:
+    """Which of the call's keywords the function does not take, though its value is not what the function has without it."""
+    operation = call.operation
+    for name, value in call.keywords.items():
+        if value is None or operation.accepts(name):
+            continue
+        default = -1 if name == "axis" else operation.spec.parameters[name].default
+        if isinstance(value, np.ndarray) or (value != default and value not in operation.domain.get(name, ())):
+            return f"{operation.backend.name}'s {operation.name} takes no {name}"
+    return ""
 
 
 def outside(call: Call) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .bounded import Bounded
-from .domain import canonical, outside
+from .domain import canonical, not_taken, outside
 from .expectation import Expectation, expect
 from .formats import FORMATS, PRECISIONS, Arithmetic
 from .layouts import laid_out
@@ -203,7 +203,7 @@ class Operation:
     def run(self, call: Call, arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None) -> Any:
         """The backend's own answer; whatever it raises, but NotImplementedError, is a violation."""
         self.gate()
-        if reason := outside(call):
+        if reason := outside(call) or ("" if arguments else not_taken(call)):
             raise NotImplementedVariant(reason)
         positional, keywords = arguments or self.native(call)
         try:

@@ -10,7 +10,7 @@ from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
 from .operations.linear import FEW_TOKENS
-from .operations.scaled_dot_product_attention import within_domain
+from .violation import NotImplementedVariant
 
 EQUATION = "CS336 assignment 1, earlier edition, eq. (3)"
 ACTIVATIONS = ("relu", "gelu")
@@ -32,8 +32,9 @@ def biases(draw: Draw, w1: np.ndarray, *names: str) -> dict[str, np.ndarray]:
 
 
 def relu(draw: Draw) -> dict[str, Any]:
-    within_domain(draw, activation="relu")
-    return draw.keyword("activation", ("relu",))
+    if "relu" not in draw.operation.domain.get("activation", ACTIVATIONS):
+        raise NotImplementedVariant("its domain has no relu")
+    return {"activation": "relu"} if draw.operation.accepts("activation") else {}
 
 
 @invariant("B", source=EQUATION)

@@ -10,6 +10,7 @@ from .draw import THETA, Draw
 from .invariant import invariant
 from .operation import Operation, Result
 from .operations.multihead_self_attention import drawn, projections
+from .operations.rope import placed
 from .operations.scaled_dot_product_attention import batch, within_domain
 
 EQUATION = "CS336 assignment 1, eqs. (12) to (14)"
@@ -74,8 +75,8 @@ def test_order_of_tokens(multihead_self_attention: Operation, draw: Draw) -> Non
     order = draw.rng.permutation(x.shape[-2])
     place = keywords.get("positions")
     permuted = keywords | ({} if place is None else {"positions": place[..., order]})
-    if place is not None and draw.operation.domain.get("positions", "arbitrary") != "arbitrary":
-        within_domain(draw, positions=-1)
+    if place is not None:
+        placed(draw)
     y = multihead_self_attention(x[..., order, :], *weights, **permuted, is_causal=False)
     assert_equal(y, multihead_self_attention(x, *weights, **keywords, is_causal=False)[..., order, :])
 
@@ -196,8 +197,7 @@ def test_shift_of_positions(multihead_self_attention: Operation, draw: Draw) -> 
     """Adding one number to all positions leaves the result: queries and keys are turned alike."""
     x, weights, keywords = rotated(draw)
     positions, s = draw.positions(x.shape[:-2], x.shape[-2], highest=2049), draw.one_of((1, 3, 62, 4095, 1_000_000))
-    if draw.operation.domain.get("positions") == "consecutive":
-        within_domain(draw, positions=-1)
+    placed(draw, "offset")
     y = multihead_self_attention(x, *weights, positions=positions, **keywords)
     assert_equal(multihead_self_attention(x, *weights, positions=positions + s, **keywords), y)
 
@@ -206,8 +206,7 @@ def test_shift_of_positions(multihead_self_attention: Operation, draw: Draw) -> 
 def test_equal_positions(multihead_self_attention: Operation, draw: Draw) -> None:
     """Where all tokens have the same position, RoPE changes nothing: values are not turned, nor queries without keys."""
     x, weights, keywords = rotated(draw)
-    if draw.operation.domain.get("positions", "arbitrary") != "arbitrary":
-        within_domain(draw, positions=-1)
+    placed(draw)
     positions = np.full(x.shape[-2], draw.one_of((0, 1, 2, 300, 100_000)))
     plain = {name: value for name, value in keywords.items() if name != "theta"}
     y = multihead_self_attention(x, *weights, positions=positions, **keywords)
@@ -235,8 +234,7 @@ def test_no_theta_no_positions(multihead_self_attention: Operation, draw: Draw) 
 def test_positions_of_each_sequence(multihead_self_attention: Operation, draw: Draw) -> None:
     """Positions may differ from sequence to sequence; each is treated as it would be alone."""
     x, weights, keywords = rotated(draw)
-    if draw.operation.domain.get("positions", "arbitrary") != "arbitrary":
-        within_domain(draw, positions=-1)
+    placed(draw)
     within_domain(draw, batch_dims=1)
     x = draw.normal((3, *x.shape[-2:]))
     positions, i = draw.rng.integers(0, 2049, x.shape[:-1]), draw.integer(0, 2)

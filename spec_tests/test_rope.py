@@ -8,7 +8,7 @@ from .assertions import assert_equal, assert_finite, assert_identical, assert_un
 from .draw import BATCHES, THETA, Draw
 from .invariant import invariant
 from .operation import Operation
-from .operations.rope import dims, options
+from .operations.rope import dims, options, placed
 from .violation import NotImplementedVariant
 
 EQUATION = "CS336 assignment 1, eqs. (8) and (9)"
@@ -20,13 +20,6 @@ def drawn(draw: Draw) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     batch = draw.batch(BATCHES)
     n, d_k = dims(draw)
     return draw.vectors((*batch, n, d_k)), draw.positions(batch, n), options(draw)
-
-
-def placed(draw: Draw, *kinds: str) -> None:
-    """A statement about positions that the backend's domain excludes cannot be tried."""
-    kind = draw.operation.domain.get("positions", "arbitrary")
-    if kind not in (*kinds, "arbitrary"):
-        raise NotImplementedVariant(f"its domain has {kind} positions alone")
 
 
 def arbitrary(draw: Draw, shape: tuple[int, ...], highest: int = 300) -> np.ndarray:
@@ -198,9 +191,11 @@ def test_theta(rope: Operation, draw: Draw) -> None:
     """θ² turns pair k as θ turns pair 2k; the first pair turns by one radian a position whatever θ is."""
     n, d_k = dims(draw)
     positions, given = draw.positions((), n), options(draw)
-    theta = draw.one_of(tuple(t for t in draw.operation.domain.get("theta", THETA) if t**2 in (*THETA, 1e12, 6.25, 2.5e11, 1e8)))
-    if "theta" in draw.operation.domain and theta**2 not in draw.operation.domain["theta"]:
-        raise NotImplementedVariant("its domain lacks the square of theta")
+    allowed = draw.operation.domain.get("theta")
+    squared = tuple(t for t in (THETA if allowed is None else allowed) if allowed is None or t**2 in allowed)
+    if not squared:
+        raise NotImplementedVariant("its domain lacks the square of every theta")
+    theta = draw.one_of(squared)
     one = np.ones((n, d_k // 2))
     x = joined(one, 0 * one, **given)
     slow, fast = (pairs(rope(x, positions, **{**given, "theta": t}), **given) for t in (theta, theta**2))

@@ -9,6 +9,7 @@ from .attention import other_values, taken
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation, Result
+from .operations.rope import placed
 from .operations.scaled_dot_product_attention import within_domain
 from .operations.transformer_block import drawn
 
@@ -142,8 +143,7 @@ def test_shift_of_positions(transformer_block: Operation, draw: Draw) -> None:
     """Adding one number to all positions leaves the result, and without positions they are 0, …, n − 1."""
     x, weights, keywords = drawn(draw, "theta")
     if keywords.get("theta") is not None:
-        if draw.operation.domain.get("positions") == "consecutive":
-            within_domain(draw, positions=-1)
+        placed(draw, "offset")
         positions = np.arange(x.shape[-2]) + draw.one_of((1, 62, 127, 2047, 4095))  # across the ends of usual tables
         shifted = transformer_block(x, weights, **(keywords | {"positions": positions}))
         assert_equal(shifted, transformer_block(x, weights, **{k: v for k, v in keywords.items() if k != "positions"}))

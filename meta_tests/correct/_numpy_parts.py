@@ -48,7 +48,7 @@ def widely(operation):
 
 class Parts:
     framework = "numpy"
-    conventions = {"causal_alignment": "top-left", "fully_masked_rows": "zero"}  # noqa: RUF012
+    conventions = {"causal_alignment": "top-left", "fully_masked_rows": "zero"}
     inside = False
 
     # --- what a style replaces ---

@@ -47,7 +47,7 @@ def widely(operation):
 class Base:
     framework = "torch"
     device = "cpu"
-    conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}  # noqa: RUF012
+    conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
     inside = False
 
     def enter(self, x):

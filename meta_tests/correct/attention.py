@@ -14,6 +14,11 @@ def scored(q, k, seen, bias, scale):
     return scores if seen is None else scores.masked_fill(~seen, -math.inf)
 
 
+def broadcast(*arrays):
+    """The batch dimensions of all."""
+    return torch.broadcast_shapes(*(x.shape[:-2] for x in arrays if x is not None))
+
+
 class Einsum(Attention):
     """Both products by einsum, and a mask added as a bias of minus infinity."""
 
@@ -82,8 +87,8 @@ class SplitKeys(Attention):
 
 
 class MergedBySigmoid(Attention):
-    """Blocks of 8 keys, each merged into what came before by the sigmoids of the difference of their log-sum-exp. (One sigmoid and
-    a difference of the two parts would cancel where the later part outweighs.)"""
+    """Blocks of 8 keys, each merged into what came before by the two sigmoids of the difference of their log-sum-exp. (One of
+    them and the difference of the parts would cancel where the later part outweighs.)"""
 
     def attention(self, q, k, v, seen, bias, scale):
         scores = scored(q, k, seen, bias, scale).clamp(min=torch.finfo(q.dtype).min / 2)
@@ -138,18 +143,15 @@ class ScaleOnTheKeys(Attention):
 
 
 class LoopOverHeads(Attention):
-    """Every matrix of the batch by itself, its shared head of keys looked up; results are stacked."""
+    """Every matrix of the batch by itself; the results are stacked."""
 
     def attention(self, q, k, v, seen, bias, scale):
-        batch = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, seen, bias) if x is not None))
-        flat = [
-            None if x is None else x.expand(*batch, *x.shape[-2:]).flatten(0, -3) if batch else x[None]
-            for x in (q, k, v, seen, bias)
-        ]
-        if not flat[0].shape[0]:
+        batch = broadcast(q, k, v, seen, bias)
+        flat = [None if x is None else x.expand(*batch, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (q, k, v, seen, bias)]
+        if not math.prod(batch):
             return q.new_zeros(*batch, q.shape[-2], v.shape[-1])
         one = super().attention
-        parts = [one(*(None if x is None else x[i] for x in flat), scale) for i in range(flat[0].shape[0])]
+        parts = [one(*(None if x is None else x[i] for x in flat), scale) for i in range(math.prod(batch))]
         return torch.stack(parts).reshape(*batch, *parts[0].shape)
 
 
@@ -160,7 +162,7 @@ class KeysOfEachQuery(Attention):
         if seen is None:
             return super().attention(q, k, v, seen, bias, scale)
         n, m = q.shape[-2], k.shape[-2]
-        batch = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, seen, bias) if x is not None))
+        batch = broadcast(q, k, v, seen, bias)
         q, k, v = (x.expand(*batch, *x.shape[-2:]) for x in (q, k, v))
         seen = seen.expand(*batch, n, m)
         most = int(seen.sum(-1).max()) if seen.numel() else 0
@@ -179,7 +181,7 @@ class QueryBlocks(Attention):
     """Blocks of 8 queries, one after the other, written into a result that lies with its features first in memory."""
 
     def attention(self, q, k, v, seen, bias, scale):
-        batch = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, seen, bias) if x is not None))
+        batch = broadcast(q, k, v, seen, bias)
         y = q.new_empty(*batch, v.shape[-1], q.shape[-2]).mT
         for i in range(0, q.shape[-2], 8):
             rows = slice(i, i + 8)

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ._torch_parts import Attention, widely
+from .attention import broadcast
 
 
 class GroupsAsRows(Attention):
@@ -30,13 +31,8 @@ class GroupsAsViews(Attention):
     @widely
     def grouped_query_attention(self, q, k, v, mask=None, *, is_causal=False, scale=None):
         h, shared = q.shape[-3], k.shape[-3]
-        mask = (
-            None
-            if mask is None
-            else torch.atleast_3d(mask[None, None] if mask.ndim == 1 else mask[None] if mask.ndim == 2 else mask)
-        )
         if mask is not None:
-            mask = mask.expand(*mask.shape[:-3], h, *mask.shape[-2:]).unflatten(-3, (shared, h // shared))
+            mask = mask.expand(*torch.broadcast_shapes(mask.shape, (h, 1, 1))).unflatten(-3, (shared, h // shared))
         q = q.unflatten(-3, (shared, h // shared))
         y = self.scaled_dot_product_attention(q, k[..., None, :, :], v[..., None, :, :], mask, is_causal=is_causal, scale=scale)
         return y.flatten(-4, -3)
@@ -89,7 +85,7 @@ class MathKernel(Attention):
         return x
 
     def attention(self, q, k, v, seen, bias, scale):
-        batch = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, seen, bias) if x is not None))
+        batch = broadcast(q, k, v, seen, bias)
         q, k, v, seen, bias = (None if x is None else x.expand(*batch, *x.shape[-2:]) for x in (q, k, v, seen, bias))
         if seen is not None and bias is not None:
             bias, seen = bias.masked_fill(~seen, -math.inf), None
@@ -98,13 +94,13 @@ class MathKernel(Attention):
 
 
 class FlashKernel(MathKernel):
-    """F.scaled_dot_product_attention by its flash kernel, all batch dimensions taken for heads; it wants q, k and v of one width, so
-    that the shorter are padded with zeros."""
+    """F.scaled_dot_product_attention by its flash kernel, all batch dimensions taken for heads; it wants q, k and v of one width,
+    so that the shorter are padded with zeros."""
 
     kernel = SDPBackend.FLASH_ATTENTION
 
     def attention(self, q, k, v, seen, bias, scale):
-        batch = torch.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v, seen, bias) if x is not None))
+        batch = broadcast(q, k, v, seen, bias)
         n, m, width = q.shape[-2], k.shape[-2], max(q.shape[-1], v.shape[-1])
         if 0 in (*batch, n):
             return q.new_zeros(*batch, n, v.shape[-1])

@@ -69,8 +69,8 @@ class EagerScaledBothSides(Eager):
 
 
 class Llama(Eager):
-    """As Llama's code: softmax in float32 and its result cast, cosines and sines cast, rotation by the rotated half, masked scores
-    at the lowest number of the dtype."""
+    """As Llama's code: softmax in float32 and its result cast, cosines and sines cast, rotation by the rotated half, and the
+    lowest number of the dtype added to masked scores."""
 
     def attention(self, q, k, v, seen, bias, scale):
         scores = torch.matmul(q, k.mT) * scale

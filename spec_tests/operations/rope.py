@@ -3,6 +3,7 @@
 from typing import Any
 
 from spec_tests.draw import BATCHES, SIZES, THETA, Draw
+from spec_tests.violation import NotImplementedVariant
 
 core = {"x": 2, "positions": 1}
 
@@ -15,6 +16,13 @@ def dims(draw: Draw, n: int = 300) -> tuple[int, int]:
     (n,) = draw.dims(n=n)
     few = EVEN[:6]
     return n, draw.size("d_k", few if n > 64 else draw.one_of((few, EVEN, (n,) if n % 2 == 0 else few)))
+
+
+def placed(draw: Draw, *kinds: str) -> None:
+    """A statement about positions that the backend's domain excludes cannot be tried."""
+    kind = draw.operation.domain.get("positions", "arbitrary")
+    if kind not in (*kinds, "arbitrary"):
+        raise NotImplementedVariant(f"its domain has {kind} positions alone")
 
 
 def options(draw: Draw) -> dict[str, Any]:
