@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .commanding import EPS_OUTSIDE, NUMPY, RELU, RMS_NORM, ROOT, SOFTMAX, complaints, environment, python, suite, write
+from .commanding import EPS_OUTSIDE, NUMPY, RELU, RMS_NORM, ROOT, ROPE, SOFTMAX, complaints, environment, python, suite, write
 
 ONE = ("-k", "relu.reference")  # an invariant that every small backend here passes
 
@@ -60,13 +60,27 @@ REFUSED = {
     ),
     "exits.py": ("import sys\nsys.exit(3)", "importing it raised SystemExit: 3 (line 2 of"),
     "syntax.py": ("framework = 'numpy'\ndef softmax(x:\n", "importing it raised SyntaxError"),
-    "needs.py": ("import some_library_that_is_not_there", "importing it raised ModuleNotFoundError: No module"),
+    "needs.py": (
+        "import some_library_that_is_not_there",
+        "it imports 'some_library_that_is_not_there', which is not installed here (line 1 of ",
+    ),
     "anonymous.py": (SOFTMAX, "it does not say whose arrays it takes"),
     "framework.py": ("framework = 'pytroch'", "its framework 'pytroch' cannot be imported"),
     "no_array.py": ("framework = 'json'", "its framework 'json' has no array API namespace"),
     "dtype.py": (NUMPY + SOFTMAX + "dtypes = ('float31',)", "its dtypes name 'float31'; there are float64, float32,"),
     "empty.py": (NUMPY, "it defines none of the operations, which are "),
     "domain.py": (NUMPY + SOFTMAX + "domain = {'sofmax': {}}", "its domain names 'sofmax', which is no operation"),
+    "dtypes.py": (NUMPY + SOFTMAX + "dtypes = 'float32'", "its dtypes is the string 'float32'; give a tuple"),
+    "dimension.py": (
+        NUMPY + SOFTMAX + "domain = {'softmax': {'axes': (-1,)}}",
+        "its domain of softmax names 'axes'; did you mean axis?",
+    ),
+    "scalar.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'n': 64}}", "its domain of softmax gives n = 64; give all the values"),
+    "bare.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'dtype': 'float32'}}", "gives dtype = 'float32'; give all the values"),
+    "tied.py": (NUMPY + RMS_NORM + "domain = {'rms_norm': {'d': 'd_k'}}", "d = 'd_k'; a string names another dimension: none"),
+    "nothing_allowed.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'n': range(0)}}", "n = range(0, 0); it allows no value"),
+    "boolean.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'empty': 0}}", "gives empty = 0; it is True or False"),
+    "kinds.py": (NUMPY + ROPE + "domain = {'rope': {'positions': 'sorted'}}", "it is one of arbitrary, offset, consecutive"),
     "convention.py": (NUMPY + SOFTMAX + "conventions = {'causal': 'left'}", "its conventions state causal = 'left'; there are"),
     "precision.py": (NUMPY + SOFTMAX + "precision = 'sloppy'", "its precision is 'sloppy'; there are fused, mixed, eager"),
 }

@@ -1,10 +1,25 @@
 """A kernel with restrictions states its domain, and is tried inside it: outside, each of these raises."""
 
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
-from .commanding import ATTENTION, RELU, RMS_NORM, ROPE, SOFTMAX, green
+from spec_tests.domain import canonical, complaints, dimensions, outside
+from spec_tests.draw import Draw
+from spec_tests.operation import Operation
+from spec_tests.specification import operations, specification
+from spec_tests.violation import NotImplementedVariant
+
+from .commanding import ATTENTION, NUMPY, RELU, RMS_NORM, ROPE, SOFTMAX, green, suite, write
+from .running import backend
 
 PLAIN = RMS_NORM + SOFTMAX + RELU + ATTENTION + ROPE
 DOMAINS = {
@@ -105,3 +120,86 @@ def test_nothing_outside_the_domain_is_tried(restriction: str, tmp_path: Path) -
 def test_the_reference_is_tried_inside_the_domain(restriction: str, tmp_path: Path) -> None:
     which = f"({OPERATIONS[restriction]}) and (test_reference or test_empty or test_batch_independence)"
     green(tmp_path, PLAIN + DOMAINS[restriction], "--hypothesis-seed=5", "-k", which)
+
+
+KERNEL = """
+dtypes = ("float16",)
+domain = {
+    "scaled_dot_product_attention": {
+        "d_k": (64, 128), "d_v": "d_k", "n": range(16, 4097, 16), "m": range(16, 4097, 16),
+        "batch_dims": (1,), "contiguous": True, "empty": False,
+    }
+}
+
+def scaled_dot_product_attention(q, k, v, *, is_causal=False, scale=None):
+    width, lengths = q.shape[-1], {q.shape[-2], k.shape[-2]}
+    if width not in (64, 128) or v.shape[-1] != width or any(n % 16 for n in lengths) or {q.ndim, k.ndim, v.ndim} != {3}:
+        raise ValueError(f"q {q.shape}, k {k.shape}, v {v.shape}")
+    return attention(q, k, v, is_causal=is_causal, scale=scale).astype(q.dtype)
+"""
+NEEDS_MORE = {"one_key", "two_keys", "empty", "no_queries", "default_scale"}  # a single key, or two, or a width of 4 or 16
+
+
+def test_a_kernel_for_two_widths_and_whole_tiles_is_tried_by_every_law(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + ATTENTION + KERNEL)
+    run = suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=5", "-k", "scaled_dot_product_attention and not alibi")
+    assert run.code == 0, run.text
+    lengths = "n 16 to 4096 in steps of 16, m 16 to 4096 in steps of 16"
+    stated = f"scaled_dot_product_attention: d_k 64 or 128, d_v = d_k, {lengths}, batch_dims 1, contiguous, not empty"
+    assert stated in " ".join(run.text.partition("tried within the domain that it states:")[2].split())
+    idle = {fact["id"].rpartition(".")[2] for fact in run.facts if "no example" in fact["reason"] or "domain" in fact["reason"]}
+    print({fact["id"]: fact["reason"] for fact in run.facts if fact["status"] == "skipped"})
+    assert idle <= NEEDS_MORE
+
+
+SIZES = {"h": (4,), "h_kv": (2,), "d_k": (8,), "d_v": (16,), "num_layers": (2,)}
+VALUES: dict[str, Any] = {
+    "eps": (1e-5,), "axis": (-1,), "theta": (500.0,), "layout": ("half",), "scale": (0.125,), "is_causal": (True,),
+    "window": (3,), "approximate": ("tanh",), "activation": ("gelu",), "norm": ("post",), "aligned": ("top-left",),
+    "num_heads": (4,), "num_kv_heads": (2,), "n": (24,), "m": (24,), "style": ("encoder",), "d_model": (64,),
+    "d_ff": (64,), "num_layers": (2,), "vocab_size": (7,),
+}  # fmt: skip
+
+
+def restrictions(name: str) -> list[dict[str, Any]]:
+    """Each dimension to one size, or to a few; each keyword to one value; the batch to one rank."""
+    spec = specification(name)
+    sizes = [{label: SIZES.get(label, (24,))} for label in dimensions(spec)]
+    sizes += [{label: range(16, 200, 16)} for label in dimensions(spec) - SIZES.keys()]
+    sizes += [{keyword: VALUES[keyword]} for keyword in spec.parameters if keyword not in spec.positional]
+    ranks = [{"batch_dims": (2,)}, {"batch_dims": (0,)}] if any(spec.core.values()) and name != "alibi_bias" else []
+    return sizes + ranks + ([{"positions": "consecutive"}] if "positions" in spec.positional else [])
+
+
+def restricted(name: str, domain: dict[str, Any]) -> Operation:
+    spec = specification(name)
+    assert not list(complaints(spec, domain))
+    operation = replace(Operation(spec, backend("numpy-cpu"), "float32", spec.precision))
+    operation.__dict__["domain"] = canonical(spec, domain)
+    return operation
+
+
+def places(operation: Operation) -> Counter[str]:
+    """Where the drawn calls lie: "" is inside the domain."""
+    found = Counter[str]()
+
+    @settings(max_examples=20, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        try:
+            call = Draw(data.draw, operation).call()
+        except NotImplementedVariant as refusal:
+            found[str(refusal)] += 1
+        else:
+            found[outside(call)] += 1
+            assert np.size(call.value) >= 0  # the equation takes it
+
+    run()
+    return found
+
+
+@pytest.mark.parametrize("name", operations())
+def test_strategies_draw_inside_any_one_restriction(name: str) -> None:
+    for domain in restrictions(name):
+        found = places(restricted(name, domain))
+        assert found[""] >= 0.6 * found.total(), (domain, found)

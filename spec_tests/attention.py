@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,30 @@ def taken(keywords: dict[str, Any], operation: Operation) -> dict[str, Any]:
         if value is not None and not operation.accepts(name):
             raise NotImplementedVariant(f"{operation.backend.name}'s {operation.name} takes no {name}")
     return keywords
+
+
+def for_identity(draw: Draw) -> Draw:
+    """The same example, drawing as many keys as values have features where the domain restricts those: then v may be the
+    identity, and the result is the attention weights."""
+    domain = draw.operation.domain
+    width = domain.get("d_v")
+    tied = {"m": domain.get(width), "d_k": "m"} if isinstance(width, str) else {"m": width}
+    operation = replace(draw.operation)
+    operation.__dict__["domain"] = domain | {name: allowed for name, allowed in tied.items() if allowed is not None}
+    return draw.of(operation)
+
+
+def identity(draw: Draw, k: np.ndarray) -> np.ndarray:
+    """As values of as many features as there are keys; of the keys' batch where the domain wants one."""
+    one = np.eye(k.shape[-2])
+    return one if "batch_dims" not in draw.operation.domain else np.broadcast_to(one, (*k.shape[:-2], *one.shape)).copy()
+
+
+def widened(draw: Draw, *arrays: np.ndarray) -> list[np.ndarray]:
+    """q, k and v with three times as many features more, all zero; v only where its width is that of the others."""
+    tied = draw.operation.domain.get("d_v") == "d_k"
+    q, k, v = (np.concatenate([x, np.zeros((*x.shape[:-1], 3 * x.shape[-1]))], axis=-1) for x in arrays)
+    return [q, k, v if tied else arrays[-1]]
 
 
 def hidden_key(draw: Draw, m: int, mask: np.ndarray | None) -> tuple[int, np.ndarray | None]:

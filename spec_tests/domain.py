@@ -86,7 +86,8 @@ def outside(call: Call) -> str:
         return ""
     measured = sizes(call)
     shapes = {name: _shape(name, call.named) for name in spec.core if name not in BROADCAST}
-    ranks = [len(shape) - spec.core[name] for name, shape in shapes.items() if shape is not None]
+    trailing = {name: core or int(not _shapes(spec)) for name, core in spec.core.items()}  # an elementwise row is no batch
+    ranks = [max(len(shape) - trailing[name], 0) for name, shape in shapes.items() if shape is not None]
     for rank in ranks:
         if rank not in domain.get("batch_dims", ranks):
             return f"its domain has no batch of {rank} dimensions"

@@ -132,6 +132,11 @@ class Draw:
             pool = tuple(b for b in pool if len(b) in ranks) or tuple((2,) * r for r in ranks)
         return tuple(self.one_of(pool))
 
+    def rows_or_less(self, d: int) -> tuple[int, ...]:
+        """Of an elementwise operation: rows of d, one row, or a single number."""
+        shapes = ((*self.batch(MANY_ROWS), d), (d,), ())
+        return tuple(self.one_of(shapes if 0 in self.operation.domain.get("batch_dims", (0,)) else shapes[:1]))
+
     # --- configuration ----------------------------------------------------------------------------------------------
 
     def keyword(self, name: str, values: Iterable[Any]) -> dict[str, Any]:

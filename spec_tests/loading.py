@@ -174,7 +174,10 @@ def _attempt(text: str, load: Any) -> Any:
             file = Path(frame.filename)
             if file.suffix == ".py" and HERE not in file.parents and file.parent.name != "importlib":
                 where = f" (line {frame.lineno} of {frame.filename})"
-        raise BackendError(f"--backend={text}: importing it raised {type(error).__name__}: {error}{where}") from error
+        what = f"importing it raised {type(error).__name__}: {error}{where}"
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            what = f"it imports {error.name!r}, which is not installed here{where}; install it first"
+        raise BackendError(f"--backend={text}: {what}") from error
 
 
 def _complaints(backend: Backend, operations: set[str]) -> Iterator[str]:

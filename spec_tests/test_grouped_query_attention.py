@@ -7,7 +7,7 @@ import numpy as np
 from reference_numpy.causal_mask import causal_mask
 
 from .assertions import assert_equal, assert_finite, assert_unmoved, assert_within, exactly
-from .attention import extremes, full, hidden_key, kinds, largest_key, other_values, perhaps_opposed, sees
+from .attention import extremes, for_identity, full, hidden_key, kinds, largest_key, other_values, perhaps_opposed, sees, widened
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
@@ -126,7 +126,7 @@ def test_order_within_a_group(grouped_query_attention: Operation, draw: Draw) ->
 @invariant("B", source=SOURCE)
 def test_sums_to_one(grouped_query_attention: Operation, draw: Draw) -> None:
     """With v = identity the result is the attention weights: each row sums to 1."""
-    q, k, _, keywords = drawn(draw, "mask", "is_causal", "scale")
+    q, k, _, keywords = drawn(for_identity(draw), "mask", "is_causal", "scale")
     h_kv, m = k.shape[-3], k.shape[-2]
     within_domain(draw, d_v=m)
     identity = np.broadcast_to(np.eye(m), (*k.shape[:-3], h_kv, m, m))
@@ -178,8 +178,8 @@ def test_scale_follows_the_width_of_queries(grouped_query_attention: Operation, 
     """Three times as many features, all zero, halve the scale, and 2q makes up for it: the scale is a multiple of 1/√d_k."""
     (q, k, v), _ = arrays(draw)
     within_domain(draw, d_k=4 * q.shape[-1])
-    wide_q, wide_k = (np.concatenate([x, np.zeros((*x.shape[:-1], 3 * x.shape[-1]))], axis=-1) for x in (2 * q, k))
-    assert_equal(grouped_query_attention(wide_q, wide_k, v), grouped_query_attention(q, k, v))
+    wide = grouped_query_attention(*widened(draw, 2 * q, k, v))
+    assert_equal(wide[..., : v.shape[-1]], grouped_query_attention(q, k, v))
 
 
 @invariant("B", source=SOURCE, needs=("keyword:scale",))

@@ -7,12 +7,21 @@ import numpy as np
 from reference_numpy.sliding_window_mask import sliding_window_mask
 
 from .assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
-from .attention import assert_blind, assert_hidden, extremes, perhaps_opposed, replaced_key
+from .attention import (
+    assert_blind,
+    assert_hidden,
+    extremes,
+    for_identity,
+    identity,
+    perhaps_opposed,
+    replaced_key,
+    widened,
+)
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
 from .operations.local_attention import drawn
-from .operations.scaled_dot_product_attention import batch, within_domain
+from .operations.scaled_dot_product_attention import batch, part_of, within_domain
 
 SOURCE = "the book's exercise 9"
 
@@ -105,8 +114,7 @@ def test_translation(local_attention: Operation, draw: Draw) -> None:
 def test_causal_prefix(local_attention: Operation, draw: Draw) -> None:
     """The causal result of a prefix is the prefix of the causal result."""
     q, k, v, n = square(draw)
-    keywords, t = draw.keyword("window", (1, 0, 2, 3, 7, 16, 64)), draw.integer(1, n)
-    within_domain(draw, n=t, m=t)
+    keywords, t = draw.keyword("window", (1, 0, 2, 3, 7, 16, 64)), part_of(draw, n, "n", "m")
     prefix = local_attention(q[..., :t, :], k[..., :t, :], v[..., :t, :], **keywords, is_causal=True)
     assert_equal(local_attention(q, k, v, **keywords, is_causal=True)[..., :t, :], prefix)
 
@@ -123,9 +131,9 @@ def test_mirrored(local_attention: Operation, draw: Draw) -> None:
 @invariant("B", source=SOURCE)
 def test_sums_to_one(local_attention: Operation, draw: Draw) -> None:
     """With v = identity the result is the attention weights: each row sums to 1, and is exactly 0 outside the window."""
-    q, k, _, keywords = drawn(draw, "is_causal", "scale")
+    q, k, _, keywords = drawn(for_identity(draw), "is_causal", "scale")
     within_domain(draw, d_v=k.shape[-2])
-    p: Any = local_attention(q, k, np.eye(k.shape[-2]), **keywords)
+    p: Any = local_attention(q, k, identity(draw, k), **keywords)
     assert_equal(np.sum(p, axis=-1), 1.0)
     assert_identical(np.where(seen(q, k, keywords), 0.0, p.value), np.zeros(p.shape))
 
@@ -159,8 +167,8 @@ def test_scale_follows_the_width_of_queries(local_attention: Operation, draw: Dr
     """Three times as many features, all zero, halve the scale, and 2q makes up for it: the scale is a multiple of 1/√d_k."""
     q, k, v, keywords = drawn(draw, "is_causal")
     within_domain(draw, d_k=4 * q.shape[-1])
-    wide_q, wide_k = (np.concatenate([x, np.zeros((*x.shape[:-1], 3 * x.shape[-1]))], axis=-1) for x in (2 * q, k))
-    assert_equal(local_attention(wide_q, wide_k, v, **keywords), local_attention(q, k, v, **keywords))
+    wide = local_attention(*widened(draw, 2 * q, k, v), **keywords)
+    assert_equal(wide[..., : v.shape[-1]], local_attention(q, k, v, **keywords))
 
 
 @invariant("B", source=SOURCE, needs=("keyword:scale",))

@@ -11,7 +11,7 @@ from .invariant import invariant
 from .operation import Operation, Result
 from .operations.multihead_self_attention import drawn, projections
 from .operations.rope import placed
-from .operations.scaled_dot_product_attention import batch, within_domain
+from .operations.scaled_dot_product_attention import batch, part_of, within_domain
 
 EQUATION = "CS336 assignment 1, eqs. (12) to (14)"
 ROPE = "CS336 assignment 1, section 3.5.3"
@@ -55,8 +55,7 @@ def causally(attention: Operation, q: Any, k: Any, v: Any) -> Any:
 def test_causal_prefix(multihead_self_attention: Operation, draw: Draw) -> None:
     """The result of a prefix is the prefix of the result, whatever follows, large finite tokens too."""
     x, weights, keywords = drawn(draw, "theta")
-    t = draw.integer(1, x.shape[-2])
-    within_domain(draw, n=t)
+    t = part_of(draw, x.shape[-2], "n")
     place = keywords.get("positions")
     early = keywords | ({} if place is None else {"positions": place[..., :t]})
     prefix = multihead_self_attention(x[..., :t, :], *weights, **early)

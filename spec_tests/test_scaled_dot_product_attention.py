@@ -8,11 +8,11 @@ from reference_numpy._marks import logistic
 from reference_numpy.causal_mask import causal_mask
 
 from .assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
-from .attention import extremes, full, hidden_key, kinds, perhaps_opposed, scores, sees
+from .attention import extremes, for_identity, full, hidden_key, identity, kinds, perhaps_opposed, scores, sees, widened
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
-from .operations.scaled_dot_product_attention import SCALES, batch, dims, drawn, within_domain
+from .operations.scaled_dot_product_attention import SCALES, batch, dims, drawn, part_of, within_domain
 from .violation import NotImplementedVariant
 
 EQUATION = "CS336 assignment 1, eq. (11)"
@@ -50,20 +50,20 @@ def hiding(draw: Draw) -> tuple[Arrays, dict[str, Any], int, np.ndarray]:
 @invariant("B", source=EQUATION)
 def test_sums_to_one(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """With v = identity the result is the attention weights: each row sums to 1, whatever the mask, bias and scale."""
-    q, k, _, keywords = drawn(draw, "mask", "bias", "is_causal", "scale")
+    q, k, _, keywords = drawn(for_identity(draw), "mask", "bias", "is_causal", "scale")
     within_domain(draw, d_v=k.shape[-2])
-    p: Any = scaled_dot_product_attention(q, k, np.eye(k.shape[-2]), **keywords)
+    p: Any = scaled_dot_product_attention(q, k, identity(draw, k), **keywords)
     assert_equal(np.sum(p, axis=-1), 1.0)
 
 
 @invariant("E", source=EQUATION, needs=("keyword:mask",))
 def test_masked_weight_is_zero(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """The weight of a key that the mask hides is exactly 0, and no weight is negative."""
-    (q, k, _), b = arrays(draw, square=draw.one_of((False, False, True)))
+    (q, k, _), b = arrays(for_identity(draw), square=draw.one_of((False, False, True)))
     n, m = q.shape[-2], k.shape[-2]
     within_domain(draw, d_v=m)
     mask = draw.mask(b, n, m)
-    p = scaled_dot_product_attention(q, k, np.eye(m), mask=mask).value
+    p = scaled_dot_product_attention(q, k, identity(draw, k), mask=mask).value
     assert_identical(np.where(mask, 0.0, p), np.zeros(p.shape))
     assert_identical(np.minimum(p, 0.0), np.zeros(p.shape))
 
@@ -179,13 +179,11 @@ def test_split_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None
     """Attention to two parts of the keys, weighted by the sums of their exponentials, is attention to all: what flash
     decoding and ring attention rely on."""
     n, m, d_k, d_v = draw.dims(n=65, m=257, d_k=33, d_v=33)
-    cut = draw.integer(1, m) if m > 1 else 0
-    within_domain(draw, m=cut)
-    within_domain(draw, m=m - cut)
+    cut = part_of(draw, m, "m", rest=True)
     b = batch(draw, n * m)
     q, k, v = draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v))
     whole = scaled_dot_product_attention(q, k, v)
-    if 0 < cut < m:
+    if cut < m:
         s = scores(q, k)
         e = np.exp(s - exactly(np.max(s.value, axis=-1, keepdims=True)))
         parts = (slice(0, cut), slice(cut, m))
@@ -216,8 +214,8 @@ def test_scale_follows_the_width_of_queries(scaled_dot_product_attention: Operat
     neither d_v nor the number of keys or queries enters."""
     (q, k, v), _ = arrays(draw)
     within_domain(draw, d_k=4 * q.shape[-1])
-    wide_q, wide_k = (np.concatenate([x, np.zeros((*x.shape[:-1], 3 * x.shape[-1]))], axis=-1) for x in (2 * q, k))
-    assert_equal(scaled_dot_product_attention(wide_q, wide_k, v), scaled_dot_product_attention(q, k, v))
+    wide = scaled_dot_product_attention(*widened(draw, 2 * q, k, v))
+    assert_equal(wide[..., : v.shape[-1]], scaled_dot_product_attention(q, k, v))
 
 
 @invariant("B", source=EQUATION, needs=("keyword:scale",))

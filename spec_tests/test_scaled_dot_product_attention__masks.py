@@ -11,7 +11,7 @@ from .attention import assert_aligned, assert_blind, assert_hidden, full, replac
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
-from .operations.scaled_dot_product_attention import batch, drawn, holding_first_key, within_domain
+from .operations.scaled_dot_product_attention import batch, drawn, holding_first_key, part_of, within_domain
 from .test_scaled_dot_product_attention import arrays, hiding
 
 EQUATION = "CS336 assignment 1, eq. (11)"
@@ -68,8 +68,7 @@ def test_causal(scaled_dot_product_attention: Operation, draw: Draw) -> None:
 def test_causal_prefix(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """The causal result of a prefix is the prefix of the causal result."""
     (q, k, v), _ = arrays(draw, square=True)
-    t = draw.integer(1, q.shape[-2])
-    within_domain(draw, n=t, m=t)
+    t = part_of(draw, q.shape[-2], "n", "m")
     prefix = scaled_dot_product_attention(q[..., :t, :], k[..., :t, :], v[..., :t, :], is_causal=True)
     assert_equal(scaled_dot_product_attention(q, k, v, is_causal=True)[..., :t, :], prefix)
 

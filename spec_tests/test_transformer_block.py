@@ -10,7 +10,7 @@ from .draw import Draw
 from .invariant import invariant
 from .operation import Operation, Result
 from .operations.rope import placed
-from .operations.scaled_dot_product_attention import within_domain
+from .operations.scaled_dot_product_attention import part_of, within_domain
 from .operations.transformer_block import drawn
 
 PRE = "CS336 assignment 1, section 3.6"
@@ -127,8 +127,7 @@ def test_order_of_hidden_units(transformer_block: Operation, draw: Draw) -> None
 def test_causal_prefix(transformer_block: Operation, draw: Draw) -> None:
     """The result of a prefix is the prefix of the result, whatever follows, large finite tokens too."""
     x, weights, keywords = drawn(draw, "theta", "norm")
-    t = draw.integer(1, x.shape[-2])
-    within_domain(draw, n=t)
+    t = part_of(draw, x.shape[-2], "n")
     place = keywords.get("positions")
     early = keywords | ({} if place is None else {"positions": place[..., :t]})
     prefix = transformer_block(x[..., :t, :], weights, **early)

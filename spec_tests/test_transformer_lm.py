@@ -9,7 +9,7 @@ from .attention import taken
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation, Result
-from .operations.scaled_dot_product_attention import within_domain
+from .operations.scaled_dot_product_attention import part_of, within_domain
 from .operations.transformer_lm import drawn
 from .tree import leaves
 
@@ -20,8 +20,7 @@ SOURCE = "CS336 assignment 1, section 3.6"
 def test_causal_prefix(transformer_lm: Operation, draw: Draw) -> None:
     """The scores of a prefix are the prefix of the scores, whatever tokens follow."""
     ids, weights, keywords = drawn(draw)
-    t = draw.integer(1, ids.shape[-1])
-    within_domain(draw, n=t)
+    t = part_of(draw, ids.shape[-1], "n")
     prefix = transformer_lm(ids[..., :t], weights, **keywords)
     for tokens in (ids, draw.rng.integers(0, len(weights["token_embedding"]), ids.shape)):
         longer = np.concatenate([ids[..., :t], tokens[..., t:]], axis=-1)

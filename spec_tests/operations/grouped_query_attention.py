@@ -14,6 +14,9 @@ HEADS = (1, 2, 3, 4, 4, 6, 8)
 
 def heads(draw: Draw, pool: tuple[int, ...] = HEADS) -> tuple[int, int]:
     """Query heads, and the key/value heads that they share evenly."""
+    stated = draw.operation.domain.get("h_kv")
+    if stated is not None and not isinstance(stated, str):
+        pool = tuple(h for h in pool if any(h % i == 0 for i in stated)) or tuple(i * group for i in stated for group in (1, 2))
     h = draw.size("h", pool)
     between = tuple(i for i in range(h - 1, 1, -1) if h % i == 0)  # where the order of the groups shows
     h_kv = draw.size("h_kv", (h, *between, *between, 1))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from spec_tests.draw import Draw
+from spec_tests.violation import NotImplementedVariant
 
 precision = "exact"
 dtype = "int64"
@@ -16,6 +17,8 @@ def sizes(draw: Draw) -> dict[str, Any]:
     heads = draw.keyword("num_heads", (1, 2, 3, 4, 8, 12, 96))
     h = heads.get("num_heads", 1)
     shared = draw.keyword("num_kv_heads", (None, *(i for i in range(1, h + 1) if h % i == 0)))
+    if h % (shared.get("num_kv_heads") or h):
+        raise NotImplementedVariant(f"its domain has no num_kv_heads that divides num_heads = {h}")
     widths = (*(w * h for w in WIDTHS if w * h <= 16384), *(w for w in WIDTHS if w % h == 0))
     return {
         **draw.keyword("d_model", widths),

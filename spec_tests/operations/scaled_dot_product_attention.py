@@ -36,7 +36,8 @@ def broadcast(draw: Draw, batch: tuple[int, ...]) -> tuple[int, ...]:
     """Batch dimensions that broadcast to those given: mostly the same, else fewer, or some of size one."""
     if not batch or not draw.one_of((False, False, False, True)):
         return batch
-    return tuple(draw.one_of(((), (*[1 for _ in batch],), batch[1:], (1, *batch[1:]), (*batch[:-1], 1))))
+    shapes = ((*[1 for _ in batch],), (), batch[1:], (1, *batch[1:]), (*batch[:-1], 1))
+    return tuple(draw.one_of(s for s in shapes if len(s) in draw.operation.domain.get("batch_dims", (len(s),))))
 
 
 def holding_first_key(mask: np.ndarray) -> np.ndarray:
@@ -51,6 +52,18 @@ def within_domain(draw: Draw, **sizes: Any) -> None:
         allowed = draw.operation.domain.get(name)
         if allowed is not None and not isinstance(allowed, str) and size not in allowed:
             raise NotImplementedVariant(f"its domain has no {name} = {size}")
+
+
+def part_of(draw: Draw, whole: int, *names: str, rest: bool = False) -> int:
+    """A length from 1 to the whole that the domain has for each of these dimensions, and for the rest as well if need be."""
+    domain = draw.operation.domain
+    stated = [domain[name] for name in names if not isinstance(domain.get(name, ""), str)]
+    if not stated:
+        return draw.integer(1, max(whole - rest, 1))
+    fitting = [t for t in range(1, whole + 1) if all(t in allowed and (not rest or whole - t in allowed) for allowed in stated)]
+    if not fitting:
+        raise NotImplementedVariant(f"its domain has no part of {' = '.join(names)} = {whole}")
+    return int(draw.one_of(fitting))
 
 
 def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
