@@ -1,11 +1,18 @@
-"""The plain PyTorch of torch_cpu, each operation compiled as a whole by torch.compile, for any shape."""
+"""The plain PyTorch of torch_cpu, each operation compiled as a whole by torch.compile, for any shape.
+
+Every rank, every dimension of one, every pair of equal dimensions is compiled anew: a run takes hours, not minutes.
+"""
 
 import inspect
 
 import torch
+import torch._dynamo
 
 from . import torch_cpu
 from .torch_cpu import *
+
+dtypes = ("float32", "bfloat16")
+torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 1 << 20  # no eager code in silence
 
 OPERATIONS = {name: f for name, f in inspect.getmembers(torch_cpu, inspect.isfunction) if not name.startswith("_")}
 globals().update({name: torch.compile(f, dynamic=True, fullgraph=True) for name, f in OPERATIONS.items()})

@@ -1,0 +1,76 @@
+"""The backends of other libraries: each is there or says in a sentence what it lacks, and does what its pages say."""
+
+import doctest
+import re
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from spec_tests import effort
+from spec_tests.loading import BackendError, built_in, load
+from spec_tests.specification import operations
+
+from .commanding import ROOT
+from .running import attempt, backend, trials
+
+PAGES = sorted((ROOT / "docs" / "findings").glob("*.md"))
+CONFORMING = {  # in float32, the operations that are known to deviate left out
+    "numpy-array-api": (),
+    "torch-array-api": (),
+    "array-api-strict-cpu": (),
+    "dask-array-api": (),
+    "jax-cpu": ("layer_norm",),
+    "jax-jit": ("layer_norm",),
+    "mlx-cpu": ("gelu",),
+}
+
+
+@pytest.mark.parametrize("name", built_in())
+def test_a_backend_is_there_or_says_what_it_lacks(name: str) -> None:
+    try:
+        found = load(name, ROOT, set(operations()))
+    except BackendError as lack:
+        assert re.match(rf"--backend={name}: (it imports '[\w.]+', which is not installed|\w+ has no device '\w+' here) \(", str(lack))
+    else:
+        assert set(found.dtypes) <= set(found.framework.dtypes)
+        assert found.name == name
+
+
+@pytest.mark.parametrize("name", CONFORMING)
+def test_what_is_not_among_the_findings_conforms(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    under_test = available(name)
+    monkeypatch.setattr(effort, "_current", "smoke")
+    tried = [(test, trial) for test, trial in trials(under_test) if test.invariant.id == "operation.reference"]
+    tried = [(test, trial) for test, trial in tried if trial.dtype in ("float32", "bool") and trial.subject not in CONFORMING[name]]
+    assert len(tried) > 15
+    assert {trial.subject: violation.what for test, trial in tried if (violation := attempt(test, trial, 1))} == {}
+
+
+def test_torch_compile_compiles_and_conforms(monkeypatch: pytest.MonkeyPatch) -> None:
+    under_test = available("torch-compile")
+    monkeypatch.setattr(effort, "_current", "smoke")
+    tried = [t for t in trials(under_test) if t[0].invariant.of(t[1].subject) == "rms_norm.reference"]
+    assert [attempt(test, trial, 1) for test, trial in tried] == [None, None]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_findings_show_themselves(page: Path) -> None:
+    """The examples of a page are run where the library is installed in the very version that the page speaks of."""
+    pytest.importorskip(page.stem)
+    text = page.read_text()
+    if metadata.version(page.stem) not in text:
+        pytest.skip(f"the page is about another version of {page.stem}")
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    examples = doctest.DocTestParser().get_doctest("\n".join(re.findall(r"```pycon\n(.*?)```", text, re.DOTALL)), {}, page.name, None, 0)
+    assert examples.examples
+    told: list[str] = []
+    doctest.DocTestRunner(optionflags=flags).run(examples, out=told.append)
+    assert told == []
+
+
+def available(name: str):  # type: ignore[no-untyped-def]
+    try:
+        return backend(name)
+    except BackendError as lack:
+        pytest.skip(str(lack))
