@@ -31,7 +31,9 @@ def test_a_backend_is_there_or_says_what_it_lacks(name: str) -> None:
     try:
         found = load(name, ROOT, set(operations()))
     except BackendError as lack:
-        assert re.match(rf"--backend={name}: (it imports '[\w.]+', which is not installed|\w+ has no device '\w+' here) \(", str(lack))
+        assert re.match(
+            rf"--backend={name}: (it imports '[\w.]+', which is not installed|\w+ has no device '\w+' here) \(", str(lack)
+        )
     else:
         assert set(found.dtypes) <= set(found.framework.dtypes)
         assert found.name == name
@@ -42,7 +44,9 @@ def test_what_is_not_among_the_findings_conforms(name: str, monkeypatch: pytest.
     under_test = available(name)
     monkeypatch.setattr(effort, "_current", "smoke")
     tried = [(test, trial) for test, trial in trials(under_test) if test.invariant.id == "operation.reference"]
-    tried = [(test, trial) for test, trial in tried if trial.dtype in ("float32", "bool") and trial.subject not in CONFORMING[name]]
+    tried = [
+        (test, trial) for test, trial in tried if trial.dtype in ("float32", "bool") and trial.subject not in CONFORMING[name]
+    ]
     assert len(tried) > 15
     assert {trial.subject: violation.what for test, trial in tried if (violation := attempt(test, trial, 1))} == {}
 
@@ -62,7 +66,9 @@ def test_the_findings_show_themselves(page: Path) -> None:
     if metadata.version(page.stem) not in text:
         pytest.skip(f"the page is about another version of {page.stem}")
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    examples = doctest.DocTestParser().get_doctest("\n".join(re.findall(r"```pycon\n(.*?)```", text, re.DOTALL)), {}, page.name, None, 0)
+    examples = doctest.DocTestParser().get_doctest(
+        "\n".join(re.findall(r"```pycon\n(.*?)```", text, re.DOTALL)), {}, page.name, None, 0
+    )
     assert examples.examples
     told: list[str] = []
     doctest.DocTestRunner(optionflags=flags).run(examples, out=told.append)
