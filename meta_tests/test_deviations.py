@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from spec_tests import effort
 from spec_tests.deviation import FOLDER, KINDS, Deviation, catalogue, find
 from spec_tests.faithful import Faithful
 from spec_tests.formats import DTYPES
@@ -39,13 +40,14 @@ def test_is_caught_by_what_it_names(deviation: Deviation, seed: int) -> None:
 
 
 @pytest.mark.parametrize("operation", operations())
-def test_the_oracle_conforms(operation: str) -> None:
+def test_the_oracle_conforms(operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "_current", "smoke")
     oracle = Faithful()
     under_test = Backend(oracle.name, oracle, Framework("numpy"))
     for test, trial in concerning(operation, under_test):
-        if trial.subject == operation or test.invariant.operations[0] == operation:
-            violation = attempt(test, trial, seed=1)
-            assert violation is None or test.invariant.level, (test.invariant.of(trial.subject), trial.dtype, violation)
+        leading = trial.subject == operation or test.invariant.operations[0] == operation
+        if leading and test.invariant.level is None:
+            assert attempt(test, trial, seed=1) is None, (test.invariant.of(trial.subject), trial.dtype)
 
 
 @pytest.mark.parametrize("deviation", ALL, ids=lambda one: one.id)
