@@ -50,7 +50,7 @@ def test_a_backend_imports_its_neighbours(line: str, tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "numpy-cup": ("", "unknown; did you mean numpy-cpu?"),
+    "numpy-cup": ("", "unknown; did you mean numpy-cpu or "),
     "nothing.like.it": ("", "unknown. Built in: array-api-strict-cpu, "),
     "mine:nowhere": (NUMPY, "mine has no attribute 'nowhere'"),
     "mien.py": ("", "there is no file"),
@@ -93,12 +93,14 @@ def test_a_backend_that_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY)
     given = complaints(tmp_path, *(f"--backend={name}" for name in REFUSED))
     for (name, (_, sentence)), complaint in zip(REFUSED.items(), given, strict=True):
-        assert complaint.startswith(f"--backend={name}: {sentence}")
+        assert complaint.startswith(f"--backend={name}: ")
+        assert sentence in complaint
 
 
 def test_a_refused_run_says_so_and_runs_nothing(tmp_path: Path) -> None:
     run = suite(tmp_path, "--backend=numpy-cup")
-    assert run.complaint.startswith("--backend=numpy-cup: unknown; did you mean numpy-cpu? Built in: ")
+    assert run.complaint.startswith("--backend=numpy-cup: unknown; did you mean numpy-cpu or ")
+    assert "? Built in: " in run.complaint
 
 
 def test_a_device_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
@@ -115,7 +117,7 @@ def test_backends_are_listed(tmp_path: Path) -> None:
     listed = python(tmp_path, "-m", "pytest", "-p", "spec_tests.plugin", "--list-backends", env=environment(ROOT, tmp_path))
     assert listed.returncode == 0, listed.stderr
     names = [line.split()[0] for line in listed.stdout.splitlines()[:-1]]
-    assert names == [*sorted(path.stem.replace("_", "-") for path in (ROOT / "backends").glob("*.py")), "acme-numpy"]
+    assert names == [*sorted(path.stem.replace("_", "-") for path in (ROOT / "backends").glob("[!_]*.py")), "acme-numpy"]
 
 
 # --- what is asked of it ----------------------------------------------------------------------------------------------
