@@ -80,7 +80,10 @@ REFUSED = {
     "tied.py": (NUMPY + RMS_NORM + "domain = {'rms_norm': {'d': 'd_k'}}", "d = 'd_k'; a string names another dimension: none"),
     "nothing_allowed.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'n': range(0)}}", "n = range(0, 0); it allows no value"),
     "boolean.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'empty': 0}}", "gives empty = 0; it is True or False"),
-    "kinds.py": (NUMPY + ROPE + "domain = {'rope': {'positions': 'sorted'}}", "it is one of arbitrary, offset, consecutive"),
+    "kinds.py": (
+        NUMPY + ROPE + "rope = turned\ndomain = {'rope': {'positions': 'sorted'}}",
+        "it is one of arbitrary, offset, consecutive",
+    ),
     "convention.py": (NUMPY + SOFTMAX + "conventions = {'causal': 'left'}", "its conventions state causal = 'left'; there are"),
     "precision.py": (NUMPY + SOFTMAX + "precision = 'sloppy'", "its precision is 'sloppy'; there are fused, mixed, eager"),
 }
