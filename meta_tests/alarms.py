@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import inspect
+import itertools
 import sys
 import time
 import traceback
@@ -19,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -31,6 +32,8 @@ from spec_tests import invariant as invariants_module
 from spec_tests.bounded import Bounded
 from spec_tests.draw import Draw
 from spec_tests.expectation import Expectation
+from spec_tests.invariant import Invariant
+from spec_tests.loading import Backend
 from spec_tests.operation import Call, Operation
 from spec_tests.tree import leaves
 from spec_tests.trial import Trial
@@ -39,21 +42,15 @@ from spec_tests.violation import Violation
 from .running import backend, trials
 from .tightness import RandomDraw
 
-CORRECT = Path(__file__).parent / "correct"
+CORRECT = sorted((Path(__file__).parent / "correct").glob("[!_]*.py"))
 SHIPPED = ("numpy-cpu", "torch-cpu")
 
 
-@cache
-def correct() -> tuple[str, ...]:
-    """What `--backend=` takes for each of meta_tests/correct: a file of functions, or a class of a file of classes."""
-    names: list[str] = []
-    for path in sorted(CORRECT.glob("[!_]*.py")):
-        module = importlib.import_module(f"meta_tests.correct.{path.stem}")
-        classes = [x for x in vars(module).values() if inspect.isclass(x) and x.__module__ == module.__name__]
-        if hasattr(module, "framework"):
-            names.append(module.__name__)
-        names += [f"{module.__name__}:{one.__name__}" for one in classes if hasattr(one, "framework") and one.__doc__]
-    return tuple(names)
+def styles(path: Path) -> list[str]:
+    """What `--backend=` takes for each style of a file: they are its classes that say what they are."""
+    module = importlib.import_module(f"meta_tests.correct.{path.stem}")
+    own = (x for x in vars(module).values() if inspect.isclass(x) and x.__module__ == module.__name__)
+    return [f"{module.__name__}:{one.__name__}" for one in own if hasattr(one, "framework") and one.__doc__]
 
 
 class Shared:
@@ -111,7 +108,7 @@ def attempts(
     """only: how the ids of the invariants begin. thin: one example each, in one of the dtypes."""
     plan: dict[tuple[str, str], list[tuple[Any, Trial]]] = {}
     for under_test in map(backend, names):
-        for test, trial in trials(under_test):
+        for test, trial in trials(under_test, about=partial(_implemented, under_test)):
             described, name = test.invariant, test.invariant.of(trial.subject)
             if described.level is None and name.startswith(only) and (not dtypes or trial.dtype in dtypes):
                 plan.setdefault((name, trial.dtype), []).append((test, trial))
@@ -122,6 +119,10 @@ def attempts(
                     for test, trial in group:
                         if not thin or _chosen(trial, name, seed):
                             yield _tried(test, trial, f"{name} {dtype} {seed} {example}", seed)
+
+
+def _implemented(under_test: Backend, described: Invariant) -> bool:
+    return all(name == "operation" or under_test.function(name) for name in described.operations)
 
 
 def _chosen(trial: Trial, name: str, seed: int) -> bool:
@@ -158,7 +159,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="how the ids of the invariants to try begin")
     options = parser.parse_args()
     effort.choose(options.effort)
-    names = options.names or [*correct(), *SHIPPED]
+    names = options.names or [*itertools.chain(*map(styles, CORRECT)), *SHIPPED]
     tried, refused, found, start = 0, 0, Counter[tuple[str, str, str]](), time.monotonic()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     for one in attempts(names, seeds, frozenset(options.dtype), options.only):
