@@ -147,11 +147,14 @@ class LoopOverHeads(Attention):
 
     def attention(self, q, k, v, seen, bias, scale):
         batch = broadcast(q, k, v, seen, bias)
-        flat = [None if x is None else x.expand(*batch, *x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (q, k, v, seen, bias)]
-        if not math.prod(batch):
+        count = math.prod(batch)
+        flat = [
+            None if x is None else x.expand(*batch, *x.shape[-2:]).reshape(count, *x.shape[-2:]) for x in (q, k, v, seen, bias)
+        ]
+        if not count:
             return q.new_zeros(*batch, q.shape[-2], v.shape[-1])
         one = super().attention
-        parts = [one(*(None if x is None else x[i] for x in flat), scale) for i in range(math.prod(batch))]
+        parts = [one(*(None if x is None else x[i] for x in flat), scale) for i in range(count)]
         return torch.stack(parts).reshape(*batch, *parts[0].shape)
 
 
