@@ -114,11 +114,15 @@ def attempts(
                 plan.setdefault((name, trial.dtype), []).append((test, trial))
     for (name, dtype), group in plan.items():
         for seed in seeds:
-            for example in range(1 if thin else effort.current().examples(group[0][0].cost)):
+            for example in range(1 if thin else _examples(*group[0])):
                 with _sharing():
                     for test, trial in group:
                         if not thin or _chosen(trial, name, seed):
                             yield _tried(test, trial, f"{name} {dtype} {seed} {example}", seed)
+
+
+def _examples(test: Any, trial: Trial) -> int:
+    return effort.current().examples(test.cost * trial.cost(test.invariant.operations), trial.among)
 
 
 def _implemented(under_test: Backend, described: Invariant) -> bool:

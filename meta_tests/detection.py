@@ -45,8 +45,8 @@ def _naming(caught: list[Kill]) -> Iterator[str]:
     wrong = [one for one in caught if any(name not in ("", one.id) for name in one.named)]
     yield f"named: {len(right)} of {len(equations)} that have an equation of their own; called by another's name: {len(wrong)}"
     failures = sum((one.named for one in equations), Counter[str]())
-    own = sum(one.named[one.id] for one in equations)
-    yield f"of {failures.total()} failures of theirs {own} name the bug, {failures['']} name none"
+    own, tied = sum(one.named[one.id] for one in equations), sum(one.tied for one in equations)
+    yield f"of {failures.total()} failures of theirs {own} name the bug ({tied} beside another), {failures['']} name none"
 
 
 def _by_invariant(kills: list[Kill]) -> dict[str, list[str]]:

@@ -34,7 +34,8 @@ class Kill:
     seed: int
     caught: dict[str, dict[str, int]] = field(default_factory=dict)  # invariant, dtype: examples before the first that failed
     levels: dict[str, dict[str, int]] = field(default_factory=dict)  # the same of those that a run only reports
-    named: Counter[str] = field(default_factory=Counter)  # the first name in the diagnosis, or "", and how often
+    named: Counter[str] = field(default_factory=Counter)  # its own name, or else the first in the diagnosis, or ""; how often
+    tied: int = 0  # of its own: beside others that explain the answers as well
     elements: list[int] = field(default_factory=list)  # the numbers in each failing example
     examples: int | None = None  # before the first failure of all, in the order of a run
     seconds: float | None = None
@@ -97,7 +98,9 @@ def kill(name: str, seed: int, *, shrink: bool = False, named: bool = False) -> 
         if found.examples is None:
             found.examples, found.seconds = tried, round(spent, 2)
         found.caught.setdefault(law, {})[trial.dtype] = progress.examples
-        found.named[next((one.id for one in diagnose(progress.calls, progress.evidence)), "")] += 1
+        names = [one.id for one in diagnose(progress.calls, progress.evidence)]
+        found.named[name if name in names else names[0] if names else ""] += 1
+        found.tied += name in names and len(names) > 1
         found.elements.append(elements(progress.calls))
     return found
 

@@ -15,13 +15,11 @@ from typing import Any
 
 import hypothesis
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from hypothesis.errors import FlakyFailure
 
 from .effort import EFFORTS, trying
 from .formats import DTYPES, PRECISIONS
-from .invariant import chosen
+from .invariant import planned
 from .loading import Backend, BackendError, load, made
 from .message import explain
 from .session import LEVELS, Session, known
@@ -52,7 +50,7 @@ def invariants() -> tuple[Any, ...]:
 
 def attempt(test: Any, trial: Trial, seed: Any = None, **settings: Any) -> Violation | None:
     """The first violation that the examples show, shrunk, if there is any."""
-    run = chosen(test.cost, **settings)(given(data=st.data())(test.hypothesis.inner_test))
+    run = planned(test, trial, **settings)
     if seed is not None:
         run = hypothesis.seed(seed)(run)
     try:

@@ -19,7 +19,7 @@ from .operation import Call, Operation
 
 SMALL = (1, 2, 3, 4, 5, 7, 8)
 SIZES = (*SMALL, 9, 12, 15, 16, 17, 24, 31, 32, 33, 47, 63, 64, 65, 80, 96, 100, 127, 128, 129, 130, 160, 200, 255, 256, 257)
-LONG = (300, 511, 513, 1000, 1023, 1024, 1025, 2047, 2049, 4097)
+LONG = (300, 511, 513, 1000, 1023, 1024, 1025, 2047, 2049, 4097, 5000)
 COINCIDENCES = (2, 3, 4, 5, 8, 16)
 BATCHES = ((), (1,), (2,), (3,), (2, 3), (3, 1), (2, 2), (2, 1, 3))
 MANY_ROWS = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (3, 3), (2, 3, 4))
@@ -44,6 +44,11 @@ def _sampled_from(place: int, *values: Any) -> Any:
         return st.sampled_from([(place, value) for value in values])
 
 
+@st.composite
+def _composite(draw: Callable[..., Any], body: Callable[[Callable[..., Any]], Any]) -> Any:
+    return body(draw)
+
+
 @cache
 def _between(start: int, stop: int) -> Any:
     return st.sampled_from(range(start, stop))
@@ -62,11 +67,13 @@ class Draw:
     def __init__(self, draw: Callable[..., Any], operation: Operation, *, thorough: bool = False):
         self._draw, self.operation, self.thorough = draw, operation, thorough
         self.log: list[Any] = []
+        self._complete = False
 
     def of(self, operation: Operation) -> Draw:
         """The same example, for another operation and its domain."""
         other = Draw(self._draw, operation, thorough=self.thorough)
         other.log, other.__dict__["rng"], other.__dict__["bits"] = self.log, self.rng, self.bits
+        other._complete = self._complete
         return other
 
     # --- structure --------------------------------------------------------------------------------------------------
@@ -108,7 +115,7 @@ class Draw:
     def _pool(self, ceiling: int) -> tuple[int, ...]:
         """The longest more often than any other: it alone exceeds the largest blocks."""
         pool = tuple(s for s in (*SIZES, *LONG) if s <= ceiling)
-        return (*pool, *pool[-1:] * 3)
+        return (*pool, *pool[-1:] * 6)
 
     def size(self, name: str, pool: tuple[int, ...]) -> int:
         domain = self.operation.domain
@@ -153,7 +160,7 @@ class Draw:
         domain, default = self.operation.domain, self.operation.spec.defaults
         names = tuple(n for n in names if self.operation.accepts(n) and tuple(domain.get(n, ())) != (default.get(n),))
         always = {n for n in names if n in domain and default.get(n) not in domain[n]}
-        chosen = self.one_of((None, *names, None, *names, "all")) if names else None
+        chosen = "all" if self._complete else self.one_of((None, *names, None, *names, "all")) if names else None
         return always | (set(names) if chosen == "all" else {chosen} if chosen else set())
 
     # --- arrays -----------------------------------------------------------------------------------------------------
@@ -220,7 +227,21 @@ class Draw:
             np.put_along_axis(mask, self.rng.integers(0, m, (*shape[:-1], 1)), True, axis=-1)
         return mask
 
-    def call(self) -> Call:
-        """Arguments of the operation, as its own file draws them."""
-        arguments, keywords = self.operation.spec.module.arguments(self)
+    def call(self, *, all_arguments: bool = False) -> Call:
+        """Arguments of the operation, as its own file draws them; with every optional one, if asked for."""
+        self._complete = all_arguments
+        arguments, keywords = self.at_once(self.operation.spec.module.arguments)
         return self.operation.call(*arguments, **keywords)
+
+    def at_once(self, drawn: Callable[[Draw], Any]) -> Any:
+        """All that it draws is one draw to Hypothesis, whose bookkeeping for each takes longer than most of our steps."""
+        outer = self._draw
+
+        def inside(draw: Callable[..., Any]) -> Any:
+            self._draw = draw
+            try:
+                return drawn(self)
+            finally:
+                self._draw = outer
+
+        return outer(_composite(inside))

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Effort:
     name: str
-    base: int
-    least: int
+    base: int  # examples of an invariant, in all its dtypes together
+    least: int  # in each
     shrink_seconds: float
 
-    def examples(self, cost: float) -> int:
-        return max(self.least, round(self.base / cost))
+    def examples(self, cost: float, dtypes: int) -> int:
+        return max(self.least, round(self.base / (cost * dtypes)))
 
 
 EFFORTS = {
     "smoke": Effort("smoke", 3, 2, 2.0),
-    "default": Effort("default", 24, 6, 8.0),
-    "thorough": Effort("thorough", 120, 30, 30.0),
+    "default": Effort("default", 32, 4, 8.0),
+    "thorough": Effort("thorough", 160, 20, 30.0),
 }
 _current = "default"
 

@@ -41,22 +41,23 @@ class OutOfTime(Exception):
     """Shrinking has had its share of time; an example that is not yet known to fail is let go."""
 
 
-def chosen(cost: float, **others: Any) -> settings:
-    """What Hypothesis is told of a test whose examples are divided by its cost; the rest is the profile's."""
+def planned(test: Any, trial: Trial, *, shrink: bool = True, **others: Any) -> Any:
+    """The invariant's test with the examples that the effort affords; what else Hypothesis is told is the profile's."""
+    left_out = (Phase.explain,) if shrink else (Phase.explain, Phase.shrink)
     ours = {
-        "max_examples": current().examples(cost),
+        "max_examples": current().examples(test.cost * trial.cost(test.invariant.operations), trial.among),
         "deadline": None,
         "suppress_health_check": list(HealthCheck),
         "report_multiple_bugs": False,
-        "phases": [phase for phase in Phase if phase is not Phase.explain],
+        "phases": [phase for phase in Phase if phase not in left_out],
     }
-    return settings(**{**ours, **others})
+    return settings(**{**ours, **others})(given(data=st.data())(test.hypothesis.inner_test))
 
 
 def invariant(
     kind: str, *, source: str = "", level: str | None = None, cost: float = 1.0, needs: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., None]], Any]:
-    """kind: E exact, B within the bound, S statistical, F finite. cost: examples are divided by it.
+    """kind: E exact, B within the bound, S statistical, F finite. cost: examples are divided by it, and by the operation's.
     needs: keywords, conventions or frameworks without which the statement cannot be tried."""
     assert kind in KINDS
 
@@ -75,7 +76,6 @@ def invariant(
             subject,
         )
 
-        @chosen(cost)
         @given(data=st.data())
         def test(trial: Trial, data: Any) -> None:
             _one_example(trial, data, statement, names[:-1])

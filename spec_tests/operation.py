@@ -97,14 +97,28 @@ def _plain(tree: Any) -> Any:
     return tree_map(lambda x: x.value if isinstance(x, Bounded) else x, tree)
 
 
-class Result(Bounded):
-    """What the backend answered, ± how far from it the truth may be if the backend conforms."""
+class Late(Bounded):
+    """Its error is worked out when somebody asks: where two sides have the same bits, nobody does."""
 
-    def __init__(self, values: np.ndarray, call: Call):
-        self.call, self.value, self.arithmetic = call, np.asarray(values, dtype=np.float64), WIDE
+    def __init__(self, value: np.ndarray, work: Callable[[], np.ndarray]):
+        self.value, self._work, self.arithmetic = np.asarray(value, dtype=np.float64), work, WIDE
 
     @cached_property
     def error(self) -> np.ndarray:  # type: ignore[override]
+        return self._work()
+
+    def __getitem__(self, index: Any) -> Bounded:
+        return Late(self.value[index], lambda: self.error[index])
+
+
+class Result(Late):
+    """What the backend answered, ± how far from it the truth may be if the backend conforms."""
+
+    def __init__(self, values: np.ndarray, call: Call):
+        super().__init__(values, self._allowed)
+        self.call = call
+
+    def _allowed(self) -> np.ndarray:
         operation = self.call.operation
         expectation = self.call.expectation(operation.precision)
         if operation.precision == "exact":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Generator
 from pathlib import Path
@@ -30,17 +29,14 @@ def pytest_load_initial_conftests(parser: Any, args: list[str]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("require_level", None) is None:  # not ours: a run that has nothing to do with this suite
         return
-    _share_cores(config)
+    from . import workers
     from .session import Session
 
-    config.stash[SESSION] = Session.of(config)
-
-
-def _share_cores(config: pytest.Config) -> None:
-    """Workers side by side, each with a thread for every core, would wait for one another; read when a framework is imported."""
-    workers = getattr(config, "workerinput", {}).get("workercount")
-    if workers:
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+    workers.share_cores(config)
+    config.pluginmanager.register(workers, "spec_tests.workers")
+    config.stash[SESSION] = session = Session.of(config)
+    if not any(config.getoption(option.lstrip("-").replace("-", "_")) for option in LISTINGS):
+        workers.load(config, session)
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
@@ -109,9 +105,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In -k a whole invariant's id means that invariant, not every one whose id contains it."""
-    items[:] = [item for item in items if not ((trial := _trial(item)[1]) and trial.redundant)]
+    items[:] = [item for item in items if not _needless(config, *_trial(item))]
     whole = {described.of(trial.subject) for described, trial in map(_trial, items) if described}
     config.option.keyword = re.sub(r"[\w.]+", lambda word: f"[{word[0]}]" if word[0] in whole else word[0], config.option.keyword)
+
+
+def _needless(config: pytest.Config, described: Any, trial: Any) -> bool:
+    return described is not None and (trial.redundant or config.stash[SESSION].unasked(described))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -121,21 +121,28 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
         return (yield)
     from hypothesis.errors import FlakyFailure
 
+    from .invariant import planned
     from .violation import Violation, unrepeated
 
     session = pyfuncitem.config.stash[SESSION]
     if missing := trial.missing(described.operations):
         session.absent(described, trial, missing)
+    reported = described.level is not None and described.level not in session.levels
+    test = pyfuncitem.obj
+    pyfuncitem.obj = planned(test, trial, shrink=not reported)
     try:
         result = yield
     except (Violation, FlakyFailure) as failure:
         violation = failure if isinstance(failure, Violation) else unrepeated(failure)
         if violation is None:
             raise
-        if described.level and described.level not in session.levels:
+        violation = violation.with_traceback(None)  # which pytest would spend its time on; the message says more
+        if reported:
             trial.progress.level_lost = violation.what
-            pytest.xfail(f"level {described.level} does not hold: {violation.what}")
+            raise pytest.xfail.Exception(f"level {described.level} does not hold: {violation.what}") from None
         raise violation from None
+    finally:
+        pyfuncitem.obj = test
     if untried := trial.progress.untried:
         pytest.skip(untried)
     return result

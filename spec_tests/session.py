@@ -68,7 +68,7 @@ class Session:
         option = config.getoption
         precision = option("precision")
         effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0])
-        session = Session(
+        return Session(
             tuple(dict.fromkeys(option("backend"))),
             config.invocation_params.dir,
             known("dtype", option("dtype"), DTYPES),
@@ -76,9 +76,6 @@ class Session:
             known("require", option("require"), operations()),
             frozenset(known("require-level", option("require_level"), LEVELS)),
         )
-        if session.requested and not (option("list_backends") or option("list_deviations")):
-            _ = session.backends  # a backend that cannot be had stops the run here, once
-        return session
 
     @staticmethod
     def on(
@@ -122,15 +119,15 @@ class Session:
             absent = Trial(backend, dtypes[0], self.precision, subject)
             absent.redundant = invariant.id != SPOKESMAN and not set(invariant.operations) & set(self.required)
             return [absent]
+        if effort.current().name == "smoke" and invariant.id != SPOKESMAN:
+            present = [present[zlib.crc32(invariant.of(subject).encode()) % len(present)]]
         for trial in present:
-            trial.needs = self._unmet(trial, invariant, needs)
-        return self._sampled(invariant, present)
+            trial.needs, trial.among = self._unmet(trial, invariant, needs), len(present)
+        return present
 
-    def _sampled(self, invariant: Invariant, trials: list[Trial]) -> list[Trial]:
-        """At smoke effort each law and level is tried in one of the dtypes."""
-        if effort.current().name != "smoke" or ("operation" in invariant.operations and not invariant.level):
-            return trials
-        return [trials[zlib.crc32(invariant.id.encode()) % len(trials)]]
+    def unasked(self, invariant: Invariant) -> bool:
+        """A level that nobody requires is not tried at smoke effort."""
+        return effort.current().name == "smoke" and invariant.level is not None and invariant.level not in self.levels
 
     def _unmet(self, trial: Trial, invariant: Invariant, needs: tuple[str, ...]) -> str:
         for need in needs:

@@ -58,6 +58,11 @@ class Specification:
         return getattr(self.module, "composed", False)
 
     @property
+    def cost(self) -> float:
+        """Examples are divided by it: so that each operation has about the same time."""
+        return 1.5 if self.composed else 1.0
+
+    @property
     def dtype(self) -> str | None:
         """The dtype of the result, where it is not that of the arguments."""
         return getattr(self.module, "dtype", None)

@@ -64,7 +64,9 @@ class Trial:
     subject: str = ""  # the operation that an invariant of every operation is tried on
     needs: str = ""  # what the invariant needs and the backend does not have
     redundant: bool = False  # nothing would be learnt from it
+    among: int = 1  # so many dtypes share the invariant's examples
     progress: Progress = field(default_factory=Progress)
+    _operations: dict[str, Operation] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
         return f"<{self.id}>"
@@ -77,11 +79,16 @@ class Trial:
     def id(self) -> str:
         return "-".join(part for part in (self.subject, self.backend.name, self.dtype) if part)
 
-    def operation(self, name: str, dtype: str | None = None) -> Operation:
-        spec = specification(name)
-        stated = [p for p in (spec.precision, self.backend.precision(name), self.precision) if p]
-        strictest = "exact" if spec.precision == "exact" else min(stated, key=STRICTNESS.index)
-        return Operation(spec, self.backend, dtype or self.dtype, strictest)
+    def operation(self, name: str) -> Operation:
+        if name not in self._operations:
+            spec = specification(name)
+            stated = [p for p in (spec.precision, self.backend.precision(name), self.precision) if p]
+            strictest = "exact" if spec.precision == "exact" else min(stated, key=STRICTNESS.index)
+            self._operations[name] = Operation(spec, self.backend, self.dtype, strictest)
+        return self._operations[name]
+
+    def cost(self, names: tuple[str, ...]) -> float:
+        return max(self.operation(self.subject if name == "operation" else name).spec.cost for name in names)
 
     def missing(self, names: tuple[str, ...]) -> str:
         """Why the invariant cannot be tried, if so."""

@@ -19,7 +19,7 @@ def heads(draw: Draw, pool: tuple[int, ...] = HEADS) -> tuple[int, int]:
         pool = tuple(h for h in pool if any(h % i == 0 for i in stated)) or tuple(i * group for i in stated for group in (1, 2))
     h = draw.size("h", pool)
     between = tuple(i for i in range(h - 1, 1, -1) if h % i == 0)  # where the order of the groups shows
-    h_kv = draw.size("h_kv", (h, *between, *between, 1))
+    h_kv = draw.size("h_kv", (h, *between * 3, 1))
     if h % h_kv:
         raise NotImplementedVariant(f"its domain has no heads that {h_kv} heads of keys and values serve evenly")
     return h, h_kv
@@ -28,7 +28,7 @@ def heads(draw: Draw, pool: tuple[int, ...] = HEADS) -> tuple[int, int]:
 def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
     """q, k, v and keywords, some of the optional ones among them; each query has a key."""
     used = draw.variants(*optional)
-    n, m, d_k, d_v = dims(draw, square="is_causal" in used)
+    n, m, d_k, d_v = dims(draw, square="is_causal" in used, longest=257)
     h, h_kv = heads(draw, tuple(h for h in HEADS if h * n * m <= AFFORDABLE // 2) or (1, 2))
     b = batch(draw, h * n * m)
     keywords: dict[str, Any] = {}

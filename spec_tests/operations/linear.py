@@ -14,5 +14,5 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     used = draw.variants("bias")
     batch = draw.batch(TOKENS)
     d_in, d_out = draw.dims(d_in=4097, d_out=257)
-    weight = draw.weight(d_out, d_in) * draw.one_of((1.0, 1.0, 8.0))
+    weight = draw.held(draw.weight(d_out, d_in) * draw.one_of((1.0, 1.0, 8.0, 2.0**-12)))
     return (draw.vectors((*batch, d_in)), weight), {"bias": draw.gain(d_out)} if "bias" in used else {}

@@ -8,13 +8,13 @@ from spec_tests.operations.scaled_dot_product_attention import SCALES, batch, br
 composed = True
 core = {"q": 2, "k": 2, "v": 2}
 
-WINDOWS = (1, 0, 2, 3, 5, 8, 16, 31, 64)
+WINDOWS = (1, 0, 2, 3, 5, 8, 16, 31, 64, 100)
 
 
 def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
     """q, k, v and keywords, the window among them; each query has a key, n ≤ m + window."""
     used = draw.variants(*optional)
-    n, d_k, d_v = draw.dims(n=130, d_k=129, d_v=65)
+    n, d_k, d_v = draw.dims(n=257, d_k=129, d_v=65)
     keywords = draw.keyword("window", (*WINDOWS, max(n - 1, 0), n + 3))
     m = draw.size("m", (n, n, n, *(s for s in (n + 1, n + 9, n - 1, n - 4, max(n - keywords["window"], 1)) if s > 0)))
     m = max(m, n - keywords["window"])
