@@ -30,9 +30,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("require_level", None) is None:  # not ours: a run that has nothing to do with this suite
         return
     from . import workers
+
+    workers.share_cores(config)  # before NumPy is imported
     from .session import Session
 
-    workers.share_cores(config)
     config.pluginmanager.register(workers, "spec_tests.workers")
     config.stash[SESSION] = session = Session.of(config)
     if not any(config.getoption(option.lstrip("-").replace("-", "_")) for option in LISTINGS):

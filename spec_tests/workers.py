@@ -31,7 +31,7 @@ def load(config: pytest.Config, session: Session) -> None:
 
 
 def share_cores(config: pytest.Config) -> None:
-    """Workers side by side, each with a thread for every core, would wait for one another; read when a framework is imported."""
+    """Workers side by side, each with a thread for every core, would wait for one another. Read when NumPy is imported."""
     workers = getattr(config, "workerinput", {}).get("workercount")
     if workers:
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
