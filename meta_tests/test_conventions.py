@@ -9,6 +9,7 @@ import pytest
 
 from spec_tests.effort import trying
 from spec_tests.loading import Backend, made
+from spec_tests.message import explain
 from spec_tests.specification import operations
 from spec_tests.violation import Violation
 
@@ -114,3 +115,21 @@ def test_queries_before_the_first_key_are_blind_without_any_mask(operation: str,
     conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
     broken: dict[str, Violation] = caught(backend("bottom-right", computed, **conventions), seed=1, only=f"{operation}.causal")
     assert broken.keys() == ({f"{operation}.causal_alignment"} if computed == "nan" else set())
+
+
+@pytest.mark.parametrize("operation", CAUSAL)
+def test_wrong_numbers_under_a_stated_convention_are_explained(operation: str) -> None:
+    """The oracle itself has no answer to causality of a rectangle: neither the diagnosis nor the script may ask it for one."""
+    right = functions("top-left", "")[operation]
+
+    def off_in_rectangles(q: Any, k: Any, v: Any, *, is_causal: bool = False) -> Any:
+        return right(q, k, v, is_causal=is_causal) * np.float32(1.0 if q.shape[-2] == k.shape[-2] else 1.01)
+
+    conventions = {"causal_alignment": "top-left"}
+    source = SimpleNamespace(framework="numpy", dtypes=("float32",), conventions=conventions, **{operation: off_in_rectangles})
+    asked = [pair for pair in trials(made(source, {operation})) if pair[0].invariant.id == f"{operation}.causal_alignment"]
+    for test, trial in asked:
+        violation = attempt(test, trial, seed=1)
+        assert violation is not None
+        assert f"breaks {operation}.causal_alignment" in explain(test.invariant, trial, violation)
+    assert asked

@@ -67,9 +67,19 @@ def _sorted(failing: Sequence[Call], others: Sequence[Call]) -> tuple[list[Call]
     """The calls whose answers are wrong, and those whose are right, of one operation, the smallest first."""
     others = sorted((call for call in others if call not in failing), key=_size)[:EVIDENCE]
     known = [call for call in sorted([*failing, *others], key=_size) if call.observed is not None and not call.inexact]
+    known = [call for call in known if _defined(call)]
     wrong = [call for call in known if not np.all(_truth(call).accepts(_observed(call)))]
     same = [call for call in known if wrong and call.operation.name == wrong[0].operation.name]
     return [call for call in same if call in wrong], [call for call in same if call not in wrong]
+
+
+def _defined(call: Call) -> bool:
+    """The oracle has an answer; where it leaves one to the backend's conventions, as to causality of a rectangle, it raises."""
+    try:
+        _truth(call)
+    except ValueError:
+        return False
+    return True
 
 
 def _size(call: Call) -> int:
