@@ -11,7 +11,7 @@ from spec_tests import effort
 from spec_tests.loading import BackendError, built_in, load
 from spec_tests.specification import operations
 
-from .commanding import ROOT
+from .commanding import ROOT, complaints, environment, write
 from .running import attempt, backend, trials
 
 PAGES = sorted((ROOT / "docs" / "findings").glob("*.md"))
@@ -41,6 +41,30 @@ def test_a_backend_is_there_or_says_what_it_lacks(name: str) -> None:
         assert found.name == name
 
 
+ABSENT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in "torch jax mlx onnxruntime transformers triton array_api_strict dask cupy".split():
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def test_without_its_library_a_backend_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    write(tmp_path, sitecustomize=ABSENT, of_cupy="framework = 'cupy'")
+    names = [name for name in built_in() if not name.startswith("numpy")]
+    given = complaints(tmp_path, *(f"--backend={name}" for name in [*names, "of_cupy.py"]), env=environment(ROOT, tmp_path))
+    for name, complaint in zip(names, given[:-1], strict=True):
+        assert re.fullmatch(
+            rf"--backend={name}: it imports '[\w.]+', which is not installed here \(line \d+ of \S+\); install it first",
+            complaint,
+        )
+    assert given[-1].startswith("--backend=of_cupy.py: its framework 'cupy' cannot be imported")
+
+
 @pytest.mark.parametrize("name", CONFORMING)
 def test_what_is_not_among_the_findings_conforms(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     under_test = available(name)
@@ -65,7 +89,7 @@ def test_the_findings_show_themselves(page: Path) -> None:
     """The examples of a page are run where the library is installed in the very version that the page speaks of."""
     pytest.importorskip(page.stem)
     text = page.read_text()
-    if metadata.version(page.stem) not in text:
+    if metadata.version(page.stem).partition("+")[0] not in text:
         pytest.skip(f"the page is about another version of {page.stem}")
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     examples = doctest.DocTestParser().get_doctest(
