@@ -94,9 +94,11 @@ def environment(*paths: Path, **extra: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(map(str, paths)), "COLUMNS": "160", **extra}
 
 
-def python(folder: Path, *args: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    env = env or environment(ROOT)
-    return subprocess.run([sys.executable, *args], cwd=folder, env=env, capture_output=True, text=True, timeout=300, check=False)
+def python(
+    folder: Path, *args: str, env: dict[str, str] | None = None, timeout: float | None = 300
+) -> subprocess.CompletedProcess[str]:
+    env, command = env or environment(ROOT), [sys.executable, *args]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def write(folder: Path, **files: str) -> None:
@@ -104,10 +106,10 @@ def write(folder: Path, **files: str) -> None:
         (folder / f"{name}.py").write_text(textwrap.dedent(text))
 
 
-def pytest_run(folder: Path, *args: str, env: dict[str, str] | None = None) -> Run:
+def pytest_run(folder: Path, *args: str, env: dict[str, str] | None = None, timeout: float | None = 300) -> Run:
     report = folder / "junit.xml"
     report.unlink(missing_ok=True)
-    done = python(folder, "-m", "pytest", f"--junitxml={report}", *args, env=env)
+    done = python(folder, "-m", "pytest", f"--junitxml={report}", *args, env=env, timeout=timeout)
     cases = list(ElementTree.parse(report).iter("testcase")) if report.exists() else []
     nodes = {f"{case.get('classname')}::{case.get('name')}": case[-1].tag if len(case) else "" for case in cases}
     recorded = [tag.get("value", "") for case in cases for tag in case.iter("property") if tag.get("name") == "spec_tests"]

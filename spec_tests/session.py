@@ -157,6 +157,7 @@ class Session:
             "id": invariant.of(trial.subject),
             "operation": trial.subject or invariant.module,
             "backend": trial.backend.name,
+            "version": trial.backend.version,
             "dtype": trial.dtype,
             "domain": described(trial.operation(trial.subject or invariant.module).domain),
             "kind": invariant.kind,

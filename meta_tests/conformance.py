@@ -1,0 +1,150 @@
+"""What each backend reaches: `python -m meta_tests.conformance [--effort=…] [--dtype=…] [--write] [BACKEND …]`.
+
+Each backend runs in a pytest of its own, since libraries will not share a process; what is not installed is listed as absent.
+--write puts the results into docs/conformance.json, among those of other runs, and the table of all into docs/conformance.txt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import tempfile
+import textwrap
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from spec_tests.loading import built_in
+from spec_tests.specification import operations
+from spec_tests.summary import DTYPES
+
+from .commanding import ROOT, environment, pytest_run
+
+Entry = dict[str, Any]
+DATA, TABLE, FINDINGS = ROOT / "docs" / "conformance.json", ROOT / "docs" / "conformance.txt", ROOT / "docs" / "findings"
+COLUMNS = {"float64": "f64", "float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+SUITE = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests")
+SEED = ("--hypothesis-profile=default", "--hypothesis-seed=0")  # where CI is set, another profile ignores the seed
+LEGEND = """
+Four characters, or columns, for float64, float32, bfloat16, float16; masks and counts have the first one alone.
+f, m, e: conforms, in the precision class fused, mixed or eager; x: exactly. The number is the largest share of the
+allowed error that was used, in percent. !: deviates, with the number of invariants that are broken.
+·: not implemented. Blank: not taken in that dtype. ?: its laws hold, and the equation could not be tried.
+"""
+
+
+def measured(backend: str, effort: str, dtypes: str = "") -> Entry:
+    """One backend's results, or the sentence that refuses it."""
+    began = time.monotonic()
+    chosen = [f"--backend={backend}", f"--effort={effort}", *([f"--dtype={dtypes}"] if dtypes else [])]
+    with tempfile.TemporaryDirectory() as folder:  # JAX has float64 only so
+        run = pytest_run(Path(folder), *SUITE, *SEED, *chosen, env=environment(ROOT, JAX_ENABLE_X64="1"), timeout=None)
+    if run.code == 4:
+        return {"absent": re.split(r" \(line |; ", run.complaint.partition(": ")[2])[0]}
+    if run.code not in (0, 1):
+        raise SystemExit(f"{backend}: pytest ended with {run.code}\n{run.text[-2000:]}")
+    cells: dict[str, Entry] = {name: {} for name in operations()}
+    for name, own in cells.items():
+        for dtype in DTYPES:
+            if facts := [f for f in run.facts if (f["operation"], f["dtype"], f["level"]) == (name, dtype, None)]:
+                own[dtype] = _cell([fact for fact in facts if fact["status"] in ("passed", "failed")])
+    return {
+        "version": run.facts[0]["version"],
+        "effort": effort,
+        "examples": sum(fact["examples"] for fact in run.facts),
+        "seconds": round(time.monotonic() - began),
+        "cells": cells,
+    }
+
+
+def _cell(tried: list[Entry]) -> Entry:
+    compared = next((fact for fact in tried if fact["id"].endswith(".reference")), {"class": None, "worst": None})
+    broken = [fact["id"].partition(".")[2] for fact in tried if fact["status"] == "failed"]
+    return {"class": compared["class"], "worst": compared["worst"], "tried": len(tried), "broken": broken} if tried else {}
+
+
+def written(cell: Entry) -> str:
+    if not cell or cell["broken"]:
+        return f"!{len(cell['broken'])}" if cell else "·"
+    letter = {"exact": "x"}.get(cell["class"], (cell["class"] or "?")[0])
+    return letter if cell["worst"] is None or letter == "x" else f"{letter}{100 * cell['worst']:.0f}"
+
+
+def row(entry: Entry, operation: str) -> list[str]:
+    """Four columns."""
+    own = {dtype if dtype in COLUMNS else "float64": cell for dtype, cell in entry["cells"][operation].items()}
+    return [written(own[dtype]) if dtype in own else "" for dtype in COLUMNS] if any(own.values()) else ["·", "", "", ""]
+
+
+def _line(start: str, columns: list[str], width: int) -> str:
+    return (f"{start:<30}" + "".join(f"{column:<{width - 1}} " for column in columns)).rstrip()
+
+
+def table(entries: dict[str, Entry]) -> Iterator[str]:
+    present = {name: entry for name, entry in sorted(entries.items()) if "cells" in entry}
+    for number, (name, entry) in enumerate(present.items(), 1):
+        how = f"{entry['effort']} effort, {entry['examples']} examples in {entry['seconds'] / 60:.0f} min"
+        yield f"{number:>2}  {name:<23} {entry['version']:<42} {how}"
+    yield from LEGEND.splitlines()
+    yield ""
+    yield _line("", [str(number) for number in range(1, len(present) + 1)], 6)
+    for operation in operations():
+        yield _line(operation, ["".join(t[:1] or " " for t in row(entry, operation)) for entry in present.values()], 6)
+    for names in (list(present)[i : i + 4] for i in range(0, len(present), 4)):
+        yield from ("", _line("", names, 22), _line("", ["".join(f"{c:<5}" for c in COLUMNS.values())] * len(names), 22))
+        for operation in operations():
+            rows = ["".join(f"{text:<5}" for text in row(present[name], operation)) for name in names]
+            if any(text.strip(" ·") for text in rows):
+                yield _line(operation, rows, 22)
+    absent = (f"  {name:<23} {entry['absent']}" for name, entry in sorted(entries.items()) if "absent" in entry)
+    yield from ("", "deviates:", *deviations(present), "", "absent where this was run:", *absent)
+
+
+def deviations(entries: dict[str, Entry]) -> Iterator[str]:
+    """What is broken where, and the findings that say why."""
+    for name, operation, own in ((name, *pair) for name, entry in entries.items() for pair in entry.get("cells", {}).items()):
+        sharing: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for dtype, cell in own.items():
+            if cell.get("broken"):
+                sharing[tuple(cell["broken"])].append(dtype)
+        for laws, dtypes in sharing.items():
+            line = f"  {name}: {operation} in {', '.join(dtypes)}: {', '.join(laws)}"
+            yield from textwrap.wrap(line, 125, subsequent_indent="      ")
+        found = list(findings(name, operation, {law for laws in sharing for law in laws}))
+        yield from (f"    → {title}" for title in found or ["not among the findings"] * bool(sharing))
+
+
+def findings(backend: str, operation: str, laws: set[str]) -> Iterator[str]:
+    """The sections about this backend that name one of the invariants."""
+    for page in sorted(FINDINGS.glob("*.md")):
+        introduction, *sections = page.read_text().split("\n## ")
+        if re.search(rf"`{backend}`|--backend={backend}`", introduction):
+            for title, _, text in (section.partition("\n") for section in sections):
+                if any(f"`{operation}.{law}`" in text for law in laws):
+                    yield f"findings/{page.stem}: {title}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m meta_tests.conformance")
+    parser.add_argument("backends", nargs="*", metavar="BACKEND", help="every one that ships, if none is named")
+    parser.add_argument("--effort", default="default")
+    parser.add_argument("--dtype", default="", help="only these, separated by commas")
+    parser.add_argument("--write", action="store_true", help="into docs/conformance.json and docs/conformance.txt")
+    options = parser.parse_args()
+    entries: dict[str, Entry] = json.loads(DATA.read_text()) if options.write else {}
+    for name in options.backends or built_in():
+        entry = measured(name, options.effort, options.dtype)
+        if "cells" in entry or "cells" not in entries.get(name, {}):
+            entries[name] = entry
+        if options.write:
+            lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(entries.items()))
+            DATA.write_text("{\n" + ",\n".join(lines) + "\n}\n")  # a line for each backend
+            TABLE.write_text("\n".join(table(entries)) + "\n")
+    print("\n".join(table(entries)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""The table of what each backend reaches: made from runs, and the committed one from its committed data."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from . import conformance
+from .commanding import EPS_OUTSIDE, NUMPY, RELU, write
+from .conformance import DATA, TABLE, Entry, deviations, measured, table
+
+
+@pytest.fixture
+def entries() -> dict[str, Entry]:
+    found: dict[str, Entry] = json.loads(DATA.read_text())
+    return found
+
+
+def test_a_backend_is_measured(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU + EPS_OUTSIDE, lost="import a_library_that_is_not_there")
+    mine = measured(f"{tmp_path}/mine.py", "smoke")
+    assert mine["version"].startswith("numpy ")
+    assert mine["cells"]["relu"]["float32"].items() >= {"class": "fused", "worst": 0.0, "broken": []}.items()
+    assert "reference" in mine["cells"]["rms_norm"]["float32"]["broken"]
+    assert mine["cells"]["softmax"] == {"float32": {}}
+    lost = measured(f"{tmp_path}/lost.py", "smoke")
+    assert lost == {"absent": "it imports 'a_library_that_is_not_there', which is not installed here"}
+    lines = list(table({"mine": mine, "lost": lost}))
+    for pattern in (
+        r"relu +f",
+        r"relu +f0",
+        r"rms_norm +!",
+        r"rms_norm +!\d+",
+        r"softmax +·",
+        "  mine: rms_norm in float32: reference, .*",
+    ):
+        assert any(re.fullmatch(pattern, line) for line in lines), pattern
+    assert lines[-1].split(maxsplit=1) == ["lost", lost["absent"]]
+
+
+def test_the_table_is_that_of_the_data(entries: dict[str, Entry]) -> None:
+    assert TABLE.read_text() == "\n".join(table(entries)) + "\n"
+
+
+def test_whatever_deviates_is_among_the_findings(entries: dict[str, Entry]) -> None:
+    assert [line for line in deviations(entries) if "not among the findings" in line] == []
+
+
+def test_a_finding_is_found_by_its_invariant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "page.md").write_text(
+        "# Found by `pytest --backend=mine`\n\n## A finding\n\nBy `relu.reference`.\n\n## Another\n\nBy `relu.sign`."
+    )
+    monkeypatch.setattr(conformance, "FINDINGS", tmp_path)
+    assert list(conformance.findings("mine", "relu", {"reference"})) == ["findings/page: A finding"]
+    assert list(conformance.findings("mine", "silu", {"reference"})) == []
+    assert list(conformance.findings("my", "relu", {"reference"})) == []
