@@ -11,7 +11,7 @@ from spec_tests.violation import NotImplementedVariant
 composed = True
 core = {"q": 2, "k": 2, "v": 2, "mask": 2, "bias": 2}
 
-SCALES = single(1.0, 0.125, 0.0, 0.3, 1.7, -0.6)
+SCALES = single(1.0, 0.125, 0.0, 0.3, 0.0, 1.7, -0.6)
 BIASES = {"normal": regimes.normal, "integers": regimes.integers, "scaled": regimes.scaled(0.1, 4.0), "zeros": regimes.zeros}
 HOLED = {**BIASES, "minus infinity": regimes.with_minus_infinity}
 AFFORDABLE = 4000  # scores: each is sampled many times over
