@@ -1,4 +1,4 @@
-"""What each backend reaches: `python -m meta_tests.conformance [--effort=…] [--dtype=…] [--write] [BACKEND …]`.
+"""What each backend reaches: `python -m meta_tests.conformance [--effort=…] [--dtype=…] [--precision=…] [--write] [BACKEND …]`.
 
 Each backend runs in a pytest of its own, since libraries will not share a process; what is not installed is listed as absent.
 --write puts the results into docs/conformance.json, among those of other runs, and the table of all into docs/conformance.txt.
@@ -30,16 +30,16 @@ SUITE = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_
 SEED = ("--hypothesis-profile=default", "--hypothesis-seed=0")  # where CI is set, another profile ignores the seed
 LEGEND = """
 Four characters, or columns, for float64, float32, bfloat16, float16; masks and counts have the first one alone.
-f, m, e: conforms, in the precision class fused, mixed or eager; x: exactly. The number is the largest share of the
-allowed error that was used, in percent. !: deviates, with the number of invariants that are broken.
+f, m, e: conforms, in the precision class fused, mixed or eager; x: exactly. The numbers are the largest and the median
+share of the allowed error that an example used, in percent. !: deviates, with the number of invariants that are broken.
 ·: not implemented. Blank: not taken in that dtype. ?: its laws hold, and the equation could not be tried.
 """
 
 
-def measured(backend: str, effort: str, dtypes: str = "") -> Entry:
+def measured(backend: str, effort: str, *more: str) -> Entry:
     """One backend's results, or the sentence that refuses it."""
     began = time.monotonic()
-    chosen = [f"--backend={backend}", f"--effort={effort}", *([f"--dtype={dtypes}"] if dtypes else [])]
+    chosen = [f"--backend={backend}", f"--effort={effort}", *more]
     with tempfile.TemporaryDirectory() as folder:  # JAX has float64 only so
         run = pytest_run(Path(folder), *SUITE, *SEED, *chosen, env=environment(ROOT, JAX_ENABLE_X64="1"), timeout=None)
     if run.code == 4:
@@ -61,16 +61,18 @@ def measured(backend: str, effort: str, dtypes: str = "") -> Entry:
 
 
 def _cell(tried: list[Entry]) -> Entry:
-    compared = next((fact for fact in tried if fact["id"].endswith(".reference")), {"class": None, "worst": None})
+    compared = next((fact for fact in tried if fact["id"].endswith(".reference")), {"class": None, "worst": None, "median": None})
     broken = [fact["id"].partition(".")[2] for fact in tried if fact["status"] == "failed"]
-    return {"class": compared["class"], "worst": compared["worst"], "tried": len(tried), "broken": broken} if tried else {}
+    reached = {name: compared[name] for name in ("class", "worst", "median")}
+    return {**reached, "tried": len(tried), "broken": broken} if tried else {}
 
 
 def written(cell: Entry) -> str:
     if not cell or cell["broken"]:
         return f"!{len(cell['broken'])}" if cell else "·"
     letter = {"exact": "x"}.get(cell["class"], (cell["class"] or "?")[0])
-    return letter if cell["worst"] is None or letter == "x" else f"{letter}{100 * cell['worst']:.0f}"
+    shares = [cell[name] for name in ("worst", "median") if cell.get(name) is not None]
+    return letter if letter == "x" else letter + "/".join(f"{100 * share:.0f}" for share in shares)
 
 
 def row(entry: Entry, operation: str) -> list[str]:
@@ -87,19 +89,19 @@ def table(entries: dict[str, Entry]) -> Iterator[str]:
     present = {name: entry for name, entry in sorted(entries.items()) if "cells" in entry}
     for number, (name, entry) in enumerate(present.items(), 1):
         how = f"{entry['effort']} effort, {entry['examples']} examples in {entry['seconds'] / 60:.0f} min"
-        yield f"{number:>2}  {name:<23} {entry['version']:<42} {how}"
+        yield f"{number:>2}  {name:<27} {entry['version']:<42} {how}"
     yield from LEGEND.splitlines()
     yield ""
     yield _line("", [str(number) for number in range(1, len(present) + 1)], 6)
     for operation in operations():
         yield _line(operation, ["".join(t[:1] or " " for t in row(entry, operation)) for entry in present.values()], 6)
-    for names in (list(present)[i : i + 4] for i in range(0, len(present), 4)):
-        yield from ("", _line("", names, 22), _line("", ["".join(f"{c:<5}" for c in COLUMNS.values())] * len(names), 22))
+    for names in (list(present)[i : i + 3] for i in range(0, len(present), 3)):
+        yield from ("", _line("", names, 30), _line("", ["".join(f"{c:<7}" for c in COLUMNS.values())] * len(names), 30))
         for operation in operations():
-            rows = ["".join(f"{text:<5}" for text in row(present[name], operation)) for name in names]
+            rows = ["".join(f"{text:<7}" for text in row(present[name], operation)) for name in names]
             if any(text.strip(" ·") for text in rows):
-                yield _line(operation, rows, 22)
-    absent = (f"  {name:<23} {entry['absent']}" for name, entry in sorted(entries.items()) if "absent" in entry)
+                yield _line(operation, rows, 30)
+    absent = (f"  {name:<27} {entry['absent']}" for name, entry in sorted(entries.items()) if "absent" in entry)
     yield from ("", "deviates:", *deviations(present), "", "absent where this was run:", *absent)
 
 
@@ -113,7 +115,7 @@ def deviations(entries: dict[str, Entry]) -> Iterator[str]:
         for laws, dtypes in sharing.items():
             line = f"  {name}: {operation} in {', '.join(dtypes)}: {', '.join(laws)}"
             yield from textwrap.wrap(line, 125, subsequent_indent="      ")
-        found = list(findings(name, operation, {law for laws in sharing for law in laws}))
+        found = list(findings(name.partition(" (")[0], operation, {law for laws in sharing for law in laws}))
         yield from (f"    → {title}" for title in found or ["not among the findings"] * bool(sharing))
 
 
@@ -132,11 +134,13 @@ def main() -> None:
     parser.add_argument("backends", nargs="*", metavar="BACKEND", help="every one that ships, if none is named")
     parser.add_argument("--effort", default="default")
     parser.add_argument("--dtype", default="", help="only these, separated by commas")
+    parser.add_argument("--precision", default="", help="a class to which they are held: that gives entries of their own")
     parser.add_argument("--write", action="store_true", help="into docs/conformance.json and docs/conformance.txt")
     options = parser.parse_args()
     entries: dict[str, Entry] = json.loads(DATA.read_text()) if options.write else {}
-    for name in options.backends or built_in():
-        entry = measured(name, options.effort, options.dtype)
+    more = [f"--{option}={value}" for option in ("dtype", "precision") if (value := getattr(options, option))]
+    for backend in options.backends or built_in():
+        entry, name = measured(backend, options.effort, *more), backend + f" ({options.precision})" * bool(options.precision)
         if "cells" in entry or "cells" not in entries.get(name, {}):
             entries[name] = entry
         if options.write:

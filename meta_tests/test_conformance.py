@@ -29,7 +29,7 @@ def test_a_backend_is_measured(tmp_path: Path) -> None:
     lines = list(table({"mine": mine, "lost": lost}))
     for pattern in (
         r"relu +f",
-        r"relu +f0",
+        r"relu +f0/0",
         r"rms_norm +!",
         r"rms_norm +!\d+",
         r"softmax +·",
