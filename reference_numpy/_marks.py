@@ -63,3 +63,13 @@ def wide(x: Any) -> Any:
 def exact(x: Any) -> Any:
     """An error here cannot matter: what is subtracted now is given back later."""
     return x.exact() if hasattr(x, "exact") else x
+
+
+def positive(x: Any) -> Any:
+    """1 where x is positive, else 0: the slope of the rectifier, of which nothing is known at 0."""
+    return x.positive() if hasattr(x, "positive") else np.where(x > 0, 1.0, 0.0)
+
+
+def piled(x: Any, *, axis: int) -> Any:
+    """Return the sum of terms that arrive one by one: unfused 16-bit code adds each to a total of its own dtype."""
+    return x.piled(axis) if hasattr(x, "piled") else np.sum(x, axis=axis)

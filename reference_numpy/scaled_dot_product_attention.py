@@ -41,6 +41,12 @@ def scaled_dot_product_attention(
 
     """
     q, k, v = float64(q), float64(k), float64(v)
+    if scale is None:
+        scale = 1 / np.sqrt(q.shape[-1])
+    return np.matmul(_weights(q, k, mask, bias, is_causal, scale), v)
+
+
+def _weights(q: Any, k: Any, mask: Any, bias: Any, is_causal: bool, scale: Any) -> Any:
     n, m = q.shape[-2], k.shape[-2]
     if is_causal and n != m:
         raise ValueError(
@@ -49,11 +55,9 @@ def scaled_dot_product_attention(
         )
     if is_causal:
         mask = causal_mask(n=n) if mask is None else np.logical_and(mask, causal_mask(n=n))
-    if scale is None:
-        scale = 1 / np.sqrt(q.shape[-1])
     scores = np.matmul(eager(q), np.swapaxes(eager(k), -1, -2)) * scale
     if bias is not None:
         scores = scores + float64(bias)
     if mask is not None:
         scores = np.where(mask, scores, -np.inf)
-    return np.matmul(rounded(softmax(scores, axis=-1)), v)
+    return rounded(softmax(scores, axis=-1))

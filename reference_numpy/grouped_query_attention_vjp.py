@@ -1,0 +1,41 @@
+from typing import Any
+
+import numpy as np
+
+from ._marks import float64, rounded
+from .scaled_dot_product_attention_vjp import scaled_dot_product_attention_vjp
+
+
+def grouped_query_attention_vjp(
+    cotangent: Any, q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None
+) -> Any:
+    """Gradients of grouped-query attention: those of attention; each shared head gathers the sum over its group.
+
+        dk_g = sum of dk_i,   dv_g = sum of dv_i   over the query heads i with i // (h / h_kv) = g
+
+    Shapes
+        cotangent (..., h, n, d_v),  q (..., h, n, d_k),  k (..., h_kv, m, d_k),  v (..., h_kv, m, d_v),
+        mask broadcastable to (..., h, n, m)  ->  (dq, dk, dv, None), each as its argument
+    Domain
+        As in grouped_query_attention; cotangents finite.
+    Edges
+        h_kv = h is attention itself.
+
+    Raises
+        ValueError as grouped_query_attention does.
+    Source
+        Ainslie et al. 2023, arXiv:2305.13245, section 2.2, differentiated.
+
+    Two query heads that share one head of a single key:
+
+    >>> grouped_query_attention_vjp([[[1.0]], [[2.0]]], np.ones((2, 1, 1)), np.ones((1, 1, 1)), np.ones((1, 1, 1)))[2]
+    array([[[3.]]])
+    """
+    q, k, v = float64(q), float64(k), float64(v)
+    h, h_kv = q.shape[-3], k.shape[-3]
+    if h % h_kv:
+        raise ValueError(f"grouped_query_attention_vjp: {h} query heads cannot be shared evenly by {h_kv} key/value heads.")
+    k, v = np.repeat(k, h // h_kv, axis=-3), np.repeat(v, h // h_kv, axis=-3)
+    dq, *shared, _, _ = scaled_dot_product_attention_vjp(cotangent, q, k, v, mask, is_causal=is_causal, scale=scale)
+    dk, dv = (np.reshape(rounded(d), (*d.shape[:-3], h_kv, h // h_kv, *d.shape[-2:])) for d in shared)
+    return dq, np.sum(dk, axis=-3), np.sum(dv, axis=-3), None

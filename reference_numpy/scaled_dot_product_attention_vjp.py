@@ -1,0 +1,62 @@
+from typing import Any
+
+import numpy as np
+
+from ._marks import eager, float64, rounded
+from ._sums import summed_to
+from .scaled_dot_product_attention import _weights
+
+
+def scaled_dot_product_attention_vjp(
+    cotangent: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any = None,
+    bias: Any = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Any:
+    """Gradients of attention: with the cotangent c of y = p v, and p = softmax(s),   s = q k^T * scale + bias,
+
+        dv = p^T c,   ds_ij = p_ij ((c v^T)_ij - sum_d(c_id y_id)),   dq = ds k * scale,   dk = ds^T q * scale,   dbias = ds
+
+    Shapes
+        cotangent (..., n, d_v),  q (..., n, d_k),  k (..., m, d_k),  v (..., m, d_v),  mask and bias broadcastable to
+        (..., n, m)  ->  (dq, dk, dv, None, dbias), each as its argument; dbias is None without a bias. What was
+        broadcast gathers the sum.
+    Domain
+        As in attention; cotangents finite.
+    Edges
+        A key that no query sees gets exactly 0, and so does one whose queries all have the cotangent 0. The rows of ds
+        sum to 0. With a single key dq, dk and dbias are 0. scale = 0 leaves dq and dk 0.
+
+    Raises
+        ValueError as attention does.
+    Choices
+        p may be recomputed from q and k, and the inner sum may be that of c y, with y as stored, or of p (c v^T): the
+        same number. The scale multiplies both dq and dk.
+    Source
+        Dao et al. 2022, arXiv:2205.14135, appendix B.2. Vaswani et al. 2017, arXiv:1706.03762, eq. 1, differentiated.
+
+    Two keys with the weights 1/4 and 3/4:
+
+    >>> dq, dk, dv, _, _ = scaled_dot_product_attention_vjp([[1.0]], [[1.0]], [[0.0], [np.log(3.0)]], [[0.0], [1.0]])
+    >>> dq.round(4), dk.round(4), dv
+    (array([[0.206]]), array([[-0.1875],
+           [ 0.1875]]), array([[0.25],
+           [0.75]]))
+    """
+    c, q, k, v = float64(cotangent), float64(q), float64(k), float64(v)
+    if scale is None:
+        scale = 1 / np.sqrt(q.shape[-1])
+    p = _weights(q, k, mask, bias, is_causal, scale)
+    dp = rounded(np.matmul(c, np.swapaxes(v, -1, -2)))
+    inner = np.sum(c * rounded(np.matmul(p, v)), axis=-1, keepdims=True)
+    ds = rounded(p * (dp - inner))
+    dq = rounded(np.matmul(ds, eager(k)) * scale)
+    dk = rounded(np.matmul(np.swapaxes(ds, -1, -2), eager(q)) * scale)
+    dv = rounded(np.matmul(np.swapaxes(p, -1, -2), c))
+    dbias = None if bias is None else summed_to(ds, float64(bias).shape)
+    return summed_to(dq, q.shape), summed_to(dk, k.shape), summed_to(dv, v.shape), None, dbias

@@ -1,0 +1,62 @@
+from typing import Any
+
+from ._marks import rounded
+from .embedding import embedding
+from .embedding_vjp import embedding_vjp
+from .linear_vjp import linear_vjp
+from .rms_norm import rms_norm
+from .rms_norm_vjp import rms_norm_vjp
+from .transformer_block import transformer_block
+from .transformer_block_vjp import transformer_block_vjp
+
+
+def transformer_lm_vjp(
+    cotangent: Any,
+    token_ids: Any,
+    weights: Any,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    theta: float | None,
+    layout: str = "interleaved",
+    eps: float,
+) -> Any:
+    """Gradients of the language model: back through the head, the last norm, the blocks in reverse, and the embedding.
+
+    Shapes
+        cotangent (..., n, vocab),  token_ids (..., n) integers,  weights: a dict
+        ->  (None, dweights): dweights is a dict of the structure of weights
+    Domain
+        As in transformer_lm; cotangents finite.
+    Edges
+        The rows of token_embedding whose tokens do not occur, or only after the last token with a cotangent, get
+        exactly 0.
+
+    Raises
+        As transformer_lm does.
+    Choices
+        token_embedding and lm_head have a gradient each; with tied weights add the two.
+    Source
+        CS336 assignment 1, section 3.5 with its figures 1 and 2, differentiated.
+
+    Without layers, token 1 predicted for itself; what its embedding gets is orthogonal to it:
+
+    >>> eye = [[1.0, 0.0], [0.0, 1.0]]
+    >>> weights = {"token_embedding": eye, "layers": [], "final_norm": [1.0, 1.0], "lm_head": eye}
+    >>> transformer_lm_vjp([[1.0, 1.0]], [1], weights, num_heads=1, theta=None, eps=0.0)[1]["token_embedding"].round(4)
+    array([[0.    , 0.    ],
+           [1.4142, 0.    ]])
+    """
+    options: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout, "eps": eps}
+    inputs = [embedding(token_ids, weights["token_embedding"])]
+    for layer in weights["layers"]:
+        inputs.append(rounded(transformer_block(inputs[-1], layer, **options)))
+    last, final_norm = inputs.pop(), weights["final_norm"]
+    dlast, dhead, _ = linear_vjp(cotangent, rounded(rms_norm(last, final_norm, eps=eps)), weights["lm_head"])
+    dx, dfinal = rms_norm_vjp(rounded(dlast), last, final_norm, eps=eps)
+    dlayers: list[Any] = []
+    for x, layer in zip(reversed(inputs), reversed(weights["layers"]), strict=True):
+        dx, dlayer, _ = transformer_block_vjp(rounded(dx), x, layer, **options)
+        dlayers.insert(0, dlayer)
+    _, dembedding = embedding_vjp(rounded(dx), token_ids, weights["token_embedding"])
+    return None, {"token_embedding": dembedding, "layers": dlayers, "final_norm": dfinal, "lm_head": dhead}
