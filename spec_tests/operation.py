@@ -97,28 +97,32 @@ def _plain(tree: Any) -> Any:
     return tree_map(lambda x: x.value if isinstance(x, Bounded) else x, tree)
 
 
-class Late(Bounded):
-    """Its error is worked out when somebody asks: where two sides have the same bits, nobody does."""
+class Part(Bounded):
+    """Some of a result. Its error is worked out when somebody asks: where two sides have the same bits, nobody does."""
 
-    def __init__(self, value: np.ndarray, work: Callable[[], np.ndarray]):
-        self.value, self._work, self.arithmetic = np.asarray(value, dtype=np.float64), work, WIDE
+    def __init__(self, whole: Bounded, index: Any):
+        self.value, self.arithmetic, self._of = np.asarray(whole.value[index]), whole.arithmetic, (whole, index)
 
     @cached_property
     def error(self) -> np.ndarray:  # type: ignore[override]
-        return self._work()
+        whole, index = self._of
+        return np.asarray(whole.error[index])
 
     def __getitem__(self, index: Any) -> Bounded:
-        return Late(self.value[index], lambda: self.error[index])
+        return Part(self, index)
 
 
-class Result(Late):
+class Result(Bounded):
     """What the backend answered, ± how far from it the truth may be if the backend conforms."""
 
     def __init__(self, values: np.ndarray, call: Call):
-        super().__init__(values, self._allowed)
-        self.call = call
+        self.call, self.value, self.arithmetic = call, np.asarray(values, dtype=np.float64), WIDE
 
-    def _allowed(self) -> np.ndarray:
+    def __getitem__(self, index: Any) -> Bounded:
+        return Part(self, index)
+
+    @cached_property
+    def error(self) -> np.ndarray:  # type: ignore[override]
         operation = self.call.operation
         expectation = self.call.expectation(operation.precision)
         if operation.precision == "exact":
