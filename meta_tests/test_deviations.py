@@ -31,11 +31,13 @@ SEEDS = [(one, seed) for i, one in enumerate(ALL) for seed in ((1, 2, 3) if one.
 
 @pytest.mark.parametrize(("deviation", "seed"), SEEDS, ids=lambda x: getattr(x, "id", str(x)))
 def test_is_caught_by_what_it_names(deviation: Deviation, seed: int) -> None:
-    under_test, missing = backend(f"deviation:{deviation.id}"), set(deviation.caught_by)
-    for test, trial in concerning(deviation.operation, under_test):
-        name, shows = test.invariant.of(trial.subject), trial.dtype in (*deviation.dtypes, "bool", "int64")
-        if name in missing and shows and attempt(test, trial, seed):
-            missing.remove(name)
+    """By each of them. One law alone misses a bug by chance in about one of a thousand runs: it then has another seed."""
+    missing = set(deviation.caught_by)
+    for chance in (seed, seed + 10):
+        for test, trial in concerning(deviation.operation, backend(f"deviation:{deviation.id}")) if missing else ():
+            name, shows = test.invariant.of(trial.subject), trial.dtype in (*deviation.dtypes, "bool", "int64")
+            if name in missing and shows and attempt(test, trial, chance):
+                missing.remove(name)
     assert not missing
 
 
