@@ -78,7 +78,7 @@ def _fingerprint(leaf: tuple[str, Any]) -> Any:
 def drawn_from(seed: int) -> Iterator[None]:
     """Invariants draw from a generator with this seed, not from Hypothesis."""
 
-    def draw(_: Any, operation: Operation, *, thorough: bool = False) -> Draw:
+    def draw(_: Any, operation: Operation) -> Draw:
         return RandomDraw(operation, seed)
 
     with mock.patch.object(invariants_module, "Draw", draw):

@@ -50,7 +50,7 @@ def test_no_simulated_implementation_leaves_its_bound(name: str, dtype: str, pre
     )
     @given(data=st.data())
     def run(data: st.DataObject) -> None:
-        check(Draw(data.draw, operation(name, dtype)).call(), arithmetic, range(3))
+        check(Draw(data.conjecture_data.draw_integer, operation(name, dtype)).call(), arithmetic, range(3))
 
     run()
 
@@ -63,7 +63,7 @@ def test_nor_in_arithmetic_so_coarse_that_second_order_shows(name: str, bits: in
     @settings(max_examples=15, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def run(data: st.DataObject) -> None:
-        check(Draw(data.draw, operation(name, "bfloat16")).call(), arithmetic, range(3))
+        check(Draw(data.conjecture_data.draw_integer, operation(name, "bfloat16")).call(), arithmetic, range(3))
 
     run()
 

@@ -2,6 +2,9 @@
 
 import inspect
 import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import pytest
 
@@ -25,20 +28,26 @@ def exists(invariant: str, operation: str) -> bool:
     return invariant in IDS or invariant.replace(f"{operation}.", "operation.", 1) in IDS
 
 
-# a fault strikes many operations in the same way: each is tried with one seed, and the fault with all three
-SEEDS = [(one, seed) for i, one in enumerate(ALL) for seed in ((1, 2, 3) if one.kind != "fault" else (1 + i % 3,))]
+def catching(deviation: Deviation, seed: int, laws: Iterable[str]) -> Iterator[str]:
+    """Which of these laws the deviation breaks."""
+    left = set(laws)
+    for test, trial in concerning(deviation.operation, backend(f"deviation:{deviation.id}")):
+        name, shows = test.invariant.of(trial.subject), trial.dtype in (*deviation.dtypes, "bool", "int64")
+        if name in left and shows and attempt(test, trial, seed):
+            left.remove(name)
+            yield name
 
 
-@pytest.mark.parametrize(("deviation", "seed"), SEEDS, ids=lambda x: getattr(x, "id", str(x)))
-def test_is_caught_by_what_it_names(deviation: Deviation, seed: int) -> None:
-    """By each of them. One law alone misses a bug by chance in about one of a thousand runs: it then has another seed."""
-    missing = set(deviation.caught_by)
-    for chance in (seed, seed + 10):
-        for test, trial in concerning(deviation.operation, backend(f"deviation:{deviation.id}")) if missing else ():
-            name, shows = test.invariant.of(trial.subject), trial.dtype in (*deviation.dtypes, "bool", "int64")
-            if name in missing and shows and attempt(test, trial, chance):
-                missing.remove(name)
-    assert not missing
+@pytest.mark.parametrize("deviation", ALL, ids=lambda one: one.id)
+def test_is_caught_by_what_it_names(deviation: Deviation) -> None:
+    """With each of three seeds; and by each law with two of them, since one law alone misses by chance in 1 of 150 runs."""
+    times = Counter[str]()
+    for seed in (1, 2, 3):
+        unproven = [name for name in deviation.caught_by if times[name] < 2]
+        found = set(catching(deviation, seed, unproven)) or set(islice(catching(deviation, seed, deviation.caught_by), 1))
+        assert found, f"survives with seed {seed}"
+        times.update(found)
+    assert {name for name in deviation.caught_by if times[name] < 2} == set()
 
 
 @pytest.mark.parametrize("operation", operations())

@@ -7,7 +7,7 @@ allowed error that the worst element uses. Single operations run with 12-bit ste
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -40,9 +40,6 @@ class RandomDraw(Draw):
 
     def integer(self, low: int, high: int) -> int:
         return int(self.chance.integers(low, high, endpoint=True))
-
-    def at_once(self, drawn: Callable[[Draw], Any]) -> Any:
-        return drawn(self)
 
 
 def shares(name: str, arithmetic: Arithmetic, dtype: str, examples: int) -> tuple[list[float], float]:

@@ -121,6 +121,12 @@ def full(array: Any, n: int, m: int) -> Any:
     return None if array is None else np.broadcast_to(array, (*np.shape(array)[:-2], n, m)).copy()
 
 
+def attended(q: np.ndarray, k: np.ndarray, keywords: dict[str, Any]) -> np.ndarray:
+    """Which keys each query attends to, by the mask and by causality."""
+    seen: np.ndarray = full(keywords.get("mask", True), q.shape[-2], k.shape[-2])
+    return seen & causal_mask(n=q.shape[-2]) if keywords.get("is_causal") else seen
+
+
 def scores(q: np.ndarray, k: np.ndarray) -> Any:
     """The scaled scores, in the algebra. A score is the sum of d_k products; where q and k have independent features of
     variance 1 its variance is d_k, and that of the scaled score 1: hence 1/√d_k."""
@@ -128,12 +134,9 @@ def scores(q: np.ndarray, k: np.ndarray) -> Any:
     return queries @ keys / np.sqrt(exactly(float(q.shape[-1])))
 
 
-def extremes(v: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def extremes(v: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest value of each feature, over the keys that each query sees."""
-    v = v[..., None, :, :]
-    if mask is None:
-        return np.min(v, axis=-2), np.max(v, axis=-2)
-    seen = mask[..., None]
+    v, seen = v[..., None, :, :], seen[..., None]
     return np.min(np.where(seen, v, np.inf), axis=-2), np.max(np.where(seen, v, -np.inf), axis=-2)
 
 

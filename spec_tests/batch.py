@@ -79,6 +79,14 @@ CHOICES = {
 }  # fmt: skip
 
 
+def among_others(draw: Draw, x: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    """A token of x, and x twice with that token alone unchanged: the others in one are opposite to those in the other."""
+    z, kept = draw.vectors(x.shape), tuple(draw.integer(0, n - 1) for n in x.shape[:-1])
+    one, other = z.copy(), -z
+    one[kept] = other[kept] = x[kept]
+    return kept, one, other
+
+
 def changeable(call: Call) -> tuple[str, ...]:
     """The arguments of which another value can be had without knowing more of the operation."""
     domain, accepts = call.operation.domain, call.operation.accepts

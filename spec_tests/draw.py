@@ -5,13 +5,13 @@ Every draw goes through the operation's domain, so that a kernel with restrictio
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from . import regimes
 from .formats import Format
@@ -21,37 +21,11 @@ SMALL = (1, 2, 3, 4, 5, 7, 8)
 SIZES = (*SMALL, 9, 12, 15, 16, 17, 24, 31, 32, 33, 47, 63, 64, 65, 80, 96, 100, 127, 128, 129, 130, 160, 200, 255, 256, 257)
 LONG = (300, 511, 513, 1000, 1023, 1024, 1025, 2047, 2049, 4097, 5000)
 COINCIDENCES = (2, 3, 4, 5, 8, 16)
-BATCHES = ((), (1,), (2,), (3,), (2, 3), (3, 1), (2, 2), (2, 1, 3))
-MANY_ROWS = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (3, 3), (2, 3, 4))
+BATCHES = ((), (1,), (2,), (3,), (2, 3), (3, 1), (2, 2), (2, 1, 3), (3, 2, 2))
+MANY_ROWS = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (3, 3), (2, 3, 4), (3, 2, 2))
 POSITIONS = (8, 40, 300, 2049, 131_072, 1_000_000)
 FULL = 53
-
-
-@lru_cache(maxsize=None, typed=True)  # 1 is not True
-def _made(place: int, *values: Any) -> Any:
-    return st.sampled_from([(place, value) for value in values])
-
-
-def _sampled_from(place: int, *values: Any) -> Any:
-    """A strategy is validated when it is first drawn from: made once for the same values.
-
-    It is one of its own at each place in the example: between places that are alike Hypothesis copies what was drawn, and spends
-    most examples on such copies of a few.
-    """
-    try:
-        return _made(place, *values)
-    except TypeError:  # arrays and the like cannot be looked up
-        return st.sampled_from([(place, value) for value in values])
-
-
-@st.composite
-def _composite(draw: Callable[..., Any], body: Callable[[Callable[..., Any]], Any]) -> Any:
-    return body(draw)
-
-
-@cache
-def _between(start: int, stop: int) -> Any:
-    return st.sampled_from(range(start, stop))
+BEYOND_CONSTANTS = 3 << 90  # Hypothesis draws some integers from the constants of whatever modules are loaded
 
 
 def single(*values: float) -> tuple[float, ...]:
@@ -64,14 +38,14 @@ THETA = single(10_000.0, 500_000.0, 100.0, 1_000_000.0, 2.5)
 
 
 class Draw:
-    def __init__(self, draw: Callable[..., Any], operation: Operation, *, thorough: bool = False):
-        self._draw, self.operation, self.thorough = draw, operation, thorough
+    def __init__(self, choose: Callable[[int, int], int], operation: Operation):
+        self._choose, self.operation = choose, operation
         self.log: list[Any] = []
         self._complete = False
 
     def of(self, operation: Operation) -> Draw:
         """The same example, for another operation and its domain."""
-        other = Draw(self._draw, operation, thorough=self.thorough)
+        other = Draw(self._choose, operation)
         other.log, other.__dict__["rng"], other.__dict__["bits"] = self.log, self.rng, self.bits
         other._complete = self._complete
         return other
@@ -81,15 +55,17 @@ class Draw:
     def one_of(self, values: Iterable[Any]) -> Any:
         """The first is the plainest: shrinking ends there."""
         values = tuple(values)
-        chosen = values[0] if len(values) == 1 else self._draw(_sampled_from(len(self.log), *values))[1]
+        chosen = values[0 if len(values) == 1 else self._index(0, len(values) - 1)]
         self.log.append(chosen)
         return chosen
 
     def integer(self, low: int, high: int) -> int:
-        start = len(self.log) << 40  # as above, no two places alike
-        chosen = int(self._draw(_between(start + low, start + high + 1))) - start
+        chosen = self._index(low, high)
         self.log.append(chosen)
         return chosen
+
+    def _index(self, low: int, high: int) -> int:
+        return self._choose(BEYOND_CONSTANTS + low, BEYOND_CONSTANTS + high) - BEYOND_CONSTANTS
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -105,16 +81,18 @@ class Draw:
         return self.operation.storage
 
     def dims(self, **ceilings: int) -> tuple[int, ...]:
-        """Named dimensions: small, but one of them may grow, or all coincide. A ceiling beyond 257 admits long rows."""
-        grown = self.one_of((None, *ceilings, *ceilings, *ceilings, "all equal"))
+        """Named dimensions: small, but one of them may grow, or all coincide. A ceiling beyond 257 admits long rows, and those
+        more often."""
+        long = [name for name, ceiling in ceilings.items() if ceiling > SIZES[-1]]
+        grown = self.one_of((None, *ceilings, *ceilings, *ceilings, *long, *long, *long, "all equal"))
         if grown == "all equal":
             size = self.one_of(COINCIDENCES)
             return tuple(self.size(name, (size,)) for name in ceilings)
         return tuple(self.size(name, self._pool(ceiling) if name == grown else SMALL) for name, ceiling in ceilings.items())
 
     def _pool(self, ceiling: int) -> tuple[int, ...]:
-        """The longest more often than any other: it alone exceeds the largest blocks."""
-        pool = tuple(s for s in (*SIZES, *LONG) if s <= ceiling)
+        """The long more often than others, most of all the longest: it alone exceeds the largest blocks."""
+        pool = tuple(s for s in (*SIZES, *LONG, *LONG) if s <= ceiling)
         return (*pool, *pool[-1:] * 6)
 
     def size(self, name: str, pool: tuple[int, ...]) -> int:
@@ -134,15 +112,19 @@ class Draw:
         return {}
 
     def batch(self, pool: tuple[tuple[int, ...], ...] = BATCHES) -> tuple[int, ...]:
+        """One of the pool; sometimes its last dimension coincides with one of those drawn before."""
         ranks = self.operation.domain.get("batch_dims")
         if ranks is not None:
             pool = tuple(b for b in pool if len(b) in ranks) or tuple((2,) * r for r in ranks)
-        return tuple(self.one_of(pool))
+        batch = tuple(self.one_of(pool))
+        like = [(*batch[:-1], size) for size in sorted(set(self._sizes.values()) & set(SMALL))] if batch else []
+        like = [b for b in like if math.prod(b) <= max(map(math.prod, pool))]
+        return tuple(self.one_of(like)) if like and self.one_of((False, False, False, True)) else batch
 
     def rows_or_less(self, d: int) -> tuple[int, ...]:
         """Of an elementwise operation: rows of d, one row, or a single number."""
-        shapes = ((*self.batch(MANY_ROWS), d), (d,), ())
-        return tuple(self.one_of(shapes if 0 in self.operation.domain.get("batch_dims", (0,)) else shapes[:1]))
+        rows = (*self.batch(MANY_ROWS), d)
+        return tuple(self.one_of((rows, (d,), (), rows, rows) if 0 in self.operation.domain.get("batch_dims", (0,)) else (rows,)))
 
     # --- configuration ----------------------------------------------------------------------------------------------
 
@@ -155,13 +137,15 @@ class Draw:
         return {name: -1} if name == "axis" else {}
 
     def variants(self, *names: str) -> set[str]:
-        """Which optional arguments to use: mostly none or one at a time, sometimes all together; always those that the domain
-        does not leave at their default."""
+        """Which optional arguments to use: mostly none or one, sometimes two or all; always those that the domain does not leave
+        at their default."""
         domain, default = self.operation.domain, self.operation.spec.defaults
         names = tuple(n for n in names if self.operation.accepts(n) and tuple(domain.get(n, ())) != (default.get(n),))
         always = {n for n in names if n in domain and default.get(n) not in domain[n]}
-        chosen = "all" if self._complete else self.one_of((None, *names, None, *names, "all")) if names else None
-        return always | (set(names) if chosen == "all" else {chosen} if chosen else set())
+        n = len(names)
+        several = (2, 2, n) if n > 1 else ()
+        many = n if self._complete or not n else self.one_of((0, 0, *(1,) * min(2 * n, 6), *several))
+        return always | set(self.one_of(itertools.combinations(names, many)))
 
     # --- arrays -----------------------------------------------------------------------------------------------------
 
@@ -200,8 +184,12 @@ class Draw:
         g = np.where(self.rng.random(d) < 0.1, self.rng.choice((0.0, 8.0), size=d), g)
         return self.held(g if np.any(g) else g - 1.5)
 
-    def weight(self, out_features: int, in_features: int) -> np.ndarray:
-        return self.held(self.rng.standard_normal((out_features, in_features)) / np.sqrt(max(in_features, 1)))
+    def weight(self, out_features: int, in_features: int, *, scales: tuple[float, ...] = ()) -> np.ndarray:
+        """For results of about 1; with scales, each of the output features has one of them, half of the time."""
+        w = self.rng.standard_normal((out_features, in_features)) / np.sqrt(max(in_features, 1))
+        if scales and self.one_of((False, True)):
+            w *= self.rng.choice(scales, (out_features, 1))
+        return self.held(w)
 
     def grid(self, shape: tuple[int, ...], step: float = 0.25, largest: int = 12) -> np.ndarray:
         """Multiples of a step, so few that sums and small multiples of them are exact in every dtype."""
@@ -230,18 +218,5 @@ class Draw:
     def call(self, *, all_arguments: bool = False) -> Call:
         """Arguments of the operation, as its own file draws them; with every optional one, if asked for."""
         self._complete = all_arguments
-        arguments, keywords = self.at_once(self.operation.spec.module.arguments)
+        arguments, keywords = self.operation.spec.module.arguments(self)
         return self.operation.call(*arguments, **keywords)
-
-    def at_once(self, drawn: Callable[[Draw], Any]) -> Any:
-        """All that it draws is one draw to Hypothesis, whose bookkeeping for each takes longer than most of our steps."""
-        outer = self._draw
-
-        def inside(draw: Callable[..., Any]) -> Any:
-            self._draw = draw
-            try:
-                return drawn(self)
-            finally:
-                self._draw = outer
-
-        return outer(_composite(inside))

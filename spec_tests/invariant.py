@@ -91,7 +91,7 @@ def invariant(
 def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
     progress = trial.progress
     involved = [trial.operation(trial.subject if name == "operation" else name) for name in names]
-    draw = Draw(data.draw, involved[0], thorough=current().name == "thorough")
+    draw = Draw(data.conjecture_data.draw_integer, involved[0])  # strategies would copy what they drew at one place to others
 
     passed = []
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from . import SPEC_VERSION, __version__
 from .effort import current
+from .trial import REFUSED, UNCALLED
 
 DTYPES = ("float64", "float32", "bfloat16", "float16", "bool", "int64")
-VARIANTS = "not implemented in any variant tried: "
 
 
 def write(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
@@ -83,8 +83,8 @@ def _gathered(skipped: list[dict[str, Any]]) -> list[str]:
         backend, absent, operation = reason.partition(" does not implement ")
         if absent:
             sharing[f"{backend} does not implement "].add(operation)
-        elif reason.startswith(VARIANTS):
-            sharing[f"{reason.removeprefix(VARIANTS)}: "].add(v["operation"])
+        elif reason.startswith(REFUSED) or reason == UNCALLED:
+            sharing[f"{reason.removeprefix(REFUSED)}: "].add(v["operation"])
         else:
             sharing[reason].update()
     return [start + ", ".join(sorted(operations)) for start, operations in sorted(sharing.items())]

@@ -4,10 +4,19 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy.causal_mask import causal_mask
-
 from .assertions import assert_equal, assert_finite, assert_unmoved, assert_within, exactly
-from .attention import extremes, for_identity, full, hidden_key, kinds, largest_key, other_values, perhaps_opposed, sees, widened
+from .attention import (
+    attended,
+    extremes,
+    for_identity,
+    hidden_key,
+    kinds,
+    largest_key,
+    other_values,
+    perhaps_opposed,
+    sees,
+    widened,
+)
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
@@ -138,11 +147,7 @@ def test_sums_to_one(grouped_query_attention: Operation, draw: Draw) -> None:
 def test_convex(grouped_query_attention: Operation, draw: Draw) -> None:
     """Each feature of the result lies between the least and the largest value of that feature, over the keys attended to."""
     q, k, v, keywords = drawn(draw, "mask", "is_causal", "scale")
-    n, m = q.shape[-2], k.shape[-2]
-    mask = full(keywords.get("mask"), n, m)
-    if keywords.get("is_causal"):
-        mask = causal_mask(n=n) if mask is None else mask & causal_mask(n=n)
-    assert_within(grouped_query_attention(q, k, v, **keywords), *extremes(repeated(q, v)[0], mask))
+    assert_within(grouped_query_attention(q, k, v, **keywords), *extremes(repeated(q, v)[0], attended(q, k, keywords)))
 
 
 @invariant("B", source=SOURCE)

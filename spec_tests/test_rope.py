@@ -17,8 +17,8 @@ SHIFTS = (1, 2, 7, 255, 300, 4096, 131_072, 1_000_000)
 
 def drawn(draw: Draw) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Tokens, their positions, and theta and layout."""
-    batch = draw.batch(BATCHES)
     n, d_k = dims(draw)
+    batch = draw.batch(BATCHES)
     return draw.vectors((*batch, n, d_k)), draw.positions(batch, n), options(draw)
 
 
@@ -148,8 +148,8 @@ def test_inverse(rope: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION)
 def test_linear(rope: Operation, draw: Draw) -> None:
     """R is linear: R(x + z) = R x + R z, R(αx) = α R x."""
-    batch = draw.batch(BATCHES)
     n, d_k = dims(draw)
+    batch = draw.batch(BATCHES)
     x, z = draw.grid((*batch, n, d_k)), draw.grid((*batch, n, d_k))
     positions, given = draw.positions(batch, n), options(draw)
     y, alpha = rope(x, positions, **given), draw.one_of((-1.0, 2.0, 2.0**-6, 64.0))
@@ -225,8 +225,8 @@ def test_positions_of_each_batch_entry(rope: Operation, draw: Draw) -> None:
 def test_order_of_tokens(rope: Operation, draw: Draw) -> None:
     """A token is turned by its position, not by its place: permuting or repeating tokens and positions does so to the result."""
     placed(draw)
-    batch = draw.batch(BATCHES)
     n, d_k = dims(draw)
+    batch = draw.batch(BATCHES)
     x, positions, given = draw.vectors((*batch, n, d_k)), arbitrary(draw, (n,), draw.one_of((8, 300, 4096))), options(draw)
     order = draw.one_of((draw.rng.permutation(n), draw.rng.integers(0, n, n), np.arange(n)[::-1]))
     assert_equal(rope(x[..., order, :], positions[order], **given), rope(x, positions, **given)[..., order, :])
@@ -235,8 +235,8 @@ def test_order_of_tokens(rope: Operation, draw: Draw) -> None:
 @invariant("B", source="CS336 assignment 1, section 3.5.5, the head dimension is a batch dimension")
 def test_heads(rope: Operation, draw: Draw) -> None:
     """Equal tokens at equal positions are turned alike in every head and every entry of the batch."""
-    batch = draw.batch(tuple(b for b in BATCHES if np.prod(b) > 1))
     n, d_k = dims(draw)
+    batch = draw.batch(tuple(b for b in BATCHES if np.prod(b) > 1))
     x, positions, given = draw.vectors((n, d_k)), draw.positions((), n), options(draw)
     y = rope(np.broadcast_to(x, (*batch, n, d_k)).copy(), positions, **given)
     assert_equal(y, y[(slice(0, 1),) * len(batch)])

@@ -13,6 +13,8 @@ from .operation import Call, Operation
 from .specification import specification
 
 EVIDENCE, SMALL = 24, 4096  # calls remembered, and the elements that each may have
+REFUSED = "not implemented in any variant tried: "
+UNCALLED = "no example that was drawn calls the backend"
 STRICTNESS = ("exact", *PRECISIONS)
 
 
@@ -42,9 +44,7 @@ class Progress:
         """Why there is no example, if there is none."""
         if self.examples:
             return ""
-        if self.refusals:
-            return f"not implemented in any variant tried: {self.refusals[0]}"
-        return "no example could be drawn inside the backend's domain"
+        return f"{REFUSED}{self.refusals[0]}" if self.refusals else UNCALLED
 
     def note(self, precision: str, share: np.ndarray, claimed: np.ndarray) -> None:
         if STRICTNESS.index(precision) > STRICTNESS.index(self.reached or "exact"):

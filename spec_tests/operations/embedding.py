@@ -24,6 +24,6 @@ def ids(draw: Draw, shape: tuple[int, ...], vocab: int) -> np.ndarray:
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    batch = draw.batch(BATCHES)
     vocab, d = draw.dims(vocab=4097, d=1025)
+    batch = draw.batch(BATCHES)
     return (ids(draw, batch, vocab), draw.array((vocab, d), TABLES)), {}

@@ -11,8 +11,8 @@ core = {"x": 1}
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     used = draw.variants("b1", "b2")
-    batch = draw.batch(FEW_TOKENS)
     d, h = draw.dims(d=257, h=257)
+    batch = draw.batch(FEW_TOKENS)
     keywords = draw.keyword("activation", ("relu", "gelu"))
     keywords |= {name: draw.gain(size) for name, size in (("b1", h), ("b2", d)) if name in used}
     return (draw.vectors((*batch, d)), draw.weight(h, d), draw.weight(d, h)), keywords

@@ -9,7 +9,7 @@ core = {"x": 1}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    batch = draw.batch(TOKENS)
     d, h = draw.dims(d=1025, h=257)
-    gate = draw.weight(h, d) * draw.one_of((1.0, 4.0, 30.0))  # half open, or nearly shut and nearly open
-    return (draw.vectors((*batch, d)), draw.held(gate), draw.weight(h, d)), {}
+    batch = draw.batch(TOKENS)
+    gate = draw.weight(h, d, scales=(1.0, 4.0, 30.0))  # half open, or nearly shut and nearly open
+    return (draw.vectors((*batch, d)), gate, draw.weight(h, d, scales=(1.0, 2.0**-12))), {}

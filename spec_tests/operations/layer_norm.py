@@ -10,7 +10,7 @@ mixed_dtypes = True
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    batch = draw.batch(MANY_ROWS)
     (d,) = draw.dims(d=5000)
+    batch = draw.batch(MANY_ROWS)
     eps = draw.keyword("eps", (*EPS, 0.0))
     return (draw.rows((*batch, d)), draw.gain(d), draw.gain(d)), eps

@@ -10,8 +10,8 @@ core = {"x": 1}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    batch = draw.batch(MANY_ROWS)
     (n,) = draw.dims(n=5000)
+    batch = draw.batch(MANY_ROWS)
     rank = len(batch) + 1
     axis = draw.keyword("axis", (-1, *range(rank), *range(-rank, -1)))
     return (np.moveaxis(draw.logits((*batch, n)), -1, axis["axis"]),), axis

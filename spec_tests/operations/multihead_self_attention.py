@@ -25,7 +25,7 @@ def configuration(draw: Draw, pool: tuple[int, ...] = (1, 2, 3, 4, 4, 6)) -> tup
 def rotation(draw: Draw, batch: tuple[int, ...], n: int) -> dict[str, Any]:
     """theta, with or without positions, and a layout."""
     keywords = {**draw.keyword("theta", THETA), **draw.keyword("layout", ("interleaved", "half"))}
-    if draw.operation.accepts("positions") and draw.one_of((True, True, False)):
+    if draw.operation.accepts("positions") and draw.one_of((True, True, True, False)):
         positions = draw.positions(broadcast(draw, batch), n)
         keywords["positions"] = positions
     return keywords

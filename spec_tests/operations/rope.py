@@ -2,20 +2,22 @@
 
 from typing import Any
 
-from spec_tests.draw import BATCHES, SIZES, THETA, Draw
+from spec_tests.draw import BATCHES, SIZES, SMALL, THETA, Draw
 from spec_tests.violation import NotImplementedVariant
 
 core = {"x": 2, "positions": 1}
 
-EVEN = (2, 4, 6, 8, 10, *(size for size in SIZES if size > 8 and size % 2 == 0))
+EVEN = (2, 4, 6, 8, 10, *(size for size in SIZES if size > 8 and size % 2 == 0), 256, 256)
 LAYOUTS = ("interleaved", "half")
 
 
-def dims(draw: Draw, n: int = 300) -> tuple[int, int]:
-    """n tokens of d_k features: seldom both large, sometimes equal."""
-    (n,) = draw.dims(n=n)
-    few = EVEN[:6]
-    return n, draw.size("d_k", few if n > 64 else draw.one_of((few, EVEN, (n,) if n % 2 == 0 else few)))
+def dims(draw: Draw, longest: int = 300) -> tuple[int, int]:
+    """n tokens of d_k features: few tokens or few features, sometimes as many."""
+    if draw.one_of((False, True)):
+        n = draw.size("n", SMALL)
+        return n, draw.size("d_k", EVEN)
+    (n,) = draw.dims(n=longest)
+    return n, draw.size("d_k", draw.one_of((EVEN[:6], EVEN[:6], (n,) if n in EVEN else EVEN[:6])))
 
 
 def placed(draw: Draw, *kinds: str) -> None:
@@ -30,6 +32,6 @@ def options(draw: Draw) -> dict[str, Any]:
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    batch = draw.batch(BATCHES)
     n, d_k = dims(draw, 2049)
+    batch = draw.batch(BATCHES)
     return (draw.vectors((*batch, n, d_k)), draw.positions(batch, n)), options(draw)

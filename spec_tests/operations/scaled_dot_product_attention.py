@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from spec_tests import regimes
-from spec_tests.draw import BATCHES, Draw, single
+from spec_tests.draw import BATCHES, SMALL, Draw, single
 from spec_tests.violation import NotImplementedVariant
 
 composed = True
@@ -23,7 +23,10 @@ def dims(draw: Draw, *, square: bool = False, keys: int = 1, longest: int = 2049
         (n,), (d_k, d_v) = draw.dims(n=130), draw.dims(d_k=65, d_v=65)
         n = n if n >= keys else draw.size("n", (keys,))
         return n, draw.size("m", (n,)), d_k, d_v
-    n, m, d_k, d_v = draw.dims(n=257, m=longest, d_k=160, d_v=160)
+    if draw.one_of((False, False, True)):  # as in decoding
+        n, (m,), (d_k, d_v) = draw.size("n", SMALL[:3]), draw.dims(m=longest), draw.dims(d_k=65, d_v=65)
+    else:
+        n, m, d_k, d_v = draw.dims(n=257, m=longest, d_k=160, d_v=160)
     return n, m if m >= keys else draw.size("m", (keys,)), d_k, d_v
 
 
@@ -69,9 +72,8 @@ def part_of(draw: Draw, whole: int, *names: str, rest: bool = False) -> int:
 def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
     """q, k, v and keywords, some of the optional ones among them; each query has a key."""
     used = draw.variants(*optional)
-    n, m, d_k, d_v = dims(
-        draw, square="is_causal" in used or draw.one_of((False, True) if "mask" in used else (False, False, False, True))
-    )
+    few = (False, False, True) if "mask" in used else (False, False, False, False, True)
+    n, m, d_k, d_v = dims(draw, square="is_causal" in used or draw.one_of(few))
     b = batch(draw, n * m)
     keywords: dict[str, Any] = {}
     if causal := "is_causal" in used and n == m:

@@ -10,7 +10,7 @@ core = {"x": 1}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    batch = draw.batch(FEW_TOKENS)
     d, h = draw.dims(d=257, h=257)
-    gate = draw.weight(h, d) * draw.one_of((1.0, 4.0, 30.0))
-    return (draw.vectors((*batch, d)), draw.held(gate), draw.weight(d, h), draw.weight(h, d)), {}
+    batch = draw.batch(FEW_TOKENS)
+    gate = draw.weight(h, d, scales=(1.0, 4.0, 30.0))
+    return (draw.vectors((*batch, d)), gate, draw.weight(d, h), draw.weight(h, d)), {}
