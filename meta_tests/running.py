@@ -14,7 +14,7 @@ from spec_tests.invariant import Invariant
 from spec_tests.loading import Backend, load
 from spec_tests.session import Session
 from spec_tests.specification import operations
-from spec_tests.trial import Trial
+from spec_tests.trial import GENERAL, Trial
 from spec_tests.violation import Violation
 
 HERE = Path(__file__).parent
@@ -36,7 +36,7 @@ def trials(
 
 def concerning(operation: str, under_test: Backend, precision: str | None = None) -> Iterator[tuple[Any, Trial]]:
     """The trials in which the operation has a part."""
-    for test, trial in trials(under_test, precision, lambda described: {operation, "operation"} & set(described.operations)):
+    for test, trial in trials(under_test, precision, lambda described: {operation, *GENERAL} & set(described.operations)):
         if not trial.subject or trial.subject == operation:
             yield test, trial
 

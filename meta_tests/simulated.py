@@ -73,6 +73,19 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
     def finite_or_zero(self) -> Simulated:
         return self.at(np.where(np.isfinite(self.value), self.value, 0.0))
 
+    def positive(self) -> Simulated:
+        return self.at(np.where((self.value > 0) | ((self.value == 0) & (self.rng.random() < 0.5)), 1.0, 0.0))
+
+    def piled(self, axis: int) -> Simulated:
+        """One by one, in a random order, each total stored or none."""
+        if self.arithmetic.every is None or self.rng.random() < 0.5:
+            return np.sum(self, axis=axis)
+        terms = np.moveaxis(self.value, axis, 0)
+        total = terms[:1].sum(axis=0)
+        for term in self.rng.permutation(terms[1:]):
+            total = self.arithmetic.every.round(self.compute(total + term))
+        return self.at(total)
+
     def logistic(self) -> Simulated:
         way = self.rng.integers(3)
         with np.errstate(all="ignore"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ def assert_conforms(result: Result, record: Any = None) -> None:
     if record is not None:
         record(precision, expectation.share(result.value), expectation.claimed)
     if not np.all(accepted):
-        raise deviates(np.asarray(result.value, dtype=float), expectation, accepted)
+        where = partial(call.operation.place, call)
+        raise deviates(np.asarray(result.value, dtype=float), expectation, accepted, where)
 
 
 def assert_equal(left: Any, right: Any) -> None:

@@ -73,6 +73,14 @@ def poisoned(call: Call, index: tuple[int, ...], poison: float) -> Call:
     return _rebuilt(call, parts)
 
 
+def with_last_axis(call: Call) -> Call:
+    """The batch of an operation with an axis is what lies before it, once it is moved last."""
+    if "axis" not in call.keywords:
+        return call
+    (x,) = call.arguments
+    return call.operation.call(np.moveaxis(x, call.keywords["axis"], -1), **{**call.keywords, "axis": -1})
+
+
 PARAMETERS = ("theta", "eps", "scale")
 CHOICES = {
     "layout": ("interleaved", "half"), "approximate": ("none", "tanh"), "activation": ("relu", "gelu"), "norm": ("pre", "post"),

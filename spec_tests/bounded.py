@@ -136,6 +136,17 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         finite = np.isfinite(self.value)
         return self.at(np.where(finite, self.value, 0.0), np.where(finite, self.error, 0.0))
 
+    def positive(self) -> Bounded:
+        """Either of the two where the sign is not sure."""
+        return self.at(np.where(self.value > 0, 1.0, 0.0), np.where(np.abs(self.value) > self.error, 0.0, 1.0))
+
+    def piled(self, axis: int) -> Bounded:
+        total, every = np.sum(self, axis=axis), self.arithmetic.every  # type: ignore[call-overload]
+        if every is None:
+            return total
+        size = np.sum(np.abs(self.value) + self.error, axis=axis)
+        return self.at(total.value, total.error + (self.shape[axis] - 1) * every.u * size)
+
     def logistic(self) -> Bounded:
         with np.errstate(all="ignore"):
             x, e = self.pair

@@ -23,6 +23,7 @@ from .invariant import planned
 from .loading import Backend, BackendError, load, made
 from .message import explain
 from .session import LEVELS, Session, known
+from .specification import gradients
 from .specification import operations as every_operation
 from .trial import Progress, Trial
 from .violation import Violation, unrepeated
@@ -172,9 +173,9 @@ def parametrize(
 
 def _checks(backend: Any, operations: Names, dtype: Names, precision: str | None, effort: str, levels: Names) -> list[Check]:
     """All that can be tried of what is named; one sentence where a name is unknown, or the backend lacks it."""
-    names = _listed(operations)
+    names, every = _listed(operations), (*every_operation(), *gradients())
     with _plainly():
-        leading = known("operation", [name.partition(".")[0] for name in names], every_operation())
+        leading = known("operation", [name.partition(".")[0] for name in names], every)
         known("effort", [effort], EFFORTS)
         session = Session.on(
             _made(backend),
@@ -184,14 +185,14 @@ def _checks(backend: Any, operations: Names, dtype: Names, precision: str | None
         )
     (under_test,) = session.backends
     for operation in leading:
-        if not under_test.function(operation):
+        if not under_test.has(operation):
             raise BackendError(f"{under_test.name} does not implement {operation}")
     found: list[Check] = []
     with trying(effort):
         for test in invariants():
             trials = session.trials(test.invariant, test.needs)
             found += [Check(test, trial, session, effort) for trial in trials if not trial.redundant]
-    found = [each for each in found if under_test.function(each.operation) and each.is_of(names or every_operation())]
+    found = [each for each in found if under_test.has(each.operation) and each.is_of(names or every)]
     for name in names:
         if not any(each.is_of([name]) for each in found):
             raise ValueError(f"no invariant {name} can be tried on {under_test.name}")

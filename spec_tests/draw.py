@@ -160,6 +160,8 @@ class Draw:
             return f.round(np.where(infinite, x, np.clip(x, -f.max, f.max)))
 
     def array(self, shape: tuple[int, ...], kinds: dict[str, regimes.Fill]) -> np.ndarray:
+        if self.operation.spec.is_gradient:
+            kinds = {name: fill for name, fill in kinds.items() if name not in regimes.EXTREME}
         regime = self.one_of((*kinds, *["mixed"] * (2 * len(kinds))))
         return self.held(regimes.fill(self.rng, shape, kinds, regime, self.format))
 
@@ -215,8 +217,22 @@ class Draw:
             np.put_along_axis(mask, self.rng.integers(0, m, (*shape[:-1], 1)), True, axis=-1)
         return mask
 
+    def cotangent(self, y: np.ndarray) -> np.ndarray:
+        """For a result y: rows of every kind, a sum's ones, a single one, or y itself, along which much cancels."""
+        kind = self.one_of(("rows", "rows", "rows", "ones", "one", "result"))
+        if kind == "ones" or not y.size:
+            return np.ones(y.shape)
+        if kind == "one":
+            return (np.arange(y.size) == self.integer(0, 99) * y.size // 100).astype(float).reshape(y.shape)
+        finite = np.nan_to_num(y, nan=0.0, posinf=0.0, neginf=0.0)
+        return self.held(finite) if kind == "result" else self.vectors(y.shape)
+
     def call(self, *, all_arguments: bool = False) -> Call:
-        """Arguments of the operation, as its own file draws them; with every optional one, if asked for."""
+        """Arguments of the operation, as its own file draws them, with every optional one if asked for; of a gradient, with a
+        cotangent before them."""
         self._complete = all_arguments
         arguments, keywords = self.operation.spec.module.arguments(self)
+        if self.operation.spec.is_gradient:
+            y = self.operation.forward.call(*arguments, **keywords).value  # type: ignore[attr-defined]
+            arguments = (self.cotangent(y), *arguments)
         return self.operation.call(*arguments, **keywords)

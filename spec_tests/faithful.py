@@ -14,7 +14,7 @@ from reference_numpy.sliding_window_mask import sliding_window_mask
 
 from .deviation import Deviation
 from .formats import FORMATS, Format
-from .specification import operations, specification
+from .specification import gradients, operations, specification
 from .tree import leaves, tree_map
 
 INJECTED = ("right", "held", "storage", "equation", "memory")  # what a deviation may ask for beside the operation's arguments
@@ -26,7 +26,7 @@ class Faithful:
 
     def __init__(self, deviation: Deviation | None = None):
         self.name = "oracle" if deviation is None else f"deviation:{deviation.name}"
-        for operation in operations():
+        for operation in (*operations(), *gradients()):
             setattr(self, operation, _native(operation, specification(operation).reference))
         if deviation is not None:
             own = _fault if deviation.kind == "fault" else _native
@@ -48,18 +48,20 @@ def prepared(name: str, equation: Callable[..., Any], storage: Format) -> Callab
 def _native(name: str, equation: Callable[..., Any]) -> Callable[..., Any]:
     """The equation on native arrays."""
     spec = specification(name)
-    attention = {"is_causal", "q"} <= set(spec.parameters)
+    attention = {"is_causal", "q"} <= set(spec.parameters) and not spec.is_gradient
 
     def operation(*arguments: Any, **keywords: Any) -> Any:
         dtype = next((x.dtype for _, x in leaves([*arguments, keywords]) if _floating(x)), None)
         storage = FORMATS.get(dtype.name if dtype else str(spec.dtype), FORMATS["float64"])
+
+        def stored(y: Any) -> Any:
+            return storage.round(y).astype(dtype or spec.dtype) if getattr(y, "dtype", np.dtype(int)).kind == "f" else y
+
         ready = prepared(name, equation, storage)
         evaluate = _with_conventions(ready) if attention else ready
         with np.errstate(all="ignore"):
             y = evaluate(*tree_map(_widened, list(arguments)), **tree_map(_widened, keywords))
-            if isinstance(y, int) or np.asarray(y).dtype.kind != "f":
-                return y
-            return storage.round(y).astype(dtype or spec.dtype)
+            return tree_map(stored, y)
 
     return _signed(operation, spec.reference if "equation" in inspect.signature(equation).parameters else equation)
 

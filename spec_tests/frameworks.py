@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from collections.abc import Callable
 from functools import cached_property
 from importlib import metadata
 from typing import Any
@@ -116,6 +117,34 @@ class Framework:
         if self.is_array(x) and hasattr(self.xp, "eval"):
             self.xp.eval(x)
         return x
+
+    @cached_property
+    def differentiates(self) -> bool:
+        return hasattr(self._module, "autograd") or hasattr(self._module, "vjp") or hasattr(self.xp, "vjp")
+
+    def linearized(self, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
+        """function(inputs), and what pulls a cotangent of it back to the inputs, as often as one likes."""
+        if autograd := getattr(self._module, "autograd", None):
+            inputs = [x.detach().requires_grad_() for x in inputs]
+            y = function(inputs)
+            if not getattr(y, "requires_grad", False):
+                raise NotImplementedError("its result carries no gradient")
+            return y, lambda cotangent: autograd.grad(y, inputs, cotangent, retain_graph=True, allow_unused=True)
+        if hasattr(self._module, "vjp"):
+            return self._module.vjp(lambda *x: function(x), *inputs)
+        return function(inputs), lambda cotangent: self.xp.vjp(lambda *x: function(x), inputs, [cotangent])[1]
+
+    @property
+    def accumulates(self) -> bool:
+        """Gradients are kept with the arrays, and add up there."""
+        return hasattr(self._one, "backward")
+
+    def accumulated(self, function: Callable[[Any], Any], inputs: list[Any], cotangents: list[Any]) -> list[Any]:
+        """What each input's gradient holds after a backward pass for each cotangent."""
+        inputs = [x.detach().requires_grad_() for x in inputs]
+        for cotangent in cotangents:
+            function(inputs).backward(cotangent)
+        return [x.grad for x in inputs]
 
     def numpy(self, x: Any) -> np.ndarray:
         """The values of a framework's array, floating ones as float64."""

@@ -1,6 +1,6 @@
 """`@invariant` makes a pytest-and-Hypothesis test of a function that states what must hold.
 
-The function's parameters name the operations it speaks of (`operation`: each of them in turn) and end with `draw`.
+The function's parameters name the operations it speaks of (`operation`, `gradient`: each of them in turn) and end with `draw`.
 Its docstring is the statement, printed when it fails; its place gives its id: test_scale in test_rms_norm.py is rms_norm.scale.
 """
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from .draw import Draw
 from .effort import current
-from .trial import Trial
+from .trial import GENERAL, Trial
 from .violation import NotImplementedVariant, Violation
 
 KINDS = {"E": "exact", "B": "within the derived bound", "S": "statistical", "F": "finite"}
@@ -34,7 +34,8 @@ class Invariant:
     module: str
 
     def of(self, operation: str) -> str:
-        return self.id.replace("operation.", f"{operation}.", 1)
+        subject, _, law = self.id.partition(".")
+        return f"{operation}.{law}" if subject in GENERAL else self.id
 
 
 class OutOfTime(Exception):
@@ -65,7 +66,7 @@ def invariant(
         names = tuple(inspect.signature(statement).parameters)
         assert names[-1] == "draw", f"{statement.__name__} must take draw last"
         subject = statement.__module__.rsplit(".", maxsplit=1)[-1].removeprefix("test_").partition("__")[0]
-        about = subject if "operation" not in names else "operation"
+        about = next((name for name in names if name in GENERAL), subject)
         described = Invariant(
             f"{about}.{statement.__name__.removeprefix('test_')}",
             inspect.cleandoc(statement.__doc__ or ""),
@@ -90,7 +91,7 @@ def invariant(
 
 def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
     progress = trial.progress
-    involved = [trial.operation(trial.subject if name == "operation" else name) for name in names]
+    involved = [trial.operation(trial.subject if name in GENERAL else name) for name in names]
     draw = Draw(data.conjecture_data.draw_integer, involved[0])  # strategies would copy what they drew at one place to others
 
     passed = []

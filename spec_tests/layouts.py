@@ -32,6 +32,8 @@ def laid_out(framework: Framework, array: np.ndarray, dtype: str, layout: str) -
         return view_of((array.shape[0] + 3, *array.shape[1:]), (slice(3, None), ...))
     if layout == "padded rows":
         return view_of((*array.shape[:-1], array.shape[-1] + 5), (..., slice(2, array.shape[-1] + 2)))
+    if layout == "broadcast" and np.all(array == array.flat[0]):
+        return xp.broadcast_to(framework.native(array.flat[0], dtype), array.shape)
     if layout == "broadcast" and np.all(array == array[:1]):
         return xp.broadcast_to(framework.native(array[:1], dtype), array.shape)
     if layout == "reversed" and framework.name == "numpy":

@@ -43,6 +43,17 @@ class Backend:
         found = getattr(self.source, operation, None)
         return found if callable(found) else None
 
+    def has(self, operation: str) -> bool:
+        """It implements it, or, if that is a gradient, its framework can differentiate what it implements."""
+        forward = operation.removesuffix("_vjp")
+        derived = forward != operation and self.framework.differentiates and self.function(forward)
+        return bool(self.function(operation) or derived)
+
+    @cached_property
+    def unreached(self) -> dict[str, set[str]]:
+        """The arguments of each operation to which the framework pulls back no cotangent, as it turns out."""
+        return {}
+
     @cached_property
     def dtypes(self) -> tuple[str, ...]:
         return tuple(getattr(self.source, "dtypes", None) or self.framework.dtypes)

@@ -57,6 +57,12 @@ class Narrow(np.lib.mixins.NDArrayOperatorsMixin):
     def normal_cdf(self) -> Narrow:
         return self.step(normal_cdf(self.value))
 
+    def positive(self) -> Narrow:
+        return self.at(np.where(self.value > 0, 1.0, 0.0))
+
+    def piled(self, axis: int) -> Narrow:
+        return np.sum(self, axis=axis)  # type: ignore[call-overload]
+
     def finite_or_zero(self) -> Narrow:
         return self.at(np.where(np.isfinite(self.value), self.value, 0.0))
 

@@ -18,8 +18,8 @@ from .formats import FORMATS, PRECISIONS, Arithmetic
 from .layouts import laid_out
 from .loading import Backend
 from .specification import Specification
-from .tree import leaves, tree_map
-from .violation import NotImplementedVariant, Violation
+from .tree import leaves, picked, tree_map
+from .violation import NotImplementedVariant, Violation, place
 
 WIDE = Arithmetic(FORMATS["float64"], FORMATS["float64"])  # of the suite's own algebra on results
 
@@ -47,8 +47,10 @@ class Call:
     @cached_property
     def value(self) -> np.ndarray:
         """The oracle's value."""
+        keywords = _plain(self.keywords)
+        wrt = keywords.pop("wrt", None)
         with np.errstate(all="ignore"):
-            return np.asarray(self.operation.spec.reference(*_plain(self.arguments), **_plain(self.keywords)))
+            return np.asarray(self._asked(self.operation.spec.reference(*_plain(self.arguments), **keywords), wrt))
 
     def expectation(self, precision: str) -> Expectation:
         if precision not in self._expectations:
@@ -61,8 +63,12 @@ class Call:
         named = {name: _wrapped(name, value, wrap) for name, value in self.named.items()}
         if equation is None and (custom := getattr(spec.module, "bound", None)):
             return custom(wrap, **named)
-        positional = [named.pop(name) for name in spec.positional[: len(self.arguments)]]
-        return (equation or spec.reference)(*positional, **named)
+        positional, wrt = [named.pop(name) for name in spec.positional[: len(self.arguments)]], named.pop("wrt", None)
+        return self._asked((equation or spec.reference)(*positional, **named), wrt)
+
+    def _asked(self, result: Any, wrt: Any) -> Any:
+        """Of several gradients those asked for."""
+        return result if wrt is None else picked(result, self.operation.spec.positional[1:], wrt)
 
     _expectations: dict[str, Expectation] = field(default_factory=dict)
 
@@ -219,21 +225,25 @@ class Operation:
         return Result(self.values(call, self.run(call)), call)
 
     def run(self, call: Call, arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None) -> Any:
-        """The backend's own answer; whatever it raises, but NotImplementedError, is a violation."""
+        """The backend's own answer."""
         self.gate()
         if reason := outside(call) or ("" if arguments else not_taken(call)):
             raise NotImplementedVariant(reason)
         positional, keywords = arguments or self.native(call)
+        call.result = self.tried(lambda: self.backend.framework.computed(self.function(*positional, **keywords)))
+        return call.result
+
+    def tried(self, step: Callable[[], Any]) -> Any:
+        """What the backend answers; whatever it raises, but NotImplementedError, is a violation."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the backend's own affair; only its result is judged
-                result = self.backend.framework.computed(self.function(*positional, **keywords))
+                result = step()
                 self.backend.synchronize()
         except NotImplementedError as refusal:
             raise NotImplementedVariant(str(refusal) or "NotImplementedError") from refusal
         except Exception as error:
             raise Violation(f"the call raised {type(error).__name__}: {error}") from error
-        call.result = result
         return result
 
     def native(self, call: Call, layout: str = "contiguous") -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -265,6 +275,10 @@ class Operation:
             raise Violation(f"the result has shape {values.shape}", [("expected", str(shape))])
         call.observed = self.storage.round(values) if values.dtype.kind == "f" else values
         return call.observed
+
+    def place(self, call: Call, index: tuple[Any, ...]) -> str:
+        """Where in the call's result."""
+        return place(index)
 
     def classes(self) -> tuple[str, ...]:
         """The precision classes up to the loosest that passes, strictest first."""

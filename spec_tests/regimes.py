@@ -146,6 +146,8 @@ VECTORS: dict[str, Fill] = {  # of a matrix product, a rotation, attention
     "constant": constant, "zeros": zeros,
 }  # fmt: skip
 
+EXTREME = {"large", "subnormal", "extreme", "zero and ends"}  # where some usual form of a derivative leaves the range
+
 
 def fill(rng: np.random.Generator, shape: tuple[int, ...], kinds: dict[str, Fill], regime: str, f: Format) -> np.ndarray:
     """An array whose rows, its last axis, are of one regime, or, if that is "mixed", each of another."""

@@ -146,6 +146,19 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
     def finite_or_zero(self) -> Sample:
         return self.at(np.where(np.isfinite(self.value), self.value, 0.0))
 
+    def positive(self) -> Sample:
+        """At zero either."""
+        coin = self.stream.signs((len(FACTOR), *self.shape)) > 0
+        return self.at(np.where((self.value > 0) | ((self.value == 0) & coin), 1.0, 0.0))
+
+    def piled(self, axis: int) -> Sample:
+        total, every = np.sum(self, axis=axis), self.arithmetic.every  # type: ignore[call-overload]
+        if every is None:
+            return total
+        size = np.sqrt(np.sum(np.square(self.value), axis=_behind(axis)))
+        spread = _partial_sums(self.shape[axis] - 1, total.value, size)
+        return self.at(self.on_grid(self.moved(total.value, spread * every.u), every))
+
     def logistic(self) -> Sample:
         with np.errstate(all="ignore"):
             return self.step("logistic", logistic(self.value), self.value)

@@ -19,8 +19,8 @@ from .domain import described
 from .formats import DTYPES, PRECISIONS
 from .invariant import Invariant
 from .loading import CONVENTIONS, Backend, BackendError, built_in, load, registered
-from .specification import operations, specification
-from .trial import Trial
+from .specification import gradients, operations, specification
+from .trial import GENERAL, Trial
 from .violation import Violation
 
 LEVELS = (
@@ -28,7 +28,7 @@ LEVELS = (
     "limits", "mixed-dtypes", "relative-tails", "unbiased",
 )  # fmt: skip
 DEFAULT = "numpy-cpu"
-SPOKESMAN = "operation.reference"  # says for all invariants that an operation is absent
+SPOKESMEN = ("operation.reference", "gradient.reference")  # say for all invariants that an operation is absent
 
 
 def _backends() -> str:
@@ -73,7 +73,7 @@ class Session:
             config.invocation_params.dir,
             known("dtype", option("dtype"), DTYPES),
             known("precision", [precision], PRECISIONS)[0] if precision else None,
-            known("require", option("require"), operations()),
+            known("require", option("require"), (*operations(), *gradients())),
             frozenset(known("require-level", option("require_level"), LEVELS)),
         )
 
@@ -104,7 +104,7 @@ class Session:
         return tuple(found)
 
     def trials(self, invariant: Invariant, needs: tuple[str, ...]) -> list[Trial]:
-        subjects = operations() if "operation" in invariant.operations else ("",)
+        subjects = {"operation": operations(), "gradient": gradients()}.get(invariant.operations[0], ("",))
         return [t for backend in self.backends for subject in subjects for t in self._trials(backend, subject, invariant, needs)]
 
     def _trials(self, backend: Backend, subject: str, invariant: Invariant, needs: tuple[str, ...]) -> list[Trial]:
@@ -117,9 +117,9 @@ class Session:
         present = [trial for trial in trials if not trial.missing(invariant.operations)]
         if not present:  # one line says so, not one for each dtype and invariant
             absent = Trial(backend, dtypes[0], self.precision, subject)
-            absent.redundant = invariant.id != SPOKESMAN and not set(invariant.operations) & set(self.required)
+            absent.redundant = invariant.id not in SPOKESMEN and not set(invariant.operations) & set(self.required)
             return [absent]
-        if effort.current().name == "smoke" and invariant.id != SPOKESMAN:
+        if effort.current().name == "smoke" and invariant.id not in SPOKESMEN:
             present = [present[zlib.crc32(invariant.of(subject).encode()) % len(present)]]
         for trial in present:
             trial.needs, trial.among = self._unmet(trial, invariant, needs), len(present)
@@ -136,7 +136,7 @@ class Session:
                 choice = " or ".join(repr(v) for v in CONVENTIONS[what])
                 return f"{trial.backend.name} states no convention {what} ({choice})"
             if kind == "keyword":
-                name = invariant.operations[0] if invariant.operations[0] != "operation" else trial.subject
+                name = invariant.operations[0] if invariant.operations[0] not in GENERAL else trial.subject
                 operation = trial.operation(name)
                 if not operation.missing and not operation.accepts(what):
                     return f"{trial.backend.name}'s {name} takes no {what}"
@@ -145,7 +145,7 @@ class Session:
         return ""
 
     def absent(self, invariant: Invariant, trial: Trial, reason: str) -> None:
-        names = {trial.subject if name == "operation" else name for name in invariant.operations}
+        names = {trial.subject if name in GENERAL else name for name in invariant.operations}
         if names & set(self.required):
             raise Violation(f"required, but {reason}")
         pytest.skip(reason)

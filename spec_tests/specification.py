@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +18,20 @@ def operations() -> tuple[str, ...]:
 
 
 @cache
+def gradients() -> tuple[str, ...]:
+    """Those of the operations that have a slope: presence of the equation is registration."""
+    return tuple(f"{name}_vjp" for name in operations() if importlib.util.find_spec(f"reference_numpy.{name}_vjp"))
+
+
+def alike(name: str) -> tuple[str, ...]:
+    """The gradients, of a gradient; the operations, of an operation."""
+    return gradients() if name in gradients() else operations()
+
+
+@cache
 def specification(name: str) -> Specification:
-    return Specification(name, importlib.import_module(f"spec_tests.operations.{name}"))
+    """A gradient is tried as its operation is, with a cotangent."""
+    return Specification(name, importlib.import_module(f"spec_tests.operations.{name.removesuffix('_vjp')}"))
 
 
 @dataclass(frozen=True)
@@ -49,9 +62,18 @@ class Specification:
         return {p.name: p.default for p in self.parameters.values() if p.kind is p.KEYWORD_ONLY and p.default is not p.empty}
 
     @property
+    def forward(self) -> str:
+        """The operation whose gradient it is; its own name, if it is none."""
+        return self.name.removesuffix("_vjp")
+
+    @property
+    def is_gradient(self) -> bool:
+        return self.forward != self.name
+
+    @property
     def precision(self) -> str:
         """The loosest class that passes by default."""
-        return getattr(self.module, "precision", "eager")
+        return "eager" if self.is_gradient else getattr(self.module, "precision", "eager")
 
     @property
     def composed(self) -> bool:

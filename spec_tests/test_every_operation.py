@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .assertions import assert_conforms, assert_equal, assert_identical, assert_true
-from .batch import alone, changeable, changed, indexed, poisoned, portion
+from .batch import alone, changeable, changed, indexed, poisoned, portion, with_last_axis
 from .draw import Draw
 from .invariant import invariant
 from .layouts import LAYOUTS
@@ -60,7 +60,7 @@ def test_layout_blind(operation: Operation, draw: Draw) -> None:
 @invariant("B", needs=("about:core",))
 def test_batch_independence(operation: Operation, draw: Draw) -> None:
     """An entry's result is the same alone, and beside any other content of the batch, NaN and infinities included."""
-    call = _with_last_axis(draw.call())
+    call = with_last_axis(draw.call())
     whole = operation.result(call)
     index = indexed(call, draw)
     assert_equal(operation.result(alone(call, index)).value.reshape(np.shape(whole.value[index])), whole[index])
@@ -141,7 +141,7 @@ def test_empty(operation: Operation, draw: Draw) -> None:
     """A batch of none gives a result of none, of the right shape and dtype."""
     if operation.domain.get("empty") is False:
         raise NotImplementedVariant("its domain excludes empty arrays")
-    call = _with_last_axis(draw.call())
+    call = with_last_axis(draw.call())
     index = indexed(call, draw)
     if not index:
         raise NotImplementedVariant("its domain has no batch dimensions")
@@ -162,7 +162,7 @@ def test_bitwise_repeatable(operation: Operation, draw: Draw) -> None:
 @invariant("E", level="batch-invariant", cost=2, needs=("about:core",))
 def test_batch_invariant(operation: Operation, draw: Draw) -> None:
     """An entry's result has the same bits alone as in any batch."""
-    call = _with_last_axis(draw.call())
+    call = with_last_axis(draw.call())
     index = indexed(call, draw)
     whole = operation.values(call, operation.run(call))
     single = alone(call, index)
@@ -173,7 +173,7 @@ def test_batch_invariant(operation: Operation, draw: Draw) -> None:
 @invariant("E", level="nan-propagation", cost=2, needs=("about:core",))
 def test_nan_propagation(operation: Operation, draw: Draw) -> None:
     """A NaN in an entry of the batch shows in that entry's result."""
-    call = _with_last_axis(draw.call())
+    call = with_last_axis(draw.call())
     name, index = operation.spec.positional[0], indexed(call, draw)
     x = call.named[name].astype(float)
     part = x[portion(call, name, index)] if x.size and call.named[name].dtype.kind == "f" else np.empty(0)
@@ -265,14 +265,6 @@ def _assert_unchanged(before: dict[str, Any], after: dict[str, Any], how: str) -
         (dtype, was), (other, now) = before.get(name, ("", np.empty(0))), after.get(name, ("", np.empty(0)))
         same = dtype == other and np.array_equal(was, now, equal_nan=was.dtype.kind == "f")
         assert_true(same, f"argument {name} {how}")
-
-
-def _with_last_axis(call: Call) -> Call:
-    """The batch of an operation with an axis is what lies before it, once it is moved last."""
-    if "axis" not in call.keywords:
-        return call
-    (x,) = call.arguments
-    return call.operation.call(np.moveaxis(x, call.keywords["axis"], -1), **{**call.keywords, "axis": -1})
 
 
 def _rows_repeated(draw: Draw) -> Call:

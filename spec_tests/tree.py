@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 
 def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
@@ -24,3 +27,11 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from leaves(item, f"{path}[{i}]")
     else:
         yield path, tree
+
+
+def picked(gradients: Any, names: tuple[str, ...], wrt: str | tuple[str, ...]) -> Any:
+    """Of an equation's gradients, one for each name, the one asked for, or those, as one vector."""
+    found = {path: x for name, tree in zip(names, gradients, strict=False) for path, x in leaves(tree, name)}
+    if isinstance(wrt, str):
+        return found[wrt]
+    return np.concatenate([np.reshape(found[name], (math.prod(found[name].shape),)) for name in wrt], axis=0)

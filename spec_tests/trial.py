@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from .formats import PRECISIONS
+from .gradient import Gradient
 from .loading import Backend
 from .operation import Call, Operation
 from .specification import specification
 
+GENERAL = ("operation", "gradient")  # what a statement about each of them calls it
 EVIDENCE, SMALL = 24, 4096  # calls remembered, and the elements that each may have
 REFUSED = "not implemented in any variant tried: "
 UNCALLED = "no example that was drawn calls the backend"
@@ -84,13 +86,14 @@ class Trial:
             spec = specification(name)
             stated = [p for p in (spec.precision, self.backend.precision(name), self.precision) if p]
             strictest = "exact" if spec.precision == "exact" else min(stated, key=STRICTNESS.index)
-            self._operations[name] = Operation(spec, self.backend, self.dtype, strictest)
+            kind = Gradient if spec.is_gradient else Operation
+            self._operations[name] = kind(spec, self.backend, self.dtype, strictest)
         return self._operations[name]
 
     def cost(self, names: tuple[str, ...]) -> float:
-        return max(self.operation(self.subject if name == "operation" else name).spec.cost for name in names)
+        return max(self.operation(self.subject if name in GENERAL else name).spec.cost for name in names)
 
     def missing(self, names: tuple[str, ...]) -> str:
         """Why the invariant cannot be tried, if so."""
-        reasons = (self.operation(self.subject if name == "operation" else name).missing for name in names)
+        reasons = (self.operation(self.subject if name in GENERAL else name).missing for name in names)
         return next((reason for reason in reasons if reason), self.needs)

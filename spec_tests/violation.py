@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -53,14 +53,16 @@ def place(index: tuple[Any, ...]) -> str:
     return "[" + ", ".join(str(int(i)) for i in index) + "]" if index else "the only element"
 
 
-def deviates(result: np.ndarray, expectation: Expectation, accepted: np.ndarray) -> Violation:
+def deviates(
+    result: np.ndarray, expectation: Expectation, accepted: np.ndarray, where: Callable[[tuple[Any, ...]], str] = place
+) -> Violation:
     """The worst of the elements that no correct implementation stores."""
     with np.errstate(all="ignore"):
         distance = np.abs(result - expectation.value)
         excess = np.where(accepted, -1.0, np.where(np.isnan(distance), np.inf, distance / expectation.radius))
     at = np.unravel_index(int(np.argmax(excess)), result.shape)
     got, value, bound = float(result[at]), float(expectation.value[at]), float(expectation.radius[at])
-    wrong = f"{int(np.sum(~accepted))} of {result.size} elements are wrong; the worst is {place(at)}"
+    wrong = f"{int(np.sum(~accepted))} of {result.size} elements are wrong; the worst is {where(at)}"
     with np.errstate(all="ignore"):
         error = abs(got - value)
         ulp = 2 * float(expectation.storage.half_gap(expectation.storage.round(value), np.asarray(value)))

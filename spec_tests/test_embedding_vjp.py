@@ -1,0 +1,32 @@
+"""What must hold of embedding's gradient."""
+
+import numpy as np
+
+from .assertions import assert_equal, assert_identical
+from .draw import Draw
+from .invariant import invariant
+from .operation import Operation
+from .operations.embedding import ids
+
+EQUATION = "the transpose of the look-up"
+
+
+@invariant("E", source=EQUATION, cost=2)
+def test_absent_and_single_tokens(embedding_vjp: Operation, draw: Draw) -> None:
+    """The row of an id that does not occur is exactly 0; that of an id that occurs once is its cotangent."""
+    vocab, d = draw.dims(vocab=4097, d=257)
+    token_ids = draw.rng.permutation(vocab)[: draw.integer(1, min(vocab, 64))]
+    c = draw.vectors((len(token_ids), d))
+    expected = np.zeros((vocab, d))
+    expected[token_ids] = c
+    assert_identical(embedding_vjp(c, token_ids, draw.normal((vocab, d)), wrt="weight"), expected)
+
+
+@invariant("B", source=EQUATION, cost=2)
+def test_repeated_tokens_add_up(embedding_vjp: Operation, draw: Draw) -> None:
+    """The row of an id that occurs k times under a cotangent of ones is k, however often that is."""
+    vocab, d = draw.dims(vocab=33, d=65)
+    token_ids = ids(draw, (draw.one_of((5, 40, 2, 200)),), vocab)
+    counts = np.bincount(token_ids, minlength=vocab)
+    expected = np.repeat(counts[:, None], d, axis=1).astype(float)
+    assert_equal(embedding_vjp(np.ones((len(token_ids), d)), token_ids, draw.normal((vocab, d)), wrt="weight"), expected)

@@ -1,0 +1,185 @@
+"""What must hold of every gradient: of the vector-Jacobian product of each operation that has a slope."""
+
+from typing import Any
+
+import numpy as np
+
+from .assertions import assert_conforms, assert_equal, assert_identical, assert_true, assert_unmoved
+from .batch import batch_shape, indexed, portion, with_last_axis
+from .bounded import Bounded
+from .draw import Draw
+from .gradient import Gradient
+from .invariant import invariant
+from .layouts import LAYOUTS
+from .operation import WIDE, Call, Result
+from .tree import leaves
+from .violation import NotImplementedVariant, telling
+
+
+@invariant("B", cost=2)
+def test_reference(gradient: Gradient, draw: Draw) -> None:
+    """The gradient of every argument equals the equation's, within the bound that its own lines derive; the cotangent is
+    random, a sum's ones, a single one, or the result itself."""
+    assert_conforms(gradient.result(draw.call()), gradient.note)
+
+
+@invariant("B", cost=4)
+def test_linear_in_the_cotangent(gradient: Gradient, draw: Draw) -> None:
+    """vjp(αc + d) = α vjp(c) + vjp(d)."""
+    call, alpha = draw.call(), draw.one_of((2.0, -1.0, 0.5, -4.0))
+    c, d = (draw.grid(call.arguments[0].shape) for _ in range(2))
+    both, one, other = (gradient.result(with_cotangent(call, x)) for x in (alpha * c + d, c, d))
+    assert_equal(both, alpha * one + other)
+
+
+@invariant("E", cost=4)
+def test_zero_cotangent(gradient: Gradient, draw: Draw) -> None:
+    """A cotangent of zeros gives exactly zeros."""
+    call = draw.call()
+    values = gradient.result(with_cotangent(call, np.zeros(call.arguments[0].shape))).value
+    assert_identical(values, np.zeros(values.shape))
+
+
+@invariant("B", cost=4)
+def test_layout_blind(gradient: Gradient, draw: Draw) -> None:
+    """A cotangent expanded from a single number, as a sum's is, transposed, strided or offset, gives what its contiguous copy
+    gives; and so do arguments that are stored so."""
+    if gradient.domain.get("contiguous"):
+        raise NotImplementedVariant("its domain has contiguous arrays alone")
+    call = draw.call()
+    if draw.one_of((True, False)):
+        call = with_cotangent(call, np.ones(call.arguments[0].shape))
+    plain, dense = gradient.result(call), gradient.native(call)
+    for layout in LAYOUTS[1:]:
+        (cotangent, *arrays), keywords = gradient.native(call, layout)
+        of_cotangent = ((cotangent, *dense[0][1:]), dense[1])
+        for stored, native in (("cotangent", of_cotangent), ("arguments", ((dense[0][0], *arrays), keywords))):
+            with telling("stored", f"{stored} {layout}"):
+                assert_equal(Result(gradient.values(call, gradient.run(call, native)), call), plain)
+
+
+@invariant("E", cost=4)
+def test_dtype_shape_device(gradient: Gradient, draw: Draw) -> None:
+    """Each gradient is an array of the framework, of its argument's shape and dtype, and on its device."""
+    call, framework = draw.call(), gradient.backend.framework
+    result = gradient.run(call)
+    gradient.values(call, result)
+    found = gradient.by_name(result)
+    for name in call.keywords["wrt"]:
+        dtype = framework.dtype_of(found[name])
+        assert_true(dtype == gradient.dtype, f"the gradient of {name} is {dtype}", expected=gradient.dtype)
+        assert_true(framework.on_device(found[name]), f"the gradient of {name} is on {framework.device_of(found[name])}")
+
+
+@invariant("E", cost=4)
+def test_inputs_unchanged(gradient: Gradient, draw: Draw) -> None:
+    """After the backward pass every argument, the cotangent included, has the bits that it had."""
+    call, framework = draw.call(), gradient.backend.framework
+    native = gradient.native(call)
+    arrays = {path: x for path, x in leaves({"": list(native[0]), **native[1]}) if framework.is_array(x)}
+    before = {path: framework.numpy(x) for path, x in arrays.items()}
+    gradient.values(call, gradient.run(call, native))
+    for path, x in arrays.items():
+        name = "the cotangent" if path == "[''][0]" else f"argument {path}"
+        same = np.array_equal(before[path], framework.numpy(x), equal_nan=before[path].dtype.kind == "f")
+        assert_true(same, f"{name} was changed by the backward pass")
+
+
+@invariant("B", cost=4)
+def test_repeatable(gradient: Gradient, draw: Draw) -> None:
+    """The same backward pass gives the same again, also after one of other shapes and values; no later one changes what an
+    earlier one gave."""
+    call = draw.call()
+    native = gradient.run(call)
+    first = Result(gradient.values(call, native), call)
+    gradient.result(with_cotangent(call, np.ones(call.arguments[0].shape)))
+    assert_identical(gradient.values(call, native), first.value)
+    gradient.result(draw.call())
+    assert_equal(gradient.result(call), first)
+    assert_identical(gradient.values(call, native), first.value)
+
+
+@invariant("E", cost=4, needs=("about:core",))
+def test_entries_are_independent(gradient: Gradient, draw: Draw) -> None:
+    """Where only one entry of the batch has a cotangent, every other entry's arguments have a gradient of exactly 0."""
+    drawn = draw.call()
+    call = with_last_axis(gradient.forward.call(*drawn.arguments[1:], **without_wrt(drawn)))
+    if not batch_shape(call):
+        raise NotImplementedVariant("its domain has no batch dimensions")
+    index = indexed(call, draw)
+    c = np.zeros(call.value.shape)
+    c[index] = draw.vectors(call.value[index].shape)
+    result = gradient.result(gradient.call(c, *call.arguments, **call.keywords))
+    for name, part in gradient.parts(result).items():
+        if name in gradient.spec.core and part.ndim - gradient.spec.core[name] == len(index):
+            part.value[portion(call, name, index)] = 0.0
+            with telling("argument", name):
+                assert_identical(part.value, np.zeros(part.shape))
+
+
+# --- what only automatic differentiation has ------------------------------------------------------------------------------
+
+
+@invariant("B", cost=4)
+def test_forward_unchanged(gradient: Gradient, draw: Draw) -> None:
+    """Differentiated or not, the operation answers the same; and its answer is still the same after the backward pass."""
+    call, framework = draw.call(), gradient.backend.framework
+    plain = gradient.forward.call(*call.arguments[1:], **without_wrt(call))
+    y, pull, cotangent = graph(gradient, call)
+    answered = gradient.forward.values(plain, y)
+    gradient.tried(lambda: pull(cotangent))
+    assert_identical(framework.numpy(y), answered)
+    assert_unmoved(Result(answered, plain), gradient.forward.result(plain))
+
+
+@invariant("B", cost=4)
+def test_backward_twice(gradient: Gradient, draw: Draw) -> None:
+    """The same graph pulled back again, after another cotangent, gives the same gradients, and leaves those it gave before."""
+    call = draw.call()
+    _, pull, cotangent = graph(gradient, call)
+    native = gradient.tried(lambda: pull(cotangent))
+    first = Result(gradient.values(call, native), call)
+    other = with_cotangent(call, draw.vectors(call.arguments[0].shape))
+    second = gradient.tried(lambda: pull(gradient.native(other)[0][0]))
+    assert_equal(Result(gradient.values(other, second), other), gradient.result(other))
+    assert_identical(gradient.values(call, native), first.value)
+    assert_equal(Result(gradient.values(call, gradient.tried(lambda: pull(cotangent))), call), first)
+
+
+@invariant("B", cost=4)
+def test_accumulates(gradient: Gradient, draw: Draw) -> None:
+    """Two backward passes into the same arguments add up, with what was in their gradients before."""
+    call = draw.call()
+    other = with_cotangent(call, draw.vectors(call.arguments[0].shape))
+    expected = gradient.result(call) + gradient.result(other)
+    native, framework = gradient.native(call), gradient.backend.framework
+    if gradient.own or not framework.accumulates:
+        raise NotImplementedVariant("its gradients are not kept with the arguments")
+    cotangents = [native[0][0], gradient.native(other)[0][0]]
+    function, names, inputs = gradient.of_arrays(*native[0][1:], **native[1])
+    sums = gradient.tried(lambda: framework.accumulated(function, inputs, cotangents))
+    total = gradient.values(call, dict(zip(names, sums, strict=True)))
+    with np.errstate(all="ignore"):
+        stored = Bounded(total, 2 * gradient.storage.u * np.abs(total) + 2 * gradient.storage.flush, WIDE)
+    assert_equal(stored, expected)
+
+
+# --- what the statements share --------------------------------------------------------------------------------------
+
+
+def with_cotangent(call: Call, cotangent: np.ndarray) -> Call:
+    return call.operation.call(cotangent, *call.arguments[1:], **call.keywords)
+
+
+def without_wrt(call: Call) -> dict[str, Any]:
+    return {name: value for name, value in call.keywords.items() if name != "wrt"}
+
+
+def graph(gradient: Gradient, call: Call) -> tuple[Any, Any, Any]:
+    """What the backend answers to the call's arguments, what pulls back a cotangent of it, and the call's own."""
+    if gradient.own:
+        raise NotImplementedVariant("its gradients are no framework's")
+    gradient.run(call)  # refused, or recorded, as any other
+    (cotangent, *arrays), keywords = gradient.native(call)
+    y, pull = gradient.tried(lambda: gradient.linearized(*arrays, **keywords))
+    return y, pull, cotangent

@@ -1,0 +1,26 @@
+"""What must hold of gelu's gradient."""
+
+from .assertions import assert_equal
+from .draw import Draw
+from .invariant import invariant
+from .operation import Operation
+from .slopes import assert_at_zero, assert_elementwise, opposite
+
+
+@invariant("B", cost=2)
+def test_opposite_slopes(gelu_vjp: Operation, draw: Draw) -> None:
+    """The slopes at x and −x sum to one, since gelu(x) − gelu(−x) = x."""
+    c, here, there = opposite(gelu_vjp, draw, **draw.keyword("approximate", ("none", "tanh")))
+    assert_equal(here + there, c)
+
+
+@invariant("B", cost=2)
+def test_half_at_zero(gelu_vjp: Operation, draw: Draw) -> None:
+    """The slope at 0 is 1/2."""
+    assert_at_zero(gelu_vjp, draw, 0.5, **draw.keyword("approximate", ("none", "tanh")))
+
+
+@invariant("E", cost=2)
+def test_elementwise(gelu_vjp: Operation, draw: Draw) -> None:
+    """Where only one element has a cotangent, every other has a gradient of exactly 0."""
+    assert_elementwise(gelu_vjp, draw, **draw.keyword("approximate", ("none", "tanh")))

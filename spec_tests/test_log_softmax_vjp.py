@@ -1,0 +1,27 @@
+"""What must hold of log_softmax's gradient."""
+
+from typing import Any
+
+import numpy as np
+
+from .assertions import assert_equal
+from .draw import Draw
+from .invariant import invariant
+from .operation import Operation
+from .test_softmax_vjp import EQUATION, rows
+
+
+@invariant("B", source=EQUATION, cost=2)
+def test_sums_to_zero(log_softmax_vjp: Operation, draw: Draw) -> None:
+    """The gradient of each row sums to zero: an offset of the row changes nothing."""
+    x = rows(draw)
+    dx: Any = log_softmax_vjp(draw.vectors(x.shape), x, axis=-1, wrt="x")
+    assert_equal(np.sum(dx, axis=-1), 0.0)
+
+
+@invariant("B", source=EQUATION, cost=2)
+def test_cross_entropy(log_softmax_vjp: Operation, softmax: Operation, draw: Draw) -> None:
+    """With a one-hot cotangent it is the one-hot vector less softmax(x): minus the gradient of the cross-entropy."""
+    x = rows(draw)
+    hot = np.eye(x.shape[-1])[draw.rng.integers(0, x.shape[-1], x.shape[:-1])]
+    assert_equal(log_softmax_vjp(hot, x, axis=-1, wrt="x"), hot - softmax(x, axis=-1))

@@ -1,0 +1,30 @@
+"""What must hold of multi-head self-attention's gradients."""
+
+import numpy as np
+
+from .assertions import assert_identical
+from .draw import Draw
+from .invariant import invariant
+from .operation import Operation
+from .operations.multihead_self_attention import drawn
+from .test_scaled_dot_product_attention_vjp import assert_silent
+
+
+@invariant("E", cost=2)
+def test_causal(multihead_self_attention_vjp: Operation, draw: Draw) -> None:
+    """∂y_t/∂x_s = 0 exactly for s > t: tokens after the last one that has a cotangent have none."""
+    x, weights, keywords = drawn(draw, "theta")
+    c, t = draw.vectors(x.shape), draw.integer(0, x.shape[-2] - 1)
+    c[..., t + 1 :, :] = 0.0
+    later = (..., slice(t + 1, None), slice(None))
+    assert_silent(multihead_self_attention_vjp(c, x, *weights, **keywords, wrt="x"), later)
+
+
+@invariant("E", cost=2)
+def test_silent_output_weight(multihead_self_attention_vjp: Operation, draw: Draw) -> None:
+    """With w_o = 0 every gradient but its own is exactly 0."""
+    x, (w_q, w_k, w_v, w_o), keywords = drawn(draw, "theta", "is_causal")
+    c = draw.vectors(x.shape)
+    for name in ("x", "w_q", "w_k", "w_v"):
+        silent = multihead_self_attention_vjp(c, x, w_q, w_k, w_v, np.zeros_like(w_o), **keywords, wrt=name)
+        assert_identical(silent, np.zeros(silent.shape))

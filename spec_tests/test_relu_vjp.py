@@ -1,0 +1,24 @@
+"""What must hold of relu's gradient."""
+
+import numpy as np
+
+from .assertions import assert_identical
+from .draw import Draw
+from .invariant import invariant
+from .operation import Operation
+from .slopes import assert_elementwise, points
+
+
+@invariant("E", cost=2)
+def test_passes_or_stops(relu_vjp: Operation, draw: Draw) -> None:
+    """The gradient is exactly the cotangent where x > 0, and exactly 0 where x < 0."""
+    x = points(draw)
+    c, away = draw.vectors(x.shape), np.abs(x) >= draw.format.tiny
+    dx = relu_vjp(c, x, wrt="x").value
+    assert_identical(dx[away], np.where(x > 0, c, 0.0)[away])
+
+
+@invariant("E", cost=2)
+def test_elementwise(relu_vjp: Operation, draw: Draw) -> None:
+    """Where only one element has a cotangent, every other has a gradient of exactly 0."""
+    assert_elementwise(relu_vjp, draw)

@@ -1,0 +1,46 @@
+"""What must hold of rope's gradient."""
+
+from typing import Any
+
+import numpy as np
+
+from .assertions import assert_equal, assert_unmoved, exactly
+from .draw import Draw
+from .invariant import invariant
+from .operation import Operation
+from .operations.rope import dims, options, placed
+
+EQUATION = "Su et al. 2021, eq. 15"
+
+
+def arrays(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A cotangent, x and positions."""
+    n, d_k = dims(draw)
+    batch = draw.batch()
+    return draw.vectors((*batch, n, d_k)), draw.vectors((*batch, n, d_k)), draw.positions(batch, n)
+
+
+@invariant("B", source=EQUATION, cost=2)
+def test_turns_back(rope_vjp: Operation, rope: Operation, draw: Draw) -> None:
+    """The gradient at position p is the cotangent turned by the angle of −p."""
+    c, x, positions = arrays(draw)
+    keywords = options(draw)
+    placed(draw)
+    assert_equal(rope_vjp(c, x, positions, **keywords, wrt="x"), rope(c, -positions, **keywords))
+
+
+@invariant("B", source=EQUATION, cost=2)
+def test_isometry(rope_vjp: Operation, draw: Draw) -> None:
+    """The gradient is as long as the cotangent."""
+    c, x, positions = arrays(draw)
+    dx: Any = rope_vjp(c, x, positions, **options(draw), wrt="x")
+    assert_equal(np.sum(np.square(dx), axis=-1), np.sum(np.square(exactly(c)), axis=-1))
+
+
+@invariant("B", source=EQUATION, cost=2)
+def test_ignores_x(rope_vjp: Operation, draw: Draw) -> None:
+    """The gradient does not depend on x, in which the equation is linear."""
+    c, x, positions = arrays(draw)
+    keywords = options(draw)
+    one, other = (rope_vjp(c, y, positions, **keywords, wrt="x") for y in (x, draw.normal(x.shape)))
+    assert_unmoved(other, one)

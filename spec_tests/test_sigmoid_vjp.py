@@ -1,0 +1,26 @@
+"""What must hold of sigmoid's gradient."""
+
+from .assertions import assert_equal
+from .draw import Draw
+from .invariant import invariant
+from .operation import Operation
+from .slopes import assert_at_zero, assert_elementwise, opposite
+
+
+@invariant("B", cost=2)
+def test_even(sigmoid_vjp: Operation, draw: Draw) -> None:
+    """The slopes at x and −x are equal, since σ(x) + σ(−x) = 1."""
+    _, here, there = opposite(sigmoid_vjp, draw)
+    assert_equal(here, there)
+
+
+@invariant("B", cost=2)
+def test_quarter_at_zero(sigmoid_vjp: Operation, draw: Draw) -> None:
+    """The slope at 0 is 1/4."""
+    assert_at_zero(sigmoid_vjp, draw, 0.25)
+
+
+@invariant("E", cost=2)
+def test_elementwise(sigmoid_vjp: Operation, draw: Draw) -> None:
+    """Where only one element has a cotangent, every other has a gradient of exactly 0."""
+    assert_elementwise(sigmoid_vjp, draw)
