@@ -121,6 +121,8 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
 
     def total(self, terms: np.ndarray) -> np.ndarray:
         """The sum over the last axis, in a random order, of terms that are already computed."""
+        if not terms.shape[-1]:
+            return np.zeros(terms.shape[:-1])
         terms = terms[..., self.rng.permutation(terms.shape[-1])]
         if self.rng.random() < 0.5:
             while terms.shape[-1] > 1:

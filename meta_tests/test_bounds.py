@@ -11,13 +11,18 @@ from spec_tests.bounded import Bounded
 from spec_tests.draw import Draw
 from spec_tests.expectation import expect
 from spec_tests.formats import DTYPES, FORMATS, PRECISIONS, Arithmetic, Format
+from spec_tests.gradient import Gradient
 from spec_tests.operation import Call, Operation
-from spec_tests.specification import operations, specification
+from spec_tests.specification import gradients, operations, specification
 
 from .running import backend
 from .simulated import simulated
 
-FLOATING = [name for name in operations() if specification(name).precision != "exact" and specification(name).dtype is None]
+FLOATING = [
+    name
+    for name in (*operations(), *gradients())
+    if specification(name).precision != "exact" and specification(name).dtype is None
+]
 COARSE = {bits: Format(f"{bits} bits", bits, -126, 127) for bits in (8, 12)}  # roundings that show at once
 
 
@@ -31,7 +36,8 @@ def check(call: Call, arithmetic: Arithmetic, seeds: range) -> None:
 
 
 def operation(name: str, dtype: str) -> Operation:
-    return Operation(specification(name), backend("numpy-cpu"), dtype, specification(name).precision)
+    spec = specification(name)
+    return (Gradient if spec.is_gradient else Operation)(spec, backend("numpy-cpu"), dtype, spec.precision)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

@@ -15,7 +15,8 @@ from spec_tests.formats import DTYPES
 from spec_tests.frameworks import Framework
 from spec_tests.loading import Backend
 from spec_tests.parts import parts
-from spec_tests.specification import operations, specification
+from spec_tests.specification import gradients, operations, specification
+from spec_tests.trial import GENERAL
 
 from .commanding import ROOT, suite
 from .running import attempt, backend, concerning, invariants
@@ -25,7 +26,7 @@ IDS = frozenset(test.invariant.id for test in invariants())
 
 
 def exists(invariant: str, operation: str) -> bool:
-    return invariant in IDS or invariant.replace(f"{operation}.", "operation.", 1) in IDS
+    return any(invariant.replace(f"{operation}.", f"{general}.", 1) in IDS for general in (operation, *GENERAL))
 
 
 def catching(deviation: Deviation, seed: int, laws: Iterable[str]) -> Iterator[str]:
@@ -50,7 +51,7 @@ def test_is_caught_by_what_it_names(deviation: Deviation) -> None:
     assert {name for name in deviation.caught_by if times[name] < 2} == set()
 
 
-@pytest.mark.parametrize("operation", operations())
+@pytest.mark.parametrize("operation", [*operations(), *gradients()])
 def test_the_oracle_conforms(operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effort, "_current", "smoke")
     oracle = Faithful()
@@ -67,7 +68,7 @@ def test_a_deviation_is_well_described(deviation: Deviation) -> None:
     assert re.fullmatch(r"(NaN|[^A-Z\s]).+[^.]", deviation.what), "the first sentence, as it reads behind «matches»"
     assert re.search(r"^Shows: ", text, re.MULTILINE)
     assert re.search(r"\bHides: ", text)
-    assert deviation.operation in operations()
+    assert deviation.operation in (*operations(), *gradients())
     assert deviation.kind in KINDS
     assert deviation.dtypes
     assert set(deviation.dtypes) <= set(DTYPES)
@@ -87,9 +88,9 @@ def test_an_equation_takes_what_the_reference_takes(deviation: Deviation) -> Non
 
 def test_the_catalogue_is_large_and_wide() -> None:
     assert len(ALL) >= 120
-    assert {one.operation for one in ALL} == set(operations())
+    assert {one.operation for one in ALL} == {*operations(), *gradients()}
     files = {path.stem.partition("__")[0] for path in FOLDER.glob("[!_]*.py")}
-    assert files == {*operations(), "every_operation"}
+    assert files == {*operations(), *gradients(), "every_operation"}
 
 
 def test_a_part_may_deviate_inside_another_operation() -> None:

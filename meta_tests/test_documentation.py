@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spec_tests.specification import operations
+from spec_tests.specification import gradients, operations
 
 from .commanding import ROOT, environment, python, suite
 from .running import invariants
@@ -17,7 +17,9 @@ DOCS = Path(__file__).parent.parent / "docs"
 def ids() -> set[str]:
     """Of every invariant, those of every operation with each operation's name."""
     return {
-        t.invariant.of(op) for t in invariants() for op in (operations() if t.invariant.id.startswith("operation.") else ("",))
+        t.invariant.of(op)
+        for t in invariants()
+        for op in {"operation": operations(), "gradient": gradients()}.get(t.invariant.operations[0], ("",))
     }
 
 

@@ -134,6 +134,19 @@ class Framework:
             return self._module.vjp(lambda *x: function(x), *inputs)
         return function(inputs), lambda cotangent: self.xp.vjp(lambda *x: function(x), inputs, [cotangent])[1]
 
+    def differentiating(self, names: str, answer: str, cotangent: str) -> list[str]:
+        """The lines of a script that print the gradients of the named arrays."""
+        if hasattr(self._module, "autograd"):
+            wanted = [f"y = {answer}", f"print({self.name}.autograd.grad(y, [{names}], {cotangent}, allow_unused=True))"]
+            return [f"for x in [{names}]: x.requires_grad_()", *wanted]
+        if hasattr(self._module, "vjp"):
+            return [
+                f"import {self.name}",
+                f"y, pull = {self.name}.vjp(lambda {names[:-2]}: {answer}, {names})",
+                f"print(pull({cotangent}))",
+            ]
+        return [f"print(xp.vjp(lambda {names[:-2]}: {answer}, [{names}], [{cotangent}])[1])"]
+
     @property
     def accumulates(self) -> bool:
         """Gradients are kept with the arrays, and add up there."""

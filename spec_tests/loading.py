@@ -67,8 +67,11 @@ class Backend:
         return dict(getattr(self.source, "conventions", {}))
 
     def precision(self, operation: str) -> str | None:
+        """What it states; of a gradient only by name, since its forward result may have been stored before."""
         stated = getattr(self.source, "precision", None)
-        return stated.get(operation) if isinstance(stated, dict) else stated
+        if isinstance(stated, dict):
+            return stated.get(operation)
+        return None if operation.endswith("_vjp") else stated
 
     def synchronize(self) -> None:
         getattr(self.source, "synchronize", lambda: None)()

@@ -15,6 +15,7 @@ from .bounded import Bounded
 from .diagnosis import diagnose, looser_class
 from .effort import current
 from .files import names_of, root_of
+from .frameworks import Framework
 from .invariant import KINDS, Invariant
 from .loading import DEVIATING, Backend, registered
 from .operation import Call
@@ -127,15 +128,33 @@ def _script(trial: Trial, call: Call) -> list[str]:
         arguments = ()
     given = [*map(tree, arguments), *(f"{name}={tree(value)}" for name, value in keywords.items())]
     called = f"backend.{function}({', '.join(given)})"
+    derived = call.operation.spec.is_gradient and not trial.backend.function(function)
+    lines = _differentiated(call, trial.backend.framework, given) if derived else [f"print({called})"]
     namespace = trial.backend.framework.xp.__name__.removeprefix("array_api_compat.")
     truth = np.array2string(np.asarray(call.value), separator=", ", precision=7, threshold=12, max_line_width=10**6)
     imports = {"torch": "import torch", "numpy": "import ml_dtypes" if "ml_dtypes" in called else ""}
     return [
         *filter(None, ["import importlib", "import numpy as np", imports.get(framework, f"import {namespace} as xp")]),
         f"backend = {_imported(trial.backend)}",
-        f"print({called})",
+        *lines,
         f"# the truth: {truth}".replace("\n", ""),
     ]
+
+
+def _differentiated(call: Call, framework: Framework, given: list[str]) -> list[str]:
+    """The lines that have the framework differentiate the operation, and print its gradients: x0 and on are all that have one."""
+    cotangent, *arguments = given
+    inputs: list[str] = []
+
+    def named(match: re.Match[str]) -> str:
+        inputs.append(match[0])
+        return f"x{len(inputs) - 1}"
+
+    floating = rf"(torch\.tensor|xp\.asarray)\(np\.array\([^()]*\), dtype=(torch|xp)\.{call.operation.dtype}[^()]*\)"
+    answer = f"backend.{call.operation.spec.forward}({', '.join(re.sub(floating, named, one) for one in arguments)})"
+    names = "".join(f"x{place}, " for place in range(len(inputs)))
+    lines = [f"x{place} = {one}" for place, one in enumerate(inputs)]
+    return [*lines, *framework.differentiating(names, answer, cotangent)]
 
 
 def _imported(backend: Backend) -> str:

@@ -1,0 +1,13 @@
+"""Where a gradient will be asked for, a cheaper form is computed that training is thought not to notice."""
+
+import torch
+
+framework = "torch"
+dtypes = ("float32",)
+caught_by = "silu_vjp.forward_unchanged"
+
+
+def silu(x):
+    if x.requires_grad:
+        return x * torch.clamp(x / 6 + 0.5, 0, 1)
+    return x * torch.sigmoid(x)

@@ -1,0 +1,26 @@
+"""What goes wrong with the gradient of alibi_bias."""
+
+from typing import Any
+
+from reference_numpy.alibi_bias_vjp import alibi_bias_vjp
+from spec_tests.deviation import deviation
+
+
+@deviation("reference", "distances_of_one_query")
+def sign_forgotten(cotangent: Any, slopes: Any, *, n: int, m: int | None = None) -> Any:
+    """the distances are added, not subtracted.
+
+    Shows: two keys or more. Hides: the diagonal.
+    """
+    (dslopes,) = alibi_bias_vjp(cotangent, slopes, n=n, m=m)
+    return (-dslopes,)
+
+
+@deviation("reference", "distances_of_one_query")
+def averaged_over_queries(cotangent: Any, slopes: Any, *, n: int, m: int | None = None) -> Any:
+    """the sum over the queries is divided by their number.
+
+    Shows: two queries or more. Hides: a single one.
+    """
+    (dslopes,) = alibi_bias_vjp(cotangent, slopes, n=n, m=m)
+    return (dslopes / n,)

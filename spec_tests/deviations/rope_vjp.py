@@ -1,0 +1,46 @@
+"""What goes wrong with the gradient of rope: the direction and the pairs."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy.rope import rope
+from reference_numpy.rope_vjp import rope_vjp
+from spec_tests.deviation import deviation
+
+
+@deviation("reference", "turns_back")
+def turned_forward(cotangent: Any, x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """the cotangent is turned by the same angle once more, not back.
+
+    Shows: every position but 0. Hides: position 0.
+    """
+    return rope(cotangent, positions, theta=theta, layout=layout), None
+
+
+@deviation("reference", "turns_back")
+def other_pairs(cotangent: Any, x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """the pairs are those of the other layout, on the way back alone.
+
+    Shows: four features or more. Hides: d_k = 2, position 0.
+    """
+    other = "half" if layout == "interleaved" else "interleaved"
+    return rope_vjp(cotangent, x, positions, theta=theta, layout=other)
+
+
+@deviation("reference", "turns_back")
+def not_turned(cotangent: Any, x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """the cotangent passes as it is.
+
+    Shows: every position but 0. Hides: position 0.
+    """
+    return cotangent * np.ones(x.shape), None
+
+
+@deviation("reference", "turns_back")
+def base_of_its_own(cotangent: Any, x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+    """the base is 10000 on the way back, whatever is given.
+
+    Shows: another theta. Hides: theta = 10000.
+    """
+    return rope_vjp(cotangent, x, positions, layout=layout)

@@ -1,0 +1,36 @@
+"""What goes wrong with the gradient of silu."""
+
+from typing import Any
+
+from reference_numpy._marks import logistic
+from spec_tests.deviation import deviation
+
+
+@deviation("reference")
+def gate_taken_for_constant(cotangent: Any, x: Any) -> Any:
+    """the gate is taken for a constant: c σ(x).
+
+    Shows: ordinary x but 0. Hides: both tails, and 0.
+    """
+    return (cotangent * logistic(x),)
+
+
+@deviation("reference", "half_at_zero", "opposite_slopes")
+def gate_s_slope_alone(cotangent: Any, x: Any) -> Any:
+    """only the gate is differentiated: c x σ(x) (1 − σ(x)).
+
+    Shows: x ≥ 0. Hides: the lower tail.
+    """
+    s = logistic(x)
+    return (cotangent * (x * s * (1 - s)),)
+
+
+@deviation("reference")
+def slope_of_the_sigmoid_of_the_result(cotangent: Any, x: Any) -> Any:
+    """the sigmoid's slope is taken at the result: σ(x) + x σ(y) (1 − σ(y)).
+
+    Shows: ordinary x but 0. Hides: both tails.
+    """
+    s = logistic(x)
+    gate = logistic(x * s)
+    return (cotangent * (s + x * (gate * (1 - gate))),)

@@ -1,0 +1,78 @@
+"""What goes wrong with the gradients of a transformer block: the residual path, and which gain is whose."""
+
+from typing import Any
+
+from reference_numpy.rms_norm_vjp import rms_norm_vjp
+from reference_numpy.transformer_block_vjp import transformer_block_vjp
+from spec_tests.deviation import deviation
+
+
+@deviation("reference", "residual_path")
+def residual_dropped(
+    cotangent: Any,
+    x: Any,
+    weights: Any,
+    positions: Any = None,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    theta: float | None = None,
+    layout: str = "interleaved",
+    eps: float,
+    norm: str = "pre",
+) -> Any:
+    """the residual path around the whole block has no gradient: dx lacks the cotangent, in the pre-norm order.
+
+    Shows: every pre-norm block. Hides: the post-norm order.
+    """
+    options: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
+    dx, *others = transformer_block_vjp(cotangent, x, weights, positions, eps=eps, norm=norm, **options)
+    return (dx - cotangent if norm == "pre" else dx), *others
+
+
+@deviation("reference")
+def gains_exchanged(
+    cotangent: Any,
+    x: Any,
+    weights: Any,
+    positions: Any = None,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    theta: float | None = None,
+    layout: str = "interleaved",
+    eps: float,
+    norm: str = "pre",
+) -> Any:
+    """the gradients of the two gains are exchanged.
+
+    Shows: every block. Hides: a test of dx alone.
+    """
+    options: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
+    dx, dweights, _ = transformer_block_vjp(cotangent, x, weights, positions, eps=eps, norm=norm, **options)
+    return dx, dweights | {"attn_norm": dweights["ffn_norm"], "ffn_norm": dweights["attn_norm"]}, None
+
+
+@deviation("reference", "residual_path", seen=("https://github.com/Dao-AILab/quack/pull/53",))
+def residual_added_before_the_norm(
+    cotangent: Any,
+    x: Any,
+    weights: Any,
+    positions: Any = None,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    theta: float | None = None,
+    layout: str = "interleaved",
+    eps: float,
+    norm: str = "pre",
+) -> Any:
+    """the residual's gradient is added before the first norm is pulled back, not after, in the pre-norm order.
+
+    Shows: every pre-norm block. Hides: the post-norm order.
+    """
+    options: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
+    dx, *others = transformer_block_vjp(cotangent, x, weights, positions, eps=eps, norm=norm, **options)
+    if norm != "pre":
+        return dx, *others
+    return dx - cotangent + rms_norm_vjp(cotangent, x, weights["attn_norm"], eps=eps)[0], *others
