@@ -33,6 +33,6 @@ def layer_norm_vjp(cotangent: Any, x: Any, weight: Any, bias: Any, *, eps: float
     centred = x - np.mean(x, axis=-1, keepdims=True)
     r = 1 / np.sqrt(np.mean(np.square(centred), axis=-1, keepdims=True) + eps)
     n, inner = rounded(centred * r), c * weight
-    plain = r * inner - r * np.mean(inner, axis=-1, keepdims=True)
-    dx = plain - r * n * np.mean(inner * n, axis=-1, keepdims=True)
+    plain = rounded(r * inner) - rounded(r * np.mean(inner, axis=-1, keepdims=True))
+    dx = plain - rounded(r * n * np.mean(inner * n, axis=-1, keepdims=True))
     return dx, summed_to(c * n, weight.shape), summed_to(c, bias.shape)

@@ -32,5 +32,5 @@ def rms_norm_vjp(cotangent: Any, x: Any, weight: Any, *, eps: float) -> Any:
     c, x, weight = float64(cotangent), float64(x), float64(weight)
     r = 1 / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + eps)
     n, inner = rounded(x * r), c * weight
-    dx = r * inner - r * n * np.mean(inner * n, axis=-1, keepdims=True)
+    dx = rounded(r * inner) - rounded(r * n * np.mean(inner * n, axis=-1, keepdims=True))
     return dx, summed_to(c * n, weight.shape)

@@ -72,9 +72,10 @@ class Specification:
 
     @property
     def precision(self) -> str:
-        """The loosest class that passes by default; a gradient's is its operation's, but that a look-up's is a sum."""
+        """The loosest class that passes by default. Of a gradient: the parts that x gathers, each cast to 16 bits, may be added
+        there, and a look-up's gradient is a sum."""
         stated = getattr(self.module, "precision", "eager")
-        return "eager" if self.is_gradient and stated == "exact" else stated
+        return {"exact": "eager", "fused": "mixed"}.get(stated, stated) if self.is_gradient else stated
 
     @property
     def composed(self) -> bool:

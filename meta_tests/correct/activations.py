@@ -42,6 +42,8 @@ class HalfAndHalf(HyperbolicTangent):
 class Quotient(Activations):
     """silu(x) = x / (1 + exp(-x)), whose exponential may overflow to a quotient of 0; gelu likewise."""
 
+    forward_only = True  # an exponential overflows, or a maximum ties
+
     def gate(self, x):
         return 1 / (1 + torch.exp(-x))
 
@@ -73,6 +75,8 @@ class TwoBranches(Activations):
 
 class Exponential(Activations):
     """σ(x) as exp2 of log2 e times x."""
+
+    forward_only = True  # an exponential overflows, or a maximum ties
 
     def gate(self, x):
         return torch.reciprocal(1 + torch.exp2(x * -math.log2(math.e)))
@@ -117,6 +121,8 @@ class Own(Activations):
 class Lanes(Activations):
     """Vectors of eight lanes: all take the careful way (here in float64) where one of them needs it, as vector libraries do. What
     a neighbour is may so change the last bit."""
+
+    forward_only = True  # an exponential overflows, or a maximum ties
 
     def gate(self, x):
         flat = torch.cat([x.flatten(), x.new_zeros(-x.numel() % 8)]).reshape(-1, 8)

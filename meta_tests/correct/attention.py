@@ -115,6 +115,8 @@ class LowestNumber(Attention):
 class MultipliedMask(Attention):
     """The exponentials times the mask as numbers, the maximum being taken over the seen keys alone."""
 
+    forward_only = True  # an exponential overflows, or a maximum ties
+
     def attention(self, q, k, v, seen, bias, scale):
         scores = scored(q, k, seen, bias, scale)
         top = scores.amax(-1, keepdim=True)

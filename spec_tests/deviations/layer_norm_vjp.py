@@ -108,7 +108,7 @@ def gain_s_gradient_not_centred(cotangent: Any, x: Any, weight: Any, bias: Any, 
     return dx, summed_to(cotangent * (x * r), weight.shape), dbias
 
 
-@deviation("reference", kind="arithmetic", dtypes=HALF)
+@deviation("many_rows", kind="arithmetic", dtypes=HALF)
 def summed_in_half(cotangent: Any, x: Any, weight: Any, bias: Any, *, eps: float, held: Any) -> Any:
     """the gradients of gain and bias are summed over the rows in 16 bits.
 

@@ -123,7 +123,7 @@ def gradient_of_layer_norm(cotangent: Any, x: Any, weight: Any, *, eps: float) -
 
 
 @deviation(
-    "reference",
+    "many_rows",
     kind="arithmetic",
     dtypes=HALF,
     seen=("https://github.com/linkedin/Liger-Kernel/pull/950", "https://github.com/NVIDIA/apex/issues/1652"),
