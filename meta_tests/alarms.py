@@ -127,7 +127,7 @@ def _examples(test: Any, trial: Trial) -> int:
 
 def _implemented(under_test: Backend, described: Invariant) -> bool:
     """Some styles are `forward_only`: right, but what differentiating them gives is not, since an exponential overflows on the
-    way (NaN), or a maximum that ties passes half of the cotangent."""
+    way (NaN), a maximum that ties passes half of the cotangent, |x| none at 0; or the kernel refuses."""
     about_slopes = any(name == "gradient" or name.endswith("_vjp") for name in described.operations)
     if about_slopes and getattr(under_test.source, "forward_only", False):
         return False

@@ -54,7 +54,7 @@ def scaled_dot_product_attention_vjp(
     p = _weights(q, k, mask, bias, is_causal, scale)
     dp = rounded(np.matmul(c, np.swapaxes(v, -1, -2)))
     inner = np.sum(c * rounded(np.matmul(p, v)), axis=-1, keepdims=True)
-    ds = rounded(p * (dp - inner))
+    ds = rounded(p * dp - p * inner)
     dq = rounded(np.matmul(ds, eager(k)) * scale)
     dk = rounded(np.matmul(np.swapaxes(ds, -1, -2), eager(q)) * scale)
     dv = rounded(np.matmul(np.swapaxes(p, -1, -2), c))

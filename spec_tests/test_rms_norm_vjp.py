@@ -54,7 +54,7 @@ def test_gain_s_gradient_ignores_the_gain(rms_norm_vjp: Operation, draw: Draw) -
 
 @invariant("B", source=EQUATION, cost=4)
 def test_many_rows(rms_norm_vjp: Operation, draw: Draw) -> None:
-    """Over thousands of rows the gain's gradient is still a sum: rows of ones under a cotangent of ones give 1 / √(1 + ε) each."""
+    """Over thousands of rows the gain's gradient is still a sum: rows of ones under a cotangent of ones give 1/√(1 + ε) each."""
     d, n, eps = draw.size("d", (1, 2, 3)), draw.one_of((1025, 4097)), draw.keyword("eps", EPS)
     ones = np.ones((n, d))
     expected = np.full(d, float(n)) / np.sqrt(1 + exactly(eps["eps"]))

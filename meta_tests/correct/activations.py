@@ -61,6 +61,8 @@ class Quotient(Activations):
 class TwoBranches(Activations):
     """The exponential of -|x| alone, and where to choose the branch; Φ by erfc of |x| likewise."""
 
+    forward_only = True
+
     def relu(self, x):
         return torch.where(x > 0, x, torch.zeros_like(x))
 

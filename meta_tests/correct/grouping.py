@@ -97,6 +97,8 @@ class FlashKernel(MathKernel):
     """F.scaled_dot_product_attention by its flash kernel, all batch dimensions taken for heads; it wants q, k and v of one width,
     so that the shorter are padded with zeros."""
 
+    forward_only = True
+
     kernel = SDPBackend.FLASH_ATTENTION
 
     def attention(self, q, k, v, seen, bias, scale):
