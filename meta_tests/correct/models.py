@@ -133,6 +133,8 @@ class FlattenedBatch(Models):
     """All batch dimensions flattened to one, a vector made a matrix, and the result given its shape afterwards; the loss of
     gradients is recorded nowhere (inference mode)."""
 
+    forward_only = True
+
     @torch.inference_mode()
     @widely
     def linear(self, x, weight, bias=None):
