@@ -46,7 +46,7 @@ def test_a_right_one_conforms(elsewhere: Path) -> None:
     run = suite(elsewhere, f"--backend={ADAPTERS}", "--hypothesis-seed=1")
     assert run.code == 0, run.text
     conforming = {fact["operation"] for fact in run.facts if fact["id"].endswith(".reference") and fact["status"] == "passed"}
-    assert conforming == {
+    assert {name for name in conforming if not name.endswith("_vjp")} == {
         "embedding", "linear", "multihead_self_attention", "rms_norm", "rope", "scaled_dot_product_attention",
         "silu", "softmax", "swiglu", "transformer_block", "transformer_lm",
     }  # fmt: skip
