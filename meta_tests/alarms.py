@@ -110,28 +110,29 @@ def attempts(
     for under_test in map(backend, names):
         for test, trial in trials(under_test, about=partial(_implemented, under_test)):
             described, name = test.invariant, test.invariant.of(trial.subject)
+            if _forward_only(under_test, trial.subject or described.operations[0]):
+                continue
             if described.level is None and name.startswith(only) and (not dtypes or trial.dtype in dtypes):
                 plan.setdefault((name, trial.dtype), []).append((test, trial))
     for (name, dtype), group in plan.items():
         for seed in seeds:
-            for example in range(1 if thin else _examples(*group[0])):
+            for example in range(1 if thin else group[0][1].share):
                 with _sharing():
                     for test, trial in group:
                         if not thin or _chosen(trial, name, seed):
                             yield _tried(test, trial, f"{name} {dtype} {seed} {example}", seed)
 
 
-def _examples(test: Any, trial: Trial) -> int:
-    return effort.current().examples(test.cost * trial.cost(test.invariant.operations), trial.among)
-
-
 def _implemented(under_test: Backend, described: Invariant) -> bool:
-    """Some styles are `forward_only`: right, but what differentiating them gives is not, since an exponential overflows on the
-    way (NaN), a maximum that ties passes half of the cotangent, |x| none at 0; or the kernel refuses."""
-    about_slopes = any(name == "gradient" or name.endswith("_vjp") for name in described.operations)
-    if about_slopes and getattr(under_test.source, "forward_only", False):
-        return False
     return all(name in GENERAL or under_test.has(name) for name in described.operations)
+
+
+def _forward_only(under_test: Backend, subject: str) -> bool:
+    """Some styles are `forward_only`, all or in the operations named: right, but what differentiating them gives is not, since
+    an exponential overflows on the way (NaN), a maximum that ties passes half of the cotangent, |x| none at 0, a quotient's
+    gradient is subnormal; or the kernel refuses."""
+    named = getattr(under_test.source, "forward_only", ())
+    return subject.endswith("_vjp") and (named is True or subject.removesuffix("_vjp") in named)
 
 
 def _chosen(trial: Trial, name: str, seed: int) -> bool:

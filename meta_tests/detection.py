@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spec_tests.deviation import catalogue
+from spec_tests.specification import gradients
 
 from .commanding import ROOT
 from .kill_matrix import Kill, read
@@ -63,7 +64,8 @@ def _stated() -> list[str]:
 
 def _general(name: str) -> str:
     """softmax.reference is operation.reference of softmax."""
-    return name if name in _stated() else f"operation.{name.partition('.')[2]}"
+    operation, _, law = name.partition(".")
+    return name if name in _stated() else f"{'gradient' if operation in gradients() else 'operation'}.{law}"
 
 
 if __name__ == "__main__":

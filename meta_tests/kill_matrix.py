@@ -1,6 +1,8 @@
 """The kill matrix: which invariant catches which deviation, in which dtype, after how many examples, and what it is called.
 
 python -m meta_tests.kill_matrix [DEVIATION or OPERATION …] [--seed 1] [--effort default] [--shrink] [--write FILE]
+
+--write puts each row into FILE as it is found, among those of other runs; --new leaves out what has a row there.
 """
 
 from __future__ import annotations
@@ -123,10 +125,16 @@ def matrix(names: list[str], seeds: list[int], chosen: str = "default", workers:
 
 
 def read(path: Path) -> list[Kill]:
-    kills = [Kill(**row) for row in json.loads(path.read_text())]
+    kills = [Kill(**row) for row in json.loads(path.read_text())] if path.exists() else []
     for one in kills:
         one.named = Counter(one.named)
     return kills
+
+
+def write(path: Path, kills: list[Kill]) -> None:
+    order = {name: i for i, name in enumerate(catalogue())}
+    rows = ",\n".join(json.dumps(vars(one), sort_keys=True) for one in sorted(kills, key=lambda one: (order[one.id], one.seed)))
+    path.write_text(f"[\n{rows}\n]\n")
 
 
 def main() -> None:
@@ -138,21 +146,24 @@ def main() -> None:
     parser.add_argument("--shrink", action="store_true", help="shrink each failing example, as a user's run does")
     parser.add_argument("--named", action="store_true", help="only by the invariants that must catch it")
     parser.add_argument("--write", type=Path, help="a JSON file for the matrix")
+    parser.add_argument("--new", action="store_true", help="only what has no row in that file")
     options = parser.parse_args()
     names = [one for name in options.names for one in ([name] if find(name) else [d.id for d in own(name)])]
     names = names or (list(catalogue()) if options.named else spread())
     how = {"shrink": options.shrink, "named": options.named}
+    known = {(one.id, one.seed): one for one in (read(options.write) if options.write else [])}
+    names = [name for name in names if not (options.new and any((name, seed) in known for seed in options.seed))]
     kills = []
     for one in matrix(names, options.seed, options.effort, options.workers, **how):
         if not options.named or one.misses:
             print(one.line(), flush=True)
         kills.append(one)
+        if options.write:
+            known[one.id, one.seed] = one
+            write(options.write, [each for each in known.values() if each.id in catalogue()])
     median = statistics.median([size for one in kills for size in one.elements] or [0])
     caught, missed = sum(one.detected for one in kills), sum(bool(one.misses) for one in kills)
     print(f"{caught} of {len(kills)} caught, {missed} not by all that they name; median {median} numbers in a failing example")
-    if options.write:
-        rows = ",\n".join(json.dumps(vars(one), sort_keys=True) for one in kills)
-        options.write.write_text(f"[\n{rows}\n]\n")
 
 
 if __name__ == "__main__":

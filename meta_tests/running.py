@@ -29,7 +29,7 @@ def trials(
 ) -> Iterator[tuple[Any, Trial]]:
     session = Session.on(under_test, precision=precision)
     for test in filter(lambda test: about(test.invariant), invariants()):
-        for trial in session.trials(test.invariant, test.needs):
+        for trial in session.trials(test.invariant):
             if not trial.missing(test.invariant.operations):
                 yield test, trial
 

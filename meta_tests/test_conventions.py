@@ -70,7 +70,7 @@ def test_what_is_not_stated_is_not_asked() -> None:
     """Not by any invariant or level: these functions would raise."""
     with trying("smoke"):
         for test, trial in trials(backend()):
-            assert not any(need.startswith("convention:") for need in test.needs), f"{test.invariant.id} is tried"
+            assert not any(need.startswith("convention:") for need in test.invariant.needs), f"{test.invariant.id} is tried"
             violation = attempt(test, trial, seed=1)
             assert violation is None or "unstated" not in violation.what, f"{test.invariant.id}: {violation}"
 

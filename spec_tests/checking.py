@@ -190,8 +190,7 @@ def _checks(backend: Any, operations: Names, dtype: Names, precision: str | None
     found: list[Check] = []
     with trying(effort):
         for test in invariants():
-            trials = session.trials(test.invariant, test.needs)
-            found += [Check(test, trial, session, effort) for trial in trials if not trial.redundant]
+            found += [Check(test, trial, session, effort) for trial in session.trials(test.invariant) if not trial.redundant]
     found = [each for each in found if under_test.has(each.operation) and each.is_of(names or every)]
     for name in names:
         if not any(each.is_of([name]) for each in found):

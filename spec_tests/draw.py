@@ -92,7 +92,8 @@ class Draw:
 
     def _pool(self, ceiling: int) -> tuple[int, ...]:
         """The long more often than others, most of all the longest: it alone exceeds the largest blocks."""
-        pool = tuple(s for s in (*SIZES, *LONG, *LONG) if s <= ceiling)
+        costly = self.operation.spec.is_gradient and self.operation.spec.composed
+        pool = tuple(s for s in (SIZES if costly else (*SIZES, *LONG, *LONG)) if s <= ceiling)
         return (*pool, *pool[-1:] * 6)
 
     def size(self, name: str, pool: tuple[int, ...]) -> int:

@@ -17,6 +17,10 @@ class Effort:
     def examples(self, cost: float, dtypes: int) -> int:
         return max(self.least, round(self.base / (cost * dtypes)))
 
+    def dtypes(self, cost: float) -> int:
+        """In so many dtypes at most: more would have fewer than the least examples each."""
+        return max(1, int(self.base / (cost * self.least)))
+
 
 EFFORTS = {
     "smoke": Effort("smoke", 3, 2, 2.0),

@@ -32,6 +32,8 @@ class Invariant:
     level: str | None
     operations: tuple[str, ...]
     module: str
+    cost: float
+    needs: tuple[str, ...]
 
     def of(self, operation: str) -> str:
         subject, _, law = self.id.partition(".")
@@ -46,7 +48,7 @@ def planned(test: Any, trial: Trial, *, shrink: bool = True, **others: Any) -> A
     """The invariant's test with the examples that the effort affords; what else Hypothesis is told is the profile's."""
     left_out = (Phase.explain,) if shrink else (Phase.explain, Phase.shrink)
     ours = {
-        "max_examples": current().examples(test.cost * trial.cost(test.invariant.operations), trial.among),
+        "max_examples": trial.share,
         "deadline": None,
         "suppress_health_check": list(HealthCheck),
         "report_multiple_bugs": False,
@@ -75,6 +77,8 @@ def invariant(
             level,
             names[:-1],
             subject,
+            cost,
+            needs,
         )
 
         @given(data=st.data())
@@ -83,7 +87,7 @@ def invariant(
 
         test.__doc__, test.__name__, test.__qualname__ = statement.__doc__, statement.__name__, statement.__qualname__
         test.__module__ = statement.__module__
-        test.invariant, test.needs, test.cost = described, needs, cost  # type: ignore[attr-defined]
+        test.invariant = described  # type: ignore[attr-defined]
         return test
 
     return decorate

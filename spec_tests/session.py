@@ -103,14 +103,14 @@ class Session:
                 )
         return tuple(found)
 
-    def trials(self, invariant: Invariant, needs: tuple[str, ...]) -> list[Trial]:
+    def trials(self, invariant: Invariant) -> list[Trial]:
         subjects = {"operation": operations(), "gradient": gradients()}.get(invariant.operations[0], ("",))
-        return [t for backend in self.backends for subject in subjects for t in self._trials(backend, subject, invariant, needs)]
+        return [t for backend in self.backends for subject in subjects for t in self._trials(backend, subject, invariant)]
 
-    def _trials(self, backend: Backend, subject: str, invariant: Invariant, needs: tuple[str, ...]) -> list[Trial]:
+    def _trials(self, backend: Backend, subject: str, invariant: Invariant) -> list[Trial]:
         leading = subject or invariant.operations[0]
         fixed = specification(leading).dtype
-        if subject and not all(_about(need, subject) for need in needs if need.startswith("about:")):
+        if subject and not all(_about(need, subject) for need in invariant.needs if need.startswith("about:")):
             return []
         dtypes = (fixed,) if fixed else tuple(d for d in backend.dtypes if not self.dtypes or d in self.dtypes)
         trials = [Trial(backend, dtype, self.precision, subject) for dtype in dtypes]
@@ -119,18 +119,18 @@ class Session:
             absent = Trial(backend, dtypes[0], self.precision, subject)
             absent.redundant = invariant.id not in SPOKESMEN and not set(invariant.operations) & set(self.required)
             return [absent]
-        if effort.current().name == "smoke" and invariant.id not in SPOKESMEN:
-            present = [present[zlib.crc32(invariant.of(subject).encode()) % len(present)]]
+        cost = invariant.cost * present[0].cost(invariant.operations)
+        present = _spread(present, effort.current().dtypes(cost), invariant.of(subject))
         for trial in present:
-            trial.needs, trial.among = self._unmet(trial, invariant, needs), len(present)
+            trial.needs, trial.share = self._unmet(trial, invariant), effort.current().examples(cost, len(present))
         return present
 
     def unasked(self, invariant: Invariant) -> bool:
         """A level that nobody requires is not tried at smoke effort."""
         return effort.current().name == "smoke" and invariant.level is not None and invariant.level not in self.levels
 
-    def _unmet(self, trial: Trial, invariant: Invariant, needs: tuple[str, ...]) -> str:
-        for need in needs:
+    def _unmet(self, trial: Trial, invariant: Invariant) -> str:
+        for need in invariant.needs:
             kind, _, what = need.partition(":")
             if kind == "convention" and what not in trial.backend.conventions:
                 choice = " or ".join(repr(v) for v in CONVENTIONS[what])
@@ -172,6 +172,14 @@ class Session:
             "unclaimed": progress.unclaimed / progress.elements if progress.elements else 0.0,
             "seconds": round(seconds, 4),
         }
+
+
+def _spread(trials: list[Trial], many: int, law: str) -> list[Trial]:
+    """So many of them; another law's are others."""
+    if many >= len(trials):
+        return trials
+    start, step = zlib.crc32(law.encode()) % len(trials), len(trials) // many
+    return sorted((trials[(start + i * step) % len(trials)] for i in range(many)), key=trials.index)
 
 
 def _about(need: str, subject: str) -> bool:

@@ -16,14 +16,14 @@ from .tree import leaves
 from .violation import NotImplementedVariant, telling
 
 
-@invariant("B", cost=2)
+@invariant("B", cost=0.5)
 def test_reference(gradient: Gradient, draw: Draw) -> None:
     """The gradient of every argument equals the equation's, within the bound that its own lines derive; the cotangent is
     random, a sum's ones, a single one, or the result itself."""
     assert_conforms(gradient.result(draw.call()), gradient.note)
 
 
-@invariant("B", cost=4)
+@invariant("B", cost=8)
 def test_linear_in_the_cotangent(gradient: Gradient, draw: Draw) -> None:
     """vjp(αc + d) = α vjp(c) + vjp(d)."""
     call, alpha = draw.call(), draw.one_of((2.0, -1.0, 0.5, -4.0))
@@ -36,7 +36,7 @@ def test_linear_in_the_cotangent(gradient: Gradient, draw: Draw) -> None:
 def test_zero_cotangent(gradient: Gradient, draw: Draw) -> None:
     """A cotangent of zeros gives exactly zeros."""
     call = draw.call()
-    values = gradient.result(with_cotangent(call, np.zeros(call.arguments[0].shape))).value
+    values = where_there_is_one(gradient.result(with_cotangent(call, np.zeros(call.arguments[0].shape)))).value
     assert_identical(values, np.zeros(values.shape))
 
 
@@ -58,7 +58,7 @@ def test_layout_blind(gradient: Gradient, draw: Draw) -> None:
                 assert_equal(Result(gradient.values(call, gradient.run(call, native)), call), plain)
 
 
-@invariant("E", cost=4)
+@invariant("E", cost=2)
 def test_dtype_shape_device(gradient: Gradient, draw: Draw) -> None:
     """Each gradient is an array of the framework, of its argument's shape and dtype, and on its device."""
     call, framework = draw.call(), gradient.backend.framework
@@ -109,7 +109,7 @@ def test_entries_are_independent(gradient: Gradient, draw: Draw) -> None:
     index = indexed(call, draw)
     c = np.zeros(call.value.shape)
     c[index] = draw.vectors(call.value[index].shape)
-    result = gradient.result(gradient.call(c, *call.arguments, **call.keywords))
+    result = where_there_is_one(gradient.result(gradient.call(c, *call.arguments, **call.keywords)))
     for name, part in gradient.parts(result).items():
         if name in gradient.spec.core and part.ndim - gradient.spec.core[name] == len(index):
             part.value[portion(call, name, index)] = 0.0
@@ -151,7 +151,7 @@ def test_accumulates(gradient: Gradient, draw: Draw) -> None:
     """Two backward passes into the same arguments add up, with what was in their gradients before."""
     call = draw.call()
     other = with_cotangent(call, draw.vectors(call.arguments[0].shape))
-    expected = gradient.result(call) + gradient.result(other)
+    one, two = gradient.result(call), gradient.result(other)
     native, framework = gradient.native(call), gradient.backend.framework
     if gradient.own or not framework.accumulates:
         raise NotImplementedVariant("its gradients are not kept with the arguments")
@@ -160,8 +160,9 @@ def test_accumulates(gradient: Gradient, draw: Draw) -> None:
     sums = gradient.tried(lambda: framework.accumulated(function, inputs, cotangents))
     total = gradient.values(call, dict(zip(names, sums, strict=True)))
     with np.errstate(all="ignore"):
-        stored = Bounded(total, 2 * gradient.storage.u * np.abs(total) + 2 * gradient.storage.flush, WIDE)
-    assert_equal(stored, expected)
+        if not np.array_equal(total, gradient.storage.round(one.value + two.value), equal_nan=True):  # as it mostly is
+            stored = Bounded(total, 2 * gradient.storage.u * np.abs(total) + 2 * gradient.storage.flush, WIDE)
+            assert_equal(stored, one + two)
 
 
 # --- what the statements share --------------------------------------------------------------------------------------
@@ -169,6 +170,11 @@ def test_accumulates(gradient: Gradient, draw: Draw) -> None:
 
 def with_cotangent(call: Call, cotangent: np.ndarray) -> Call:
     return call.operation.call(cotangent, *call.arguments[1:], **call.keywords)
+
+
+def where_there_is_one(result: Result) -> Result:
+    """Zeros where the equation has no gradient: of a constant row, normalized with eps = 0."""
+    return Result(np.where(np.isnan(result.call.value), 0.0, result.value), result.call)
 
 
 def without_wrt(call: Call) -> dict[str, Any]:

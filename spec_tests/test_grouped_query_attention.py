@@ -150,7 +150,7 @@ def test_convex(grouped_query_attention: Operation, draw: Draw) -> None:
     assert_within(grouped_query_attention(q, k, v, **keywords), *extremes(repeated(q, v)[0], attended(q, k, keywords)))
 
 
-@invariant("B", source=SOURCE)
+@invariant("B", source=SOURCE, cost=2)
 def test_linear_in_values(grouped_query_attention: Operation, draw: Draw) -> None:
     """The result for values 2v − w is twice that for v, less that for w."""
     q, k, v, keywords = drawn(draw, "mask", "is_causal", "scale")

@@ -145,7 +145,7 @@ def test_convex(local_attention: Operation, draw: Draw) -> None:
     assert_within(local_attention(q, k, v, **keywords), *extremes(v, seen(q, k, keywords)))
 
 
-@invariant("B", source=SOURCE)
+@invariant("B", source=SOURCE, cost=2)
 def test_linear_in_values(local_attention: Operation, draw: Draw) -> None:
     """The result for values 2v − w is twice that for v, less that for w."""
     q, k, v, keywords = drawn(draw, "is_causal", "scale")

@@ -113,7 +113,7 @@ def test_no_queries(scaled_dot_product_attention: Operation, draw: Draw) -> None
     assert_identical(scaled_dot_product_attention(q[..., :0, :], k, v), np.zeros((*v.shape[:-2], 0, v.shape[-1])))
 
 
-@invariant("B", source=EQUATION)
+@invariant("B", source=EQUATION, cost=2)
 def test_linear_in_values(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """attention(q, k, 2v − w) = 2 attention(q, k, v) − attention(q, k, w)."""
     q, k, v, keywords = drawn(draw, "mask", "bias", "is_causal", "scale")

@@ -66,7 +66,7 @@ class Trial:
     subject: str = ""  # the operation that an invariant of every operation is tried on
     needs: str = ""  # what the invariant needs and the backend does not have
     redundant: bool = False  # nothing would be learnt from it
-    among: int = 1  # so many dtypes share the invariant's examples
+    share: int = 1  # so many of the invariant's examples are this dtype's
     progress: Progress = field(default_factory=Progress)
     _operations: dict[str, Operation] = field(default_factory=dict, init=False)
 

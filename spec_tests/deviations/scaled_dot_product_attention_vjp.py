@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from reference_numpy._sums import summed_to
+from reference_numpy.causal_mask import causal_mask
 from reference_numpy.logsumexp import logsumexp
 from reference_numpy.scaled_dot_product_attention import _weights
 from reference_numpy.scaled_dot_product_attention_vjp import scaled_dot_product_attention_vjp
@@ -233,9 +234,10 @@ def weights_from_a_rounded_logarithm(
     Shows: large scores. Hides: small ones, float32.
     """
     s = scaled(q, scale)
-    if bias is not None or mask is not None or is_causal:
-        return scaled_dot_product_attention_vjp(cotangent, q, k, v, mask, bias, is_causal=is_causal, scale=scale)
-    raw = np.matmul(q, transposed(k)) * s
+    raw = np.matmul(q, transposed(k)) * s + (0.0 if bias is None else bias)
+    if is_causal:
+        mask = causal_mask(n=q.shape[-2]) if mask is None else np.logical_and(mask, causal_mask(n=q.shape[-2]))
+    raw = raw if mask is None else np.where(mask, raw, -np.inf)
     p = np.exp(raw - np.expand_dims(held(logsumexp(raw, axis=-1)), -1))
     ds, dv = scores(cotangent, p, v)
     return back(ds, dv, q, k, v, bias, s)
