@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import statistics
 import time
 from collections import Counter, defaultdict
@@ -22,8 +21,6 @@ from typing import Any
 from spec_tests import effort
 from spec_tests.deviation import catalogue, find, own
 from spec_tests.diagnosis import diagnose
-from spec_tests.operation import Call
-from spec_tests.tree import leaves
 
 from .running import attempt, backend, concerning
 
@@ -82,10 +79,8 @@ def kill(name: str, seed: int, *, shrink: bool = False, named: bool = False) -> 
     assert deviation is not None
     found, tried, spent = Kill(name, seed), 0, 0.0
     dtypes = deviation.dtypes if named or deviation.kind != "fault" else deviation.dtypes[-3:][:1]  # mostly float32
-    for test, trial in concerning(deviation.operation, under_test):
+    for test, trial in concerning(deviation.operation, under_test, dtypes=dtypes):
         law = test.invariant.of(trial.subject)
-        if trial.dtype not in (*dtypes, "bool", "int64"):
-            continue
         if named and (law not in deviation.caught_by or law in {*found.caught, *found.levels}):
             continue
         start = time.perf_counter()
@@ -100,17 +95,11 @@ def kill(name: str, seed: int, *, shrink: bool = False, named: bool = False) -> 
         if found.examples is None:
             found.examples, found.seconds = tried, round(spent, 2)
         found.caught.setdefault(law, {})[trial.dtype] = progress.examples
-        names = [one.id for one in diagnose(progress.calls, progress.evidence)]
+        names = [one.id for one in diagnose(progress.calls, trial.evidence)]
         found.named[name if name in names else names[0] if names else ""] += 1
         found.tied += name in names and len(names) > 1
-        found.elements.append(elements(progress.calls))
+        found.elements.append(max((call.size for call in progress.calls), default=0))  # a person looks at the largest
     return found
-
-
-def elements(calls: list[Call]) -> int:
-    """The numbers that a person has to look at: those of the largest call's arrays."""
-    sizes = (sum(math.prod(leaf.shape) for _, leaf in leaves(call.named) if hasattr(leaf, "shape")) for call in calls)
-    return max(sizes, default=0)
 
 
 def _work(job: tuple[str, int, str, dict[str, bool]]) -> Kill:

@@ -58,7 +58,7 @@ def diagnosed(job: tuple[str, str, int]) -> list[tuple[str, str, str]]:
     oracle, called = Faithful(both(a, b)), []
     for test, trial in concerning(a.operation, Backend("both", oracle, Framework("numpy"))):
         if test.invariant.of(trial.subject) == f"{a.operation}.reference" and attempt(test, trial, seed):
-            names = [one.id for one in diagnose(trial.progress.calls, trial.progress.evidence)]
+            names = [one.id for one in diagnose(trial.progress.calls, trial.evidence)]
             called.append((a.id, inner, names[0] if names else ""))
     return called
 

@@ -25,18 +25,23 @@ def backend(name: str) -> Backend:
 
 
 def trials(
-    under_test: Backend, precision: str | None = None, about: Callable[[Invariant], Any] = lambda described: True
+    under_test: Backend,
+    precision: str | None = None,
+    about: Callable[[Invariant], Any] = lambda described: True,
+    dtypes: tuple[str, ...] = (),
 ) -> Iterator[tuple[Any, Trial]]:
-    session = Session.on(under_test, precision=precision)
+    session = Session.on(under_test, dtypes, precision)
     for test in filter(lambda test: about(test.invariant), invariants()):
         for trial in session.trials(test.invariant):
             if not trial.missing(test.invariant.operations):
                 yield test, trial
 
 
-def concerning(operation: str, under_test: Backend, precision: str | None = None) -> Iterator[tuple[Any, Trial]]:
+def concerning(
+    operation: str, under_test: Backend, precision: str | None = None, dtypes: tuple[str, ...] = ()
+) -> Iterator[tuple[Any, Trial]]:
     """The trials in which the operation has a part."""
-    for test, trial in trials(under_test, precision, lambda described: {operation, *GENERAL} & set(described.operations)):
+    for test, trial in trials(under_test, precision, lambda described: {operation, *GENERAL} & set(described.operations), dtypes):
         if not trial.subject or trial.subject == operation:
             yield test, trial
 

@@ -7,7 +7,6 @@ they are wrong, it lies beyond the bounds of the right equation: what one exampl
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +18,9 @@ from .expectation import Expectation
 from .faithful import prepared
 from .formats import PRECISIONS
 from .operation import Call
-from .tree import leaves
 
 NAMED = 3  # more candidates than that are no diagnosis
-EVIDENCE = 12  # calls of other examples, the smallest: each is evaluated on every number type
+EVIDENCE = 12  # calls of other examples: each is evaluated on every number type
 
 
 @dataclass
@@ -65,8 +63,12 @@ def looser_class(failing: Sequence[Call], others: Sequence[Call] = ()) -> str:
 
 def _sorted(failing: Sequence[Call], others: Sequence[Call]) -> tuple[list[Call], list[Call]]:
     """The calls whose answers are wrong, and those whose are right, of one operation, the smallest first."""
-    others = sorted((call for call in others if call not in failing), key=_size)[:EVIDENCE]
-    known = [call for call in sorted([*failing, *others], key=_size) if call.observed is not None and not call.inexact]
+    about = {call.operation.name for call in failing}
+    others = sorted((call for call in others if call not in failing and call.operation.name in about), key=lambda call: call.size)
+    some = others[:: max(1, len(others) // EVIDENCE)][:EVIDENCE]  # of every size
+    known = [
+        call for call in sorted([*failing, *some], key=lambda call: call.size) if call.observed is not None and not call.inexact
+    ]
     known = [call for call in known if _defined(call)]
     wrong = [call for call in known if not np.all(_truth(call).accepts(_observed(call)))]
     same = [call for call in known if wrong and call.operation.name == wrong[0].operation.name]
@@ -80,10 +82,6 @@ def _defined(call: Call) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _size(call: Call) -> int:
-    return sum(math.prod(getattr(x, "shape", ())) for _, x in leaves(call.named))
 
 
 def _candidates(operation: str) -> Iterable[Deviation]:

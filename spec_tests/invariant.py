@@ -124,5 +124,5 @@ def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names:
         progress.calls = [call for operation in involved for call in operation.history]
         raise violation
     finally:
-        progress.remember([call for operation in involved for call in operation.history])
+        trial.remember([call for operation in involved for call in operation.history])
     progress.examples += any(call.result is not None for operation in involved for call in operation.history)

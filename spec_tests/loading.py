@@ -50,6 +50,11 @@ class Backend:
         return bool(self.function(operation) or derived)
 
     @cached_property
+    def recorded(self) -> dict[tuple[str, str], list[Any]]:
+        """Some calls of each operation in each dtype."""
+        return {}
+
+    @cached_property
     def unreached(self) -> dict[str, set[str]]:
         """The arguments of each operation to which the framework pulls back no cotangent, as it turns out."""
         return {}

@@ -49,7 +49,7 @@ def explain(invariant: Invariant, trial: Trial, violation: Violation) -> str:
 
 def diagnosed(trial: Trial) -> list[str]:
     """What explains the answers of this example and of others: a known deviation, or a looser precision class."""
-    calls, others = trial.progress.calls, trial.progress.evidence
+    calls, others = trial.progress.calls, trial.evidence
     if known := diagnose(calls, others):
         return [f"  {'matches' if i == 0 else 'or':<9} {one.what} ({one.id})" for i, one in enumerate(known)]
     if looser := looser_class(calls, others):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,6 +39,11 @@ class Call:
     def named(self) -> dict[str, Any]:
         """Every argument by its name."""
         return {**dict(zip(self.operation.spec.positional, self.arguments, strict=False)), **self.keywords}
+
+    @cached_property
+    def size(self) -> int:
+        """The numbers in all arguments."""
+        return sum(math.prod(getattr(x, "shape", ())) for _, x in leaves(self.named))
 
     @cached_property
     def inexact(self) -> bool:

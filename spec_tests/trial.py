@@ -14,7 +14,7 @@ from .operation import Call, Operation
 from .specification import specification
 
 GENERAL = ("operation", "gradient")  # what a statement about each of them calls it
-EVIDENCE, SMALL = 24, 4096  # calls remembered, and the elements that each may have
+EVIDENCE, EACH, SMALL = 32, 8, 4096  # calls recorded of an operation, of them one invariant's, and the numbers in each
 REFUSED = "not implemented in any variant tried: "
 UNCALLED = "no example that was drawn calls the backend"
 STRICTNESS = ("exact", *PRECISIONS)
@@ -33,13 +33,8 @@ class Progress:
     failing: set[str] = field(default_factory=set)
     failed_at: float | None = None
     calls: list[Call] = field(default_factory=list)  # of the failing example
-    evidence: list[Call] = field(default_factory=list)  # of some other examples
+    recorded: int = 0
     level_lost: str = ""
-
-    def remember(self, calls: list[Call]) -> None:
-        """Some calls and their answers, for the diagnosis."""
-        room = EVIDENCE - len(self.evidence)
-        self.evidence += [call for call in calls if call.observed is not None and call.value.size <= SMALL][:room]
 
     @property
     def untried(self) -> str:
@@ -80,6 +75,19 @@ class Trial:
     @property
     def id(self) -> str:
         return "-".join(part for part in (self.subject, self.backend.name, self.dtype) if part)
+
+    def remember(self, calls: list[Call]) -> None:
+        """Some calls and their answers, for the diagnosis of this invariant's failure and of later ones."""
+        for call in calls:
+            known = self.backend.recorded.setdefault((call.operation.name, self.dtype), [])
+            if len(known) < EVIDENCE and self.progress.recorded < EACH and call.observed is not None and call.size <= SMALL:
+                known.append(call)
+                self.progress.recorded += 1
+
+    @property
+    def evidence(self) -> list[Call]:
+        """What the backend answered in other examples, of other invariants too."""
+        return [call for (_, dtype), calls in self.backend.recorded.items() if dtype == self.dtype for call in calls]
 
     def operation(self, name: str) -> Operation:
         if name not in self._operations:
