@@ -1,7 +1,8 @@
-"""What each backend reaches: `python -m meta_tests.conformance [--effort=…] [--dtype=…] [--precision=…] [--write] [BACKEND …]`.
+"""What each backend reaches: `python -m meta_tests.conformance [--gradients] [--effort=…] [--dtype=…] [--write] [BACKEND …]`.
 
 Each backend runs in a pytest of its own, since libraries will not share a process; what is not installed is listed as absent.
---write puts the results into docs/conformance.json, among those of other runs, and the table of all into docs/conformance.txt.
+--write puts the results into docs/conformance.json, among those of other runs, and the table of all into docs/conformance.txt;
+those of --gradients, which tries nothing else, into docs/gradients.json and docs/gradients.txt.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from spec_tests.loading import built_in
-from spec_tests.specification import operations
+from spec_tests.specification import gradients, operations
 from spec_tests.summary import DTYPES
 
 from .commanding import ROOT, environment, pytest_run
 
 Entry = dict[str, Any]
-DATA, TABLE, FINDINGS = ROOT / "docs" / "conformance.json", ROOT / "docs" / "conformance.txt", ROOT / "docs" / "findings"
+DATA, FINDINGS = ROOT / "docs" / "conformance.json", ROOT / "docs" / "findings"
+GRADIENTS = ROOT / "docs" / "gradients.json"
 COLUMNS = {"float64": "f64", "float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 SUITE = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests")
 SEED = ("--hypothesis-profile=default", "--hypothesis-seed=0")  # where CI is set, another profile ignores the seed
@@ -36,17 +38,17 @@ share of the allowed error that an example used, in percent. !: deviates, with t
 """
 
 
-def measured(backend: str, effort: str, *more: str) -> Entry:
-    """One backend's results, or the sentence that refuses it."""
+def measured(backend: str, effort: str, *more: str, names: tuple[str, ...] = operations()) -> Entry:
+    """One backend's results in these operations, or gradients, or the sentence that refuses it."""
     began = time.monotonic()
-    chosen = [f"--backend={backend}", f"--effort={effort}", *more]
+    chosen = [f"--backend={backend}", f"--effort={effort}", "-k", "_vjp" if names == gradients() else "not _vjp", *more]
     with tempfile.TemporaryDirectory() as folder:  # JAX has float64 only so
         run = pytest_run(Path(folder), *SUITE, *SEED, *chosen, env=environment(ROOT, JAX_ENABLE_X64="1"), timeout=None)
     if run.code == 4:
         return {"absent": re.split(r" \(line |; ", run.complaint.partition(": ")[2])[0]}
     if run.code not in (0, 1):
         raise SystemExit(f"{backend}: pytest ended with {run.code}\n{run.text[-2000:]}")
-    cells: dict[str, Entry] = {name: {} for name in operations()}
+    cells: dict[str, Entry] = {name: {} for name in names}
     for name, own in cells.items():
         for dtype in DTYPES:
             if facts := [f for f in run.facts if (f["operation"], f["dtype"], f["level"]) == (name, dtype, None)]:
@@ -82,22 +84,23 @@ def row(entry: Entry, operation: str) -> list[str]:
 
 
 def _line(start: str, columns: list[str], width: int) -> str:
-    return (f"{start:<30}" + "".join(f"{column:<{width - 1}} " for column in columns)).rstrip()
+    return (f"{start:<34}" + "".join(f"{column:<{width - 1}} " for column in columns)).rstrip()
 
 
 def table(entries: dict[str, Entry]) -> Iterator[str]:
     present = {name: entry for name, entry in sorted(entries.items()) if "cells" in entry}
+    subjects = list(dict.fromkeys(subject for entry in present.values() for subject in entry["cells"]))
     for number, (name, entry) in enumerate(present.items(), 1):
         how = f"{entry['effort']} effort, {entry['examples']} examples in {entry['seconds'] / 60:.0f} min"
         yield f"{number:>2}  {name:<27} {entry['version']:<42} {how}"
     yield from LEGEND.splitlines()
     yield ""
     yield _line("", [str(number) for number in range(1, len(present) + 1)], 6)
-    for operation in operations():
+    for operation in subjects:
         yield _line(operation, ["".join(t[:1] or " " for t in row(entry, operation)) for entry in present.values()], 6)
     for names in (list(present)[i : i + 3] for i in range(0, len(present), 3)):
         yield from ("", _line("", names, 30), _line("", ["".join(f"{c:<7}" for c in COLUMNS.values())] * len(names), 30))
-        for operation in operations():
+        for operation in subjects:
             rows = ["".join(f"{text:<7}" for text in row(present[name], operation)) for name in names]
             if any(text.strip(" ·") for text in rows):
                 yield _line(operation, rows, 30)
@@ -132,21 +135,24 @@ def findings(backend: str, operation: str, laws: set[str]) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m meta_tests.conformance")
     parser.add_argument("backends", nargs="*", metavar="BACKEND", help="every one that ships, if none is named")
+    parser.add_argument("--gradients", action="store_true", help="these, and not the operations")
     parser.add_argument("--effort", default="default")
     parser.add_argument("--dtype", default="", help="only these, separated by commas")
     parser.add_argument("--precision", default="", help="a class to which they are held: that gives entries of their own")
     parser.add_argument("--write", action="store_true", help="into docs/conformance.json and docs/conformance.txt")
     options = parser.parse_args()
-    entries: dict[str, Entry] = json.loads(DATA.read_text()) if options.write else {}
+    data, names = (GRADIENTS, gradients()) if options.gradients else (DATA, operations())
+    entries: dict[str, Entry] = json.loads(data.read_text()) if options.write and data.exists() else {}
     more = [f"--{option}={value}" for option in ("dtype", "precision") if (value := getattr(options, option))]
     for backend in options.backends or built_in():
-        entry, name = measured(backend, options.effort, *more), backend + f" ({options.precision})" * bool(options.precision)
+        entry = measured(backend, options.effort, *more, names=names)
+        name = backend + f" ({options.precision})" * bool(options.precision)
         if "cells" in entry or "cells" not in entries.get(name, {}):
             entries[name] = entry
         if options.write:
             lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(entries.items()))
-            DATA.write_text("{\n" + ",\n".join(lines) + "\n}\n")  # a line for each backend
-            TABLE.write_text("\n".join(table(entries)) + "\n")
+            data.write_text("{\n" + ",\n".join(lines) + "\n}\n")  # a line for each backend
+            data.with_suffix(".txt").write_text("\n".join(table(entries)) + "\n")
     print("\n".join(table(entries)))
 
 

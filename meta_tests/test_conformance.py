@@ -8,7 +8,7 @@ import pytest
 
 from . import conformance
 from .commanding import EPS_OUTSIDE, NUMPY, RELU, write
-from .conformance import DATA, TABLE, Entry, deviations, measured, table
+from .conformance import DATA, GRADIENTS, Entry, deviations, measured, table
 
 
 @pytest.fixture
