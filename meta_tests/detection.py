@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from spec_tests.deviation import catalogue
+from spec_tests.deviation import Deviation, catalogue, find
 from spec_tests.specification import gradients
 
 from .commanding import ROOT
@@ -41,13 +41,37 @@ def figures(kills: list[Kill]) -> Iterator[str]:
 
 
 def _naming(caught: list[Kill]) -> Iterator[str]:
-    equations = [one for one in caught if catalogue()[one.id].kind != "fault"]
+    equations = [one for one in caught if _nameable(catalogue()[one.id])]
     right = [one for one in equations if one.named[one.id] and one.named[one.id] == max(one.named[n] for n in one.named if n)]
-    wrong = [one for one in caught if any(name not in ("", one.id) for name in one.named)]
-    yield f"named: {len(right)} of {len(equations)} that have an equation of their own; called by another's name: {len(wrong)}"
+    yield f"named: {len(right)} of {len(equations)} that have an equation of their own"
+    foreign = {one.id: [name for name in one.named if name and not _means(name, one.id)] for one in caught}
+    near = {name: [other for other in others if _another_arithmetic(other, name)] for name, others in foreign.items()}
+    yield f"called another arithmetic of the same operation than it is: {sum(map(bool, near.values()))}"
+    wrong = {name: set(others) - set(near[name]) for name, others in foreign.items() if set(others) - set(near[name])}
+    yield f"called by a wrong name, in some failure: {len(wrong)}"
+    yield from (f"  {name:<60} {', '.join(sorted(others))}" for name, others in sorted(wrong.items()))
     failures = sum((one.named for one in equations), Counter[str]())
     own, tied = sum(one.named[one.id] for one in equations), sum(one.tied for one in equations)
     yield f"of {failures.total()} failures of theirs {own} name the bug ({tied} beside another), {failures['']} name none"
+
+
+def _nameable(one: Deviation) -> bool:
+    """A fault is in memory or shapes, and what is narrow throughout knows no bound: neither has an equation."""
+    return one.kind != "fault" and not one.asks("equation")
+
+
+def _means(name: str, wanted: str) -> bool:
+    """The deviation itself, inside another operation too, or one that computes the same."""
+    called, meant = find(name), catalogue()[wanted]
+    assert called is not None
+    while called.part:
+        called = called.part
+    return called.id == wanted or called.name in meant.like
+
+
+def _another_arithmetic(name: str, wanted: str) -> bool:
+    called, meant = find(name), catalogue()[wanted]
+    return called is not None and called.kind == meant.kind == "arithmetic" and called.operation == meant.operation
 
 
 def _by_invariant(kills: list[Kill]) -> dict[str, list[str]]:

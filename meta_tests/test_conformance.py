@@ -11,10 +11,9 @@ from .commanding import EPS_OUTSIDE, NUMPY, RELU, write
 from .conformance import DATA, GRADIENTS, Entry, deviations, measured, table
 
 
-@pytest.fixture
-def entries() -> dict[str, Entry]:
-    found: dict[str, Entry] = json.loads(DATA.read_text())
-    return found
+@pytest.fixture(params=[DATA, GRADIENTS], ids=lambda path: path.stem)
+def entries(request: pytest.FixtureRequest) -> tuple[Path, dict[str, Entry]]:
+    return request.param, json.loads(request.param.read_text())
 
 
 def test_a_backend_is_measured(tmp_path: Path) -> None:
@@ -39,12 +38,13 @@ def test_a_backend_is_measured(tmp_path: Path) -> None:
     assert lines[-1].split(maxsplit=1) == ["lost", lost["absent"]]
 
 
-def test_the_table_is_that_of_the_data(entries: dict[str, Entry]) -> None:
-    assert TABLE.read_text() == "\n".join(table(entries)) + "\n"
+def test_the_table_is_that_of_the_data(entries: tuple[Path, dict[str, Entry]]) -> None:
+    data, found = entries
+    assert data.with_suffix(".txt").read_text() == "\n".join(table(found)) + "\n"
 
 
-def test_whatever_deviates_is_among_the_findings(entries: dict[str, Entry]) -> None:
-    assert [line for line in deviations(entries) if "not among the findings" in line] == []
+def test_whatever_deviates_is_among_the_findings(entries: tuple[Path, dict[str, Entry]]) -> None:
+    assert [line for line in deviations(entries[1]) if "not among the findings" in line] == []
 
 
 def test_a_finding_is_found_by_its_invariant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ class Deviation:
     caught_by: tuple[str, ...]  # each of them must
     dtypes: tuple[str, ...]  # in which it can be seen at all
     seen: tuple[str, ...]  # public threads
+    like: tuple[str, ...] = ()  # names of equations that compute the same: one of them in its place is right
     part: Deviation | None = None  # where it is one of the operation's parts that deviates
 
     @property
@@ -67,6 +68,7 @@ def deviation(
     kind: str = "equation",
     dtypes: tuple[str, ...] = DTYPES,
     seen: tuple[str, ...] = (),
+    like: tuple[str, ...] = (),
     operations: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as a deviation of the operation whose file it stands in, or, in every_operation.py, of `operations`.
@@ -84,7 +86,7 @@ def deviation(
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         names = operations or (function.__module__.rpartition(".")[2].partition("__")[0],)
         laws = [tuple(f"{name}.{law}" for law in caught_by) for name in names]
-        registered = (Deviation(name, function, kind, ids, dtypes, seen) for name, ids in zip(names, laws, strict=True))
+        registered = (Deviation(name, function, kind, ids, dtypes, seen, like) for name, ids in zip(names, laws, strict=True))
         function.deviations = (*getattr(function, "deviations", ()), *registered)  # type: ignore[attr-defined]
         return function
 

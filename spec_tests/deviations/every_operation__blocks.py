@@ -125,7 +125,7 @@ def padding_counted(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
     return y if np.ndim(y) < x.ndim else np.moveaxis(y[..., :n], -1, keywords.get("axis", -1)).copy()
 
 
-@deviation("reference", kind="fault", operations=ATTENTIONS[:2])
+@deviation("reference", kind="fault", like=("padding-counts-as-score-zero",), operations=ATTENTIONS[:2])
 def padded_keys_attended(right: Any, q: Any, k: Any, v: Any, mask: Any = None, **keywords: Any) -> Any:
     """keys and values are padded with zeros to a multiple of 16, and the padding is attended to as well.
 
