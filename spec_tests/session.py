@@ -28,7 +28,8 @@ LEVELS = (
     "limits", "mixed-dtypes", "relative-tails", "unbiased",
 )  # fmt: skip
 DEFAULT = "numpy-cpu"
-SPOKESMEN = ("operation.reference", "gradient.reference")  # in every dtype; and they say for all invariants that an operation is absent
+# tried in every dtype; and they say for all invariants that an operation is absent
+SPOKESMEN = ("operation.reference", "gradient.reference")
 
 
 def _backends() -> str:
