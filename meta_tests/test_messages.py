@@ -142,3 +142,25 @@ def test_what_the_backend_prints_is_not_in_the_way(tmp_path: Path) -> None:
 def test_a_missing_requirement_is_one_line(tmp_path: Path) -> None:
     text = failing(tmp_path, EPS_OUTSIDE, "relu.reference", "--require=relu")
     assert "required, but mine does not implement relu" in text
+
+
+DETACHED = """
+import torch
+
+framework = "torch"
+dtypes = ("float32",)
+
+def silu(x):
+    return x * torch.sigmoid(x).detach()
+"""
+
+
+def test_the_script_of_a_gradient_differentiates(tmp_path: Path) -> None:
+    write(tmp_path, mine=DETACHED)
+    shown = message(suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "silu_vjp.reference"))
+    got = re.search(r"^  got +(\S+)$", shown, re.MULTILINE)
+    assert got
+    write(tmp_path, shown=script(shown))
+    answered = python(tmp_path, "shown.py", env=environment())
+    assert answered.returncode == 0, answered.stderr
+    assert got[1][:6] in answered.stdout

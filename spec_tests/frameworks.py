@@ -142,10 +142,10 @@ class Framework:
         if hasattr(self._module, "vjp"):
             return [
                 f"import {self.name}",
-                f"y, pull = {self.name}.vjp(lambda {names[:-2]}: {answer}, {names})",
+                f"y, pull = {self.name}.vjp(lambda {names}: {answer}, {names})",
                 f"print(pull({cotangent}))",
             ]
-        return [f"print(xp.vjp(lambda {names[:-2]}: {answer}, [{names}], [{cotangent}])[1])"]
+        return [f"print(xp.vjp(lambda {names}: {answer}, [{names}], [{cotangent}])[1])"]
 
     @property
     def accumulates(self) -> bool:

@@ -72,7 +72,7 @@ def _again(invariant: Invariant, trial: Trial) -> str:
 def _inputs(call: Call) -> list[str]:
     lines = [f"{call.operation.name}("]
     for name, value in call.named.items():
-        for path, leaf in leaves(value):
+        for path, leaf in leaves(", ".join(value) if name == "wrt" and not isinstance(value, str) else value):
             lines.append(f"    {name}{path} = {_shown(leaf)}")
     return [*lines, ")"]
 
@@ -152,7 +152,7 @@ def _differentiated(call: Call, framework: Framework, given: list[str]) -> list[
 
     floating = rf"(torch\.tensor|xp\.asarray)\(np\.array\([^()]*\), dtype=(torch|xp)\.{call.operation.dtype}[^()]*\)"
     answer = f"backend.{call.operation.spec.forward}({', '.join(re.sub(floating, named, one) for one in arguments)})"
-    names = "".join(f"x{place}, " for place in range(len(inputs)))
+    names = ", ".join(f"x{place}" for place in range(len(inputs)))
     lines = [f"x{place} = {one}" for place, one in enumerate(inputs)]
     return [*lines, *framework.differentiating(names, answer, cotangent)]
 

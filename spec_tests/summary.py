@@ -24,7 +24,8 @@ def write(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
             terminal.write_line(line)
     examples = sum(v["examples"] for v in verdicts)
     note = "; smoke supports no claim of conformance" if current().name == "smoke" else ""
-    note += "" if examples else "; nothing was tried: exit status 5"
+    failed = any(v["status"] == "failed" for v in verdicts)
+    note += "" if examples or failed else "; nothing was tried: exit status 5"
     terminal.write_line(f"spec_tests {__version__}, spec {SPEC_VERSION}, effort {current().name}, {examples} examples{note}")
 
 
