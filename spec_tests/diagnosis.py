@@ -66,17 +66,16 @@ def _sorted(failing: Sequence[Call], others: Sequence[Call]) -> tuple[list[Call]
     about = {call.operation.name for call in failing}
     others = sorted((call for call in others if call not in failing and call.operation.name in about), key=lambda call: call.size)
     some = others[:: max(1, len(others) // EVIDENCE)][:EVIDENCE]  # of every size
-    known = [
-        call for call in sorted([*failing, *some], key=lambda call: call.size) if call.observed is not None and not call.inexact
-    ]
-    known = [call for call in known if _defined(call)]
+    known = [call for call in sorted([*failing, *some], key=lambda call: call.size) if _known(call)]
     wrong = [call for call in known if not np.all(_truth(call).accepts(_observed(call)))]
     same = [call for call in known if wrong and call.operation.name == wrong[0].operation.name]
     return [call for call in same if call in wrong], [call for call in same if call not in wrong]
 
 
-def _defined(call: Call) -> bool:
-    """The oracle has an answer; where it leaves one to the backend's conventions, as to causality of a rectangle, it raises."""
+def _known(call: Call) -> bool:
+    """Both have an answer; where the oracle leaves one to the conventions, as to causality of a rectangle, it raises."""
+    if call.observed is None or call.inexact:
+        return False
     try:
         _truth(call)
     except ValueError:

@@ -13,7 +13,8 @@ class Eager(Models):
     """Plain code in the dtype that it is given: the result of every step is rounded to it. The norms are computed in float32."""
 
     dtypes = ("bfloat16", "float16")
-    forward_only = ("softmax", "log_softmax")  # of a row of 1000, c e / (sum e)^2 is subnormal in float16
+    # of a row of 1000, softmax's c e / (sum e)^2 is subnormal in float16, and log_softmax's sum of c is stored before it is used
+    forward_only = ("softmax", "log_softmax")
 
     def enter(self, x):
         return x
