@@ -30,11 +30,12 @@ import numpy as np
 from spec_tests import effort
 from spec_tests import invariant as invariants_module
 from spec_tests.bounded import Bounded
+from spec_tests.call import Call
 from spec_tests.draw import Draw
 from spec_tests.expectation import Expectation
 from spec_tests.invariant import Invariant
 from spec_tests.loading import Backend
-from spec_tests.operation import Call, Operation
+from spec_tests.operation import Operation
 from spec_tests.tree import leaves
 from spec_tests.trial import GENERAL, Trial
 from spec_tests.violation import Violation

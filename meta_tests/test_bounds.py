@@ -8,11 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spec_tests.bounded import Bounded
+from spec_tests.call import Call
 from spec_tests.draw import Draw
 from spec_tests.expectation import expect
 from spec_tests.formats import DTYPES, FORMATS, PRECISIONS, Arithmetic, Format
 from spec_tests.gradient import Gradient
-from spec_tests.operation import Call, Operation
+from spec_tests.operation import Operation
 from spec_tests.specification import gradients, operations, specification
 
 from .running import backend

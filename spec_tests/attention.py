@@ -11,8 +11,9 @@ from reference_numpy.causal_mask import causal_mask
 
 from .assertions import assert_equal, assert_true, assert_unmoved, assert_within, exactly
 from .bounded import Bounded
+from .call import Call
 from .draw import Draw
-from .operation import WIDE, Call, Operation, Result
+from .operation import WIDE, Operation, Result
 from .operations.scaled_dot_product_attention import within_domain
 from .violation import NotImplementedVariant, Violation
 

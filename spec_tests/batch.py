@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .call import Call
 from .draw import Draw
-from .operation import Call
 from .tree import tree_map
 
 

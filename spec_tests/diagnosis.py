@@ -7,20 +7,20 @@ they are wrong, it lies beyond the bounds of the right equation: what one exampl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
+from .call import Call
 from .deviation import Deviation, of_parts, own
 from .expectation import Expectation
 from .faithful import prepared
 from .formats import PRECISIONS
-from .operation import Call
 
 NAMED = 3  # more candidates than that are no diagnosis
-EVIDENCE = 12  # calls of other examples: each is evaluated on every number type
 
 
 @dataclass
@@ -64,9 +64,8 @@ def looser_class(failing: Sequence[Call], others: Sequence[Call] = ()) -> str:
 def _sorted(failing: Sequence[Call], others: Sequence[Call]) -> tuple[list[Call], list[Call]]:
     """The calls whose answers are wrong, and those whose are right, of one operation, the smallest first."""
     about = {call.operation.name for call in failing}
-    others = sorted((call for call in others if call not in failing and call.operation.name in about), key=lambda call: call.size)
-    some = others[:: max(1, len(others) // EVIDENCE)][:EVIDENCE]  # of every size
-    known = [call for call in sorted([*failing, *some], key=lambda call: call.size) if _known(call)]
+    others = [call for call in others if call not in failing and call.operation.name in about]
+    known = [call for call in sorted([*failing, *others], key=lambda call: call.size) if _known(call)]
     wrong = [call for call in known if not np.all(_truth(call).accepts(_observed(call)))]
     same = [call for call in known if wrong and call.operation.name == wrong[0].operation.name]
     return [call for call in same if call in wrong], [call for call in same if call not in wrong]
@@ -124,6 +123,20 @@ def _equation(deviation: Deviation, call: Call) -> Any:
     return prepared(deviation.operation, deviation.function, call.operation.storage)
 
 
+def _once(judge: Callable[..., Any]) -> Callable[..., Any]:
+    """What a deviation makes of a call is worked out once: many failures share their evidence."""
+
+    @wraps(judge)
+    def known(deviation: Deviation, call: Call, *others: Any) -> Any:
+        key = judge.__name__, deviation.id, *others
+        if key not in call.judged:
+            call.judged[key] = judge(deviation, call, *others)
+        return call.judged[key]
+
+    return known
+
+
+@_once
 def _nearer(deviation: Deviation, call: Call) -> bool:
     """Cheaply: wherever the answer is wrong it is nearer to the deviation than to the truth, or both are NaN."""
     values, observed = _values(deviation, call), _observed(call)
@@ -131,16 +144,19 @@ def _nearer(deviation: Deviation, call: Call) -> bool:
         return False
     wrong = ~_truth(call).accepts(observed)
     with np.errstate(all="ignore"):
-        near = np.abs(observed - values) < np.abs(observed - _truth(call).value)
+        stored = call.operation.storage.round(values)
+        near = np.abs(observed - stored) < np.abs(observed - _truth(call).value)
     return bool(np.all((near | ~np.isfinite(values) | ~np.isfinite(observed))[wrong]))
 
 
+@_once
 def _shows(deviation: Deviation, call: Call) -> bool:
     """Elsewhere the right equation's answer is one of the deviation's as well."""
     values = _values(deviation, call)
     return values is None or not np.all(_truth(call).accepts(call.operation.storage.round(values)))
 
 
+@_once
 def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, float] | None:
     """How many wrong elements the deviation alone explains, and how closely; None where it contradicts the answer."""
     observed, truth = _observed(call), _truth(call)

@@ -14,7 +14,7 @@ import numpy as np
 from .formats import DTYPES
 
 if TYPE_CHECKING:
-    from .operation import Call
+    from .call import Call
     from .specification import Specification
 
 OTHER = {"dtype", "batch_dims", "contiguous", "empty", "positions"}  # what a domain names beside dimensions and keywords

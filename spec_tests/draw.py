@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from . import regimes
+from .call import Call
 from .formats import Format
-from .operation import Call, Operation
+from .operation import Operation
 
 SMALL = (1, 2, 3, 4, 5, 7, 8)
 SIZES = (*SMALL, 9, 12, 15, 16, 17, 24, 31, 32, 33, 47, 63, 64, 65, 80, 96, 100, 127, 128, 129, 130, 160, 200, 255, 256, 257)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from .bounded import Bounded
-from .operation import Call, Operation, Result
+from .call import Call
+from .operation import Operation, Result
 from .specification import specification
 from .tree import leaves, tree_map
 from .violation import NotImplementedVariant, Violation, place
@@ -90,8 +91,7 @@ class Gradient(Operation):
             raise NotImplementedVariant(f"{self.backend.name}'s {self.spec.forward} carries no gradient of {', '.join(absent)}")
         arrays = [self._array(name, found[name], shapes[name]) for name in names]
         values = arrays[0] if isinstance(wrt, str) else np.concatenate([x.ravel() for x in arrays])
-        call.observed = self.storage.round(values)
-        return call.observed
+        return call.saw(result, self.storage.round(values))
 
     def by_name(self, result: Any) -> dict[str, Any]:
         """Every gradient that there is by the name of its argument; those inside of one too: weights['w_q']."""

@@ -55,6 +55,11 @@ class Backend:
         return {}
 
     @cached_property
+    def asked(self) -> dict[tuple[str, str], list[Any]]:
+        """The same of calls that were made for a diagnosis."""
+        return {}
+
+    @cached_property
     def unreached(self) -> dict[str, set[str]]:
         """The arguments of each operation to which the framework pulls back no cotangent, as it turns out."""
         return {}

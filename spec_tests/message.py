@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from .bounded import Bounded
+from .call import Call
 from .diagnosis import diagnose, looser_class
 from .effort import current
 from .files import names_of, root_of
 from .frameworks import Framework
 from .invariant import KINDS, Invariant
 from .loading import DEVIATING, Backend, registered
-from .operation import Call
 from .tree import leaves, tree_map
 from .trial import Trial
 from .violation import Violation

@@ -7,11 +7,12 @@ import numpy as np
 from .assertions import assert_conforms, assert_equal, assert_identical, assert_true, assert_unmoved
 from .batch import batch_shape, indexed, portion, with_last_axis
 from .bounded import Bounded
+from .call import Call
 from .draw import Draw
 from .gradient import Gradient
 from .invariant import invariant
 from .layouts import LAYOUTS
-from .operation import WIDE, Call, Result
+from .operation import WIDE, Result
 from .tree import leaves
 from .violation import NotImplementedVariant, telling
 

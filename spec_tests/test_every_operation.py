@@ -7,10 +7,11 @@ import numpy as np
 
 from .assertions import assert_conforms, assert_equal, assert_identical, assert_true
 from .batch import alone, changeable, changed, indexed, poisoned, portion, with_last_axis
+from .call import Call
 from .draw import Draw
 from .invariant import invariant
 from .layouts import LAYOUTS
-from .operation import Call, Operation
+from .operation import Operation
 from .tree import leaves, tree_map
 from .violation import NotImplementedVariant, telling
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from .call import Call
+from .draw import Draw
 from .formats import PRECISIONS
 from .gradient import Gradient
 from .loading import Backend
-from .operation import Call, Operation
+from .operation import Operation
 from .specification import specification
 
 GENERAL = ("operation", "gradient")  # what a statement about each of them calls it
 EVIDENCE, EACH, SMALL = 32, 8, 4096  # calls recorded of an operation, of them one invariant's, and the numbers in each
+ASKED = 16  # fresh examples that a diagnosis has to stand, half of them with every optional argument
 REFUSED = "not implemented in any variant tried: "
 UNCALLED = "no example that was drawn calls the backend"
 STRICTNESS = ("exact", *PRECISIONS)
@@ -86,8 +92,26 @@ class Trial:
 
     @property
     def evidence(self) -> list[Call]:
-        """What the backend answered in other examples, of other invariants too."""
-        return [call for (_, dtype), calls in self.backend.recorded.items() if dtype == self.dtype for call in calls]
+        """What the backend answered in other examples, of other invariants too, and what it answers when it is asked again."""
+        asked = [call for name in {call.operation.name for call in self.progress.calls} for call in self._asked(name)]
+        return asked + [call for (_, dtype), calls in self.backend.recorded.items() if dtype == self.dtype for call in calls]
+
+    def _asked(self, name: str) -> list[Call]:
+        """The same examples for every failure of an operation in a dtype, so once."""
+        if (name, self.dtype) not in self.backend.asked:
+            self.backend.asked[name, self.dtype] = list(self._answers(name))
+        return self.backend.asked[name, self.dtype]
+
+    def _answers(self, name: str) -> Iterator[Call]:
+        operation = Trial(self.backend, self.dtype, self.precision, self.subject).operation(name)
+        for example in range(ASKED):
+            with suppress(Exception):  # what cannot be answered or read is no evidence
+                call = Draw(random.Random(f"{name} {self.dtype} {example}").randint, operation).call(
+                    all_arguments=example % 2 == 1
+                )
+                if call.size <= SMALL:
+                    operation.values(call, operation.run(call))
+                    yield call
 
     def operation(self, name: str) -> Operation:
         if name not in self._operations:

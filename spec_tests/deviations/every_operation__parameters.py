@@ -20,7 +20,7 @@ def eps_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> 
     return right(*arguments, **_but(keywords, eps=1e-5))
 
 
-@deviation("reference", kind="fault", operations=ATTENTIONS)
+@deviation("reference", kind="fault", like=("scale-zero-is-unset",), operations=ATTENTIONS)
 def scale_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
     """`scale or 1 / sqrt(d_k)`: a scale of 0 is not taken literally.
 
@@ -38,7 +38,7 @@ def m_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> An
     return right(*arguments, **_but(keywords, m=None))
 
 
-@deviation("reference", kind="fault", operations=("sliding_window_mask", "local_attention"))
+@deviation("reference", kind="fault", like=("zero-as-none",), operations=("sliding_window_mask", "local_attention"))
 def window_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
     """`if window:` … a window of 0 is taken for no window.
 
