@@ -19,7 +19,11 @@ from .operation import Operation
 from .specification import specification
 
 GENERAL = ("operation", "gradient")  # what a statement about each of them calls it
-EVIDENCE, EACH, SMALL = 32, 8, 4096  # calls recorded of an operation, of them one invariant's, and the numbers in each
+EVIDENCE, EACH, SMALL = (
+    32,
+    8,
+    4096,
+)  # calls recorded of an operation, of them one invariant's, and the numbers in one
 ASKED = 16  # fresh examples that a diagnosis has to stand, half of them with every optional argument
 REFUSED = "not implemented in any variant tried: "
 UNCALLED = "no example that was drawn calls the backend"
@@ -86,7 +90,7 @@ class Trial:
         """Some calls and their answers, for the diagnosis of this invariant's failure and of later ones."""
         for call in calls:
             known = self.backend.recorded.setdefault((call.operation.name, self.dtype), [])
-            if len(known) < EVIDENCE and self.progress.recorded < EACH and call.observed is not None and call.size <= SMALL:
+            if len(known) < EVIDENCE and self.progress.recorded < EACH and call.observed is not None and _small(call):
                 known.append(call)
                 self.progress.recorded += 1
 
@@ -109,7 +113,7 @@ class Trial:
                 call = Draw(random.Random(f"{name} {self.dtype} {example}").randint, operation).call(
                     all_arguments=example % 2 == 1
                 )
-                if call.size <= SMALL:
+                if _small(call):
                     operation.values(call, operation.run(call))
                     yield call
 
@@ -129,3 +133,7 @@ class Trial:
         """Why the invariant cannot be tried, if so."""
         reasons = (self.operation(self.subject if name in GENERAL else name).missing for name in names)
         return next((reason for reason in reasons if reason), self.needs)
+
+
+def _small(call: Call) -> bool:
+    return call.size <= SMALL and call.value.size <= SMALL
