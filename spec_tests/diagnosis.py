@@ -55,7 +55,7 @@ def looser_class(failing: Sequence[Call], others: Sequence[Call] = ()) -> str:
         return ""
     stricter = PRECISIONS.index(wrong[0].operation.precision) + 1
     for precision in PRECISIONS[stricter:]:
-        known = wrong[0].expectation(precision).claimed[~_truth(wrong[0]).accepts(_observed(wrong[0]))]
+        known = wrong[0].expectation(precision).claimed[_wrong(wrong[0])]
         if np.all(known) and all(np.all(call.expectation(precision).accepts(_observed(call))) for call in wrong):
             return precision
     return ""
@@ -66,7 +66,7 @@ def _sorted(failing: Sequence[Call], others: Sequence[Call]) -> tuple[list[Call]
     about = {call.operation.name for call in failing}
     others = [call for call in others if call not in failing and call.operation.name in about]
     known = [call for call in sorted([*failing, *others], key=lambda call: call.size) if _known(call)]
-    wrong = [call for call in known if not np.all(_truth(call).accepts(_observed(call)))]
+    wrong = [call for call in known if np.any(_wrong(call))]
     same = [call for call in known if wrong and call.operation.name == wrong[0].operation.name]
     return [call for call in same if call in wrong], [call for call in same if call not in wrong]
 
@@ -138,15 +138,23 @@ def _once(judge: Callable[..., Any]) -> Callable[..., Any]:
 
 @_once
 def _nearer(deviation: Deviation, call: Call) -> bool:
-    """Cheaply: wherever the answer is wrong it is nearer to the deviation than to the truth, or both are NaN."""
+    """Cheaply: where the answer is wrong it is mostly nearer to the deviation than to the truth."""
+    near = _near(deviation, call)
+    return near is not None and 2 * np.sum(near & _wrong(call)) >= np.sum(_wrong(call))
+
+
+def _near(deviation: Deviation, call: Call) -> np.ndarray | None:
+    """Where the answer is nearer to the deviation, rounded, than to the truth, or one of them is no number."""
     values, observed = _values(deviation, call), _observed(call)
     if values is None:
-        return False
-    wrong = ~_truth(call).accepts(observed)
+        return None
     with np.errstate(all="ignore"):
-        stored = call.operation.storage.round(values)
-        near = np.abs(observed - stored) < np.abs(observed - _truth(call).value)
-    return bool(np.all((near | ~np.isfinite(values) | ~np.isfinite(observed))[wrong]))
+        near = np.abs(observed - call.operation.storage.round(values)) < np.abs(observed - _truth(call).value)
+    return np.asarray(near | ~np.isfinite(values) | ~np.isfinite(observed))
+
+
+def _wrong(call: Call) -> np.ndarray:
+    return np.asarray(~_truth(call).accepts(_observed(call)))
 
 
 @_once
@@ -166,15 +174,15 @@ def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, f
         return None  # not on these arguments, or not on this number type
     if expected.value.shape != observed.shape:
         return None
-    nan, values = np.isnan(expected.value), _values(deviation, call)
-    if values is None or np.any(~np.isfinite(values) & np.isfinite(observed)):  # no format has a wider range than float64
-        return None
-    if not np.all(expected.accepts(observed)):
+    nan, values, near = np.isnan(expected.value), _values(deviation, call), _near(deviation, call)
+    if values is None or near is None or np.any(~np.isfinite(values) & np.isfinite(observed)):
+        return None  # no format has a wider range than float64
+    if not np.all(expected.accepts(observed) & (expected.claimed | near | ~_wrong(call))):
         return None
     (low, high), (least, most) = expected.ends, truth.ends
     disjoint = expected.claimed & truth.claimed & ((high < least) | (most < low))
     overflowing = np.isinf(expected.value) & (observed == expected.value)
-    alone = ~truth.accepts(observed) & (disjoint | (nan & np.isnan(observed)) | overflowing)
+    alone = _wrong(call) & (disjoint | (nan & np.isnan(observed)) | overflowing)
     if not np.any(alone):
         return 0, 0.0
     with np.errstate(all="ignore"):
