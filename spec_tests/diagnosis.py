@@ -139,18 +139,13 @@ def _once(judge: Callable[..., Any]) -> Callable[..., Any]:
 @_once
 def _nearer(deviation: Deviation, call: Call) -> bool:
     """Cheaply: where the answer is wrong it is mostly nearer to the deviation than to the truth."""
-    near = _near(deviation, call)
-    return near is not None and 2 * np.sum(near & _wrong(call)) >= np.sum(_wrong(call))
-
-
-def _near(deviation: Deviation, call: Call) -> np.ndarray | None:
-    """Where the answer is nearer to the deviation, rounded, than to the truth, or one of them is no number."""
     values, observed = _values(deviation, call), _observed(call)
     if values is None:
-        return None
+        return False
     with np.errstate(all="ignore"):
         near = np.abs(observed - call.operation.storage.round(values)) < np.abs(observed - _truth(call).value)
-    return np.asarray(near | ~np.isfinite(values) | ~np.isfinite(observed))
+    wrong = _wrong(call)
+    return bool(2 * np.sum((near | ~np.isfinite(values) | ~np.isfinite(observed)) & wrong) >= np.sum(wrong))
 
 
 def _wrong(call: Call) -> np.ndarray:
@@ -174,10 +169,12 @@ def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, f
         return None  # not on these arguments, or not on this number type
     if expected.value.shape != observed.shape:
         return None
-    nan, values, near = np.isnan(expected.value), _values(deviation, call), _near(deviation, call)
-    if values is None or near is None or np.any(~np.isfinite(values) & np.isfinite(observed)):
-        return None  # no format has a wider range than float64
-    if not np.all(expected.accepts(observed) & (expected.claimed | near | ~_wrong(call))):
+    nan, values = np.isnan(expected.value), _values(deviation, call)
+    if values is None or np.any(~np.isfinite(values) & np.isfinite(observed)):  # no format has a wider range than float64
+        return None
+    with np.errstate(all="ignore"):
+        as_near = np.abs(observed - expected.value) <= np.abs(observed - truth.value)
+    if not np.all(expected.accepts(observed) & (expected.claimed | as_near | nan | ~_wrong(call))):
         return None
     (low, high), (least, most) = expected.ends, truth.ends
     disjoint = expected.claimed & truth.claimed & ((high < least) | (most < low))
