@@ -15,7 +15,7 @@ from typing import Any
 
 import hypothesis
 import pytest
-from hypothesis.errors import FlakyFailure
+from hypothesis.errors import Flaky
 
 from .effort import EFFORTS, trying
 from .formats import DTYPES, PRECISIONS
@@ -58,10 +58,10 @@ def attempt(test: Any, trial: Trial, seed: Any = None, **settings: Any) -> Viola
         run(trial=trial)
     except Violation as violation:
         return violation
-    except FlakyFailure as flaky:
-        if (seen := unrepeated(flaky)) is None:
+    except Flaky:
+        if trial.progress.seen is None:
             raise
-        return seen
+        return unrepeated(trial.progress.seen)
     return None
 
 

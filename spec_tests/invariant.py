@@ -119,7 +119,7 @@ def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names:
         progress.refusals.append(str(refusal))
         return
     except Violation as violation:
-        progress.failed_at = progress.failed_at or time.monotonic()
+        progress.failed_at, progress.seen = progress.failed_at or time.monotonic(), violation
         progress.failing.update(passed)
         progress.calls = [call for operation in involved for call in operation.history]
         raise violation

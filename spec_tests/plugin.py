@@ -120,7 +120,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     described, trial = _trial(pyfuncitem)
     if described is None:
         return (yield)
-    from hypothesis.errors import FlakyFailure
+    from hypothesis.errors import Flaky
 
     from .invariant import planned
     from .violation import Violation, unrepeated
@@ -133,10 +133,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     pyfuncitem.obj = planned(test, trial, shrink=not reported)
     try:
         result = yield
-    except (Violation, FlakyFailure) as failure:
-        violation = failure if isinstance(failure, Violation) else unrepeated(failure)
-        if violation is None:
+    except (Violation, Flaky) as failure:
+        if (seen := trial.progress.seen) is None:
             raise
+        violation = failure if isinstance(failure, Violation) else unrepeated(seen)
         violation = violation.with_traceback(None)  # which pytest would spend its time on; the message says more
         if reported:
             trial.progress.level_lost = violation.what

@@ -17,6 +17,7 @@ from .gradient import Gradient
 from .loading import Backend
 from .operation import Operation
 from .specification import specification
+from .violation import Violation
 
 GENERAL = ("operation", "gradient")  # what a statement about each of them calls it
 EVIDENCE, EACH, SMALL = (
@@ -42,6 +43,7 @@ class Progress:
     unclaimed: int = 0
     failing: set[str] = field(default_factory=set)
     failed_at: float | None = None
+    seen: Violation | None = None  # the last; Hypothesis may find that it does not come again
     calls: list[Call] = field(default_factory=list)  # of the failing example
     recorded: int = 0
     level_lost: str = ""

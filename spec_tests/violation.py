@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from hypothesis.errors import FlakyFailure
-
     from .expectation import Expectation
 
 
@@ -32,12 +30,8 @@ def telling(label: str, fact: str) -> Iterator[None]:
         raise
 
 
-def unrepeated(flaky: FlakyFailure) -> Violation | None:
+def unrepeated(violation: Violation) -> Violation:
     """What was seen once, and not again on the very same inputs: an answer that depends on earlier calls, or on chance."""
-    seen = flaky.subgroup(Violation)
-    if seen is None:
-        return None
-    violation: Violation = next(leaf for leaf in seen.exceptions if isinstance(leaf, Violation))
     return Violation(violation.what, [*violation.facts, ("repeated", "the same inputs did not fail again")])
 
 
