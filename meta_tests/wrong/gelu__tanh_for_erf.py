@@ -10,3 +10,4 @@ def gelu(x):
 
 
 caught_by = "gelu.reference"
+named = "gelu/tanh-for-erf"

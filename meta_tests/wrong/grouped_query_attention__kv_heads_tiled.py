@@ -11,3 +11,4 @@ def grouped_query_attention(q, k, v):
 
 
 caught_by = "grouped_query_attention.reference"
+named = "grouped_query_attention/heads-in-turn"

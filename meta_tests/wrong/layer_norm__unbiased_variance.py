@@ -12,3 +12,4 @@ def layer_norm(x, weight, bias, *, eps):
 
 
 caught_by = "layer_norm.reference"
+named = "layer_norm/unbiased-variance"

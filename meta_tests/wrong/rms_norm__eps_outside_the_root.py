@@ -11,3 +11,4 @@ def rms_norm(x, weight, *, eps):
 
 
 caught_by = "rms_norm.reference"
+named = "rms_norm/eps-outside-sqrt"

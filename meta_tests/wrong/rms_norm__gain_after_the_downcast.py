@@ -12,3 +12,4 @@ def rms_norm(x, weight, *, eps):
 
 
 caught_by = "rms_norm.reference"
+named = "rms_norm/cast-before-gain"

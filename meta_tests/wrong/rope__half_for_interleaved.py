@@ -13,3 +13,4 @@ def rope(x, positions, *, theta=10000.0):
 
 
 caught_by = "rope.reference"
+named = "rope/half-for-interleaved"

@@ -14,3 +14,4 @@ def scaled_dot_product_attention(q, k, v, *, is_causal=False):
 
 
 caught_by = "scaled_dot_product_attention.reference"
+named = "scaled_dot_product_attention/causal_mask/one-key-ahead"

@@ -13,3 +13,4 @@ def scaled_dot_product_attention(q, k, v, mask=None):
 
 
 caught_by = "scaled_dot_product_attention.reference"
+named = "scaled_dot_product_attention/mask-inverted"

@@ -9,3 +9,4 @@ def softmax(x, *, axis):
 
 
 caught_by = "softmax.reference"
+named = "softmax/no-maximum-subtracted"

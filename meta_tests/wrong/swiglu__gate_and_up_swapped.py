@@ -10,3 +10,4 @@ def swiglu(x, w1, w2, w3):
 
 
 caught_by = "swiglu.reference"
+named = "swiglu/gate-and-signal-exchanged"

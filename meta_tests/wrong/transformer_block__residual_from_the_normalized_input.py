@@ -23,3 +23,4 @@ def transformer_block(x, weights, *, num_heads, eps):
 
 
 caught_by = "transformer_block.reference"
+named = "transformer_block/first-residual-from-the-norm"

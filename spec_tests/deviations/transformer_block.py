@@ -115,6 +115,18 @@ def residuals_from_the_norms(x: Any, attention: Part, ffn: Part, norm_1: Part, n
 
 @deviation("reference", "residual_path")
 @instead_of(pre)
+def first_residual_from_the_norm(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+    """the attention is added to its normalized input, h = norm₁(x) + attention(norm₁(x)); the feed-forward as it should be.
+
+    Shows: silent sub-layers. Hides: a gain of 1 and inputs of unit variance.
+    """
+    normed = norm_1(x)
+    h = rounded(normed + attention(normed))
+    return h + ffn(norm_2(h))
+
+
+@deviation("reference", "residual_path")
+@instead_of(pre)
 def residuals_halved(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """each sum is divided by the root of 2, to keep its variance.
 
