@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..formats import DTYPES as FLOATING
 from ..invariant import KINDS
 from ..summary import DTYPES
 from ..visible import visible
@@ -26,7 +27,7 @@ class Unavailable(ReportError):
 
 def page(subjects: Sequence[Subject]) -> str:
     """One backend's page; of several, side by side, with what is different from the first."""
-    dtypes = [d for d in DTYPES if any(s.cell(op, d).verdicts for s in subjects for op in s.operations)]
+    present = [d for d in DTYPES if any(s.cell(op, d).verdicts for s in subjects for op in s.operations)]
     operations = sorted({operation for subject in subjects for operation in subject.operations})
     first, *others = subjects
     return str(
@@ -34,12 +35,13 @@ def page(subjects: Sequence[Subject]) -> str:
             subjects=subjects,
             several=len(subjects) > 1,
             title=" and ".join(dict.fromkeys(subject.name for subject in subjects)),
-            dtypes=dtypes,
+            dtypes=present,
+            columns=[dtype for dtype in present if dtype in FLOATING] or present,
             errors=[error for report in {id(s.report): s.report for s in subjects}.values() for error in report.errors],
             groups=_groups(operations),
             compared=[(first, other, differences(first, other)) for other in others],
             laws={operation: _laws(operation, subjects) for operation in operations},
-            hardest={operation: _hardest(operation, dtypes, subjects) for operation in operations},
+            hardest={operation: _hardest(operation, present, subjects) for operation in operations},
             style=_file("page.css"),
             script=(script := _file("page.js")),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -61,9 +63,10 @@ def _template() -> Any:
         lstrip_blocks=True,
         finalize=lambda x: visible(x) if type(x) is str else x,  # whatever is shown; what is markup is of another type
     )
-    environment.filters["share"] = lambda x: f"{x:.2f}" if x >= 0.005 else f"{x:.1g}"
+    environment.filters["share"] = lambda x: f"{x:.2f}" if x >= 0.005 else "<0.01" if x else "0"
     environment.filters["percent"] = lambda x: f"{100 * min(x, 1.0):.1f}"
     environment.filters["short"] = _short
+    environment.filters["digits"] = lambda x: f"{x:.9g}" if isinstance(x, float) else str(x)
     environment.filters["plainest"] = plainest
     environment.filters["unexplained"] = lambda bug: bug.candidates and sum(not named(v) for v in bug.verdicts)
     environment.filters["named"] = lambda candidate: candidate.removesuffix(")").rpartition(" (")[::2]
@@ -103,7 +106,7 @@ def _laws(operation: str, subjects: Sequence[Subject]) -> list[dict[str, Any]]:
 def _hardest(operation: str, dtypes: list[str], subjects: Sequence[Subject]) -> list[tuple[Subject, str, dict[str, Any]]]:
     """The examples that came nearest to the limit."""
     cells: list[tuple[Subject, str, Cell]] = [(s, dtype, s.cell(operation, dtype)) for dtype in dtypes for s in subjects]
-    return [(s, dtype, known) for s, dtype, cell in cells if (known := cell.compared.get("hardest"))]
+    return [(s, dtype, known) for s, dtype, cell in cells if (known := cell.compared.get("hardest")) and known["share"]]
 
 
 def _short(argument: Any) -> str:

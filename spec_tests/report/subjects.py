@@ -73,6 +73,10 @@ class Subject:
     def cell(self, operation: str, dtype: str) -> Cell:
         return self._cells.get((operation, dtype), Cell([]))
 
+    def cells(self, operation: str, dtypes: Sequence[str]) -> list[Cell]:
+        """Those in which there is a verdict."""
+        return [cell for dtype in dtypes if (cell := self.cell(operation, dtype)).verdicts]
+
     @cached_property
     def operations(self) -> list[str]:
         """Of which something was tried."""
@@ -105,8 +109,9 @@ class Subject:
     def tone(self) -> str:
         if self.deviating or self.report.errors:
             return "bad"
-        whole = self.report.complete and self.operations and self.report.header["effort"] != "smoke"
-        return "good" if whole else "open"
+        header = self.report.header
+        less = not self.report.complete or header["selection"] or header["effort"] == "smoke"
+        return "good" if self.operations and not less else "open"
 
     @property
     def sentence(self) -> str:
@@ -114,7 +119,7 @@ class Subject:
         tried, header = len({*self.operations, *self.deviating}), self.report.header
         where = f" in {', '.join(header['dtypes'])}" if header["dtypes"] else ""
         if self.deviating:
-            return f"{len(self.deviating)} of {tried} operation{'s' * (tried != 1)} deviate{where}"
+            return f"{len(self.deviating)} of {tried} operations deviate{'s' * (len(self.deviating) == 1)}{where}"
         if self.report.errors:
             return "the run had errors"
         if not self.report.complete:
@@ -146,22 +151,22 @@ def subjects(reports: Sequence[Report]) -> list[Subject]:
 
 def _apart(subject: Subject, same: list[Subject]) -> str:
     """What it has that the others of its name have not."""
-    kinds = (lambda s: s.backend.get("version", ""), lambda s: s.report.header["started"], lambda s: str(s.report.path.parent))
+    kinds = (lambda s: s.report.path.parent.name, lambda s: str(s.report.path.parent), lambda s: s.backend.get("version", ""))
     return str(next((kind(subject) for kind in kinds if len(set(map(kind, same))) == len(same)), subject.report.path))
 
 
-def differences(before: Subject, after: Subject) -> list[tuple[str, str, str, str]]:
-    """(what became of it, operation, law, dtypes) of all that the two runs judge differently. How much of the allowed error was
-    used is no verdict: other examples use another part."""
+def differences(before: Subject, after: Subject) -> list[tuple[str, str, dict[str, list[str]]]]:
+    """(what became of it, operation, laws with their dtypes) of all that the two runs judge differently, what is worse first. How
+    much of the allowed error was used is no verdict: other examples use another part."""
     old, new = ({(v["id"], v["dtype"]): v for v in subject.verdicts} for subject in (before, after))
-    found: dict[tuple[str, str, str], list[str]] = {}
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
     for key in dict.fromkeys([*old, *new]):
         was, now = (_outcome(side.get(key)) for side in (old, new))
         if was != now and {was, now} != {"not tried", "absent"}:
             operation, _, law = key[0].partition(".")
-            found.setdefault((f"{was} → {now}", operation, law), []).append(key[1])
-    rows = [(change, operation, law, ", ".join(dtypes)) for (change, operation, law), dtypes in found.items()]
-    return sorted(rows, key=lambda row: (not row[0].endswith("fails"), row))
+            found.setdefault((f"{was} → {now}", operation), {}).setdefault(law, []).append(key[1])
+    rows = [(change, operation, laws) for (change, operation), laws in found.items()]
+    return sorted(rows, key=lambda row: (not row[0].endswith("fails"), row[:2]))
 
 
 def _outcome(verdict: Verdict | None) -> str:
