@@ -227,6 +227,19 @@ def test_workers_findings_come_together(tmp_path: Path) -> None:
     assert "matches: epsilon stands outside" in run.text
 
 
+def test_a_worker_that_dies_is_in_the_report(tmp_path: Path) -> None:
+    pytest.importorskip("xdist")
+    write(tmp_path, mine=NUMPY + RELU + "\n\nimport os\n\ndef sigmoid(x):\n    os._exit(3)\n")
+    args = ("--backend=mine.py", "--report=out", "-n1", "-k", "relu.reference or sigmoid.reference")
+    suite(tmp_path, *args, env=environment(ROOT, **QUIET))
+    report = read(tmp_path / "out")
+    assert report.complete
+    assert [v["id"] for v in report.verdicts if v["status"] == "passed"] == ["relu.reference"]
+    (error,) = report.errors
+    assert "crashed while running" in error["message"]
+    assert "sigmoid" in error["node"]
+
+
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU)
     (tmp_path / "taken").write_text("")
