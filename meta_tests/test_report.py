@@ -6,6 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -136,25 +139,28 @@ def test_what_is_no_report_is_one_sentence(text: str | None, sentence: str, tmp_
 SLOW = RELU + "\n\nimport time\n\ndef sigmoid(x):\n    time.sleep(120)\n"
 
 
-def started(folder: Path, *args: str) -> subprocess.Popen[str]:
-    """A run that hangs in its second invariant, when it has come there."""
+@contextmanager
+def hanging(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A run that has come to its second invariant, and hangs there."""
     write(folder, mine=NUMPY + SLOW)
     words = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests", "--effort=smoke", "--backend=mine.py")
-    command = [sys.executable, "-m", "pytest", *words, "--report=out", "-k", "relu.reference or sigmoid.reference", *args]
-    env = environment(ROOT, **QUIET)
-    run = subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    data, deadline = folder / "out" / "report.jsonl", time.monotonic() + 60
-    while not (data.exists() and '"relu.reference"' in data.read_text()):
-        assert run.poll() is None, run.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return run
+    command = [sys.executable, "-m", "pytest", *words, "--report=out", "-k", "relu.reference or sigmoid.reference"]
+    env, data, deadline = environment(ROOT, **QUIET), folder / "out" / "report.jsonl", time.monotonic() + 120
+    attentive = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell may have started these tests with it ignored
+    with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True, preexec_fn=attentive) as run:
+        try:
+            while not (data.exists() and '"relu.reference"' in data.read_text()):
+                assert run.poll() is None, run.communicate()[0]
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            yield run
+        finally:
+            run.kill()
 
 
 def test_a_killed_run_is_readable(tmp_path: Path) -> None:
-    run = started(tmp_path)
-    run.kill()
-    run.communicate()
+    with hanging(tmp_path) as run:
+        run.kill()
     report = read(tmp_path / "out")
     assert not report.complete
     assert report.footer is None
@@ -163,9 +169,9 @@ def test_a_killed_run_is_readable(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_says_so(tmp_path: Path) -> None:
-    run = started(tmp_path)
-    run.send_signal(signal.SIGINT)
-    text = run.communicate(timeout=60)[0]
+    with hanging(tmp_path) as run:
+        run.send_signal(signal.SIGINT)
+        text = run.communicate(timeout=120)[0]
     report = read(tmp_path / "out")
     assert not report.complete
     assert report.ending == "interrupted"
