@@ -62,6 +62,8 @@ def follow(page: Path, folder: Path) -> None:
             path = folder / first.removeprefix("# ")
             path.parent.mkdir(exist_ok=True)
             path.write_text(text)
+        elif language == "yaml":
+            pytest.importorskip("yaml").safe_load(text)
         else:
             assert language == "console"
             command = shlex.split(first.removeprefix("$ ").replace("python -m pytest", "pytest"))

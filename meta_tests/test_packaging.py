@@ -40,7 +40,7 @@ def test_the_wheel_is_the_folders_file_for_file(built: dict[str, Path]) -> None:
         f"{there}/{path.relative_to(built['copy'] / here)}": path.read_bytes()
         for here, there in SHIPPED.items()
         for path in (built["copy"] / here).rglob("*")
-        if path.is_file() and path.suffix in (".py", ".typed")
+        if path.is_file() and path.suffix in (".py", ".typed", ".json", ".html", ".css", ".js")
     }
     assert shipped.keys() == folders.keys()
     assert shipped == folders

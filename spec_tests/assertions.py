@@ -26,7 +26,7 @@ def assert_conforms(result: Result, record: Any = None) -> None:
         if precision == classes[-1] or np.all(accepted):
             break
     if record is not None:
-        record(precision, expectation.share(result.value), expectation.claimed)
+        record(precision, expectation.share(result.value), expectation.claimed, result)
     if not np.all(accepted):
         where = partial(call.operation.place, call)
         raise deviates(np.asarray(result.value, dtype=float), expectation, accepted, where)

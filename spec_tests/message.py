@@ -24,36 +24,66 @@ from .trial import Trial
 from .violation import Violation
 
 LOOSER = {"mixed": "some of its intermediate results", "eager": "its intermediate results"}
+NAMED = "matches: "
 SHOWN = 48  # elements of an array that are printed; a script is printed for arrays of up to SCRIPTED
 SCRIPTED = 160
 
 
-def explain(invariant: Invariant, trial: Trial, violation: Violation) -> str:
+def parted(invariant: Invariant, trial: Trial, violation: Violation) -> dict[str, Any]:
+    """What is to be said of a failure, part by part, as plain data."""
     call = trial.progress.calls[-1] if trial.progress.calls else None
     kind = f"{KINDS[invariant.kind]}{', ' + invariant.source if invariant.source else ''}"
     device = trial.backend.framework.device or "default device"
+    return {
+        "broken": f"{trial.backend.name} breaks {invariant.of(trial.subject)}",
+        "statement": " ".join(invariant.statement.split()),
+        "circumstances": f"{kind}; {trial.dtype}, {device}, {trial.backend.version}",
+        "inputs": "\n".join(line for made in trial.progress.calls[:4] for line in _inputs(made)),
+        "what": violation.what,
+        "facts": [[label, str(fact)] for label, fact in violation.facts],
+        "diagnosis": diagnosed(trial),
+        "script": "\n".join(_script(trial, call)) if call is not None else "",
+        "again": _again(invariant, trial),
+    }
+
+
+def explain(invariant: Invariant, trial: Trial, violation: Violation) -> str:
+    return worded(parted(invariant, trial, violation))
+
+
+def worded(said: dict[str, Any]) -> str:
     lines = [
-        f"{trial.backend.name} breaks {invariant.of(trial.subject)}",
-        *textwrap.wrap(" ".join(invariant.statement.split()), 100, initial_indent="  ", subsequent_indent="  "),
-        f"  ({kind}; {trial.dtype}, {device}, {trial.backend.version})",
+        said["broken"],
+        *textwrap.wrap(said["statement"], 100, initial_indent="  ", subsequent_indent="  "),
+        f"  ({said['circumstances']})",
         "",
+        *said["inputs"].splitlines(),
+        "",
+        said["what"],
+        *(f"  {label:<9} {fact}" for label, fact in said["facts"]),
+        *(f"  {'or' if i else 'matches':<9} {_called(one)}" for i, one in enumerate(said["diagnosis"])),
     ]
-    for made in trial.progress.calls[:4]:
-        lines += _inputs(made)
-    lines += ["", violation.what, *(f"  {label:<9} {fact}" for label, fact in violation.facts)]
-    lines += diagnosed(trial)
-    if call is not None and (script := _script(trial, call)):
-        lines += ["", "to see it without this suite:", *("  " + line for line in script)]
-    return "\n".join([*lines, "", f"again: {_again(invariant, trial)}"])
+    if said["script"]:
+        lines += ["", "to see it without this suite:", *("  " + line for line in said["script"].splitlines())]
+    return "\n".join([*lines, "", f"again: {said['again']}"])
 
 
-def diagnosed(trial: Trial) -> list[str]:
+def in_one_line(said: dict[str, Any]) -> str:
+    """The diagnosis; what was seen, if there is none."""
+    return f"{NAMED}{' or '.join(map(_called, said['diagnosis']))}" if said["diagnosis"] else str(said["what"])
+
+
+def _called(one: dict[str, str]) -> str:
+    return f"{one['what']} ({one['id']})"
+
+
+def diagnosed(trial: Trial) -> list[dict[str, str]]:
     """What explains the answers of this example and of others: a known deviation, or a looser precision class."""
     calls, others = trial.progress.calls, trial.evidence
     if known := diagnose(calls, others):
-        return [f"  {'matches' if i == 0 else 'or':<9} {one.what} ({one.id})" for i, one in enumerate(known)]
+        return [{"id": one.id, "what": one.what} for one in known]
     if looser := looser_class(calls, others):
-        return [f"  matches   the right equation, {LOOSER[looser]} rounded to {trial.dtype} (class {looser})"]
+        return [{"id": f"class {looser}", "what": f"the right equation, {LOOSER[looser]} rounded to {trial.dtype}"}]
     return []
 
 

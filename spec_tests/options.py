@@ -28,3 +28,4 @@ def add(parser: Any) -> None:
     group.addoption("--effort", default="default", metavar="EFFORT", help=f"how much to try: {', '.join(EFFORTS)}")
     group.addoption("--require", action="append", default=[], metavar="OPERATION", help="fail where this is not implemented")
     group.addoption("--require-level", action="append", default=[], metavar="LEVEL", help="fail where this level does not hold")
+    group.addoption("--report", metavar="DIR", help="write report.jsonl there as the run goes, and a page and a badge at its end")

@@ -38,6 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SESSION] = session = Session.of(config)
     if not any(config.getoption(option.lstrip("-").replace("-", "_")) for option in LISTINGS):
         workers.load(config, session)
+        from . import progress
+
+        progress.register(config, session)
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
@@ -152,19 +155,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
     report = yield
-    described, trial = _trial(item)
-    if described is None or call.when != "call":
+    if _trial(item)[0] is None or call.when != "call":
         return report
-    from .message import explain
-    from .violation import Violation
+    from .verdict import judge
 
-    if call.excinfo is not None and isinstance(call.excinfo.value, Violation) and report.failed:
-        report.longrepr = explain(described, trial, call.excinfo.value)
-    status = "not held" if trial.progress.level_lost else report.outcome
-    reason = trial.progress.level_lost or (str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "")
-    facts = item.config.stash[SESSION].facts(described, trial, status, reason, report.duration)
-    for properties in (item.user_properties, report.user_properties):  # the former for --junitxml
-        properties.append(("spec_tests", json.dumps(facts)))
+    judge(report, item, call, item.config.stash[SESSION])
     return report
 
 

@@ -63,6 +63,7 @@ class Session:
     precision: str | None
     required: tuple[str, ...]
     levels: frozenset[str]
+    told: bool = False  # the report has heard of the backends
 
     @staticmethod
     def of(config: pytest.Config) -> Session:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from . import SPEC_VERSION, __version__
 from .effort import current
+from .message import NAMED
 from .trial import REFUSED, UNCALLED
 
+FEWEST = 99  # after all that have candidates
 DTYPES = ("float64", "float32", "bfloat16", "float16", "bool", "int64")
 
 
@@ -57,29 +61,86 @@ def _cell(verdicts: list[dict[str, Any]]) -> str:
 
 
 def remarks(verdicts: list[dict[str, Any]]) -> list[str]:
-    lines = []
+    parts = {
+        "deviates:": wrong(verdicts),
+        "tried within the domain that it states:": restricted(verdicts),
+        "not tried:": not_tried(verdicts),
+    }
+    lines = [line for title, found in parts.items() if found for line in ("", title, *_wrapped(found))]
+    if kept := levels(verdicts):
+        lines += ["", "levels: " + ", ".join(f"{level} {held} of {tried}" for level, (held, tried) in kept.items())]
+    return lines
+
+
+@dataclass
+class Bug:
+    """Failures of one operation that one known deviation explains; those that none explains stand beside them."""
+
+    operation: str
+    candidates: list[str]  # in words, each with its id; none, if nothing is known that explains it
+    verdicts: list[dict[str, Any]]
+
+    @property
+    def laws(self) -> list[str]:
+        return list(dict.fromkeys(v["id"].partition(".")[2] for v in self.verdicts))
+
+    @property
+    def dtypes(self) -> list[str]:
+        return [dtype for dtype in DTYPES if any(v["dtype"] == dtype for v in self.verdicts)]
+
+
+def bugs(verdicts: list[dict[str, Any]]) -> list[Bug]:
+    """What one example leaves open (this deviation or that) the others settle. The named ones come first."""
+    found: dict[str, list[Bug]] = defaultdict(list)
+    for v in sorted((v for v in verdicts if v["status"] == "failed"), key=lambda v: len(_candidates(v)) or FEWEST):
+        candidates, own = _candidates(v), found[v["operation"]]
+        bug = next((bug for bug in own if set(bug.candidates) & set(candidates) or not candidates), None)
+        if bug is None:
+            own.append(Bug(v["operation"], candidates, [v]))
+        else:
+            bug.verdicts.append(v)
+    return sorted((bug for own in found.values() for bug in own), key=lambda bug: (not bug.candidates, bug.operation))
+
+
+def _candidates(verdict: dict[str, Any]) -> list[str]:
+    said = verdict["reason"]
+    return re.split(r"(?<=\)) or ", said.removeprefix(NAMED)) if said.startswith(NAMED) else []
+
+
+def wrong(verdicts: list[dict[str, Any]]) -> list[str]:
+    return [_told(bug) for bug in bugs(verdicts)]
+
+
+def _told(bug: Bug) -> str:
+    more = f" and {len(bug.laws) - 3} more" if len(bug.laws) > 4 else ""
+    laws = ", ".join(bug.laws[:3] if more else bug.laws) + more
+    said = f" {NAMED}{' or '.join(bug.candidates)};" if bug.candidates else ":"
+    return f"{bug.operation}{said} breaks {laws} in {', '.join(bug.dtypes)}"
+
+
+def restricted(verdicts: list[dict[str, Any]]) -> list[str]:
     domains: dict[str, set[str]] = defaultdict(set)
     for v in verdicts:
         if v["domain"] and v["examples"]:
             domains[v["domain"]].add(v["operation"])
-    if domains:
-        restricted = sorted(f"{', '.join(sorted(operations))}: {domain}" for domain, operations in domains.items())
-        lines += ["", "tried within the domain that it states:", *_wrapped(restricted)]
-    if not_tried := _gathered([v for v in verdicts if v["status"] == "skipped"]):
-        lines += ["", "not tried:", *_wrapped(not_tried)]
-    levels: dict[str, Counter[str]] = defaultdict(Counter)
+    return sorted(f"{', '.join(sorted(operations))}: {domain}" for domain, operations in domains.items())
+
+
+def levels(verdicts: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
+    """How often each level held, of how many times that it was tried."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     for v in verdicts:
         if v["level"] and v["status"] in ("passed", "not held", "failed"):
-            levels[v["level"]]["held" if v["status"] == "passed" else "lost"] += 1
-    if levels:
-        lines += ["", "levels: " + ", ".join(f"{k} {n['held']} of {n['held'] + n['lost']}" for k, n in sorted(levels.items()))]
-    return lines
+            counts[v["level"]].update([v["status"]])
+    return {level: (count["passed"], count.total()) for level, count in sorted(counts.items())}
 
 
-def _gathered(skipped: list[dict[str, Any]]) -> list[str]:
+def not_tried(verdicts: list[dict[str, Any]]) -> list[str]:
     """One sentence for all operations that share a reason."""
     sharing: dict[str, set[str]] = defaultdict(set)
-    for v in skipped:
+    for v in verdicts:
+        if v["status"] != "skipped":
+            continue
         reason = v["reason"].removeprefix("Skipped: ")
         backend, absent, operation = reason.partition(" does not implement ")
         if absent:

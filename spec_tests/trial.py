@@ -15,9 +15,10 @@ from .draw import Draw
 from .formats import PRECISIONS
 from .gradient import Gradient
 from .loading import Backend
-from .operation import Operation
+from .operation import Operation, Result
 from .specification import specification
 from .violation import Violation
+from .worst import in_short
 
 GENERAL = ("operation", "gradient")  # what a statement about each of them calls it
 EVIDENCE, EACH, SMALL = (
@@ -39,6 +40,7 @@ class Progress:
     refusals: list[str] = field(default_factory=list)
     reached: str = ""
     shares: list[float] = field(default_factory=list)  # the largest part of the bound used, of each example
+    worst: dict[str, Any] = field(default_factory=dict)  # where most of it was used
     elements: int = 0
     unclaimed: int = 0
     failing: set[str] = field(default_factory=set)
@@ -55,11 +57,13 @@ class Progress:
             return ""
         return f"{REFUSED}{self.refusals[0]}" if self.refusals else UNCALLED
 
-    def note(self, precision: str, share: np.ndarray, claimed: np.ndarray) -> None:
+    def note(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
         if STRICTNESS.index(precision) > STRICTNESS.index(self.reached or "exact"):
             self.shares.clear()  # shares of a stricter bound
         self.reached = max(self.reached or precision, precision, key=STRICTNESS.index)
         if precision == self.reached and share.size:
+            if not self.shares or np.max(share) > max(self.shares):
+                self.worst = in_short(result, share, precision)
             self.shares.append(float(np.max(share)))
         self.elements += share.size
         self.unclaimed += int(share.size - np.sum(claimed))

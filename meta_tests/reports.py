@@ -1,0 +1,54 @@
+"""Reports made by hand: of what no run would give on purpose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from spec_tests.report import Report, line, read
+
+HEADER = {
+    "record": "header", "schema": 1, "suite": "0.1.0", "spec": "1.0", "started": "2026-01-02T03:04:05+00:00",
+    "command": ["pytest"], "backends": ["mine.py"], "dtypes": [], "precision": None, "effort": "default", "required": [],
+    "required_levels": [],
+    "selection": {}, "seed": None, "python": "3.12.0", "platform": "an OS", "machine": "a machine", "libraries": {"numpy": "2.0"},
+}  # fmt: skip
+BACKEND = {
+    "record": "backend", "name": "mine", "text": "mine.py", "version": "numpy 2.0", "file": "mine.py", "sha256": "0" * 64,
+    "framework": {"name": "numpy", "version": "2.0"}, "device": "cpu", "dtypes": ["float32"], "operations": ["relu"],
+    "gradients": [], "domain": {}, "conventions": {},
+}  # fmt: skip
+VERDICT = {
+    "record": "verdict", "id": "relu.reference", "operation": "relu", "backend": "mine", "version": "numpy 2.0",
+    "dtype": "float32", "domain": "", "kind": "B", "level": None, "status": "passed", "reason": "", "class": "fused",
+    "examples": 128, "refused": 0,
+    "worst": 0.25, "median": 0.1, "unclaimed": 0.0, "seconds": 0.1, "statement": "The value equals the equation.", "source": "",
+    "hardest": None, "failure": None, "node": "test_every_operation.py::test_reference[relu-mine-float32]",
+}  # fmt: skip
+TOTALS = {"passed": 0, "failed": 0, "skipped": 0, "not held": 0, "error": 0}
+FOOTER = {
+    "record": "footer", "complete": True, "reason": "finished", "exit_status": 0, "selected": 1, "totals": TOTALS,
+    "examples": 128, "seconds": 1.0,
+}  # fmt: skip
+FAILURE = {
+    "broken": "mine breaks relu.reference", "statement": "The value equals the equation.", "circumstances": "within the bound",
+    "inputs": "relu(\n    x = [1.]\n)", "what": "1 of 1 elements are wrong", "facts": [["expected", "1"], ["got", "0"]],
+    "diagnosis": [], "script": "print(1)", "again": "pytest -k relu.reference",
+}  # fmt: skip
+
+
+def verdict(name: str = "relu.reference", dtype: str = "float32", **other: Any) -> dict[str, Any]:
+    return {**VERDICT, "id": name, "operation": name.partition(".")[0], "dtype": dtype, **other}
+
+
+def failed(name: str = "relu.reference", dtype: str = "float32", said: str = "", **other: Any) -> dict[str, Any]:
+    failure = {**FAILURE, "broken": f"mine breaks {name}", **other}
+    return verdict(name, dtype, status="failed", reason=said or failure["what"], failure=failure)
+
+
+def report(folder: Path, *records: dict[str, Any], footer: dict[str, Any] | None = FOOTER, **header: Any) -> Report:
+    """As a run would have written it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    whole = [{**HEADER, **header}, BACKEND, *records, *([footer] if footer else [])]
+    (folder / "report.jsonl").write_text("".join(map(line, whole)))
+    return read(folder)

@@ -1,0 +1,68 @@
+"""The documentation's site: it builds without a warning, its links lead somewhere, and a browser does not complain."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from .browsing import opened, running
+from .commanding import ROOT, environment
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for library in ("sphinx", "furo", "myst_parser"):
+        pytest.importorskip(library)
+    folder = tmp_path_factory.mktemp("site")
+    words = ("-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "docs", str(folder))
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, env=environment(ROOT), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+class Anchors(HTMLParser):
+    def __init__(self, path: Path):
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.ids.add(given.get("id") or "")
+        self.links += [link for name in ("href", "src") if (link := given.get(name))]
+
+
+def pages(site: Path) -> list[Path]:
+    return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
+
+
+def broken(site: Path) -> Iterator[str]:
+    known = {path: Anchors(path) for path in pages(site)}
+    for path, page in known.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme in ("http", "https", "data", "mailto"):
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.exists() or (parts.fragment and target in known and unquote(parts.fragment) not in known[target].ids):
+                yield f"{path.relative_to(site)}: {link}"
+
+
+def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
+    assert len(pages(site)) > 50
+    assert list(broken(site)) == []
+
+
+def test_a_browser_shows_every_page_of_the_site(site: Path) -> None:
+    first, *others = pages(site)
+    with running() as browser, opened(browser, first, 1280, "dark") as (tab, said):
+        for path in (first, *others):
+            tab.goto(path.as_uri())
+            assert tab.locator("h1").count() or tab.title(), path
+            assert tab.evaluate("performance.getEntriesByType('resource').every(e => e.name.startsWith('file:'))"), path
+            assert said == [], path

@@ -1,0 +1,38 @@
+"""python -m spec_tests.report DIR [DIR …] [-o FILE]: the page of a report, or of several side by side."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import PAGE, ReportError, read
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m spec_tests.report", description="A page of one report, or of several side by side."
+    )
+    parser.add_argument(
+        "reports", nargs="+", metavar="DIR", help="what --report=DIR wrote, or its report.jsonl; differences are from the first"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", default=PAGE, help=f"the page (default: {PAGE}, here)")
+    options = parser.parse_args()
+    from .page import page
+    from .subjects import subjects
+
+    try:
+        text = page(subjects([read(report) for report in options.reports]))
+        Path(options.output).write_text(text, encoding="utf-8")
+    except ReportError as error:
+        print(f"ERROR: {error}", file=sys.stderr)
+        return 4
+    except OSError as error:
+        print(f"ERROR: {options.output} cannot be written ({error.strerror or error})", file=sys.stderr)
+        return 4
+    print(options.output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
