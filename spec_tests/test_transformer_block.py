@@ -183,10 +183,3 @@ def test_post_norm_of_silent_parts(transformer_block: Operation, draw: Draw) -> 
     y = transformer_block(x, silent, **keywords, norm="post")
     once = normalized(exactly(x), weights["attn_norm"], eps)
     assert_equal(y, normalized(once, weights["ffn_norm"], eps))
-
-
-@invariant("B", needs=("keyword:norm",))
-def test_pre_norm_is_the_default(transformer_block: Operation, draw: Draw) -> None:
-    """norm = "pre" is what no norm gives."""
-    x, weights, keywords = drawn(draw, "theta")
-    assert_equal(transformer_block(x, weights, **keywords, norm="pre"), transformer_block(x, weights, **keywords))
