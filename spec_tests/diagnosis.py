@@ -19,6 +19,7 @@ from .deviation import Deviation, of_parts, own
 from .expectation import Expectation
 from .faithful import prepared
 from .formats import PRECISIONS
+from .operation import Operation
 
 NAMED = 3  # more candidates than that are no diagnosis
 
@@ -42,7 +43,7 @@ def diagnose(failing: Sequence[Call], others: Sequence[Call] = ()) -> list[Devia
     wrong, right = _sorted(failing, others)
     if not wrong:
         return []
-    fits = [fit for one in _candidates(wrong[0].operation.name) if (fit := _fit(one, wrong, right)) is not None]
+    fits = [fit for one in _candidates(wrong[0].operation) if (fit := _fit(one, wrong, right)) is not None]
     fits.sort(key=lambda fit: (*fit.order, fit.deviation.part is not None))
     best = [fit.deviation for fit in fits if fit.order == fits[0].order]
     return best if len(best) <= NAMED else []
@@ -82,8 +83,10 @@ def _known(call: Call) -> bool:
     return True
 
 
-def _candidates(operation: str) -> Iterable[Deviation]:
-    return (one for one in (*own(operation), *of_parts(operation)) if one.kind != "fault")
+def _candidates(operation: Operation) -> Iterable[Deviation]:
+    """Those that have an equation, and can be seen in the dtype."""
+    every = (*own(operation.name), *of_parts(operation.name))
+    return (one for one in every if one.kind != "fault" and operation.dtype in (*one.dtypes, "bool", "int64"))
 
 
 def _observed(call: Call) -> np.ndarray:
@@ -172,9 +175,12 @@ def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, f
     nan, values = np.isnan(expected.value), _values(deviation, call)
     if values is None or np.any(~np.isfinite(values) & np.isfinite(observed)):  # no format has a wider range than float64
         return None
-    with np.errstate(all="ignore"):
-        as_near = np.abs(observed - expected.value) <= np.abs(observed - truth.value)
-    if not np.all(expected.accepts(observed) & (expected.claimed | as_near | nan | ~_wrong(call))):
+    as_near = nan
+    for deviating in (expected.value, values):  # in the dtype's own arithmetic, and in float64
+        with np.errstate(all="ignore"):
+            as_near = as_near | (np.abs(observed - deviating) <= np.abs(observed - truth.value))
+            as_near |= observed == expected.storage.round(deviating)  # infinities too
+    if not np.all(expected.accepts(observed) & (expected.claimed | as_near | ~_wrong(call))):
         return None
     (low, high), (least, most) = expected.ends, truth.ends
     disjoint = expected.claimed & truth.claimed & ((high < least) | (most < low))
