@@ -1,0 +1,35 @@
+"""The committed kill matrix is of this catalogue, and the figures quoted from it are its own."""
+
+import pytest
+
+from spec_tests.deviation import catalogue
+
+from .commanding import ROOT
+from .detection import MATRIX, figures
+from .kill_matrix import Kill, read, spread
+
+
+@pytest.fixture(scope="module")
+def kills() -> list[Kill]:
+    return read(MATRIX)
+
+
+def test_every_deviation_has_a_row(kills: list[Kill]) -> None:
+    assert {one.id for one in kills} == set(spread())
+
+
+def test_every_deviation_is_caught(kills: list[Kill]) -> None:
+    assert [one.id for one in kills if not one.detected] == []
+
+
+def test_the_figures_are_those_of_the_matrix(kills: list[Kill]) -> None:
+    printed = (ROOT / "docs" / "detection.txt").read_text()
+    assert printed == "\n".join(figures(kills)) + "\n", "python -m meta_tests.detection > docs/detection.txt"
+    first = printed.partition("\n")[0]
+    assert first in (ROOT / "README.md").read_text(), "the README quotes the first line"
+
+
+def test_levels_alone_catch_what_only_levels_can(kills: list[Kill]) -> None:
+    for one in kills:
+        if not one.caught:
+            assert set(catalogue()[one.id].caught_by) <= set(one.levels), one.id
