@@ -17,6 +17,9 @@ import numpy as np
 from array_api_compat import to_device
 
 from .formats import DTYPES
+from .guard import answered
+from .layouts import laid_out
+from .surroundings import PROCESS, Piece, settings
 
 NAMESPACES = ("array_api_compat.{}", "array_api_compat.{}.array", "{}.numpy", "{}.core", "{}")  # torch, cupy; dask; jax; mlx; any
 COMPUTED = ("block_until_ready", "persist", "realize")  # methods by which a lazy array gives itself computed
@@ -92,6 +95,16 @@ class Framework:
         devices = getattr(self._module, "devices", None)
         return devices(kind)[int(number or 0)] if devices else self.device
 
+    @cached_property
+    def _pieces(self) -> tuple[Piece, ...]:
+        return (*PROCESS, *settings(self._module, self.xp))
+
+    def answered(self, step: Callable[[], Any], seconds: float) -> Any:
+        """What a step of the backend's answers, under guard."""
+        return answered(step, seconds, self._pieces)
+
+    laid_out = laid_out
+
     def native(self, array: Any, dtype: str) -> Any:
         """The framework's array of this dtype with the values of a NumPy array; never shares its memory."""
         return self._made(array, self.integer if dtype == "int64" else dtype)
@@ -111,10 +124,12 @@ class Framework:
 
     def computed(self, x: Any) -> Any:
         """x, no longer lazy: what computing it raises is raised here, and not where it happens to be read."""
+        if not self.is_array(x):
+            return x
         for method in COMPUTED:
             if hasattr(x, method):
                 return getattr(x, method)()
-        if self.is_array(x) and hasattr(self.xp, "eval"):
+        if hasattr(self.xp, "eval"):
             self.xp.eval(x)
         return x
 
@@ -172,7 +187,15 @@ class Framework:
         return array.astype(np.float64) if array.dtype.kind == "f" else array
 
     def is_array(self, x: Any) -> bool:
-        return isinstance(x, type(self._one)) or (self.name == "numpy" and isinstance(x, np.generic))
+        """By its type, whatever it says that its class is; a type derived from the framework's must be the framework's own."""
+        kind, known = type(x), type(self._one)
+        own = kind is known or kind.__module__.partition(".")[0] == known.__module__.partition(".")[0]
+        return (own and issubclass(kind, known)) or (self.name == "numpy" and issubclass(kind, np.generic))
+
+    def kind(self, x: Any) -> str:
+        """What it is instead, in words."""
+        derived = f" (derived from {self.name}'s)" if issubclass(type(x), type(self._one)) else ""
+        return f"a {type(x).__name__}{derived}"
 
     def dtype_of(self, x: Any) -> str:
         return str(getattr(x.dtype, "name", x.dtype)).rsplit(".", maxsplit=1)[-1].removesuffix("_")

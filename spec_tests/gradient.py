@@ -97,14 +97,15 @@ class Gradient(Operation):
         """Every gradient that there is by the name of its argument; those inside of one too: weights['w_q']."""
         if not self.own:
             return dict(result)
-        if not isinstance(result, list | tuple):
-            raise Violation(f"the result is a {type(result).__name__}, not a tuple with one gradient for each array argument")
+        if not issubclass(type(result), list | tuple):
+            kind = self.backend.framework.kind(result)
+            raise Violation(f"the result is {kind}, not a tuple with one gradient for each array argument")
         return {path: x for name, tree in zip(self.spec.positional[1:], result, strict=False) for path, x in leaves(tree, name)}
 
     def _array(self, name: str, gradient: Any, shape: tuple[int, ...]) -> np.ndarray:
         framework = self.backend.framework
         if not framework.is_array(gradient):
-            raise Violation(f"the gradient of {name} is a {type(gradient).__name__}, not an array of {framework.name}")
+            raise Violation(f"the gradient of {name} is {framework.kind(gradient)}, not an array of {framework.name}")
         values = framework.numpy(gradient)
         if values.shape != shape:
             raise Violation(f"the gradient of {name} has shape {values.shape}", [("expected", str(shape))])

@@ -6,7 +6,8 @@ import difflib
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -18,6 +19,7 @@ from .domain import complaints
 from .files import module_from
 from .formats import DTYPES, PRECISIONS
 from .frameworks import Framework, Unavailable
+from .guard import LEAST, Fault, current
 from .specification import specification
 
 HERE = Path(__file__).parent
@@ -83,8 +85,25 @@ class Backend:
             return stated.get(operation)
         return None if operation.endswith("_vjp") else stated
 
-    def synchronize(self) -> None:
-        getattr(self.source, "synchronize", lambda: None)()
+    def answered(self, step: Callable[[], Any], operation: str) -> Any:
+        """What a step of the operation answers, once it is through; raises Refused or Fault."""
+
+        def whole() -> Any:
+            answer = step()
+            getattr(self.source, "synchronize", lambda: None)()
+            return answer
+
+        seconds = max(LEAST, current().seconds / 2 ** self.late[operation])
+        try:
+            return self.framework.answered(whole, seconds)
+        except Fault as fault:
+            self.late[operation] += fault.late
+            raise
+
+    @cached_property
+    def late(self) -> Counter[str]:
+        """How often each operation had no answer in time: halves what its next calls may take."""
+        return Counter()
 
     @property
     def version(self) -> str:

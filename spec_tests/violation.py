@@ -20,6 +20,10 @@ class Violation(AssertionError):
         self.what, self.facts = what, facts or []
 
 
+class Loss(Violation):
+    """The call had no answer in time, or took its process along: to see it again costs as much."""
+
+
 @contextmanager
 def telling(label: str, fact: str) -> Iterator[None]:
     """What is violated meanwhile is told with one more fact."""
