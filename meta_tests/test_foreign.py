@@ -11,7 +11,7 @@ import pytest
 
 import spec_tests
 from spec_tests import effort
-from spec_tests.loading import BackendError
+from spec_tests.finding import BackendError
 
 from .commanding import EPS_OUTSIDE, NUMPY, RELU, RMS_NORM, ROOT, Run, environment, pytest_run, python, suite, write
 

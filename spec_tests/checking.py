@@ -18,9 +18,10 @@ import pytest
 from hypothesis.errors import Flaky
 
 from .effort import EFFORTS, trying
+from .finding import BackendError
 from .formats import DTYPES, PRECISIONS
 from .invariant import planned
-from .loading import Backend, BackendError, load, made
+from .loading import Backend, load, made
 from .message import explain
 from .session import LEVELS, Session, known
 from .specification import gradients

@@ -17,7 +17,7 @@ import numpy as np
 from array_api_compat import to_device
 
 from .formats import DTYPES
-from .guard import answered
+from .guard import Fault, answered
 from .layouts import laid_out
 from .surroundings import PROCESS, Piece, settings
 
@@ -39,7 +39,7 @@ class Framework:
         self.xp = self._namespace()
         try:
             self._one = self.native(np.ones(1), "float32")
-            self._device = self.device_of(self._one)
+            self.place = self.device_of(self._one)
         except Exception as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise Unavailable(f"{name} has no device {device!r} here ({reason})") from error
@@ -60,6 +60,11 @@ class Framework:
             return str(getattr(self._module, "__version__", "") or metadata.version(self.name))
         except metadata.PackageNotFoundError:
             return "unknown"
+
+    @cached_property
+    def namespace(self) -> str:
+        """What a script imports."""
+        return str(self.xp.__name__).removeprefix("array_api_compat.")
 
     @cached_property
     def dtypes(self) -> tuple[str, ...]:
@@ -101,7 +106,11 @@ class Framework:
 
     def answered(self, step: Callable[[], Any], seconds: float) -> Any:
         """What a step of the backend's answers, under guard."""
-        return answered(step, seconds, self._pieces)
+        try:
+            return answered(step, seconds, self._pieces)
+        except Fault as fault:
+            fault.lost = not self.alive()
+            raise
 
     laid_out = laid_out
 
@@ -110,12 +119,11 @@ class Framework:
         return self._made(array, self.integer if dtype == "int64" else dtype)
 
     def _made(self, array: Any, dtype: str) -> Any:
-        holder = "float32" if dtype == "bfloat16" else dtype
         make = getattr(self.xp, "asarray", None) or self.xp.array
         with np.errstate(over="ignore"):
-            copy = np.array(array, dtype=holder, order="C")
-        x = make(copy, dtype=self._dtype(holder))
-        x = x if holder == dtype else self.cast(x, dtype)
+            copy = np.array(array, dtype=holder(dtype), order="C")
+        x = make(copy, dtype=self._dtype(holder(dtype)))
+        x = x if holder(dtype) == dtype else self.cast(x, dtype)
         return x if self.device is None else to_device(x, self._place)
 
     def cast(self, x: Any, dtype: str) -> Any:
@@ -134,27 +142,30 @@ class Framework:
         return x
 
     @cached_property
-    def differentiates(self) -> bool:
-        return hasattr(self._module, "autograd") or hasattr(self._module, "vjp") or hasattr(self.xp, "vjp")
+    def differentiates(self) -> str:
+        """By what it differentiates, if it does."""
+        if hasattr(self._module, "autograd"):
+            return "autograd"
+        return "vjp" if hasattr(self._module, "vjp") else "xp.vjp" if hasattr(self.xp, "vjp") else ""
 
     def linearized(self, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
         """function(inputs), and what pulls a cotangent of it back to the inputs, as often as one likes."""
-        if autograd := getattr(self._module, "autograd", None):
-            inputs = [x.detach().requires_grad_() for x in inputs]
+        if self.differentiates == "autograd":
+            autograd, inputs = self._module.autograd, [x.detach().requires_grad_() for x in inputs]
             y = function(inputs)
             if not getattr(y, "requires_grad", False):
                 raise NotImplementedError("its result carries no gradient")
             return y, lambda cotangent: autograd.grad(y, inputs, cotangent, retain_graph=True, allow_unused=True)
-        if hasattr(self._module, "vjp"):
+        if self.differentiates == "vjp":
             return self._module.vjp(lambda *x: function(x), *inputs)
         return function(inputs), lambda cotangent: self.xp.vjp(lambda *x: function(x), inputs, [cotangent])[1]
 
     def differentiating(self, names: str, answer: str, cotangent: str) -> list[str]:
         """The lines of a script that print the gradients of the named arrays."""
-        if hasattr(self._module, "autograd"):
+        if self.differentiates == "autograd":
             wanted = [f"y = {answer}", f"print({self.name}.autograd.grad(y, [{names}], {cotangent}, allow_unused=True))"]
             return [f"for x in [{names}]: x.requires_grad_()", *wanted]
-        if hasattr(self._module, "vjp"):
+        if self.differentiates == "vjp":
             return [
                 f"import {self.name}",
                 f"y, pull = {self.name}.vjp(lambda {names}: {answer}, {names})",
@@ -162,7 +173,7 @@ class Framework:
             ]
         return [f"print(xp.vjp(lambda {names}: {answer}, [{names}], [{cotangent}])[1])"]
 
-    @property
+    @cached_property
     def accumulates(self) -> bool:
         """Gradients are kept with the arrays, and add up there."""
         return hasattr(self._one, "backward")
@@ -176,15 +187,18 @@ class Framework:
 
     def numpy(self, x: Any) -> np.ndarray:
         """The values of a framework's array, floating ones as float64."""
+        return widened(self.stored(x))
+
+    def stored(self, x: Any) -> np.ndarray:
+        """The values in a dtype of NumPy's that holds them."""
         if hasattr(x, "detach"):
             x = x.detach()
         if self.dtype_of(x) == "bfloat16":
             x = self.cast(x, "float32")
         try:
-            array = np.asarray(x).copy()  # a later call must not reach it
+            return np.asarray(x).copy()  # a later call must not reach it
         except TypeError:  # in another device's memory
-            array = np.asarray(to_device(x, "cpu")).copy()
-        return array.astype(np.float64) if array.dtype.kind == "f" else array
+            return np.asarray(to_device(x, "cpu")).copy()
 
     def is_array(self, x: Any) -> bool:
         """By its type, whatever it says that its class is; a type derived from the framework's must be the framework's own."""
@@ -204,7 +218,7 @@ class Framework:
         return str(getattr(x, "device", "cpu"))
 
     def on_device(self, x: Any) -> bool:
-        return self.device_of(x) == self._device
+        return self.device_of(x) == self.place
 
     def overwrite(self, x: Any, value: Any) -> bool:
         """Fill x in place, with a number or with another array's values; False where it cannot be written to."""
@@ -214,3 +228,19 @@ class Framework:
         except (TypeError, ValueError, RuntimeError):
             return False
         return True
+
+    def alive(self) -> bool:
+        """It still makes arrays: a device whose context was lost never does again."""
+        try:
+            return bool(self.stored(self.native(np.ones(1), "float32"))[0] == 1)
+        except Exception:
+            return False
+
+
+def widened(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float64) if values.dtype.kind == "f" else values
+
+
+def holder(dtype: str) -> str:
+    """NumPy's dtype for values of this one on their way."""
+    return "float32" if dtype == "bfloat16" else dtype

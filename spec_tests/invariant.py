@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from .draw import Draw
 from .effort import current
+from .guard import Fault
 from .trial import GENERAL, Trial
-from .violation import Loss, NotImplementedVariant, Violation
+from .violation import Loss, NotImplementedVariant, Violation, of
 
 KINDS = {"E": "exact", "B": "within the derived bound", "S": "statistical", "F": "finite"}
 
@@ -127,13 +128,14 @@ def _one_example(trial: Trial, choices: Any, statement: Callable[..., None], nam
     except NotImplementedVariant as refusal:
         progress.refusals.append(str(refusal))
         return
-    except Violation as violation:
+    except (Violation, Fault) as seen:
+        violation = seen if isinstance(seen, Violation) else of(seen)
         progress.failed_at, progress.seen, progress.row = progress.failed_at or time.monotonic(), violation, tuple(row)
-        if isinstance(violation, Loss):
+        if isinstance(violation, Loss) and passed:
             progress.losses[passed[-1]] = violation
         progress.failing.update(passed)
         progress.calls = [call for operation in involved for call in operation.history]
-        raise violation
+        raise violation from None
     finally:
         trial.remember([call for operation in involved for call in operation.history])
     progress.examples += any(call.result is not None for operation in involved for call in operation.history)

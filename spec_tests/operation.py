@@ -18,7 +18,7 @@ from .guard import Fault, Refused
 from .loading import Backend
 from .specification import Specification
 from .tree import tree_map
-from .violation import Loss, NotImplementedVariant, Violation, place
+from .violation import NotImplementedVariant, Violation, of, place
 
 WIDE = Arithmetic(FORMATS["float64"], FORMATS["float64"])  # of the suite's own algebra on results
 
@@ -160,7 +160,7 @@ class Operation:
         except Refused as refusal:
             raise NotImplementedVariant(str(refusal)) from refusal
         except Fault as fault:
-            raise (Loss if fault.late or fault.lost else Violation)(fault.what, fault.facts) from fault
+            raise of(fault) from fault
 
     def native(self, call: Call, layout: str = "contiguous") -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The framework's arguments. Keywords that the function does not take are left out: they are at their default."""

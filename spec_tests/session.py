@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import math
+import re
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,12 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from . import effort
+from . import effort, guard
 from .deviation import catalogue
 from .domain import described
+from .finding import BackendError, built_in, registered
 from .formats import DTYPES, PRECISIONS
 from .invariant import Invariant
-from .loading import CONVENTIONS, Backend, BackendError, built_in, load, registered
+from .loading import CONVENTIONS, Backend, load
 from .specification import gradients, operations, specification
 from .trial import GENERAL, Trial
 from .violation import Violation
@@ -28,6 +31,7 @@ LEVELS = (
     "limits", "mixed-dtypes", "relative-tails", "unbiased",
 )  # fmt: skip
 DEFAULT = "numpy-cpu"
+UNITS = {"MIB": 1 << 20, "GIB": 1 << 30}
 # tried in every dtype; and they say for all invariants that an operation is absent
 SPOKESMEN = ("operation.reference", "gradient.reference")
 
@@ -55,6 +59,21 @@ def known(option: str, given: Iterable[str], known: Iterable[str]) -> tuple[str,
     return names
 
 
+def limits(seconds: str | None, size: str | None) -> guard.Limits:
+    try:
+        limit = float(seconds or guard.Limits.seconds)
+        if not 0 < limit < math.inf:
+            raise ValueError
+    except ValueError:
+        raise pytest.UsageError(f"--time-limit={seconds}: give a number of seconds, as in --time-limit=60") from None
+    if size is None:
+        return guard.Limits(limit)
+    found = re.fullmatch(rf"(\d+)({'|'.join(UNITS)})", size.upper())
+    if not found or not int(found[1]):
+        raise pytest.UsageError(f"--memory-limit={size}: give a number and one of MiB, GiB, as in --memory-limit=4GiB")
+    return guard.Limits(limit, int(found[1]) * UNITS[found[2]])
+
+
 @dataclass
 class Session:
     requested: tuple[str, ...]
@@ -63,6 +82,7 @@ class Session:
     precision: str | None
     required: tuple[str, ...]
     levels: frozenset[str]
+    isolate: bool = False
     told: bool = False  # the report has heard of the backends
 
     @staticmethod
@@ -70,6 +90,7 @@ class Session:
         option = config.getoption
         precision = option("precision")
         effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0])
+        guard.choose(limits(option("time_limit"), option("memory_limit")))
         return Session(
             tuple(dict.fromkeys(option("backend"))),
             config.invocation_params.dir,
@@ -77,6 +98,7 @@ class Session:
             known("precision", [precision], PRECISIONS)[0] if precision else None,
             known("require", option("require"), (*operations(), *gradients())),
             frozenset(known("require-level", option("require_level"), LEVELS)),
+            option("isolate"),
         )
 
     @staticmethod
@@ -91,10 +113,17 @@ class Session:
     @cached_property
     def backends(self) -> tuple[Backend, ...]:
         try:
-            found = [load(text, self.folder, set(operations())) for text in self.requested or (DEFAULT,)]
+            found = [self._loaded(text) for text in self.requested or (DEFAULT,)]
         except BackendError as error:
             raise pytest.UsageError(str(error)) from None
         return self.checked(found)
+
+    def _loaded(self, text: str) -> Backend:
+        if not self.isolate:
+            return load(text, self.folder, operations())
+        from .isolation.remote import isolated
+
+        return isolated(text, self.folder, operations(), gradients())
 
     def checked(self, found: list[Backend]) -> tuple[Backend, ...]:
         """They have one of the dtypes asked for."""

@@ -1,7 +1,7 @@
 """The state that a process shares with whatever is called in it: what a call has changed is put back, and told.
 
-The environment, sys.path and the random generators are left alone: libraries set the first two when they compile, and nothing of the
-suite draws from the last.
+The environment, sys.path and the random generators are left alone: libraries set the first two when they compile, and nothing
+of the suite draws from the last.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ PROCESS = (
         if (number := getattr(signal, name, None)) is not None
     ),
 )
+IMPORTED = tuple(piece for piece in PROCESS if piece.name != "the recursion limit")  # what an import may not leave changed
 
 
 def settings(*modules: ModuleType) -> tuple[Piece, ...]:
