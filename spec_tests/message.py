@@ -15,6 +15,7 @@ from .bounded import Bounded
 from .call import Call
 from .diagnosis import diagnose, looser_class
 from .effort import current
+from .example import spelt
 from .files import names_of, root_of
 from .finding import DEVIATING, registered
 from .frameworks import Framework
@@ -89,14 +90,17 @@ def diagnosed(trial: Trial) -> list[dict[str, str]]:
 
 
 def _again(invariant: Invariant, trial: Trial) -> str:
-    """The command that runs this invariant alone."""
+    """The command that plays this example alone."""
+    example = spelt(trial.progress.row)
     if not trial.backend.text:  # an object that no command line can name
-        return f"spec_tests.check(…, {invariant.of(trial.subject)!r}, dtype={trial.dtype!r})"
+        played = f", example={example!r}" if example else ""
+        return f"spec_tests.check(…, {invariant.of(trial.subject)!r}, dtype={trial.dtype!r}{played})"
     words = [f"--backend={trial.backend.text}"]
     words += [f"--dtype={trial.dtype}"] * (trial.dtype in trial.backend.dtypes)
     words += [f"--precision={trial.precision}"] * bool(trial.precision)
     words += ["--effort=thorough"] * (current().name == "thorough")
     words += [f"--require-level={invariant.level}"] * bool(invariant.level)
+    words += [f"--example={example}"] * bool(example)
     return shlex.join(["pytest", "--pyargs", "spec_tests", *words, "-k", invariant.of(trial.subject)])
 
 

@@ -51,6 +51,9 @@ class Progress:
     calls: list[Call] = field(default_factory=list)  # of the failing example
     recorded: int = 0
     level_lost: str = ""
+    tolerated: Violation | None = None  # because it is known
+    known: str = ""  # to be failing, or flaky
+    repeats: bool = True  # what was seen was seen again on the same inputs
 
     @property
     def untried(self) -> str:

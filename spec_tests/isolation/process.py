@@ -133,7 +133,7 @@ class Process:
         self._drain()
         frames = [frame for frame in FRAME.findall(self.printed) if "spec_tests/" not in frame[0]]
         if frames:
-            file, line, function = frames[0]
+            file, line, function = frames[-1]  # the backend's own, which the suite has called
             fault.facts.append(("where", f"line {line} of {Path(file).name}, in {function}"))
         self._show()
         return fault
