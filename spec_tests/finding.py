@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import importlib
 import importlib.util
@@ -142,36 +141,3 @@ def _attempt(text: str, load: Any) -> Any:
         raise BackendError(f"--backend={text}: {what}") from error
     finally:
         surroundings.restored()
-
-
-def environment_of(text: str, folder: Path) -> dict[str, str]:
-    """The variables that the file asks for, read without running it: they have to be set before anything is imported."""
-    if (path := _file_named(text, folder)) is None:
-        return {}
-    try:
-        statements = ast.parse(path.read_bytes()).body
-    except (OSError, SyntaxError, ValueError):
-        return {}  # which loading it will say
-    for statement in statements:
-        if isinstance(statement, ast.Assign) and [ast.unparse(target) for target in statement.targets] == ["environment"]:
-            try:
-                stated = ast.literal_eval(statement.value)
-            except ValueError:
-                stated = None
-            if not isinstance(stated, dict) or not all(isinstance(x, str) for pair in stated.items() for x in pair):
-                raise BackendError(f"--backend={text}: its environment is read before it runs; write a plain dict of strings")
-            return stated
-    return {}
-
-
-def _file_named(text: str, folder: Path) -> Path | None:
-    if text.startswith(DEVIATING):
-        return None
-    entry = registered().get(text)
-    module = (entry.value if entry else text).partition(":")[0]
-    if path := built_in().get(text) or (folder / text if text.endswith(".py") else None):
-        return path if path.is_file() else None
-    if "." in module:  # finding it would run its package
-        return None
-    found = importlib.util.find_spec(module) if module.isidentifier() else None
-    return Path(found.origin) if found and found.origin and found.origin.endswith(".py") else None

@@ -32,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     from . import workers
 
     workers.share_cores(config)  # before NumPy is imported
+    workers.share_devices(config)
+    workers.stop_on_termination()
     from .session import Session
 
     config.pluginmanager.register(workers, "spec_tests.workers")

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from . import effort, guard
+from . import effort, environment, guard
 from .asked import LEVELS, files, known, limits, row
 from .domain import described
 from .example import spelt
 from .finding import BackendError
 from .formats import DTYPES, PRECISIONS
+from .integrity import Integrity
 from .invariant import Invariant
 from .known import Entry, Known, updated
 from .loading import CONVENTIONS, Backend, load
@@ -81,10 +82,25 @@ class Session:
 
     def _loaded(self, text: str) -> Backend:
         if not self.isolate:
-            return load(text, self.folder, operations())
+            return self._apart(text, Integrity())
         from .isolation.remote import isolated
 
         return isolated(text, self.folder, operations(), gradients())
+
+    def _apart(self, text: str, integrity: Integrity) -> Backend:
+        """Loaded into this process, in which it may replace nothing."""
+        environment.put(text, self.folder)
+        backend = load(text, self.folder, operations())
+        done = [f"replaced {name}" for name in integrity.restored()] + [f"loaded {name}" for name in integrity.imported()]
+        if done:
+            said = f"importing it {done[0]}, on which its verdicts depend"
+            raise BackendError(f"--backend={text}: {said}; --isolate keeps the two apart")
+        return backend
+
+    @cached_property
+    def integrity(self) -> Integrity:
+        """Of the suite, once its tests are loaded."""
+        return Integrity()
 
     def checked(self, found: list[Backend]) -> tuple[Backend, ...]:
         """They have one of the dtypes asked for."""

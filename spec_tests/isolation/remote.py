@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..differentiable import Differentiable
-from ..finding import BackendError, environment_of
+from ..environment import environment_of
+from ..finding import BackendError
 from ..frameworks import Framework, holder, widened
 from ..guard import Fault, Refused, current
 from ..loading import Backend, checked
