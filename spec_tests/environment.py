@@ -26,7 +26,7 @@ def put(text: str, folder: Path) -> None:
 
 def environment_of(text: str, folder: Path) -> dict[str, str]:
     """The variables that the file asks for, read without running it: they have to be set before anything is imported."""
-    if (path := _file_named(text, folder)) is None:
+    if (path := file_named(text, folder)) is None:
         return {}
     try:
         statements = ast.parse(path.read_bytes()).body
@@ -46,12 +46,12 @@ def environment_of(text: str, folder: Path) -> dict[str, str]:
 
 def _framework(text: str, folder: Path) -> str:
     """Whose arrays the file says that it takes."""
-    path = _file_named(text, folder)
+    path = file_named(text, folder)
     found = re.search(r"""^framework = ["'](\w+)["']""", path.read_text(), re.MULTILINE) if path else None
     return found[1] if found else ""
 
 
-def _file_named(text: str, folder: Path) -> Path | None:
+def file_named(text: str, folder: Path) -> Path | None:
     if text.startswith(DEVIATING):
         return None
     entry = registered().get(text)

@@ -30,6 +30,8 @@ class Unavailable(Exception):
 
 
 class Framework:
+    gone = False  # its device's context is lost, and with it the process for that device
+
     def __init__(self, name: str, device: str | None = None):
         self.name, self.device = name, device
         try:
@@ -109,7 +111,9 @@ class Framework:
         try:
             return answered(step, seconds, self._pieces)
         except Fault as fault:
-            fault.lost = not self.alive()
+            if not fault.late and not self.alive():
+                self.gone = fault.lost = True
+                fault.facts.append(("since then", "its device answers nothing more"))
             raise
 
     laid_out = laid_out

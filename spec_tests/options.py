@@ -36,3 +36,4 @@ def add(parser: Any) -> None:
     for kind, what in (("failing", "must fail: a pass is an error"), ("flaky", "may fail")):
         group.addoption(f"--known-{kind}", metavar="FILE", help=f"JSON lines of what {what}")
     group.addoption("--update-known", action="store_true", help="write what this run shows into these files")
+    group.addoption("--resume", action="store_true", help="go on with the report in --report=DIR: try what it lacks")

@@ -164,8 +164,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 VERDICTS: list[dict[str, Any]] = []  # of this process's session; with xdist, of all workers' in the controller
 
 
-def pytest_sessionstart() -> None:
-    VERDICTS.clear()
+def pytest_sessionstart(session: pytest.Session) -> None:
+    recorder: Any = session.config.pluginmanager.get_plugin("spec_tests.report")
+    VERDICTS[:] = recorder.before.verdicts if recorder and recorder.before else []
 
 
 @pytest.hookimpl(trylast=True)

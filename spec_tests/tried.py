@@ -37,6 +37,8 @@ def attempt(test: Any, trial: Trial, seed: Any = None, **settings: Any) -> Viola
 
 def tried(session: Session, invariant: Invariant, test: Any, trial: Trial) -> None:
     """What pytest is to make of it: nothing, if the invariant holds."""
+    if trial.backend.framework.gone:
+        pytest.skip(f"{trial.backend.name}'s device answers nothing more since an earlier call; --isolate replaces its process")
     if missing := trial.missing(invariant.operations):
         session.absent(invariant, trial, missing)
     reported = invariant.level is not None and invariant.level not in session.levels

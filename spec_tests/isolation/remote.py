@@ -138,7 +138,7 @@ class RemoteFramework(Framework):
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             raise self.lines.lost(Fault(f"its process sent what is no answer ({error})", lost=True)) from None
         if fault.lost:
-            fault.facts.append(("since then", "its device answers nothing more; the process is replaced"))
+            fault.facts.append(("therefore", "its process is replaced"))
             self.lines.lost(fault)
         raise fault
 
