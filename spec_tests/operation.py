@@ -185,7 +185,12 @@ class Operation:
             return call.saw(result, np.asarray(result))
         if not framework.is_array(result):
             raise Violation(f"the result is {framework.kind(result)}, not an array of {framework.name}")
-        values = framework.numpy(result)
+        if not framework.on_device(result):
+            raise Violation(f"the result is on {framework.device_of(result)}", [("expected", framework.place)])
+        try:
+            values = framework.numpy(result)
+        except Exception as error:
+            raise Violation(f"the result cannot be read: {type(error).__name__}: {error}") from error
         if values.shape != shape:
             raise Violation(f"the result has shape {values.shape}", [("expected", str(shape))])
         if self.spec.dtype == "bool" and values.dtype.kind != "b":

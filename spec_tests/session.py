@@ -219,6 +219,7 @@ class Session:
             "example": spelt(progress.row) if status == "failed" else None,
             "known": progress.known,
             "repeats": progress.repeats,
+            "oracle": trial.backend.oracle,
         }
 
 

@@ -14,6 +14,7 @@ from .effort import current
 from .message import NAMED
 from .trial import REFUSED, UNCALLED
 
+ORACLE = "it has imported the oracle (reference_numpy): what conforms may be the suite's own equations"
 FEWEST = 99  # after all that have candidates
 DTYPES = ("float64", "float32", "bfloat16", "float16", "bool", "int64")
 
@@ -66,6 +67,7 @@ def remarks(verdicts: list[dict[str, Any]]) -> list[str]:
         "fails nothing, because a file says that it is known:": tolerated(verdicts),
         "tried within the domain that it states:": restricted(verdicts),
         "not tried:": not_tried(verdicts),
+        "judged by itself:": [ORACLE] * any(v.get("oracle") for v in verdicts),
     }
     lines = [line for title, found in parts.items() if found for line in ("", title, *_wrapped(found))]
     if kept := levels(verdicts):

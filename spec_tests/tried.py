@@ -48,7 +48,7 @@ def tried(session: Session, invariant: Invariant, test: Any, trial: Trial) -> No
     if integrity and (replaced := integrity.restored()):
         violation = Violation(f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends")
     if violation is None:
-        if entry and kind == FAILING and not trial.progress.untried:
+        if entry and kind == FAILING and not (session.update or trial.progress.untried):
             raise Violation(f"it is known to fail ({line}), and holds: remove that line, or run with --update-known")
         if untried := trial.progress.untried:
             pytest.skip(untried)

@@ -223,6 +223,10 @@ class RemoteFunction:
 class IsolatedBackend(Backend):
     framework: RemoteFramework = field(repr=False)
 
+    @property
+    def oracle(self) -> bool:
+        return self.framework.lines.oracle
+
     def linearized(self, function: Differentiable, arrays: Any, keywords: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
         y, pull = self.framework.asked("linearized", _spelt(function), arrays, keywords)
         return y, lambda cotangent: self.framework.asked("pulled", pull, cotangent)
