@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from .draw import Draw
 from .effort import current
+from .guard import Fault
 from .trial import GENERAL, Trial
-from .violation import NotImplementedVariant, Violation
+from .violation import Loss, NotImplementedVariant, Violation, of
 
 KINDS = {"E": "exact", "B": "within the derived bound", "S": "statistical", "F": "finite"}
 
@@ -83,20 +84,27 @@ def invariant(
 
         @given(data=st.data())
         def test(trial: Trial, data: Any) -> None:
-            _one_example(trial, data, statement, names[:-1])
+            _one_example(trial, data.conjecture_data, statement, names[:-1])
 
         test.__doc__, test.__name__, test.__qualname__ = statement.__doc__, statement.__name__, statement.__qualname__
         test.__module__ = statement.__module__
         test.invariant = described  # type: ignore[attr-defined]
+        test.replay = lambda trial, row: _one_example(trial, row, statement, names[:-1])  # type: ignore[attr-defined]
         return test
 
     return decorate
 
 
-def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
-    progress = trial.progress
+def _one_example(trial: Trial, choices: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
+    """choices: Hypothesis's own, or a row of them that is played again."""
+    progress, row = trial.progress, []
+
+    def choose(low: int, high: int) -> int:
+        row.append((chosen := choices.draw_integer(low, high)) - low)
+        return int(chosen)
+
     involved = [trial.operation(trial.subject if name in GENERAL else name) for name in names]
-    draw = Draw(data.conjecture_data.draw_integer, involved[0])  # strategies would copy what they drew at one place to others
+    draw = Draw(choose, involved[0])  # strategies would copy what they drew at one place to others
 
     passed = []
 
@@ -106,6 +114,8 @@ def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names:
         late = progress.failed_at is not None and time.monotonic() - progress.failed_at > current().shrink_seconds
         if late and passed[-1] not in progress.failing:
             raise OutOfTime
+        if loss := progress.losses.get(passed[-1]):
+            raise loss
 
     for operation in involved:
         operation.history.clear()
@@ -114,15 +124,18 @@ def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names:
     try:
         statement(*involved, draw)
     except OutOfTime:
-        data.conjecture_data.mark_overrun()  # not a verdict: with more time, more might have been drawn after this call
+        choices.mark_overrun()  # not a verdict: with more time, more might have been drawn after this call
     except NotImplementedVariant as refusal:
         progress.refusals.append(str(refusal))
         return
-    except Violation as violation:
-        progress.failed_at, progress.seen = progress.failed_at or time.monotonic(), violation
+    except (Violation, Fault) as seen:
+        violation = seen if isinstance(seen, Violation) else of(seen)
+        progress.failed_at, progress.seen, progress.row = progress.failed_at or time.monotonic(), violation, tuple(row)
+        if isinstance(violation, Loss) and passed:
+            progress.losses[passed[-1]] = violation
         progress.failing.update(passed)
         progress.calls = [call for operation in involved for call in operation.history]
-        raise violation
+        raise violation from None
     finally:
         trial.remember([call for operation in involved for call in operation.history])
     progress.examples += any(call.result is not None for operation in involved for call in operation.history)
