@@ -220,14 +220,18 @@ class Draw:
         return mask
 
     def cotangent(self, y: np.ndarray) -> np.ndarray:
-        """For a result y: rows of every kind, a sum's ones, a single one, or y itself, along which much cancels."""
+        """For a result y: rows of every kind, a sum's ones, a single one, or y itself, perhaps halved a few
+        times, along which much cancels."""
         kind = self.one_of(("rows", "rows", "rows", "ones", "one", "result"))
         if kind == "ones" or not y.size:
             return np.ones(y.shape)
         if kind == "one":
             return (np.arange(y.size) == self.integer(0, 99) * y.size // 100).astype(float).reshape(y.shape)
+        if kind == "rows":
+            return self.vectors(y.shape)
         finite = np.nan_to_num(y, nan=0.0, posinf=0.0, neginf=0.0)
-        return self.held(finite) if kind == "result" else self.vectors(y.shape)
+        _, exponent = np.frexp(np.max(np.abs(finite)))  # below 1: automatic differentiation may multiply it by x, and x by x
+        return self.held(finite * 2.0 ** -max(int(exponent), 0))
 
     def call(self, *, all_arguments: bool = False) -> Call:
         """Arguments of the operation, as its own file draws them, with every optional one if asked for; of a gradient, with a
