@@ -130,7 +130,8 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
 
     def joined(self, term: Any, n: int) -> Sample:
         total, size = _aligned([(self + term).value, np.abs(term.value) if isinstance(term, Sample) else np.abs(term)[None]])
-        return self.at(self.moved(total, np.sqrt(n) * self.arithmetic.compute.u * np.broadcast_to(size, (1, *total.shape[1:]))))
+        size = np.broadcast_to(size, (len(size), *total.shape[1:]))
+        return self.at(self.moved(total, np.sqrt(n) * self.arithmetic.compute.u * size))
 
     def eager(self) -> Sample:
         if self.arithmetic.precision != "eager":

@@ -3,7 +3,7 @@
 from typing import Any
 
 from spec_tests.draw import Draw
-from spec_tests.operations.scaled_dot_product_attention import SCALES, batch, broadcast
+from spec_tests.operations.scaled_dot_product_attention import SCALES, batch, broadcast, shared
 
 composed = True
 core = {"q": 2, "k": 2, "v": 2}
@@ -29,4 +29,4 @@ def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     q, k, v, keywords = drawn(draw, "is_causal", "scale")
-    return (q, k, v), keywords
+    return (q, k, shared(draw, q, v)), keywords
