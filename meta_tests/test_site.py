@@ -15,7 +15,7 @@ from .commanding import ROOT, environment
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    for library in ("sphinx", "furo", "myst_parser"):
+    for library in ("sphinx", "furo", "myst_parser", "matplotlib"):
         pytest.importorskip(library)
     folder = tmp_path_factory.mktemp("site")
     words = ("-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "docs", str(folder))
