@@ -102,8 +102,9 @@ def _read(status: int | None, text: str, facts: list[dict[str, Any]]) -> Outcome
     if not facts:
         return Outcome(ended, "no verdict", "is not tried")
     broken = [f for f in facts if f["operation"] == "sigmoid" and f["status"] == "failed"]
-    laws = ", ".join(f["id"].partition(".")[2] for f in broken[:2]) + (f" and {len(broken) - 2} more" if len(broken) > 2 else "")
-    said = f"breaks {laws}: {_plain(broken[0]['reason'])}" if broken else "conforms"
+    laws = [f["id"].partition(".")[2] for f in broken]
+    others = " and others" if len(laws) > 1 else ""
+    said = f"breaks {laws[0]}{others}: {_plain(broken[0]['reason'])}" if broken else "conforms"
     said += "; it has imported the oracle" if "it has imported the oracle" in text else ""
     neighbour = {f["status"] for f in facts if f["operation"] == "relu"}
     return Outcome(ended, said, " and ".join(neighbour) or "is not tried")
@@ -111,7 +112,7 @@ def _read(status: int | None, text: str, facts: list[dict[str, Any]]) -> Outcome
 
 def _plain(text: str) -> str:
     """Without what differs from machine to machine."""
-    text = re.sub(r"/\S*/(\w+\.py)", r"\1", text).replace("--backend=", "")
+    text = re.sub(r"from '/\S*'", "from its own", re.sub(r"/\S*/(\w+\.py)", r"\1", text)).replace("--backend=", "")
     return re.sub(r"\d+ of \d+ elements are wrong; the worst is .*", "elements are wrong", text)
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spec_tests.frameworks import Foreign
 from spec_tests.isolation.remote import isolated
-from spec_tests.isolation.wire import LENGTHS, Foreign, Handle, Malformed, packed, unpacked
+from spec_tests.isolation.wire import LENGTHS, Handle, Malformed, packed, unpacked
 from spec_tests.specification import gradients, operations
 
 from .commanding import EPS_OUTSIDE, NUMPY, RELU, ROOT, SOFTMAX, environment, suite, write

@@ -131,7 +131,8 @@ def _attempt(text: str, load: Any) -> Any:
         return load()
     except (Exception, SystemExit) as error:
         where = ""
-        for frame in inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []:
+        placed = isinstance(error, SyntaxError)  # it says where by itself
+        for frame in inspect.getinnerframes(error.__traceback__) if error.__traceback__ and not placed else []:
             file = Path(frame.filename)
             if file.suffix == ".py" and HERE not in file.parents and file.parent.name != "importlib":
                 where = f" (line {frame.lineno} of {frame.filename})"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
 from typing import Any
@@ -23,6 +24,16 @@ from .surroundings import PROCESS, Piece, settings
 
 NAMESPACES = ("array_api_compat.{}", "array_api_compat.{}.array", "{}.numpy", "{}.core", "{}")  # torch, cupy; dask; jax; mlx; any
 COMPUTED = ("block_until_ready", "persist", "realize")  # methods by which a lazy array gives itself computed
+
+
+PLAIN = (bool, int, float, str, type(None))
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Something that is neither an array nor plain."""
+
+    kind: str
 
 
 class Unavailable(Exception):
@@ -210,8 +221,18 @@ class Framework:
         own = kind is known or kind.__module__.partition(".")[0] == known.__module__.partition(".")[0]
         return (own and issubclass(kind, known)) or (self.name == "numpy" and issubclass(kind, np.generic))
 
+    def known(self, x: Any) -> Any:
+        """x; but where it is neither an array nor plain, what it is in words: nobody touches an object that may do anything."""
+        if self.is_array(x) or type(x) in PLAIN:
+            return x
+        if issubclass(type(x), list | tuple):
+            return tuple(map(self.known, x))
+        return {str(name): self.known(item) for name, item in x.items()} if type(x) is dict else Foreign(self.kind(x))
+
     def kind(self, x: Any) -> str:
         """What it is instead, in words."""
+        if type(x) is Foreign:
+            return x.kind
         derived = f" (derived from {self.name}'s)" if issubclass(type(x), type(self._one)) else ""
         return f"a {type(x).__name__}{derived}"
 

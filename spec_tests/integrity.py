@@ -11,6 +11,7 @@ from typing import Any
 
 RELIED_ON = ("builtins", "hypothesis", "hypothesis.core", "math", "numpy", "numpy.linalg", "pytest", "time")
 OURS = ("reference_numpy", "spec_tests")
+HERE = Path(__file__).parent
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -35,8 +36,10 @@ class Integrity:
     """Of everything that is loaded when it is made."""
 
     def __init__(self) -> None:
-        for path in sorted((Path(__file__).parent.parent / "reference_numpy").glob("[a-z]*.py")):
-            importlib.import_module(f"reference_numpy.{path.stem}")  # so that no backend has them first
+        for folder in OURS:  # so that no backend has them first
+            for path in sorted((HERE.parent / folder).glob("[a-z]*.py")):
+                if not path.name.startswith("test_"):
+                    importlib.import_module(f"{folder}.{path.stem}")
         places = list(_places())
         self.tests = {name for name in sys.modules if name.startswith("spec_tests.test_")}
         self.names = [(vars(place), name, value, place, called) for place, name, called, value in places]

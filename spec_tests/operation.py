@@ -150,7 +150,8 @@ class Operation:
         if reason := outside(call) or ("" if arguments else not_taken(call)):
             raise NotImplementedVariant(reason)
         positional, keywords = arguments or self.native(call)
-        call.result = self.tried(lambda: self.backend.framework.computed(self.function(*positional, **keywords)))
+        framework = self.backend.framework
+        call.result = self.tried(lambda: framework.known(framework.computed(self.function(*positional, **keywords))))
         return call.result
 
     def tried(self, step: Callable[[], Any]) -> Any:
@@ -190,7 +191,7 @@ class Operation:
         try:
             values = framework.numpy(result)
         except Exception as error:
-            raise Violation(f"the result cannot be read: {type(error).__name__}: {error}") from error
+            raise Violation(f"the result cannot be read ({error})") from error
         if values.shape != shape:
             raise Violation(f"the result has shape {values.shape}", [("expected", str(shape))])
         if self.spec.dtype == "bool" and values.dtype.kind != "b":

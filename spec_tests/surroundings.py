@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+LONGEST = 120  # characters of what a piece was and is
 SIGNALS = ("SIGINT", "SIGTERM", "SIGALRM")
 SETTINGS = ("default_dtype", "default_device", "grad_enabled", "num_threads", "float32_matmul_precision")  # of a framework
 
@@ -88,12 +89,14 @@ class Surroundings:
         for piece, was in zip(self.pieces, self.before, strict=True):
             now = piece.get()
             if now is not was and now != was:
-                changed.append(f"{piece.name} from {_short(was)} to {_short(now)}")
+                changed.append(f"{piece.name}{_difference(was, now)}")
                 with suppress(Exception):  # a handler that C installed, say, is out of Python's reach
                     piece.put(was)
         return changed
 
 
-def _short(value: Any) -> str:
-    text = getattr(value, "__name__", None) or repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
+def _difference(was: Any, now: Any) -> str:
+    if isinstance(was, dict) and isinstance(now, dict):
+        was, now = ({key: value[key] for key in value if was.get(key) != now.get(key)} for value in (was, now))
+    text = " from {} to {}".format(*(getattr(value, "__name__", None) or repr(value) for value in (was, now)))
+    return text if len(text) <= LONGEST else ""

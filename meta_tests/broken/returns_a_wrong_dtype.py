@@ -6,4 +6,5 @@ shown_by = "dtype_shape_device"
 
 
 def sigmoid(x):
-    return 1 / (1 + np.exp(-x.astype(np.float64)))
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-x.astype(np.float64)))

@@ -13,12 +13,12 @@ import numpy as np
 from ..differentiable import Differentiable
 from ..environment import environment_of
 from ..finding import BackendError
-from ..frameworks import Framework, holder, widened
+from ..frameworks import Foreign, Framework, holder, widened
 from ..guard import Fault, Refused, current
 from ..loading import Backend, checked
 from ..tree import tree_map
 from .process import STARTING, Ended, Process
-from .wire import Foreign, Handle, Malformed
+from .wire import Handle, Malformed
 
 
 class Lines:
@@ -169,10 +169,16 @@ class RemoteFramework(Framework):
         return type(x) is RemoteArray
 
     def kind(self, x: Any) -> str:
-        return x.kind if isinstance(x, Foreign) else f"a {type(x).__name__}"
+        return x.kind if type(x) is Foreign else f"a {type(x).__name__}"
+
+    def known(self, x: Any) -> Any:
+        return x
 
     def numpy(self, x: Any) -> np.ndarray:
-        return widened(np.array(x.seen["values"]))
+        values = x.seen["values"]
+        if isinstance(values, str):
+            raise Fault(values)
+        return widened(np.array(values))
 
     def dtype_of(self, x: Any) -> str:
         return str(x.seen["dtype"])

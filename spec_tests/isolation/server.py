@@ -17,7 +17,7 @@ from ..cs336 import Adapters
 from ..differentiable import Differentiable
 from ..finding import BackendError, file_of, find, framed
 from ..guard import Fault, Refused, fault
-from .wire import LENGTHS, PLAIN, Foreign, Handle, packed, unpacked
+from .wire import LENGTHS, Handle, packed, unpacked
 
 STATED = ("dtypes", "domain", "conventions", "precision", "version", "device")  # what a backend may say of itself
 KNOWN = ("name", "device", "place", "version", "namespace", "dtypes", "integer", "differentiates", "accumulates")
@@ -107,7 +107,7 @@ class Server:
         def whole() -> Any:
             answer = step()
             getattr(self.source, "synchronize", lambda: None)()
-            return (told or self.told)(answer)
+            return told(answer) if told else self.told(self.framework.known(answer))
 
         try:
             return {"answer": self.framework.answered(whole, FOREVER)}
@@ -117,13 +117,12 @@ class Server:
             return {"fault": error.what, "facts": error.facts, "lost": error.lost}
 
     def told(self, x: Any) -> Any:
+        """An array stays here, and is seen once."""
         if self.framework.is_array(x):
             return {"at": self.kept(x), "seen": self.seen(x)}
-        if type(x) in (list, tuple):
-            return type(x)(self.told(item) for item in x)
-        if type(x) is dict:
-            return {"named": {str(name): self.told(item) for name, item in x.items()}}
-        return x if type(x) in PLAIN else Foreign(self.framework.kind(x))
+        if isinstance(x, dict):
+            return {"named": {name: self.told(item) for name, item in x.items()}}
+        return tuple(map(self.told, x)) if isinstance(x, tuple) else x
 
     def kept(self, x: Any) -> Handle:
         self.made -= 1
@@ -132,7 +131,12 @@ class Server:
 
     def seen(self, x: Any) -> dict[str, Any]:
         f = self.framework
-        return {"dtype": f.dtype_of(x), "device": f.device_of(x), "values": f.stored(x)}
+        values: Any
+        try:
+            values = f.stored(x)
+        except Exception as error:
+            values = f"{type(error).__name__}: {error}"
+        return {"dtype": f.dtype_of(x), "device": f.device_of(x), "values": values}
 
     def native(self, tree: Any) -> Any:
         if isinstance(tree, Handle):

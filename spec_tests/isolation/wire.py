@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ..frameworks import PLAIN, Foreign
+
 LENGTHS = struct.Struct("<QQ")  # of the header, and of everything after it
 LARGEST = 1 << 32  # bytes of a message
 KINDS = "fiub"  # of the arrays that may be sent
-PLAIN = (bool, int, float, str, type(None))
 
 
 class Malformed(Exception):
@@ -26,13 +27,6 @@ class Handle:
     """An object that stays in the backend's process."""
 
     number: int
-
-
-@dataclass(frozen=True)
-class Foreign:
-    """Something that is neither an array nor plain: what it is, in words."""
-
-    kind: str
 
 
 def packed(message: Any) -> bytes:
