@@ -13,13 +13,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import hypothesis
 import pytest
 from hypothesis.errors import Flaky
 
 from .effort import EFFORTS, trying
+from .examples import planned
 from .formats import DTYPES, PRECISIONS
-from .invariant import planned
 from .loading import Backend, BackendError, load, made
 from .message import explain
 from .session import LEVELS, Session, known
@@ -51,11 +50,8 @@ def invariants() -> tuple[Any, ...]:
 
 def attempt(test: Any, trial: Trial, seed: Any = None, **settings: Any) -> Violation | None:
     """The first violation that the examples show, shrunk, if there is any."""
-    run = planned(test, trial, **settings)
-    if seed is not None:
-        run = hypothesis.seed(seed)(run)
     try:
-        run(trial=trial)
+        planned(test, trial, seed=seed, **settings)(trial)
     except Violation as violation:
         return violation
     except Flaky:

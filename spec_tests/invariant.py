@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from .draw import Draw
+from .draw import Choose, Draw
 from .effort import current
 from .trial import GENERAL, Trial
 from .violation import NotImplementedVariant, Violation
@@ -44,19 +44,6 @@ class OutOfTime(Exception):
     """Shrinking has had its share of time; an example that is not yet known to fail is let go."""
 
 
-def planned(test: Any, trial: Trial, *, shrink: bool = True, **others: Any) -> Any:
-    """The invariant's test with the examples that the effort affords; what else Hypothesis is told is the profile's."""
-    left_out = (Phase.explain,) if shrink else (Phase.explain, Phase.shrink)
-    ours = {
-        "max_examples": trial.share,
-        "deadline": None,
-        "suppress_health_check": list(HealthCheck),
-        "report_multiple_bugs": False,
-        "phases": [phase for phase in Phase if phase not in left_out],
-    }
-    return settings(**{**ours, **others})(given(data=st.data())(test.hypothesis.inner_test))
-
-
 def invariant(
     kind: str, *, source: str = "", level: str | None = None, cost: float = 1.0, needs: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., None]], Any]:
@@ -81,22 +68,28 @@ def invariant(
             needs,
         )
 
+        def example(trial: Trial, choose: Choose) -> None:
+            _one_example(trial, choose, statement, names[:-1])
+
         @given(data=st.data())
         def test(trial: Trial, data: Any) -> None:
-            _one_example(trial, data, statement, names[:-1])
+            try:
+                example(trial, data.conjecture_data.draw_integer)  # strategies would copy what they drew at one place to others
+            except OutOfTime:
+                data.conjecture_data.mark_overrun()  # not a verdict: with more time, more might have been drawn after this call
 
         test.__doc__, test.__name__, test.__qualname__ = statement.__doc__, statement.__name__, statement.__qualname__
         test.__module__ = statement.__module__
-        test.invariant = described  # type: ignore[attr-defined]
+        test.invariant, test.example = described, example  # type: ignore[attr-defined]
         return test
 
     return decorate
 
 
-def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
+def _one_example(trial: Trial, choose: Choose, statement: Callable[..., None], names: tuple[str, ...]) -> None:
     progress = trial.progress
     involved = [trial.operation(trial.subject if name in GENERAL else name) for name in names]
-    draw = Draw(data.conjecture_data.draw_integer, involved[0])  # strategies would copy what they drew at one place to others
+    draw = Draw(choose, involved[0])
 
     passed = []
 
@@ -113,8 +106,6 @@ def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names:
         object.__setattr__(operation, "note", progress.note)
     try:
         statement(*involved, draw)
-    except OutOfTime:
-        data.conjecture_data.mark_overrun()  # not a verdict: with more time, more might have been drawn after this call
     except NotImplementedVariant as refusal:
         progress.refusals.append(str(refusal))
         return

@@ -125,7 +125,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
         return (yield)
     from hypothesis.errors import Flaky
 
-    from .invariant import planned
+    from .examples import planned
     from .violation import Violation, unrepeated
 
     session = pyfuncitem.config.stash[SESSION]
@@ -143,7 +143,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
         violation = violation.with_traceback(None)  # which pytest would spend its time on; the message says more
         if reported:
             trial.progress.level_lost = violation.what
-            raise pytest.xfail.Exception(f"level {described.level} does not hold: {violation.what}") from None
+            lost = f"level {described.level} does not hold: {violation.what}"
+            raise pytest.xfail.Exception(lost, pytrace=False) from None  # nobody reads where, and finding it takes a second
         raise violation from None
     finally:
         pyfuncitem.obj = test
