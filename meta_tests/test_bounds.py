@@ -30,6 +30,7 @@ COARSE = {bits: Format(f"{bits} bits", bits, -126, 127) for bits in (8, 12)}  # 
 def check(call: Call, arithmetic: Arithmetic, seeds: range) -> None:
     storage = arithmetic.storage
     expectation = expect(call.evaluate, arithmetic, storage, composed=call.operation.spec.composed, inexact=False)
+    assert not np.any(expectation.error < 0)
     for seed in seeds:
         result = simulated(call.evaluate, arithmetic, storage, seed)
         accepted = expectation.accepts(result)

@@ -5,7 +5,7 @@ import pytest
 from spec_tests.deviation import catalogue
 
 from .commanding import ROOT
-from .detection import MATRIX, figures
+from .detection import MATRIX, figures, never_failed
 from .kill_matrix import Kill, read, spread
 
 
@@ -20,6 +20,10 @@ def test_every_deviation_has_a_row(kills: list[Kill]) -> None:
 
 def test_every_deviation_is_caught(kills: list[Kill]) -> None:
     assert [one.id for one in kills if not one.detected] == []
+
+
+def test_every_invariant_is_shown_to_fail(kills: list[Kill]) -> None:
+    assert never_failed(kills) == []
 
 
 def test_the_figures_are_those_of_the_matrix(kills: list[Kill]) -> None:
