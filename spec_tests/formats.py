@@ -19,6 +19,10 @@ class Format:
     emax: int
 
     @cached_property
+    def bytes(self) -> int:
+        return {53: 8, 24: 4}.get(self.precision, 2)
+
+    @cached_property
     def u(self) -> float:
         """Unit roundoff: rounding to nearest changes a normal x by at most u|x|."""
         return float(2.0**-self.precision)

@@ -171,6 +171,11 @@ class Framework:
             array = np.asarray(to_device(x, "cpu")).copy()
         return array.astype(np.float64) if array.dtype.kind == "f" else array
 
+    def stacked(self, x: Any, copies: int) -> Any:
+        """So many of x along its first axis, in the framework's own memory."""
+        shape = (copies * x.shape[0], *x.shape[1:])
+        return self.xp.reshape(self.xp.broadcast_to(x[None, ...], (copies, *x.shape)), shape)
+
     def is_array(self, x: Any) -> bool:
         return isinstance(x, type(self._one)) or (self.name == "numpy" and isinstance(x, np.generic))
 

@@ -34,6 +34,8 @@ class Invariant:
     module: str
     cost: float
     needs: tuple[str, ...]
+    effort: str | None
+    most: int | None
 
     def of(self, operation: str) -> str:
         subject, _, law = self.id.partition(".")
@@ -45,10 +47,18 @@ class OutOfTime(Exception):
 
 
 def invariant(
-    kind: str, *, source: str = "", level: str | None = None, cost: float = 1.0, needs: tuple[str, ...] = ()
+    kind: str,
+    *,
+    source: str = "",
+    level: str | None = None,
+    cost: float = 1.0,
+    needs: tuple[str, ...] = (),
+    effort: str | None = None,
+    most: int | None = None,
 ) -> Callable[[Callable[..., None]], Any]:
     """kind: E exact, B within the bound, S statistical, F finite. cost: examples are divided by it, and by the operation's.
-    needs: keywords, conventions or frameworks without which the statement cannot be tried."""
+    needs: keywords, conventions or frameworks without which the statement cannot be tried. effort: the only one at which it is.
+    most: so many examples at most."""
     assert kind in KINDS
 
     def decorate(statement: Callable[..., None]) -> Any:
@@ -66,6 +76,8 @@ def invariant(
             subject,
             cost,
             needs,
+            effort,
+            most,
         )
 
         def example(trial: Trial, choose: Choose) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -55,6 +57,13 @@ def known(option: str, given: Iterable[str], known: Iterable[str]) -> tuple[str,
     return names
 
 
+def _gigabytes(given: str) -> float:
+    with suppress(ValueError):
+        if 0 < float(given) < math.inf:
+            return float(given)
+    raise pytest.UsageError(f"--memory-budget={given}: give a number of gigabytes greater than 0, as in --memory-budget=16.")
+
+
 @dataclass
 class Session:
     requested: tuple[str, ...]
@@ -69,7 +78,7 @@ class Session:
     def of(config: pytest.Config) -> Session:
         option = config.getoption
         precision = option("precision")
-        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0])
+        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0], _gigabytes(option("memory_budget")))
         return Session(
             tuple(dict.fromkeys(option("backend"))),
             config.invocation_params.dir,
@@ -106,6 +115,10 @@ class Session:
         return tuple(found)
 
     def trials(self, invariant: Invariant) -> list[Trial]:
+        return [] if invariant.effort not in (None, effort.current().name) else self.collected(invariant)
+
+    def collected(self, invariant: Invariant) -> list[Trial]:
+        """Those of another effort too: pytest must have something to leave out."""
         subjects = {"operation": operations(), "gradient": gradients()}.get(invariant.operations[0], ("",))
         return [t for backend in self.backends for subject in subjects for t in self._trials(backend, subject, invariant)]
 
@@ -125,11 +138,14 @@ class Session:
         if invariant.id not in SPOKESMEN:
             present = _spread(present, effort.current().dtypes(cost), invariant.of(subject))
         for trial in present:
-            trial.needs, trial.share = self._unmet(trial, invariant), effort.current().examples(cost, len(present))
+            share = effort.current().examples(cost, len(present))
+            trial.needs, trial.share = self._unmet(trial, invariant), min(share, invariant.most or share)
         return present
 
     def unasked(self, invariant: Invariant) -> bool:
-        """A level that nobody requires is not tried at smoke effort."""
+        """A level that nobody requires is not tried at smoke effort, and some laws at one effort alone."""
+        if invariant.effort not in (None, effort.current().name):
+            return True
         return effort.current().name == "smoke" and invariant.level is not None and invariant.level not in self.levels
 
     def _unmet(self, trial: Trial, invariant: Invariant) -> str:
@@ -186,5 +202,6 @@ def _spread(trials: list[Trial], many: int, law: str) -> list[Trial]:
 
 
 def _about(need: str, subject: str) -> bool:
-    """`about:NAME=…` narrows an invariant of every operation to those that have such arguments or such a file entry."""
-    return bool(getattr(specification(subject).module, need.removeprefix("about:"), False))
+    """`about:NAME` narrows an invariant of every operation to those whose file has such an entry; `about:not NAME`, to others."""
+    name = need.removeprefix("about:")
+    return bool(getattr(specification(subject).module, name.removeprefix("not "), False)) != name.startswith("not ")
