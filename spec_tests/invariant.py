@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from .draw import Choose, Draw
 from .effort import current
+from .specification import specification
 from .trial import GENERAL, Trial
 from .violation import NotImplementedVariant, Violation
 
@@ -40,6 +41,14 @@ class Invariant:
     def of(self, operation: str) -> str:
         subject, _, law = self.id.partition(".")
         return f"{operation}.{law}" if subject in GENERAL else self.id
+
+    def concerns(self, operation: str) -> bool:
+        """`about:NAME` among its needs narrows it to the operations whose file has such an entry; `about:not NAME`, to others."""
+        entries, names = (
+            vars(specification(operation).module),
+            [n.partition(":")[2] for n in self.needs if n.startswith("about:")],
+        )
+        return all(bool(entries.get(n.removeprefix("not "))) != n.startswith("not ") for n in names)
 
 
 class OutOfTime(Exception):

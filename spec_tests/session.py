@@ -125,7 +125,7 @@ class Session:
     def _trials(self, backend: Backend, subject: str, invariant: Invariant) -> list[Trial]:
         leading = subject or invariant.operations[0]
         fixed = specification(leading).dtype
-        if subject and not all(_about(need, subject) for need in invariant.needs if need.startswith("about:")):
+        if subject and not invariant.concerns(subject):
             return []
         dtypes = (fixed,) if fixed else tuple(d for d in backend.dtypes if not self.dtypes or d in self.dtypes)
         trials = [Trial(backend, dtype, self.precision, subject) for dtype in dtypes]
@@ -199,9 +199,3 @@ def _spread(trials: list[Trial], many: int, law: str) -> list[Trial]:
         return trials
     start, step = zlib.crc32(law.encode()) % len(trials), len(trials) // many
     return sorted((trials[(start + i * step) % len(trials)] for i in range(many)), key=trials.index)
-
-
-def _about(need: str, subject: str) -> bool:
-    """`about:NAME` narrows an invariant of every operation to those whose file has such an entry; `about:not NAME`, to others."""
-    name = need.removeprefix("about:")
-    return bool(getattr(specification(subject).module, name.removeprefix("not "), False)) != name.startswith("not ")
