@@ -27,6 +27,7 @@ BATCHES = ((), (1,), (2,), (3,), (2, 3), (3, 1), (2, 2), (2, 1, 3), (3, 2, 2))
 MANY_ROWS = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (3, 3), (2, 3, 4), (3, 2, 2))
 POSITIONS = (8, 40, 300, 2049, 131_072, 1_000_000)
 SEQUENCES, ROWS = (8193, 8193, 16_385), (65_537, 131_073, 70_001, 32_769)  # beyond indices of 16 bits, and blocks of any size
+AFFORDABLE = 1025 * 1025  # elements of a mask or bias whose rows and columns are as many
 FEW = 3  # at most so many rows where each is long
 FULL = 53
 BEYOND_CONSTANTS = 3 << 90  # Hypothesis draws some integers from the constants of whatever modules are loaded
@@ -157,10 +158,10 @@ class Draw:
             return {name: self.one_of(values)}
         return {name: -1} if name == "axis" else {}
 
-    def columns(self, m: int) -> dict[str, Any]:
-        """m as a keyword: itself, mostly, or none, or 0; itself where it or n is long, since their square is vast."""
+    def columns(self, m: int, square: int) -> dict[str, Any]:
+        """m as a keyword: itself, mostly, or 0, or none where the square that it then is has not too many elements."""
         if self.operation.accepts("m"):
-            return {"m": self.one_of((m,) if self.long else (m, None, m, m, 0))}
+            return {"m": self.one_of((m,) if self.long else (m, None, m, m, 0) if square <= AFFORDABLE else (m, 0))}
         if self.long:
             raise NotImplementedVariant("a square so long is not tried")
         return {}

@@ -12,5 +12,5 @@ ALIGNMENTS = ("bottom-right", "top-left")
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     n, m = draw.dims(n=1025, m=1025)
-    keywords = {"n": n, **draw.columns(m)}
+    keywords = {"n": n, **draw.columns(m, n * n)}
     return (), keywords | draw.keyword("aligned", ALIGNMENTS)
