@@ -187,7 +187,8 @@ class Draw:
             if self.bits < FULL:
                 mantissa, exponent = np.frexp(x)
                 x = np.where(infinite, x, np.ldexp(np.rint(np.ldexp(mantissa, self.bits)), exponent - self.bits))
-            return f.round(np.where(infinite, x, np.clip(x, -f.max, f.max)))
+            finite = np.clip(x, -f.max, f.max)
+            return f.round(np.where(infinite, x, finite) if infinite.any() else finite)
 
     def array(self, shape: tuple[int, ...], kinds: dict[str, regimes.Fill]) -> np.ndarray:
         if self.operation.spec.is_gradient:

@@ -166,10 +166,10 @@ class Framework:
         if self.dtype_of(x) == "bfloat16":
             x = self.cast(x, "float32")
         try:
-            array = np.asarray(x).copy()  # a later call must not reach it
+            array = np.asarray(x)
         except TypeError:  # in another device's memory
-            array = np.asarray(to_device(x, "cpu")).copy()
-        return array.astype(np.float64) if array.dtype.kind == "f" else array
+            array = np.asarray(to_device(x, "cpu"))
+        return array.astype(np.float64) if array.dtype.kind == "f" else array.copy()  # a copy: a later call must not reach it
 
     def stacked(self, x: Any, copies: int) -> Any:
         """So many of x along its first axis, in the framework's own memory."""
