@@ -7,6 +7,7 @@ from spec_tests.deviation import catalogue
 from .commanding import ROOT
 from .detection import MATRIX, figures, never_failed
 from .kill_matrix import Kill, read, spread
+from .proof import COMMANDS, TEXT
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +38,9 @@ def test_levels_alone_catch_what_only_levels_can(kills: list[Kill]) -> None:
     for one in kills:
         if not one.caught:
             assert set(catalogue()[one.id].caught_by) <= set(one.levels), one.id
+
+
+def test_what_takes_longer_was_printed_by_today_s_commands() -> None:
+    lines = TEXT.read_text().splitlines()
+    assert lines[::2] == [f"{what}: python -m {command}" for what, command in COMMANDS.items()]
+    assert " 0 alarms " in lines[-1]

@@ -42,11 +42,8 @@ EPS = single(1e-5, 1e-6, 1e-8, 1e-12, 1e-3, 0.1, 1.0)
 THETA = single(10_000.0, 500_000.0, 100.0, 1_000_000.0, 2.5)
 
 
-Choose = Callable[[int, int], int]  # an integer between two
-
-
 class Draw:
-    def __init__(self, choose: Choose, operation: Operation):
+    def __init__(self, choose: Callable[[int, int], int], operation: Operation):
         self._choose, self.operation = choose, operation
         self.log: list[Any] = []
         self._complete = self.long = self._grown = False

@@ -19,6 +19,20 @@ from .trial import Trial
 from .violation import Violation
 
 
+class Plain:
+    """Stands where Hypothesis's choices do. Without chance it is the plainest example."""
+
+    def __init__(self, random: Random | None):
+        self.random, self.row = random, list[int]()
+
+    def draw_integer(self, low: int, high: int) -> int:
+        self.row.append(self.random.randint(low, high) if self.random else low)
+        return self.row[-1]
+
+    def mark_overrun(self) -> None:
+        """Nothing is shrunk here."""
+
+
 class Handed(ExampleDatabase):
     """One row of integers, as if an earlier run had left it; what it shrinks to is kept in the database behind, if any."""
 
@@ -63,18 +77,13 @@ def planned(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, *
             reused(stored, trial)
         random = Random(key if told.derandomize and seed is None else None if forced is None else f"{forced} {key}")
         for i in range(told.max_examples if Phase.generate in told.phases else 0):
-            row: list[int] = []
-
-            def choose(low: int, high: int) -> int:
-                row.append(random.randint(low, high) if i else low)  # noqa: B023 (the plainest example comes first)
-                return row[-1]  # noqa: B023
-
+            choices = Plain(random if i else None)
             try:
-                test.example(trial, choose)
+                test.replay(trial, choices)
             except Violation:
                 if Phase.shrink not in told.phases:
                     raise
-                reused(Handed(row, stored), trial)
+                reused(Handed(choices.row, stored), trial)
                 raise Flaky("what failed does not fail again") from None
 
     return run

@@ -15,11 +15,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .draw import Choose, Draw
+from .draw import Draw
 from .effort import current
+from .guard import Fault
 from .specification import specification
 from .trial import GENERAL, Trial
-from .violation import NotImplementedVariant, Violation
+from .violation import Loss, NotImplementedVariant, Violation, of
 
 KINDS = {"E": "exact", "B": "within the derived bound", "S": "statistical", "F": "finite"}
 
@@ -89,28 +90,29 @@ def invariant(
             most,
         )
 
-        def example(trial: Trial, choose: Choose) -> None:
-            _one_example(trial, choose, statement, names[:-1])
-
         @given(data=st.data())
         def test(trial: Trial, data: Any) -> None:
-            try:
-                example(trial, data.conjecture_data.draw_integer)  # strategies would copy what they drew at one place to others
-            except OutOfTime:
-                data.conjecture_data.mark_overrun()  # not a verdict: with more time, more might have been drawn after this call
+            _one_example(trial, data.conjecture_data, statement, names[:-1])
 
         test.__doc__, test.__name__, test.__qualname__ = statement.__doc__, statement.__name__, statement.__qualname__
         test.__module__ = statement.__module__
-        test.invariant, test.example = described, example  # type: ignore[attr-defined]
+        test.invariant = described  # type: ignore[attr-defined]
+        test.replay = lambda trial, row: _one_example(trial, row, statement, names[:-1])  # type: ignore[attr-defined]
         return test
 
     return decorate
 
 
-def _one_example(trial: Trial, choose: Choose, statement: Callable[..., None], names: tuple[str, ...]) -> None:
-    progress = trial.progress
+def _one_example(trial: Trial, choices: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
+    """choices: Hypothesis's own, or a row of them that is played again."""
+    progress, row = trial.progress, []
+
+    def choose(low: int, high: int) -> int:
+        row.append((chosen := choices.draw_integer(low, high)) - low)
+        return int(chosen)
+
     involved = [trial.operation(trial.subject if name in GENERAL else name) for name in names]
-    draw = Draw(choose, involved[0])
+    draw = Draw(choose, involved[0])  # strategies would copy what they drew at one place to others
 
     passed = []
 
@@ -120,6 +122,8 @@ def _one_example(trial: Trial, choose: Choose, statement: Callable[..., None], n
         late = progress.failed_at is not None and time.monotonic() - progress.failed_at > current().shrink_seconds
         if late and passed[-1] not in progress.failing:
             raise OutOfTime
+        if loss := progress.losses.get(passed[-1]):
+            raise loss
 
     for operation in involved:
         operation.history.clear()
@@ -127,14 +131,19 @@ def _one_example(trial: Trial, choose: Choose, statement: Callable[..., None], n
         object.__setattr__(operation, "note", progress.note)
     try:
         statement(*involved, draw)
+    except OutOfTime:
+        choices.mark_overrun()  # not a verdict: with more time, more might have been drawn after this call
     except NotImplementedVariant as refusal:
         progress.refusals.append(str(refusal))
         return
-    except Violation as violation:
-        progress.failed_at, progress.seen = progress.failed_at or time.monotonic(), violation
+    except (Violation, Fault) as seen:
+        violation = seen if isinstance(seen, Violation) else of(seen)
+        progress.failed_at, progress.seen, progress.row = progress.failed_at or time.monotonic(), violation, tuple(row)
+        if isinstance(violation, Loss) and passed:
+            progress.losses[passed[-1]] = violation
         progress.failing.update(passed)
         progress.calls = [call for operation in involved for call in operation.history]
-        raise violation
+        raise violation from None
     finally:
         trial.remember([call for operation in involved for call in operation.history])
     progress.examples += any(call.result is not None for operation in involved for call in operation.history)

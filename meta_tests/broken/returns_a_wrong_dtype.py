@@ -1,0 +1,9 @@
+"""The result before the last rounding."""
+
+from ._right import *
+
+shown_by = "dtype_shape_device"
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x.astype(np.float64)))
