@@ -90,7 +90,8 @@ def never_failed(kills: list[Kill]) -> list[str]:
 
 
 def _stated() -> list[str]:
-    return [test.invariant.id for test in invariants()]
+    """Those of default effort; test_long.py shows that the others can fail."""
+    return [test.invariant.id for test in invariants() if test.invariant.effort is None]
 
 
 def _general(name: str) -> str:
