@@ -46,7 +46,7 @@ def broadcast(draw: Draw, batch: tuple[int, ...]) -> tuple[int, ...]:
 def shared(draw: Draw, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """The values, which may be the same for the whole batch where the queries are not."""
     batch = v.shape[:-2]
-    if not batch or q.shape[:-2] != batch or not draw.one_of((False, False, False, True)):
+    if not batch or q.shape[:-2] != batch or draw.rng.random() < 0.75:
         return v
     return v[(slice(0, 1),) * len(batch)]
 
