@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#3b8fd4", "#d9772b", "#2a9d63", "#b45bb0", "#868686"
-CLASSES = {"exact": GREEN, "fused": BLUE, "mixed": PURPLE, "eager": ORANGE}
+CLASSES = {"exact": GREY, "fused": GREEN, "mixed": BLUE, "eager": PURPLE}  # as in a report
 MARKERS = {"exact": "D", "fused": "o", "mixed": "s", "eager": "^"}
 DTYPES = {"float64": GREEN, "float32": BLUE, "bfloat16": ORANGE, "float16": PURPLE}
 SHAPES = {"float64": "D", "float32": "o", "bfloat16": "s", "float16": "^"}
