@@ -26,7 +26,7 @@ from .commanding import ROOT, environment
 HERE = Path(__file__).parent
 FOLDERS = {"breakages": HERE / "broken", "dishonest": HERE / "dishonest"}
 WAYS = {"without": (), "--isolate": ("--isolate", "--memory-limit=2GiB")}
-SECONDS, PATIENCE = 3, 40  # of a call; of a run that would not end
+SECONDS, PATIENCE = 3, 120  # of a call; of a run that would not end
 ROOM = 4 << 30  # bytes of a process: as `ulimit -d` would limit it
 
 

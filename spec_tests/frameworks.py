@@ -231,7 +231,7 @@ class Framework:
         if self.is_array(x) or type(x) in PLAIN:
             return x
         if issubclass(type(x), list | tuple):
-            return tuple(map(self.known, x))
+            return (list if issubclass(type(x), list) else tuple)(map(self.known, x))
         return {str(name): self.known(item) for name, item in x.items()} if type(x) is dict else Foreign(self.kind(x))
 
     def kind(self, x: Any) -> str:

@@ -98,7 +98,7 @@ class Gradient(Operation):
         """Every gradient that there is by the name of its argument; those inside of one too: weights['w_q']."""
         if not self.own:
             return dict(result)
-        if not isinstance(result, tuple):
+        if not isinstance(result, list | tuple):
             kind = self.backend.framework.kind(result)
             raise Violation(f"the result is {kind}, not a tuple with one gradient for each array argument")
         if len(result) > (most := len(self.spec.positional) - 1):

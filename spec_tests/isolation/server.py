@@ -122,7 +122,7 @@ class Server:
             return {"at": self.kept(x), "seen": self.seen(x)}
         if isinstance(x, dict):
             return {"named": {name: self.told(item) for name, item in x.items()}}
-        return tuple(map(self.told, x)) if isinstance(x, tuple) else x
+        return type(x)(map(self.told, x)) if isinstance(x, list | tuple) else x
 
     def kept(self, x: Any) -> Handle:
         self.made -= 1
