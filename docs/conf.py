@@ -5,13 +5,17 @@ from pathlib import Path
 
 import spec_tests
 
-sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent)]  # the extensions; meta_tests, for their random calls
 project = "spec_tests"
 author = "the spec_tests authors"
 version = release = spec_tests.__version__
-extensions = ["myst_parser", "operation_pages"]
-exclude_patterns = ["_build", "_extensions"]
+extensions = ["myst_parser", "operation_pages", "mathematics", "pictures"]
+exclude_patterns = ["_build", "_extensions", "pictures", "proofs"]
 html_theme = "furo"
 html_title = f"spec_tests {release}"
-myst_enable_extensions = ["deflist"]
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3

@@ -18,6 +18,7 @@ from spec_tests.trial import GENERAL, Trial
 from spec_tests.violation import Violation
 
 HERE = Path(__file__).parent
+WRONG = sorted((HERE / "wrong").glob("*.py"))  # implementations, each with the invariant that must catch it
 
 
 def backend(name: str) -> Backend:

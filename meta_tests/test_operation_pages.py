@@ -1,8 +1,10 @@
 """The pages of the operations say what the tests run, and what they say can be run."""
 
-import importlib.util
+import importlib
 import re
 import shlex
+import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -17,16 +19,17 @@ from .running import invariants
 EVERY = (*operations(), *gradients())
 
 
-def extension() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("operation_pages", ROOT / "docs" / "_extensions" / "operation_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def extension(name: str) -> ModuleType:
+    """As Sphinx imports it, which has its folder on the path."""
+    sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
+    try:
+        sys.modules.pop(name, None)
+        return importlib.import_module(name)
+    finally:
+        del sys.path[0]
 
 
-PAGES = extension()
+PAGES, PROOFS = extension("operation_pages"), extension("proofs")
 
 
 @pytest.mark.parametrize("operation", EVERY)
@@ -48,6 +51,18 @@ def test_the_pages_have_every_invariant() -> None:
     assert shown == {test.invariant.id for test in invariants()}
 
 
+def test_every_law_has_a_proof_and_every_proof_a_law() -> None:
+    laws = {(test.invariant.module, test.invariant.id.partition(".")[2]) for test in invariants()}
+    assert PROOFS.proven() == laws
+    assert all(PROOFS.equation(operation) for operation in EVERY)
+
+
+def test_a_proof_that_is_missing_is_asked_for() -> None:
+    law = replace(invariants()[0].invariant, id="relu.is_new", module="relu")
+    with pytest.raises(LookupError, match=r"docs/proofs/relu\.md does not say why relu\.is_new holds: add a section «## is_new»"):
+        PROOFS.why(law)
+
+
 def test_a_page_says_what_catches_what() -> None:
     page = PAGES.page("rms_norm")
     law = page[page.index("### eps_is_inside_the_root") :].partition("\n### ")[0]
@@ -62,16 +77,17 @@ def test_what_a_matrix_has_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (file := tmp_path / "kill_matrix.json").write_text(
         '[{"id": "rms_norm/eps-outside-sqrt", "caught": {"rms_norm.odd": {"float32": 1}}, "levels": {}}]'
     )
-    pages = extension()
+    pages = extension("operation_pages")
     monkeypatch.setattr(pages, "MATRIX", file)
     page = pages.page("rms_norm")
     assert "[eps-outside-sqrt]" in page[page.index("### odd") :].partition("\n### ")[0]
 
 
-def test_a_deviation_s_command_shows_it(tmp_path: Path) -> None:
-    page = PAGES.page("relu")
-    command = re.findall(r"^pytest --pyargs spec_tests (--backend=deviation:.*)$", page, re.MULTILINE)[0]
-    run = suite(tmp_path, *shlex.split(command), "--hypothesis-seed=1")
+@pytest.mark.parametrize("of", ["a law", "a deviation"])
+def test_a_wrong_implementation_s_command_shows_it(of: str, tmp_path: Path) -> None:
+    part = PAGES.page("relu").partition("## What goes wrong")[0 if of == "a law" else 2]
+    command = re.findall(r"^pytest --pyargs spec_tests (--backend=deviation:.*)$", part, re.MULTILINE)[0]
+    run = suite(tmp_path, *shlex.split(command), "--effort=default", "--hypothesis-seed=1")
     assert run.code == 1
     assert run.count("failed")
 

@@ -1,5 +1,6 @@
 """The documentation's site: it builds without a warning, its links lead somewhere, and a browser does not complain."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from .commanding import ROOT, environment
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    for library in ("sphinx", "furo", "myst_parser"):
+    for library in ("sphinx", "furo", "myst_parser", "matplotlib"):
         pytest.importorskip(library)
     folder = tmp_path_factory.mktemp("site")
     words = ("-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "docs", str(folder))
@@ -58,11 +59,38 @@ def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
     assert list(broken(site)) == []
 
 
-def test_a_browser_shows_every_page_of_the_site(site: Path) -> None:
+DRAWN = """() => {
+    const flat = e => { const box = e.getBoundingClientRect(); return !(box.width && box.height) };
+    const ink = e => getComputedStyle(e).color;
+    return {
+        unseen: [...document.querySelectorAll('math, figure.picture svg')].filter(flat).map(e => e.outerHTML.slice(0, 200)),
+        raw: [...document.querySelectorAll('.math, math')].map(e => e.textContent).filter(t => /\\\\[a-z]|\\$/.test(t)),
+        silent: [...document.querySelectorAll('figure.picture svg')].filter(e => !e.getAttribute('aria-label')).length,
+        foreign: [...document.querySelectorAll('math, figure.picture svg')].filter(e => ink(e) != ink(e.parentElement)).length,
+        wide: document.documentElement.scrollWidth > innerWidth,
+    };
+}"""
+NOTHING = {"unseen": [], "raw": [], "silent": 0, "foreign": 0, "wide": False}
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
+def test_a_browser_shows_every_page_of_the_site(width: int, scheme: str, site: Path) -> None:
+    """No complaint, nothing from a network; mathematics and pictures are drawn, in the page's colour."""
     first, *others = pages(site)
-    with running() as browser, opened(browser, first, 1280, "dark") as (tab, said):
+    with running() as browser, opened(browser, first, width, scheme) as (tab, said):
         for path in (first, *others):
             tab.goto(path.as_uri())
             assert tab.locator("h1").count() or tab.title(), path
             assert tab.evaluate("performance.getEntriesByType('resource').every(e => e.name.startsWith('file:'))"), path
+            assert tab.evaluate(DRAWN) == NOTHING, path
             assert said == [], path
+
+
+def test_an_operation_s_page_has_its_equation_its_bound_its_proofs_and_its_pictures(site: Path) -> None:
+    text = (site / "operations" / "rms_norm.html").read_text()
+    parts = [text.index(part) for part in ("<math", "How far off it may be", "What must hold", "What goes wrong")]
+    assert parts == sorted(parts)
+    assert (
+        text.count("<em>Why.</em>") == len(re.findall("<em>(exact|within the derived bound|statistical|finite)</em>", text)) > 20
+    )
+    assert text.count('<figure class="picture">') == 2

@@ -52,6 +52,14 @@ def limits(option: Callable[[str], Any]) -> Limits:
     return Limits(limit, int(found[1]) * UNITS[found[2]])
 
 
+def budget(option: Callable[[str], Any]) -> float:
+    given = option("memory_budget")
+    with suppress(ValueError):
+        if 0 < float(given) < math.inf:
+            return float(given)
+    raise pytest.UsageError(f"--memory-budget={given}: give a number of gigabytes greater than 0, as in --memory-budget=16.")
+
+
 def memory() -> int:
     """Bytes that the machine, or the container, has."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

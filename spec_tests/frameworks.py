@@ -215,6 +215,11 @@ class Framework:
         except TypeError:  # in another device's memory
             return np.asarray(to_device(x, "cpu")).copy()
 
+    def stacked(self, x: Any, copies: int) -> Any:
+        """So many of x along its first axis, in the framework's own memory."""
+        shape = (copies * x.shape[0], *x.shape[1:])
+        return self.xp.reshape(self.xp.broadcast_to(x[None, ...], (copies, *x.shape)), shape)
+
     def is_array(self, x: Any) -> bool:
         """By its type, whatever it says that its class is; a type derived from the framework's must be the framework's own."""
         kind, known = type(x), type(self._one)

@@ -101,6 +101,8 @@ class Gradient(Operation):
         if not isinstance(result, list | tuple):
             kind = self.backend.framework.kind(result)
             raise Violation(f"the result is {kind}, not a tuple with one gradient for each array argument")
+        if len(result) > (most := len(self.spec.positional) - 1):
+            raise Violation(f"the result has {len(result)} gradients", [("expected", f"{most}, one for each array argument")])
         return {path: x for name, tree in zip(self.spec.positional[1:], result, strict=False) for path, x in leaves(tree, name)}
 
     def _array(self, name: str, gradient: Any, shape: tuple[int, ...]) -> np.ndarray:

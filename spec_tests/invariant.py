@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from .draw import Draw
 from .effort import current
 from .guard import Fault
+from .specification import specification
 from .trial import GENERAL, Trial
 from .violation import Loss, NotImplementedVariant, Violation, of
 
@@ -35,34 +36,39 @@ class Invariant:
     module: str
     cost: float
     needs: tuple[str, ...]
+    effort: str | None
+    most: int | None
 
     def of(self, operation: str) -> str:
         subject, _, law = self.id.partition(".")
         return f"{operation}.{law}" if subject in GENERAL else self.id
+
+    def concerns(self, operation: str) -> bool:
+        """`about:NAME` among its needs narrows it to the operations whose file has such an entry; `about:not NAME`, to others."""
+        entries, names = (
+            vars(specification(operation).module),
+            [n.partition(":")[2] for n in self.needs if n.startswith("about:")],
+        )
+        return all(bool(entries.get(n.removeprefix("not "))) != n.startswith("not ") for n in names)
 
 
 class OutOfTime(Exception):
     """Shrinking has had its share of time; an example that is not yet known to fail is let go."""
 
 
-def planned(test: Any, trial: Trial, *, shrink: bool = True, **others: Any) -> Any:
-    """The invariant's test with the examples that the effort affords; what else Hypothesis is told is the profile's."""
-    left_out = (Phase.explain,) if shrink else (Phase.explain, Phase.shrink)
-    ours = {
-        "max_examples": trial.share,
-        "deadline": None,
-        "suppress_health_check": list(HealthCheck),
-        "report_multiple_bugs": False,
-        "phases": [phase for phase in Phase if phase not in left_out],
-    }
-    return settings(**{**ours, **others})(given(data=st.data())(test.hypothesis.inner_test))
-
-
 def invariant(
-    kind: str, *, source: str = "", level: str | None = None, cost: float = 1.0, needs: tuple[str, ...] = ()
+    kind: str,
+    *,
+    source: str = "",
+    level: str | None = None,
+    cost: float = 1.0,
+    needs: tuple[str, ...] = (),
+    effort: str | None = None,
+    most: int | None = None,
 ) -> Callable[[Callable[..., None]], Any]:
     """kind: E exact, B within the bound, S statistical, F finite. cost: examples are divided by it, and by the operation's.
-    needs: keywords, conventions or frameworks without which the statement cannot be tried."""
+    needs: keywords, conventions or frameworks without which the statement cannot be tried. effort: the only one at which it is.
+    most: so many examples at most."""
     assert kind in KINDS
 
     def decorate(statement: Callable[..., None]) -> Any:
@@ -80,6 +86,8 @@ def invariant(
             subject,
             cost,
             needs,
+            effort,
+            most,
         )
 
         @given(data=st.data())

@@ -196,7 +196,8 @@ class Operation:
             raise Violation(f"the result has shape {values.shape}", [("expected", str(shape))])
         if self.spec.dtype == "bool" and values.dtype.kind != "b":
             raise Violation(f"the result is {framework.dtype_of(result)}", [("expected", "bool")])
-        return call.saw(result, self.storage.round(values) if values.dtype.kind == "f" else values)
+        held = values.dtype.kind != "f" or framework.dtype_of(result) == self.storage.name
+        return call.saw(result, values if held else self.storage.round(values))
 
     def place(self, call: Call, index: tuple[Any, ...]) -> str:
         """Where in the call's result."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .effort import EFFORTS
+from .effort import BUDGET, EFFORTS
 from .formats import DTYPES, PRECISIONS
 
 
@@ -26,6 +26,12 @@ def add(parser: Any) -> None:
     group.addoption("--dtype", action="append", default=[], metavar="DTYPE", help=f"only these of {', '.join(DTYPES)}")
     group.addoption("--precision", metavar="CLASS", help=f"hold every operation to at least this class: {', '.join(PRECISIONS)}")
     group.addoption("--effort", default="default", metavar="EFFORT", help=f"how much to try: {', '.join(EFFORTS)}")
+    group.addoption(
+        "--memory-budget",
+        default=f"{BUDGET:g}",
+        metavar="GB",
+        help=f"gigabytes that the arrays of one call may take at thorough effort (default: {BUDGET:g}); 2^31 elements need 20",
+    )
     group.addoption("--require", action="append", default=[], metavar="OPERATION", help="fail where this is not implemented")
     group.addoption("--require-level", action="append", default=[], metavar="LEVEL", help="fail where this level does not hold")
     group.addoption("--report", metavar="DIR", help="write report.jsonl there as the run goes, and a page and a badge at its end")

@@ -92,7 +92,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     if SESSION not in metafunc.config.stash:
         raise pytest.UsageError("the invariants of spec_tests need its options: run pytest --pyargs spec_tests --backend=…")
-    trials = metafunc.config.stash[SESSION].trials(described)
+    trials = metafunc.config.stash[SESSION].collected(described)
     metafunc.parametrize("trial", trials, ids=[trial.id for trial in trials])
 
 

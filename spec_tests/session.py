@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from . import effort, environment, guard
-from .asked import LEVELS, files, known, limits, row
+from .asked import LEVELS, budget, files, known, limits, row
 from .domain import described
 from .example import spelt
 from .finding import BackendError
@@ -48,7 +48,7 @@ class Session:
     def of(config: pytest.Config) -> Session:
         option = config.getoption
         precision = option("precision")
-        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0])
+        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0], budget(option))
         guard.choose(limits(option))
         return Session(
             tuple(dict.fromkeys(option("backend"))),
@@ -116,6 +116,10 @@ class Session:
         return tuple(found)
 
     def trials(self, invariant: Invariant) -> list[Trial]:
+        return [] if invariant.effort not in (None, effort.current().name) else self.collected(invariant)
+
+    def collected(self, invariant: Invariant) -> list[Trial]:
+        """Those of another effort too: pytest must have something to leave out."""
         return [
             t for backend in self.backends for subject in _subjects(invariant) for t in self._trials(backend, subject, invariant)
         ]
@@ -123,7 +127,7 @@ class Session:
     def _trials(self, backend: Backend, subject: str, invariant: Invariant) -> list[Trial]:
         leading = subject or invariant.operations[0]
         fixed = specification(leading).dtype
-        if subject and not all(_about(need, subject) for need in invariant.needs if need.startswith("about:")):
+        if subject and not invariant.concerns(subject):
             return []
         dtypes = (fixed,) if fixed else tuple(d for d in backend.dtypes if not self.dtypes or d in self.dtypes)
         trials = [Trial(backend, dtype, self.precision, subject) for dtype in dtypes]
@@ -136,11 +140,14 @@ class Session:
         if invariant.id not in SPOKESMEN:
             present = _spread(present, effort.current().dtypes(cost), invariant.of(subject))
         for trial in present:
-            trial.needs, trial.share = self._unmet(trial, invariant), effort.current().examples(cost, len(present))
+            share = effort.current().examples(cost, len(present))
+            trial.needs, trial.share = self._unmet(trial, invariant), min(share, invariant.most or share)
         return present
 
     def unasked(self, invariant: Invariant) -> bool:
-        """A level that nobody requires is not tried at smoke effort."""
+        """A level that nobody requires is not tried at smoke effort, and some laws at one effort alone."""
+        if invariant.effort not in (None, effort.current().name):
+            return True
         return effort.current().name == "smoke" and invariant.level is not None and invariant.level not in self.levels
 
     def _unmet(self, trial: Trial, invariant: Invariant) -> str:
@@ -237,8 +244,3 @@ def _spread(trials: list[Trial], many: int, law: str) -> list[Trial]:
         return trials
     start, step = zlib.crc32(law.encode()) % len(trials), len(trials) // many
     return sorted((trials[(start + i * step) % len(trials)] for i in range(many)), key=trials.index)
-
-
-def _about(need: str, subject: str) -> bool:
-    """`about:NAME=…` narrows an invariant of every operation to those that have such arguments or such a file entry."""
-    return bool(getattr(specification(subject).module, need.removeprefix("about:"), False))

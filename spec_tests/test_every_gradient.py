@@ -100,7 +100,7 @@ def test_repeatable(gradient: Gradient, draw: Draw) -> None:
     assert_identical(gradient.values(call, native), first.value)
 
 
-@invariant("E", cost=4, needs=("about:core",))
+@invariant("E", cost=3, needs=("about:core",))
 def test_entries_are_independent(gradient: Gradient, draw: Draw) -> None:
     """Where only one entry of the batch has a cotangent, every other entry's arguments have a gradient of exactly 0."""
     drawn = draw.call()

@@ -109,7 +109,7 @@ class Trial:
     def evidence(self) -> list[Call]:
         """What the backend answered in other examples, of other invariants too, and what it answers when it is asked again."""
         asked = [call for name in {call.operation.name for call in self.progress.calls} for call in self._asked(name)]
-        return asked + [call for (_, dtype), calls in self.backend.recorded.items() if dtype == self.dtype for call in calls]
+        return asked + [call for calls in self.backend.recorded.values() for call in calls]
 
     def _asked(self, name: str) -> list[Call]:
         """The same examples for every failure of an operation in a dtype, so once; none where an answer may cost a process."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import hypothesis
 import pytest
 from hypothesis.errors import Flaky
 
 from .example import NoExample, replayed
-from .invariant import Invariant, planned
+from .examples import planned
+from .invariant import Invariant
 from .known import FAILING, Entry
 from .trial import Trial
 from .violation import Violation, unrepeated
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
 def attempt(test: Any, trial: Trial, seed: Any = None, **settings: Any) -> Violation | None:
     """The first violation that the examples show, shrunk, if there is any."""
-    run = planned(test, trial, **settings)
-    if seed is not None:
-        run = hypothesis.seed(seed)(run)
     try:
-        run(trial=trial)
+        planned(test, trial, seed=seed, **settings)(trial)
     except Violation as violation:
         return violation
     except Flaky:
@@ -56,7 +53,8 @@ def tried(session: Session, invariant: Invariant, test: Any, trial: Trial) -> No
     violation = violation.with_traceback(None)  # which pytest would spend its time on; the message says more
     if reported:
         trial.progress.level_lost = violation.what
-        raise pytest.xfail.Exception(f"level {invariant.level} does not hold: {violation.what}") from None
+        lost = f"level {invariant.level} does not hold: {violation.what}"
+        raise pytest.xfail.Exception(lost, pytrace=False) from None  # nobody reads where, and finding it takes time
     if entry:
         trial.progress.tolerated, trial.progress.known = violation, kind
         raise pytest.xfail.Exception(f"known to be {kind}: {entry.reason}") from None

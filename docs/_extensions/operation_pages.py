@@ -1,7 +1,8 @@
 """A Sphinx extension: a page for each operation and each gradient, written from what the tests run.
 
-The equation and its docstring (reference_numpy), the invariants and theirs (spec_tests/test_<operation>.py), the deviations and
-theirs (spec_tests/deviations/<operation>.py), and which catches which: docs/kill_matrix.json, and what the deviations state.
+The equation and its docstring (reference_numpy), the invariants and theirs (spec_tests/test_<operation>.py), why they hold
+(docs/proofs/<operation>.md), how the bound derives itself, the deviations and theirs (spec_tests/deviations/<operation>.py), and
+which catches which: docs/kill_matrix.json, and what the deviations state.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from derivation import derived
+from proofs import equation, why
+
 from spec_tests.checking import invariants
 from spec_tests.deviation import KINDS, Deviation, own
 from spec_tests.formats import DTYPES
@@ -29,6 +33,8 @@ HERE = Path(__file__).parent.parent
 FOLDER, MATRIX = HERE / "operations", HERE / "kill_matrix.json"
 SHARED = "every_operation"  # the files of faults that strike in the same way everywhere
 
+SOON = 3  # examples
+
 Kills = dict[str, list[str]]  # an invariant, and the deviations that it catches
 
 
@@ -39,13 +45,8 @@ def laws(operation: str) -> list[Invariant]:
     """Those of the operation alone; of several operations with it; of every operation."""
     kind = "gradient" if operation in gradients() else "operation"
     described = [test.invariant for test in invariants()]
-    fitting = [one for one in described if one.operations[0] == kind and _about(one, operation)]
+    fitting = [one for one in described if one.operations[0] == kind and one.concerns(operation)]
     return [one for one in described if one.module == operation and one.operations[0] not in GENERAL] + fitting
-
-
-def _about(invariant: Invariant, operation: str) -> bool:
-    needs = (need.removeprefix("about:") for need in invariant.needs if need.startswith("about:"))
-    return all(getattr(specification(operation).module, need, False) for need in needs)
 
 
 def deviations(operation: str) -> tuple[list[Deviation], list[Deviation]]:
@@ -56,18 +57,18 @@ def deviations(operation: str) -> tuple[list[Deviation], list[Deviation]]:
 
 
 @cache
-def matrix() -> dict[str, set[str]]:
-    """Of each deviation the invariants that were seen to catch it."""
+def matrix() -> dict[str, dict[str, int]]:
+    """Of each deviation the invariants that were seen to catch it, and after how many examples in the dtype that takes most."""
     if not MATRIX.exists():
         return {}
     rows = json.loads(MATRIX.read_text())
-    return {row["id"]: {*row["caught"], *row.get("levels", {})} for row in rows}
+    return {row["id"]: {law: max(of.values()) for law, of in (row["caught"] | row.get("levels", {})).items()} for row in rows}
 
 
 def kills(operation: str) -> Kills:
     found: Kills = defaultdict(list)
     for one in own(operation):
-        for law in sorted(matrix().get(one.id, set()) | set(one.caught_by)):
+        for law in sorted({*matrix().get(one.id, ()), *one.caught_by}):
             found[law].append(one.id)
     return found
 
@@ -83,7 +84,7 @@ def _lines(operation: str) -> Iterator[str]:
     spec, caught = specification(operation), kills(operation)
     special, shared = deviations(operation)
     head, _, rest = inspect.cleandoc(spec.reference.__doc__ or "").partition("\n")
-    yield from (f"# {operation}", "", prose(head), "", *documented(rest), "")
+    yield from (f"# {operation}", "", prose(head), "", equation(operation), "", *documented(rest), "")
     yield from (
         "The oracle is these lines of NumPy, in float64; the bounds are the same lines on numbers that know their error.",
         "",
@@ -93,11 +94,16 @@ def _lines(operation: str) -> Iterator[str]:
     also = f" Its gradient is [{others[0]}]({operation}_vjp.md)." if others else ""
     of = f" It is the gradient of [`{spec.forward}`]({spec.forward}.md)." if spec.is_gradient else ""
     yield from (f"The loosest precision class that passes by default is `{spec.precision}`.{also}{of}", "")
+    yield from ("## How far off it may be", "", *derived(operation))
+    if spec.dtype not in ("bool", "int64"):
+        run = "../gradients.md" if spec.is_gradient else "../conformance.md"
+        yield from (f"So much of it do the backends [that ship]({run}) use:", "", f"```{{picture}} shares {operation}", "```", "")
     yield from ("## What must hold", "")
     for law in laws(operation):
         yield from _law(law, operation, caught.get(law.of(operation), []))
     if special:
         yield from ("## What goes wrong", "", "Each of these is a backend, and caught by the invariants that it names.", "")
+        yield from (f"```{{picture}} kill_matrix {operation}", "```", "")
     for one in special:
         yield from _deviation(one, operation)
     if shared:
@@ -108,9 +114,8 @@ def _lines(operation: str) -> Iterator[str]:
 
 
 def documented(text: str) -> Iterator[str]:
-    """A reference's docstring below its first line: the equation, the sections, and the examples."""
-    equation, *sections = re.split(r"^(?=[A-Z][a-z]+\n    )", text.strip("\n"), flags=re.MULTILINE)
-    yield from ("```text", textwrap.dedent(equation).strip(), "```", "")
+    """A reference's docstring below its equation: the sections, and the examples."""
+    _, *sections = re.split(r"^(?=[A-Z][a-z]+\n    )", text.strip("\n"), flags=re.MULTILINE)
     for section in sections:
         title, _, content = section.partition("\n")
         inside = re.match(r"(?:    [^\n]*\n?|\n)*", content)[0]  # type: ignore[index]
@@ -129,6 +134,7 @@ def documented(text: str) -> Iterator[str]:
 def _law(law: Invariant, operation: str, caught: list[str]) -> Iterator[str]:
     name = law.of(operation)
     yield from (f"({_label(name)})=", "", f"### {name.partition('.')[2]}", "", prose(" ".join(law.statement.split())), "")
+    yield from (f"*Why.* {why(law)}", "")
     claims = [
         CLAIMS[law.kind],
         prose(law.source),
@@ -141,6 +147,7 @@ def _law(law: Invariant, operation: str, caught: list[str]) -> Iterator[str]:
     links += [f"{others} [faults](#{_label(f'{operation}-faults')})"] * bool(others)
     if links:
         yield from (f"Catches {', '.join(links)}.", "")
+        yield from ("```text", command(_most_telling(special or caught, name), name), "```", "")
 
 
 def _deviation(one: Deviation, operation: str) -> Iterator[str]:
@@ -152,10 +159,25 @@ def _deviation(one: Deviation, operation: str) -> Iterator[str]:
     seen = f"; seen in {', '.join(map(prose, one.seen))}" if one.seen else ""
     yield from (f"*{one.kind}*: {KINDS[one.kind]}{where}{seen}.", "")
     known = {law.of(operation) for law in laws(operation)}
-    caught = sorted(matrix().get(one.id, set()) | set(one.caught_by))
+    caught = sorted({*matrix().get(one.id, ()), *one.caught_by})
     yield from (f"Caught by {', '.join(_linked(name) if name in known else f'`{name}`' for name in caught)}.", "")
     yield from ("```python", body(one.function), "```", "")
-    yield from ("```text", f"pytest --pyargs spec_tests --backend=deviation:{one.id} -k {operation}", "```", "")
+    yield from ("```text", command(one.id, operation), "```", "")
+
+
+def command(deviation: str, selection: str) -> str:
+    """What runs a wrong implementation, and fails."""
+    return f"pytest --pyargs spec_tests --backend=deviation:{deviation} -k {selection}"
+
+
+def _most_telling(deviations: list[str], law: str) -> str:
+    """The one that the fewest other invariants catch, of those that show at once."""
+
+    def order(one: str) -> tuple[bool, int, str]:
+        caught = matrix().get(one, {})
+        return caught.get(law, SOON) >= SOON, len(caught), one
+
+    return min(deviations, key=order)
 
 
 def _linked(name: str) -> str:

@@ -1,0 +1,82 @@
+"""A Sphinx extension: `{picture} <name> [<argument>]` draws docs/pictures/<name>.py while the site is built.
+
+Such a file has `draw(figure, …)`, which draws on a figure and returns what it shows, in words. The drawing becomes part of the
+page: its words take the page's colour and font, in the light theme and in the dark.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import io
+import re
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import matplotlib
+from docutils import nodes
+from matplotlib.figure import Figure
+from sphinx.util.docutils import SphinxDirective
+
+FOLDER = Path(__file__).parent.parent / "pictures"
+INK = "#010203"  # of words and lines: becomes the page's own
+STYLE = {
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "axes.titlecolor"), INK),
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "spec_tests",  # the same picture has the same bytes
+    "font.size": 9,
+    "font.family": "sans-serif",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "legend.frameon": False,
+}
+
+
+@cache
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"picture_{name}", FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def drawn(name: str, *arguments: str) -> str:
+    """The picture as part of a page."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(layout="constrained")
+        words = module(name).draw(figure, *arguments)
+        figure.savefig(out := io.StringIO(), format="svg", metadata={"Date": None, "Creator": None})
+    svg = out.getvalue()
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    own = re.sub(r"\W", "-", "-".join((name, *arguments)))
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{own}-", svg)  # several stand on one page
+    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    width, height = figure.get_size_inches() * 72
+    size = f'viewBox="0 0 {width:g} {height:g}" style="max-width: {width * 4 / 3:.0f}px"'
+    head = f'<svg role="img" aria-label="{html.escape(words, quote=True)}" {size}'
+    return re.sub(r"<svg[^>]*?(?= xmlns)", head, svg, count=1).replace(' version="1.1"', "", 1)
+
+
+class Picture(SphinxDirective):
+    required_arguments = 1
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        name = self.arguments[0]
+        self.env.note_dependency(str(FOLDER / f"{name}.py"))
+        figure = f'<figure class="picture">{drawn(*self.arguments)}</figure>'
+        return [nodes.raw("", figure, format="html")]
+
+
+def setup(app: Any) -> dict[str, bool]:
+    app.add_directive("picture", Picture)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,79 @@
+"""Which statements catch the deviations of which operation: docs/kill_matrix.json."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from palette import BLUE, GREY
+
+from spec_tests.checking import invariants
+from spec_tests.trial import GENERAL
+
+MATRIX = Path(__file__).parent.parent / "kill_matrix.json"
+OWN = "its own laws"
+COMMON = {one.invariant.id.partition(".")[2] for one in invariants() if one.invariant.operations[0] in GENERAL}
+
+
+def draw(figure: Figure, operation: str = "") -> str:
+    return of_one(figure, operation) if operation else of_all(figure)
+
+
+def of_all(figure: Figure) -> str:
+    """The operations and the statements that hold of all; what catches nothing is left out."""
+    caught = matrix()
+    seen = {law for own in caught.values() for laws in own.values() for law in laws}
+    columns = [OWN, *sorted(COMMON & seen, key=lambda law: (law != "reference", law))]
+    names = sorted(caught, key=lambda name: (name.endswith("_vjp"), name))
+    shares = np.array([[share(caught[name], law) for law in columns] for name in names])
+    figure.set_size_inches(7.2, 1.5 + 0.17 * len(names))
+    tiles(figure.subplots(), shares, columns, [f"{name}  {len(caught[name])}" for name in names])
+    by_reference = np.average(shares[:, 1], weights=[len(caught[name]) for name in names])
+    return (
+        f"A table of {len(names)} operations and {len(columns)} statements, shaded by the part of the operation's deviations"
+        f" that the statement catches. The comparison with the oracle catches {by_reference:.0%} of all."
+    )
+
+
+def of_one(figure: Figure, operation: str) -> str:
+    own = matrix()[operation]
+    count = {law: sum(law in laws for laws in own.values()) for laws in own.values() for law in laws}
+    columns = sorted(count, key=lambda law: (-count[law], law))
+    rows = sorted(own, key=lambda name: (-len(own[name]), name))
+    figure.set_size_inches(min(2.3 + 0.17 * len(columns), 9), 1.6 + 0.15 * len(rows))
+    tiles(figure.subplots(), np.array([[float(law in own[name]) for law in columns] for name in rows]), columns, rows)
+    alone = sum(len(laws) == 1 for laws in own.values())
+    return (
+        f"{len(rows)} deviations of {operation} and the {len(columns)} statements that catch them;"
+        f" {columns[0]} catches most; {alone} are caught by one statement only."
+    )
+
+
+def matrix() -> dict[str, dict[str, set[str]]]:
+    """By operation and deviation, the statements that catch it: the operation's own by their short names."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(dict)
+    for row in json.loads(MATRIX.read_text()):
+        operation, _, name = row["id"].partition("/")
+        found[operation][name] = {law.removeprefix(f"{operation}.") for law in (*row["caught"], *row["levels"])}
+    return found
+
+
+def share(own: dict[str, set[str]], law: str) -> float:
+    return float(np.mean([bool(laws - COMMON) if law == OWN else law in laws for laws in own.values()]))
+
+
+def tiles(axes: Any, shares: np.ndarray, columns: list[str], rows: list[str]) -> None:
+    height, width = shares.shape
+    y, x = np.nonzero(shares)
+    shades = [to_rgba(BLUE, 0.25 + 0.75 * part) for part in shares[y, x]]
+    axes.hlines(range(height + 1), 0, width, color=GREY, alpha=0.25, linewidth=0.4)
+    axes.vlines(range(width + 1), 0, height, color=GREY, alpha=0.25, linewidth=0.4)
+    axes.scatter(x + 0.5, y + 0.5, s=75, marker="s", linewidths=0, color=shades)
+    axes.set_xticks(np.arange(width) + 0.5, columns, rotation=90)
+    axes.set_yticks(np.arange(height) + 0.5, rows)
+    axes.tick_params(length=0, labelsize=8, labeltop=True, labelbottom=False)
+    axes.set(xlim=(0, width), ylim=(height, 0))
+    axes.spines[:].set_visible(False)
