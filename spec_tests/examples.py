@@ -34,14 +34,15 @@ class Plain:
 
 
 class Handed(ExampleDatabase):
-    """One row of integers, as if an earlier run had left it; what it shrinks to is kept in the database behind, if any."""
+    """One row of integers, as if an earlier run had come by it; what it shrinks to is kept in the database behind, if any."""
 
     def __init__(self, row: list[int], behind: ExampleDatabase | None):
         super().__init__()
         self.row, self.behind = choices_to_bytes(row), behind
 
     def fetch(self, key: bytes) -> Iterable[bytes]:
-        return [self.row]
+        """Not under the key itself: what stands there has been shrunk."""
+        return [self.row] if key.endswith(b".secondary") else []
 
     def save(self, key: bytes, value: bytes) -> None:
         if self.behind is not None:
