@@ -17,7 +17,7 @@ from spec_tests.formats import DTYPES
 from spec_tests.operation import Operation
 from spec_tests.specification import specification
 
-from .test_operation_pages import extension
+from .documenting import extension
 
 PICTURES, PALETTE = extension("pictures"), extension("palette")
 GIVEN = [("shares", "rms_norm"), ("shares", "softmax_vjp"), ("kill_matrix", "relu"), ("regimes", "torch-cpu")]
