@@ -40,8 +40,7 @@ def in_float32(operation):
     @functools.wraps(operation)
     def wrapper(*arrays, **keywords):
         first = next(x for x in _arrays([arrays, keywords]) if _floating(x))
-        result = operation(*_widened(arrays), **_widened(keywords))
-        return array_namespace(first).astype(result, first.dtype)
+        return array_namespace(first).astype(operation(*_widened(arrays), **_widened(keywords)), first.dtype)
 
     return wrapper
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from spec_tests.loading import built_in
+from spec_tests.finding import built_in
 from spec_tests.specification import gradients, operations
 from spec_tests.summary import DTYPES
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import Phase
 
-from spec_tests import checking
+from spec_tests import tried
 from spec_tests.checking import invariants
 from spec_tests.invariant import Invariant
 from spec_tests.loading import Backend, load
@@ -18,6 +18,7 @@ from spec_tests.trial import GENERAL, Trial
 from spec_tests.violation import Violation
 
 HERE = Path(__file__).parent
+WRONG = sorted((HERE / "wrong").glob("*.py"))  # implementations, each with the invariant that must catch it
 
 
 def backend(name: str) -> Backend:
@@ -49,7 +50,7 @@ def concerning(
 def attempt(test: Any, trial: Trial, seed: int, *, shrink: bool = False) -> Violation | None:
     """The first violation that the examples show, if any; as it was found, or shrunk."""
     phases = [Phase.generate, Phase.shrink] if shrink else [Phase.generate]
-    return checking.attempt(test, trial, f"{seed} {trial.id}", database=None, phases=phases)
+    return tried.attempt(test, trial, f"{seed} {trial.id}", database=None, phases=phases)
 
 
 def caught(under_test: Backend, seed: int = 0, only: str = "", precision: str | None = None) -> dict[str, Violation]:

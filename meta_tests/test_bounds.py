@@ -30,6 +30,7 @@ COARSE = {bits: Format(f"{bits} bits", bits, -126, 127) for bits in (8, 12)}  # 
 def check(call: Call, arithmetic: Arithmetic, seeds: range) -> None:
     storage = arithmetic.storage
     expectation = expect(call.evaluate, arithmetic, storage, composed=call.operation.spec.composed, inexact=False)
+    assert not np.any(expectation.error < 0)
     for seed in seeds:
         result = simulated(call.evaluate, arithmetic, storage, seed)
         accepted = expectation.accepts(result)
@@ -93,3 +94,12 @@ def test_where_the_worst_case_alone_overflows_the_oracle_s_value_is_expected() -
         overflowed += int(np.sum(np.isinf(worst.value) & expectation.claimed))
         assert np.array_equal(expectation.value[expectation.claimed], call.value[expectation.claimed])
     assert overflowed
+
+
+def test_a_bias_that_may_be_read_as_zero_has_a_bound() -> None:
+    """A subnormal number is another one in each draw, so its bias is not the same in all of them."""
+    rng, hold = np.random.default_rng(0), FORMATS["float32"].round
+    x, w1, w2, b1 = (hold(rng.standard_normal(shape)) for shape in ((3, 4), (6, 4), (4, 6), (6,)))
+    call = operation("feed_forward", "float32").call(x, w1, w2, b1=b1, b2=hold(np.array([1e-40, 1.0, -1e-44, 0.0])))
+    check(call, Arithmetic.of("float32", "fused"), range(3))
+    assert np.all(call.expectation("fused").claimed)

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spec_tests.loading import Backend, BackendError, load
+from spec_tests.finding import BackendError
+from spec_tests.loading import Backend, load
 from spec_tests.specification import operations
 
 from .commanding import python, suite

@@ -5,8 +5,9 @@ import pytest
 from spec_tests.deviation import catalogue
 
 from .commanding import ROOT
-from .detection import MATRIX, figures
+from .detection import MATRIX, figures, never_failed
 from .kill_matrix import Kill, read, spread
+from .proof import COMMANDS, TEXT
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +23,10 @@ def test_every_deviation_is_caught(kills: list[Kill]) -> None:
     assert [one.id for one in kills if not one.detected] == []
 
 
+def test_every_invariant_is_shown_to_fail(kills: list[Kill]) -> None:
+    assert never_failed(kills) == []
+
+
 def test_the_figures_are_those_of_the_matrix(kills: list[Kill]) -> None:
     printed = (ROOT / "docs" / "detection.txt").read_text()
     assert printed == "\n".join(figures(kills)) + "\n", "python -m meta_tests.detection > docs/detection.txt"
@@ -33,3 +38,9 @@ def test_levels_alone_catch_what_only_levels_can(kills: list[Kill]) -> None:
     for one in kills:
         if not one.caught:
             assert set(catalogue()[one.id].caught_by) <= set(one.levels), one.id
+
+
+def test_what_takes_longer_was_printed_by_today_s_commands() -> None:
+    lines = TEXT.read_text().splitlines()
+    assert lines[::2] == [f"{what}: python -m {command}" for what, command in COMMANDS.items()]
+    assert " 0 alarms " in lines[-1]

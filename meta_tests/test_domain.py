@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,9 @@ from hypothesis import strategies as st
 
 from spec_tests.domain import canonical, complaints, dimensions, outside
 from spec_tests.draw import Draw
+from spec_tests.gradient import Gradient
 from spec_tests.operation import Operation
-from spec_tests.specification import operations, specification
+from spec_tests.specification import gradients, operations, specification
 from spec_tests.violation import NotImplementedVariant
 
 from .commanding import ATTENTION, NUMPY, RELU, RMS_NORM, ROPE, SOFTMAX, green, suite, write
@@ -177,7 +177,8 @@ def restrictions(name: str) -> list[dict[str, Any]]:
 def restricted(name: str, domain: dict[str, Any]) -> Operation:
     spec = specification(name)
     assert not list(complaints(spec, domain))
-    operation = replace(Operation(spec, backend("numpy-cpu"), "float32", spec.precision))
+    kind = Gradient if spec.is_gradient else Operation
+    operation = kind(spec, backend("numpy-cpu"), "float32", spec.precision)
     operation.__dict__["domain"] = canonical(spec, domain)
     return operation
 
@@ -206,3 +207,10 @@ def test_strategies_draw_inside_any_one_restriction(name: str) -> None:
     for domain in restrictions(name):
         found = places(restricted(name, domain))
         assert found[""] >= 0.6 * found.total(), (domain, found)
+
+
+@pytest.mark.parametrize("name", gradients())
+def test_a_gradient_is_tried_inside_the_domain(name: str) -> None:
+    found = places(restricted(name, {"empty": False}))
+    assert set(found) <= {"", "its domain excludes empty arrays"}
+    assert found[""] >= 0.6 * found.total()

@@ -1,5 +1,6 @@
 """The invariants inside another project's tests, whose settings are its own."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 import spec_tests
 from spec_tests import effort
-from spec_tests.loading import BackendError
+from spec_tests.finding import BackendError
 
 from .commanding import EPS_OUTSIDE, NUMPY, RELU, RMS_NORM, ROOT, Run, environment, pytest_run, python, suite, write
 
@@ -85,7 +86,10 @@ def test_a_failure_is_its_message(project: Path) -> None:
     assert items(found) == {"rms_norm.reference[float32]": "failure", "rms_norm.odd[float32]": ""}
     message = found.text.partition("DoesNotConform: ")[2].splitlines()
     assert message[0] == "my_package.kernels breaks rms_norm.reference"
-    assert "again: pytest --pyargs spec_tests --backend=my_package.kernels --dtype=float32 -k rms_norm.reference" in found.text
+    again = (
+        r"again: pytest --pyargs spec_tests --backend=my_package.kernels --dtype=float32 --example=[\d.]+ -k rms_norm.reference"
+    )
+    assert re.search(again, found.text)
     assert "x = [" in found.text
     assert "checking.py" not in found.text  # nothing of ours between the test and what it says
     chosen = run(project, "tests/test_kernels.py::test_conforms[rms_norm.odd[float32]]")

@@ -54,6 +54,11 @@ def test_every_gradient_is_one_of_an_operation() -> None:
     assert {name for name in stems(SUITE, "test_") if name.endswith("_vjp")} <= gradients
 
 
+@pytest.mark.parametrize("path", sorted(BACKENDS.glob("*.py")), ids=lambda path: path.name)
+def test_a_backend_is_read_at_one_sitting(path: Path) -> None:
+    assert len(path.read_text().splitlines()) < 200
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_file_is_long(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 300

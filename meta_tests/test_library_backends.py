@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from spec_tests import effort
-from spec_tests.loading import BackendError, built_in, load
+from spec_tests.finding import BackendError, built_in
+from spec_tests.loading import load
 from spec_tests.specification import operations
 
 from .commanding import ROOT, complaints, environment, write

@@ -111,3 +111,17 @@ def test_a_seed_gives_the_same_examples_again(tmp_path: Path) -> None:
         seen.append((run.statuses, (calls := tmp_path / "float32.txt").read_text()))
         calls.unlink()
     assert seen[0] == seen[1] != seen[2]
+
+
+def test_more_gradients_than_arrays_are_too_many(tmp_path: Path) -> None:
+    body = """
+def softmax_vjp(cotangent, x, *, axis):
+    y, c = softmax(x.astype(np.float64), axis=axis), cotangent.astype(np.float64)
+    dx = (y * c - y * np.sum(y * c, axis=axis, keepdims=True)).astype(x.dtype)
+    return GRADIENTS
+"""
+    for gradients, code in (("(dx,)", 0), ("(dx, dx)", 1)):
+        write(tmp_path, mine=NUMPY + SOFTMAX + body.replace("GRADIENTS", gradients))
+        run = suite(tmp_path, "--backend=mine.py", "-k", "softmax_vjp.reference")
+        assert run.code == code, run.text
+        assert ("the result has 2 gradients" in run.text) is bool(code)

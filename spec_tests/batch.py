@@ -25,6 +25,12 @@ def batch_shape(call: Call) -> tuple[int, ...]:
     return np.broadcast_shapes(*(np.shape(call.named[name])[:rank] for name, rank in _batched(call).items()))
 
 
+def stacked(call: Call) -> tuple[str, ...]:
+    """The arguments that grow where the first axis of the batch does; the others are broadcast along it."""
+    whole = batch_shape(call)
+    return tuple(n for n, rank in _batched(call).items() if rank == len(whole) and call.named[n].shape[0] == whole[0])
+
+
 def indexed(call: Call, draw: Draw) -> tuple[int, ...]:
     """The index of some entry of the batch, often the last."""
     last = draw.one_of((True, False))

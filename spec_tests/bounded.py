@@ -68,8 +68,10 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
     def stored(self, value: Any, error: Any, f: Format, roundings: float = 1.0, infinite: Any = False) -> Bounded:
         """value ± error after one more rounding to f, with overflow and the loss below the normal range."""
         reach = np.abs(value) + error
-        total = error + (roundings * f.u) * reach + np.minimum(reach, f.flush)
-        if not np.all(reach <= f.max):
+        total = error + np.minimum(reach, f.flush)
+        if roundings:
+            total += (roundings * f.u) * reach
+        if reach.size and not reach.max() <= f.max:
             lost = ~(reach <= f.max)
             total = np.where(lost, np.inf, total)
             value = np.where(
@@ -83,7 +85,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         compute, every = self.arithmetic.compute, self.arithmetic.every
         own = OWN[name](np.abs(value) + inherited, *operands, f=compute) * compute.u
         infinite = np.isinf(value)
-        if np.any(infinite):
+        if infinite.any():
             own = np.where(infinite, 0.0, own)
             infinite = infinite & np.logical_or.reduce([np.isinf(x) for x in np.broadcast_arrays(*operands)])
         result = self.stored(value, inherited + own, compute, 0.0, infinite)

@@ -13,20 +13,21 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import hypothesis
 import pytest
-from hypothesis.errors import Flaky
 
+from .asked import LEVELS, known
 from .effort import EFFORTS, trying
+from .example import read, replayed
+from .finding import BackendError
 from .formats import DTYPES, PRECISIONS
-from .invariant import planned
-from .loading import Backend, BackendError, load, made
+from .loading import Backend, load, made
 from .message import explain
-from .session import LEVELS, Session, known
+from .session import Session
 from .specification import gradients
 from .specification import operations as every_operation
 from .trial import Progress, Trial
-from .violation import Violation, unrepeated
+from .tried import attempt
+from .violation import Violation
 
 Names = str | Sequence[str]
 
@@ -49,22 +50,6 @@ def invariants() -> tuple[Any, ...]:
     return tuple(found)
 
 
-def attempt(test: Any, trial: Trial, seed: Any = None, **settings: Any) -> Violation | None:
-    """The first violation that the examples show, shrunk, if there is any."""
-    run = planned(test, trial, **settings)
-    if seed is not None:
-        run = hypothesis.seed(seed)(run)
-    try:
-        run(trial=trial)
-    except Violation as violation:
-        return violation
-    except Flaky:
-        if trial.progress.seen is None:
-            raise
-        return unrepeated(trial.progress.seen)
-    return None
-
-
 @dataclass(frozen=True, repr=False)
 class Check:
     """One invariant on one backend in one dtype. To call it is to test it."""
@@ -73,6 +58,7 @@ class Check:
     trial: Trial
     session: Session
     effort: str
+    example: tuple[int, ...] = ()  # this one alone
 
     def __repr__(self) -> str:
         return self.id
@@ -100,13 +86,16 @@ class Check:
         invariant, trial, start = self.test.invariant, replace(self.trial, progress=Progress()), time.perf_counter()
         with trying(self.effort):
             missing = trial.missing(invariant.operations)
-            violation = None if missing else attempt(self.test, trial)
+            violation = None if missing else self._violation(trial)
             reason = missing or ("" if violation else trial.progress.untried)
             status = "failed" if violation else "skipped" if reason else "passed"
             facts = self.session.facts(invariant, trial, status, reason, time.perf_counter() - start)
             if violation:
                 raise DoesNotConform(explain(invariant, trial, violation), [facts]) from None
         return facts
+
+    def _violation(self, trial: Trial) -> Violation | None:
+        return replayed(self.test, trial, self.example) if self.example else attempt(self.test, trial)
 
     def __call__(self) -> dict[str, Any]:
         __tracebackhide__ = True
@@ -124,16 +113,21 @@ def check(
     precision: str | None = None,
     effort: str = "default",
     levels: Names = (),
+    example: str = "",
 ) -> list[dict[str, Any]]:
     """The verdicts on a backend: any object, a mapping of its attributes, or what --backend= takes.
 
     `operations` names some of them, or single invariants; all that the backend has if none. `levels` names the properties
-    beyond the equations that are required; no other is tried. Raises DoesNotConform at the first violation, and where
-    nothing could be tried of an operation.
+    beyond the equations that are required; no other is tried. `example` is the one that a failure has printed. Raises
+    DoesNotConform at the first violation, and where nothing could be tried of an operation.
     """
     __tracebackhide__ = True
     verdicts: list[dict[str, Any]] = []
-    for each in _checks(backend, operations, dtype, precision, effort, levels):
+    found = _checks(backend, operations, dtype, precision, effort, levels)
+    if example and len(found) != 1:
+        raise ValueError(f"an example is of one invariant in one dtype, and these are {len(found)}")
+    for each in found:
+        each = replace(each, example=read(example) if example else ())
         try:
             verdicts.append(each.verdict())
         except DoesNotConform as failure:

@@ -56,7 +56,8 @@ def sizes(call: Call) -> dict[str, int]:
         for label, size in zip(labels, shape[len(shape) - len(labels) :], strict=False):
             *factors, last = label.split()  # "h d_k": the heads side by side
             found[last] = size // max(math.prod(found.get(factor, 1) for factor in factors), 1)
-    if not _shapes(spec) and spec.positional and (shape := _shape(spec.positional[0], named)):
+    rows = next((name for name in spec.positional if name != "cotangent"), "")  # a reduction's cotangent has no such axis
+    if not _shapes(spec) and (shape := _shape(rows, named)):
         (label,) = dimensions(spec)
         found[label] = shape[named.get("axis", -1)]
     return found

@@ -17,6 +17,7 @@ from . import regimes
 from .call import Call
 from .formats import Format
 from .operation import Operation
+from .violation import NotImplementedVariant
 
 SMALL = (1, 2, 3, 4, 5, 7, 8)
 SIZES = (*SMALL, 9, 12, 15, 16, 17, 24, 31, 32, 33, 47, 63, 64, 65, 80, 96, 100, 127, 128, 129, 130, 160, 200, 255, 256, 257)
@@ -25,6 +26,9 @@ COINCIDENCES = (2, 3, 4, 5, 8, 16)
 BATCHES = ((), (1,), (2,), (3,), (2, 3), (3, 1), (2, 2), (2, 1, 3), (3, 2, 2))
 MANY_ROWS = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (3, 3), (2, 3, 4), (3, 2, 2))
 POSITIONS = (8, 40, 300, 2049, 131_072, 1_000_000)
+SEQUENCES, ROWS = (8193, 8193, 16_385), (65_537, 131_073, 70_001, 32_769)  # beyond indices of 16 bits, and blocks of any size
+AFFORDABLE = 1025 * 1025  # elements of a mask or bias whose rows and columns are as many
+FEW = 3  # at most so many rows where each is long
 FULL = 53
 BEYOND_CONSTANTS = 3 << 90  # Hypothesis draws some integers from the constants of whatever modules are loaded
 
@@ -42,13 +46,13 @@ class Draw:
     def __init__(self, choose: Callable[[int, int], int], operation: Operation):
         self._choose, self.operation = choose, operation
         self.log: list[Any] = []
-        self._complete = False
+        self._complete = self.long = self._grown = False
 
     def of(self, operation: Operation) -> Draw:
         """The same example, for another operation and its domain."""
         other = Draw(self._choose, operation)
         other.log, other.__dict__["rng"], other.__dict__["bits"] = self.log, self.rng, self.bits
-        other._complete = self._complete
+        other._complete, other.long, other._grown = self._complete, self.long, self._grown
         return other
 
     # --- structure --------------------------------------------------------------------------------------------------
@@ -84,12 +88,21 @@ class Draw:
     def dims(self, **ceilings: int) -> tuple[int, ...]:
         """Named dimensions: small, but one of them may grow, or all coincide. A ceiling beyond 257 admits long rows, and those
         more often."""
+        if self.long:
+            return self._long_dims(ceilings)
         long = [name for name, ceiling in ceilings.items() if ceiling > SIZES[-1]]
         grown = self.one_of((None, *ceilings, *ceilings, *ceilings, *long, *long, *long, "all equal"))
         if grown == "all equal":
             size = self.one_of(COINCIDENCES)
             return tuple(self.size(name, (size,)) for name in ceilings)
         return tuple(self.size(name, self._pool(ceiling) if name == grown else SMALL) for name, ceiling in ceilings.items())
+
+    def _long_dims(self, ceilings: dict[str, int]) -> tuple[int, ...]:
+        """One of those whose ceiling is high is far beyond it; or none, and the batch is."""
+        high = {name: ROWS if top >= LONG[-2] else SEQUENCES for name, top in ceilings.items() if top >= SIZES[-1]}
+        grown = self.one_of((*high, None) if not (high and self.operation.spec.composed) else high)
+        self._grown = self._grown or grown is not None
+        return tuple(self.size(name, high[name] if name == grown else SMALL) for name in ceilings)
 
     def _pool(self, ceiling: int) -> tuple[int, ...]:
         """The long more often than others, most of all the longest: it alone exceeds the largest blocks."""
@@ -118,6 +131,10 @@ class Draw:
         ranks = self.operation.domain.get("batch_dims")
         if ranks is not None:
             pool = tuple(b for b in pool if len(b) in ranks) or tuple((2,) * r for r in ranks)
+        if self.long:
+            if not self._grown and not self.operation.spec.composed and 1 in (ranks or (1,)):
+                return ROWS[:1]
+            pool = tuple(b for b in pool if math.prod(b) <= FEW) or pool
         batch = tuple(self.one_of(pool))
         like = [(*batch[:-1], size) for size in sorted(set(self._sizes.values()) & set(SMALL))] if batch else []
         like = [b for b in like if math.prod(b) <= max(map(math.prod, pool))]
@@ -137,6 +154,14 @@ class Draw:
         if self.operation.accepts(name) or (allowed is not None and len(values) == 1):
             return {name: self.one_of(values)}
         return {name: -1} if name == "axis" else {}
+
+    def columns(self, m: int, square: int) -> dict[str, Any]:
+        """m as a keyword: itself, mostly, or 0, or none where the square that it then is has not too many elements."""
+        if self.operation.accepts("m"):
+            return {"m": self.one_of((m,) if self.long else (m, None, m, m, 0) if square <= AFFORDABLE else (m, 0))}
+        if self.long:
+            raise NotImplementedVariant("a square so long is not tried")
+        return {}
 
     def variants(self, *names: str) -> set[str]:
         """Which optional arguments to use: mostly none or one, sometimes two or all; always those that the domain does not leave
@@ -159,7 +184,8 @@ class Draw:
             if self.bits < FULL:
                 mantissa, exponent = np.frexp(x)
                 x = np.where(infinite, x, np.ldexp(np.rint(np.ldexp(mantissa, self.bits)), exponent - self.bits))
-            return f.round(np.where(infinite, x, np.clip(x, -f.max, f.max)))
+            finite = np.clip(x, -f.max, f.max)
+            return f.round(np.where(infinite, x, finite) if infinite.any() else finite)
 
     def array(self, shape: tuple[int, ...], kinds: dict[str, regimes.Fill]) -> np.ndarray:
         if self.operation.spec.is_gradient:
@@ -220,19 +246,23 @@ class Draw:
         return mask
 
     def cotangent(self, y: np.ndarray) -> np.ndarray:
-        """For a result y: rows of every kind, a sum's ones, a single one, or y itself, along which much cancels."""
+        """For a result y: rows of every kind, a sum's ones, a single one, or y itself, perhaps halved a few
+        times, along which much cancels."""
         kind = self.one_of(("rows", "rows", "rows", "ones", "one", "result"))
         if kind == "ones" or not y.size:
             return np.ones(y.shape)
         if kind == "one":
             return (np.arange(y.size) == self.integer(0, 99) * y.size // 100).astype(float).reshape(y.shape)
+        if kind == "rows":
+            return self.vectors(y.shape)
         finite = np.nan_to_num(y, nan=0.0, posinf=0.0, neginf=0.0)
-        return self.held(finite) if kind == "result" else self.vectors(y.shape)
+        _, exponent = np.frexp(np.max(np.abs(finite)))  # below 1: automatic differentiation may multiply it by x, and x by x
+        return self.held(finite * 2.0 ** -max(int(exponent), 0))
 
-    def call(self, *, all_arguments: bool = False) -> Call:
-        """Arguments of the operation, as its own file draws them, with every optional one if asked for; of a gradient, with a
-        cotangent before them."""
-        self._complete = all_arguments
+    def call(self, *, all_arguments: bool = False, long: bool = False) -> Call:
+        """Arguments of the operation, as its own file draws them, with every optional one if asked for, or with a long dimension
+        where it can have one; of a gradient, with a cotangent before them."""
+        self._complete, self.long, self._grown = all_arguments, long, False
         arguments, keywords = self.operation.spec.module.arguments(self)
         if self.operation.spec.is_gradient:
             y = self.operation.forward.call(*arguments, **keywords).value  # type: ignore[attr-defined]

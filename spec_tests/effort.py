@@ -27,12 +27,17 @@ EFFORTS = {
     "default": Effort("default", 32, 4, 8.0),
     "thorough": Effort("thorough", 160, 20, 30.0),
 }
-_current = "default"
+BUDGET = 4.0  # gigabytes of memory that one call and what it is compared with may take
+_current, _budget = "default", BUDGET
 
 
-def choose(name: str) -> None:
-    global _current
-    _current = name
+def choose(name: str, budget: float = BUDGET) -> None:
+    global _current, _budget
+    _current, _budget = name, budget
+
+
+def budget() -> float:
+    return _budget
 
 
 def current() -> Effort:
@@ -42,9 +47,9 @@ def current() -> Effort:
 @contextmanager
 def trying(name: str) -> Iterator[None]:
     """For a while, this effort."""
-    before = _current
+    before = _current, _budget
     choose(name)
     try:
         yield
     finally:
-        choose(before)
+        choose(*before)

@@ -69,12 +69,12 @@ def expect(evaluate: Evaluate, arithmetic: Arithmetic, storage: Format, *, compo
     """
     with np.errstate(all="ignore"):  # where an infinity arises, the error says so
         ball = evaluate(lambda x: Bounded(*x.pair, arithmetic) if isinstance(x, Bounded) else Bounded.input(x, arithmetic))
-    value, error = ball.value, ball.error
-    if arithmetic.compute.precision == 53:
-        error = 2 * error  # the oracle is but one more correct float64 implementation
+        value, error = ball.value, ball.error
+        if arithmetic.compute.precision == 53:
+            error = 2 * error  # the oracle is but one more correct float64 implementation
     if composed and not inexact and value.size and not _tight(error, value, storage):
         with np.errstate(all="ignore"):
-            exact = evaluate(np.asarray)
+            exact = value if np.all(np.isfinite(value)) else evaluate(np.asarray)
             value = np.where(np.isfinite(value) | np.isinf(error), exact, value)  # the worst case may overflow, and not the value
             error = np.minimum(error, sampled_error(evaluate, exact, arithmetic))
     return Expectation(value, error, storage)

@@ -19,6 +19,10 @@ class Format:
     emax: int
 
     @cached_property
+    def bytes(self) -> int:
+        return {53: 8, 24: 4}.get(self.precision, 2)
+
+    @cached_property
     def u(self) -> float:
         """Unit roundoff: rounding to nearest changes a normal x by at most u|x|."""
         return float(2.0**-self.precision)
@@ -57,11 +61,14 @@ class Format:
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                 return np.asarray(x.astype(self.hardware), dtype=np.float64)
         drop = 53 - self.precision
-        bits = x.view(np.int64) if x.ndim else x.reshape(1).view(np.int64)[0]
-        odd = (bits >> drop) & 1
-        y = ((bits + ((1 << (drop - 1)) - 1) + odd) & -(1 << drop)).view(np.float64)
-        size = np.abs(x)
-        if not np.all((size >= self.tiny) & (size < self.max)):
+        bits = np.ascontiguousarray(x).view(np.int64).reshape(x.shape)
+        y = np.asarray(bits >> drop)
+        y &= 1
+        y += bits
+        y += (1 << (drop - 1)) - 1
+        y &= -(1 << drop)
+        y, size = y.view(np.float64), np.abs(x)
+        if not np.all(((size >= self.tiny) | (size == 0)) & (size < self.max)):
             with np.errstate(all="ignore"):
                 y = np.where(size < self.tiny, np.rint(x / self.quantum) * self.quantum, y)
                 y = np.where(np.abs(y) > self.max, np.copysign(np.inf, x), np.where(np.isfinite(x), y, x))

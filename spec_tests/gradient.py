@@ -17,9 +17,10 @@ import numpy as np
 
 from .bounded import Bounded
 from .call import Call
+from .differentiable import Differentiable
 from .operation import Operation, Result
 from .specification import specification
-from .tree import leaves, tree_map
+from .tree import leaves
 from .violation import NotImplementedVariant, Violation, place
 
 
@@ -98,13 +99,16 @@ class Gradient(Operation):
         if not self.own:
             return dict(result)
         if not isinstance(result, list | tuple):
-            raise Violation(f"the result is a {type(result).__name__}, not a tuple with one gradient for each array argument")
+            kind = self.backend.framework.kind(result)
+            raise Violation(f"the result is {kind}, not a tuple with one gradient for each array argument")
+        if len(result) > (most := len(self.spec.positional) - 1):
+            raise Violation(f"the result has {len(result)} gradients", [("expected", f"{most}, one for each array argument")])
         return {path: x for name, tree in zip(self.spec.positional[1:], result, strict=False) for path, x in leaves(tree, name)}
 
     def _array(self, name: str, gradient: Any, shape: tuple[int, ...]) -> np.ndarray:
         framework = self.backend.framework
         if not framework.is_array(gradient):
-            raise Violation(f"the gradient of {name} is a {type(gradient).__name__}, not an array of {framework.name}")
+            raise Violation(f"the gradient of {name} is {framework.kind(gradient)}, not an array of {framework.name}")
         values = framework.numpy(gradient)
         if values.shape != shape:
             raise Violation(f"the gradient of {name} has shape {values.shape}", [("expected", str(shape))])
@@ -135,27 +139,17 @@ class Gradient(Operation):
 
     # --- automatic differentiation --------------------------------------------------------------------------------------
 
-    def of_arrays(self, *arrays: Any, **keywords: Any) -> tuple[Callable[[Any], Any], list[str], list[Any]]:
-        """The operation as a function of those native arguments alone that have gradients, their names, and they themselves."""
-        framework = self.backend.framework
-        given = {**dict(zip(self.spec.positional[1:], arrays, strict=False)), **keywords}
-        named = {path: x for name in self.spec.positional[1:] for path, x in leaves(given.get(name), name)}
-        names = [path for path, x in named.items() if framework.is_array(x) and framework.dtype_of(x) == self.dtype]
-
-        inputs = [named[name] for name in names]
-
-        def function(others: Any) -> Any:
-            replaced = {id(x): y for x, y in zip(inputs, others, strict=True)}
-            fresh = tree_map(lambda x: replaced.get(id(x), x), (list(arrays), keywords))
-            return self.forward.function(*fresh[0], **fresh[1])
-
-        return function, names, inputs
-
     def linearized(self, *arrays: Any, **keywords: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
         """What the operation answers to native arguments, and how a cotangent is pulled back to them."""
-        function, names, inputs = self.of_arrays(*arrays, **keywords)
-        y, pull = self.backend.framework.linearized(function, inputs)
-        return y, lambda cotangent: dict(zip(names, map(self.backend.framework.computed, pull(cotangent)), strict=True))
+        return self.backend.linearized(self._function, arrays, keywords)
+
+    def accumulated(self, cotangents: list[Any], *arrays: Any, **keywords: Any) -> dict[str, Any]:
+        """What each argument's gradient holds after a backward pass for each cotangent."""
+        return self.backend.accumulated(self._function, arrays, keywords, cotangents)
+
+    @cached_property
+    def _function(self) -> Differentiable:
+        return Differentiable(self.forward.name, self.spec.positional[1:], self.dtype)
 
     def _derived(self, cotangent: Any, *arrays: Any, **keywords: Any) -> dict[str, Any]:
         _, pull = self.linearized(*arrays, **keywords)

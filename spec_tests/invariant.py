@@ -12,13 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from .draw import Draw
 from .effort import current
+from .guard import Fault
+from .specification import specification
 from .trial import GENERAL, Trial
-from .violation import NotImplementedVariant, Violation
+from .violation import Loss, NotImplementedVariant, Violation, of
 
 KINDS = {"E": "exact", "B": "within the derived bound", "S": "statistical", "F": "finite"}
 
@@ -34,34 +36,39 @@ class Invariant:
     module: str
     cost: float
     needs: tuple[str, ...]
+    effort: str | None
+    most: int | None
 
     def of(self, operation: str) -> str:
         subject, _, law = self.id.partition(".")
         return f"{operation}.{law}" if subject in GENERAL else self.id
+
+    def concerns(self, operation: str) -> bool:
+        """`about:NAME` among its needs narrows it to the operations whose file has such an entry; `about:not NAME`, to others."""
+        entries, names = (
+            vars(specification(operation).module),
+            [n.partition(":")[2] for n in self.needs if n.startswith("about:")],
+        )
+        return all(bool(entries.get(n.removeprefix("not "))) != n.startswith("not ") for n in names)
 
 
 class OutOfTime(Exception):
     """Shrinking has had its share of time; an example that is not yet known to fail is let go."""
 
 
-def planned(test: Any, trial: Trial, *, shrink: bool = True, **others: Any) -> Any:
-    """The invariant's test with the examples that the effort affords; what else Hypothesis is told is the profile's."""
-    left_out = (Phase.explain,) if shrink else (Phase.explain, Phase.shrink)
-    ours = {
-        "max_examples": trial.share,
-        "deadline": None,
-        "suppress_health_check": list(HealthCheck),
-        "report_multiple_bugs": False,
-        "phases": [phase for phase in Phase if phase not in left_out],
-    }
-    return settings(**{**ours, **others})(given(data=st.data())(test.hypothesis.inner_test))
-
-
 def invariant(
-    kind: str, *, source: str = "", level: str | None = None, cost: float = 1.0, needs: tuple[str, ...] = ()
+    kind: str,
+    *,
+    source: str = "",
+    level: str | None = None,
+    cost: float = 1.0,
+    needs: tuple[str, ...] = (),
+    effort: str | None = None,
+    most: int | None = None,
 ) -> Callable[[Callable[..., None]], Any]:
     """kind: E exact, B within the bound, S statistical, F finite. cost: examples are divided by it, and by the operation's.
-    needs: keywords, conventions or frameworks without which the statement cannot be tried."""
+    needs: keywords, conventions or frameworks without which the statement cannot be tried. effort: the only one at which it is.
+    most: so many examples at most."""
     assert kind in KINDS
 
     def decorate(statement: Callable[..., None]) -> Any:
@@ -79,24 +86,33 @@ def invariant(
             subject,
             cost,
             needs,
+            effort,
+            most,
         )
 
         @given(data=st.data())
         def test(trial: Trial, data: Any) -> None:
-            _one_example(trial, data, statement, names[:-1])
+            _one_example(trial, data.conjecture_data, statement, names[:-1])
 
         test.__doc__, test.__name__, test.__qualname__ = statement.__doc__, statement.__name__, statement.__qualname__
         test.__module__ = statement.__module__
         test.invariant = described  # type: ignore[attr-defined]
+        test.replay = lambda trial, row: _one_example(trial, row, statement, names[:-1])  # type: ignore[attr-defined]
         return test
 
     return decorate
 
 
-def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
-    progress = trial.progress
+def _one_example(trial: Trial, choices: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
+    """choices: Hypothesis's own, or a row of them that is played again."""
+    progress, row = trial.progress, []
+
+    def choose(low: int, high: int) -> int:
+        row.append((chosen := choices.draw_integer(low, high)) - low)
+        return int(chosen)
+
     involved = [trial.operation(trial.subject if name in GENERAL else name) for name in names]
-    draw = Draw(data.conjecture_data.draw_integer, involved[0])  # strategies would copy what they drew at one place to others
+    draw = Draw(choose, involved[0])  # strategies would copy what they drew at one place to others
 
     passed = []
 
@@ -106,6 +122,8 @@ def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names:
         late = progress.failed_at is not None and time.monotonic() - progress.failed_at > current().shrink_seconds
         if late and passed[-1] not in progress.failing:
             raise OutOfTime
+        if loss := progress.losses.get(passed[-1]):
+            raise loss
 
     for operation in involved:
         operation.history.clear()
@@ -114,15 +132,18 @@ def _one_example(trial: Trial, data: Any, statement: Callable[..., None], names:
     try:
         statement(*involved, draw)
     except OutOfTime:
-        data.conjecture_data.mark_overrun()  # not a verdict: with more time, more might have been drawn after this call
+        choices.mark_overrun()  # not a verdict: with more time, more might have been drawn after this call
     except NotImplementedVariant as refusal:
         progress.refusals.append(str(refusal))
         return
-    except Violation as violation:
-        progress.failed_at, progress.seen = progress.failed_at or time.monotonic(), violation
+    except (Violation, Fault) as seen:
+        violation = seen if isinstance(seen, Violation) else of(seen)
+        progress.failed_at, progress.seen, progress.row = progress.failed_at or time.monotonic(), violation, tuple(row)
+        if isinstance(violation, Loss) and passed:
+            progress.losses[passed[-1]] = violation
         progress.failing.update(passed)
         progress.calls = [call for operation in involved for call in operation.history]
-        raise violation
+        raise violation from None
     finally:
         trial.remember([call for operation in involved for call in operation.history])
     progress.examples += any(call.result is not None for operation in involved for call in operation.history)

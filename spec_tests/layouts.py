@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .frameworks import Framework
+if TYPE_CHECKING:
+    from .frameworks import Framework
 
 LAYOUTS = ("contiguous", "transposed", "strided", "offset", "padded rows", "broadcast", "reversed", "read-only")
 

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import difflib
-import importlib
-import importlib.util
-import inspect
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from . import cs336
+from .differentiable import Differentiable
 from .domain import complaints
-from .files import module_from
+from .finding import BackendError, find, framed
 from .formats import DTYPES, PRECISIONS
-from .frameworks import Framework, Unavailable
+from .frameworks import Framework
+from .guard import LEAST, Fault, current
 from .specification import specification
-
-HERE = Path(__file__).parent
-BUILT_IN = HERE / "backends" if (HERE / "backends").is_dir() else HERE.parent / "backends"  # installed, or a checkout
-DEVIATING = "deviation:"  # and the id of one of the catalogue
-ENTRY_POINTS = "spec_tests.backends"
-
-
-class BackendError(Exception):
-    """What was given, what exists, what to do: one sentence for the person at the command line."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +36,7 @@ class Backend:
     def has(self, operation: str) -> bool:
         """It implements it, or, if that is a gradient, its framework can differentiate what it implements."""
         forward = operation.removesuffix("_vjp")
-        derived = forward != operation and self.framework.differentiates and self.function(forward)
+        derived = forward != operation and bool(self.framework.differentiates) and self.function(forward)
         return bool(self.function(operation) or derived)
 
     @cached_property
@@ -83,128 +73,67 @@ class Backend:
             return stated.get(operation)
         return None if operation.endswith("_vjp") else stated
 
-    def synchronize(self) -> None:
-        getattr(self.source, "synchronize", lambda: None)()
+    def answered(self, step: Callable[[], Any], operation: str) -> Any:
+        """What a step of the operation answers, once it is through; raises Refused or Fault."""
+
+        def whole() -> Any:
+            answer = step()
+            getattr(self.source, "synchronize", lambda: None)()
+            return answer
+
+        seconds = max(LEAST, current().seconds / 2 ** self.late[operation])
+        try:
+            return self.framework.answered(whole, seconds)
+        except Fault as fault:
+            self.late[operation] += fault.late
+            raise
+
+    def linearized(self, function: Differentiable, arrays: Any, keywords: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
+        return function.linearized(self.framework, self.function(function.operation), arrays, keywords)
+
+    def accumulated(self, function: Differentiable, arrays: Any, keywords: Any, cotangents: list[Any]) -> dict[str, Any]:
+        return function.accumulated(self.framework, self.function(function.operation), arrays, keywords, cotangents)
+
+    @property
+    def oracle(self) -> bool:
+        """It has the suite's own equations among what it is made of, as far as that shows."""
+        parts = getattr(self.source, "__dict__", {}).values()
+        names = (part.__name__ if isinstance(part, ModuleType) else getattr(part, "__module__", "") for part in parts)
+        return any(str(name).partition(".")[0] == ORACLE for name in names)
+
+    @cached_property
+    def late(self) -> Counter[str]:
+        """How often each operation had no answer in time: halves what its next calls may take."""
+        return Counter()
 
     @property
     def version(self) -> str:
         return str(getattr(self.source, "version", f"{self.framework.name} {self.framework.version}"))
 
 
+ORACLE = "reference_numpy"
 CONVENTIONS = {"causal_alignment": ("bottom-right", "top-left"), "fully_masked_rows": ("zero", "nan")}
 
 
-def built_in() -> dict[str, Path]:
-    return {path.stem.replace("_", "-"): path for path in sorted(BUILT_IN.glob("*.py")) if not path.stem.startswith("_")}
-
-
-def registered() -> dict[str, Any]:
-    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
-
-
-def load(text: str, folder: Path, operations: set[str]) -> Backend:
+def load(text: str, folder: Path, operations: Collection[str]) -> Backend:
     """The backend that `--backend=text` names; raises BackendError with one sentence."""
-    return made(_find(text, folder), operations, text)
+    return made(find(text, folder), operations, text)
 
 
-def made(source: Any, operations: set[str], text: str = "") -> Backend:
+def made(source: Any, operations: Collection[str], text: str = "") -> Backend:
     """The backend that an object is, whether or not a text named it."""
-    source = cs336.Adapters(source) if cs336.recognised(source) else source
-    name = str(getattr(source, "name", _short(text) or getattr(source, "__name__", type(source).__name__)))
-    given = f"--backend={text}" if text else name
-    framework_name = getattr(source, "framework", None)
-    if not isinstance(framework_name, str):
-        raise BackendError(f'{given}: it does not say whose arrays it takes; add a line framework = "torch", or "numpy"')
-    try:
-        framework = Framework(framework_name, getattr(source, "device", None))
-    except Unavailable as error:
-        raise BackendError(f"{given}: {error}; {_others(text)}") from error
-    backend = Backend(name, source, framework, text)
+    found, name, framework = framed(source, text)
+    return checked(Backend(name, found, framework, text), operations)
+
+
+def checked(backend: Backend, operations: Collection[str]) -> Backend:
+    """It states nothing that is not known."""
     for complaint in _complaints(backend, operations):
-        raise BackendError(f"{given}: {complaint}")
+        raise BackendError(f"{f'--backend={backend.text}' if backend.text else backend.name}: {complaint}")
     return backend
 
 
-def _short(text: str) -> str:
-    return Path(text).stem if text.endswith(".py") else text
-
-
-def _others(text: str) -> str:
-    return f"built in are {', '.join(name for name in built_in() if name != text)}"
-
-
-def _find(text: str, folder: Path) -> Any:
-    known = built_in()
-    if text.startswith(DEVIATING):
-        return deviating(text.removeprefix(DEVIATING))
-    if text in known:
-        return _attempt(text, lambda: module_from(known[text]))
-    if text in registered():
-        return _instance(_attempt(text, registered()[text].load))
-    if text.endswith(".py"):
-        path = folder / text
-        if not path.is_file():
-            near = ", ".join(sorted(p.name for p in path.parent.glob("*.py"))[:8]) if path.parent.is_dir() else ""
-            raise BackendError(f"--backend={text}: there is no file {path}" + (f"; that folder has {near}" if near else ""))
-        return _attempt(text, lambda: module_from(path))
-    module, _, attribute = text.partition(":")
-    if not all(part.isidentifier() for part in module.split(".")) or not _exists(module):
-        names = [*known, *registered()]
-        close = difflib.get_close_matches(text, names, n=3, cutoff=0.5)
-        hint = f"; did you mean {' or '.join(close)}?" if close else "."
-        raise BackendError(
-            f"--backend={text}: unknown{hint} Built in: {', '.join(names)}. "
-            "Or give a path to a .py file, a dotted module name, or module:attribute."
-        )
-    found = _attempt(text, lambda: importlib.import_module(module))
-    for name in filter(None, attribute.split(".")):
-        if not hasattr(found, name):
-            raise BackendError(f"--backend={text}: {module} has no attribute {attribute!r}")
-        found = getattr(found, name)
-    return _attempt(text, lambda: _instance(found))
-
-
-def deviating(name: str) -> Any:
-    """The oracle with a deviation of the catalogue in it."""
-    from .deviation import catalogue, find
-    from .faithful import Faithful
-
-    if (found := find(name)) is None:
-        near = difflib.get_close_matches(name, catalogue(), n=3, cutoff=0.4)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise BackendError(
-            f"--backend={DEVIATING}{name}: the catalogue has no such deviation.{hint} --list-deviations prints it."
-        )
-    return Faithful(found)
-
-
-def _instance(found: Any) -> Any:
-    return found() if inspect.isclass(found) else found
-
-
-def _exists(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
-
-
-def _attempt(text: str, load: Any) -> Any:
-    try:
-        return load()
-    except (Exception, SystemExit) as error:
-        where = ""
-        for frame in inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []:
-            file = Path(frame.filename)
-            if file.suffix == ".py" and HERE not in file.parents and file.parent.name != "importlib":
-                where = f" (line {frame.lineno} of {frame.filename})"
-        what = f"importing it raised {type(error).__name__}: {error}{where}"
-        if isinstance(error, ModuleNotFoundError) and error.name:
-            what = f"it imports {error.name!r}, which is not installed here{where}; install it first"
-        raise BackendError(f"--backend={text}: {what}") from error
-
-
-def _complaints(backend: Backend, operations: set[str]) -> Iterator[str]:
+def _complaints(backend: Backend, operations: Collection[str]) -> Iterator[str]:
     if not any(backend.function(name) for name in operations):
         yield f"it defines none of the operations, which are {', '.join(sorted(operations))}"
     stated = getattr(backend.source, "dtypes", ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,11 +14,11 @@ from .bounded import Bounded
 from .call import Call
 from .domain import canonical, not_taken, outside
 from .formats import FORMATS, PRECISIONS, Arithmetic
-from .layouts import laid_out
+from .guard import Fault, Refused
 from .loading import Backend
 from .specification import Specification
 from .tree import tree_map
-from .violation import NotImplementedVariant, Violation, place
+from .violation import NotImplementedVariant, Violation, of, place
 
 WIDE = Arithmetic(FORMATS["float64"], FORMATS["float64"])  # of the suite's own algebra on results
 
@@ -151,21 +150,18 @@ class Operation:
         if reason := outside(call) or ("" if arguments else not_taken(call)):
             raise NotImplementedVariant(reason)
         positional, keywords = arguments or self.native(call)
-        call.result = self.tried(lambda: self.backend.framework.computed(self.function(*positional, **keywords)))
+        framework = self.backend.framework
+        call.result = self.tried(lambda: framework.known(framework.computed(self.function(*positional, **keywords))))
         return call.result
 
     def tried(self, step: Callable[[], Any]) -> Any:
-        """What the backend answers; whatever it raises, but NotImplementedError, is a violation."""
+        """What the backend answers; whatever else becomes of the step, but NotImplementedError, is a violation."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the backend's own affair; only its result is judged
-                result = step()
-                self.backend.synchronize()
-        except NotImplementedError as refusal:
-            raise NotImplementedVariant(str(refusal) or "NotImplementedError") from refusal
-        except Exception as error:
-            raise Violation(f"the call raised {type(error).__name__}: {error}") from error
-        return result
+            return self.backend.answered(step, self.name)
+        except Refused as refusal:
+            raise NotImplementedVariant(str(refusal)) from refusal
+        except Fault as fault:
+            raise of(fault) from fault
 
     def native(self, call: Call, layout: str = "contiguous") -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The framework's arguments. Keywords that the function does not take are left out: they are at their default."""
@@ -177,7 +173,7 @@ class Operation:
             if not isinstance(x, np.ndarray):
                 return x
             dtype = {"f": self.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
-            return laid_out(framework, x, dtype, layout)
+            return framework.laid_out(x, dtype, layout)
 
         positional = tuple(tree_map(convert, a) for a in call.arguments)
         keywords = {k: tree_map(convert, v) for k, v in call.keywords.items() if self.accepts(k)}
@@ -186,16 +182,22 @@ class Operation:
     def values(self, call: Call, result: Any) -> np.ndarray:
         """The result's values, of the right shape, as float64 (or bool, or int)."""
         framework, shape = self.backend.framework, call.value.shape
-        if self.spec.dtype == "int64" and isinstance(result, int):
+        if self.spec.dtype == "int64" and type(result) is int:
             return call.saw(result, np.asarray(result))
         if not framework.is_array(result):
-            raise Violation(f"the result is a {type(result).__name__}, not an array of {framework.name}")
-        values = framework.numpy(result)
+            raise Violation(f"the result is {framework.kind(result)}, not an array of {framework.name}")
+        if not framework.on_device(result):
+            raise Violation(f"the result is on {framework.device_of(result)}", [("expected", framework.place)])
+        try:
+            values = framework.numpy(result)
+        except Exception as error:
+            raise Violation(f"the result cannot be read ({error})") from error
         if values.shape != shape:
             raise Violation(f"the result has shape {values.shape}", [("expected", str(shape))])
         if self.spec.dtype == "bool" and values.dtype.kind != "b":
             raise Violation(f"the result is {framework.dtype_of(result)}", [("expected", "bool")])
-        return call.saw(result, self.storage.round(values) if values.dtype.kind == "f" else values)
+        held = values.dtype.kind != "f" or framework.dtype_of(result) == self.storage.name
+        return call.saw(result, values if held else self.storage.round(values))
 
     def place(self, call: Call, index: tuple[Any, ...]) -> str:
         """Where in the call's result."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .effort import EFFORTS
+from .effort import BUDGET, EFFORTS
 from .formats import DTYPES, PRECISIONS
 
 
@@ -26,6 +26,20 @@ def add(parser: Any) -> None:
     group.addoption("--dtype", action="append", default=[], metavar="DTYPE", help=f"only these of {', '.join(DTYPES)}")
     group.addoption("--precision", metavar="CLASS", help=f"hold every operation to at least this class: {', '.join(PRECISIONS)}")
     group.addoption("--effort", default="default", metavar="EFFORT", help=f"how much to try: {', '.join(EFFORTS)}")
+    group.addoption(
+        "--memory-budget",
+        default=f"{BUDGET:g}",
+        metavar="GB",
+        help=f"gigabytes that the arrays of one call may take at thorough effort (default: {BUDGET:g}); 2^31 elements need 20",
+    )
     group.addoption("--require", action="append", default=[], metavar="OPERATION", help="fail where this is not implemented")
     group.addoption("--require-level", action="append", default=[], metavar="LEVEL", help="fail where this level does not hold")
     group.addoption("--report", metavar="DIR", help="write report.jsonl there as the run goes, and a page and a badge at its end")
+    group.addoption("--isolate", action="store_true", help="run each backend in a process of its own, apart from the oracle")
+    group.addoption("--time-limit", metavar="SECONDS", help="what a call may take (default: 60)")
+    group.addoption("--memory-limit", metavar="SIZE", help="what the backend's process may have, as in 4GiB (default: no limit)")
+    group.addoption("--example", metavar="ROW", help="play this example alone, as a failure has printed it")
+    for kind, what in (("failing", "must fail: a pass is an error"), ("flaky", "may fail")):
+        group.addoption(f"--known-{kind}", metavar="FILE", help=f"JSON lines of what {what}")
+    group.addoption("--update-known", action="store_true", help="write what this run shows into these files")
+    group.addoption("--resume", action="store_true", help="go on with the report in --report=DIR: try what it lacks")

@@ -32,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     from . import workers
 
     workers.share_cores(config)  # before NumPy is imported
+    workers.share_devices(config)
+    workers.stop_on_termination()
     from .session import Session
 
     config.pluginmanager.register(workers, "spec_tests.workers")
@@ -47,10 +49,10 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     asked = [option for option in LISTINGS if config.getoption(option.lstrip("-").replace("-", "_"), None)]
     if not asked:
         return None
-    from . import session
+    from . import listing
 
     for option in asked:
-        print(session.LISTED[option]())
+        print(listing.LISTED[option]())
     return 0
 
 
@@ -90,7 +92,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     if SESSION not in metafunc.config.stash:
         raise pytest.UsageError("the invariants of spec_tests need its options: run pytest --pyargs spec_tests --backend=…")
-    trials = metafunc.config.stash[SESSION].trials(described)
+    trials = metafunc.config.stash[SESSION].collected(described)
     metafunc.parametrize("trial", trials, ids=[trial.id for trial in trials])
 
 
@@ -111,7 +113,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """In -k a whole invariant's id means that invariant, not every one whose id contains it."""
     items[:] = [item for item in items if not _needless(config, *_trial(item))]
     whole = {described.of(trial.subject) for described, trial in map(_trial, items) if described}
+    if SESSION in config.stash:
+        config.stash[SESSION].named_in_files(whole)
     config.option.keyword = re.sub(r"[\w.]+", lambda word: f"[{word[0]}]" if word[0] in whole else word[0], config.option.keyword)
+
+
+@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
+def pytest_selected_items(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if SESSION in config.stash and config.stash[SESSION].example:
+        config.stash[SESSION].one_alone([item for item in items if _trial(item)[0]])
 
 
 def _needless(config: pytest.Config, described: Any, trial: Any) -> bool:
@@ -120,36 +130,19 @@ def _needless(config: pytest.Config, described: Any, trial: Any) -> bool:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-    described, trial = _trial(pyfuncitem)
+    described, _ = _trial(pyfuncitem)
     if described is None:
         return (yield)
-    from hypothesis.errors import Flaky
+    from functools import partial
 
-    from .invariant import planned
-    from .violation import Violation, unrepeated
+    from .tried import tried
 
-    session = pyfuncitem.config.stash[SESSION]
-    if missing := trial.missing(described.operations):
-        session.absent(described, trial, missing)
-    reported = described.level is not None and described.level not in session.levels
     test = pyfuncitem.obj
-    pyfuncitem.obj = planned(test, trial, shrink=not reported)
+    pyfuncitem.obj = partial(tried, pyfuncitem.config.stash[SESSION], described, test)
     try:
-        result = yield
-    except (Violation, Flaky) as failure:
-        if (seen := trial.progress.seen) is None:
-            raise
-        violation = failure if isinstance(failure, Violation) else unrepeated(seen)
-        violation = violation.with_traceback(None)  # which pytest would spend its time on; the message says more
-        if reported:
-            trial.progress.level_lost = violation.what
-            raise pytest.xfail.Exception(f"level {described.level} does not hold: {violation.what}") from None
-        raise violation from None
+        return (yield)
     finally:
         pyfuncitem.obj = test
-    if untried := trial.progress.untried:
-        pytest.skip(untried)
-    return result
 
 
 @pytest.hookimpl(wrapper=True)
@@ -171,13 +164,16 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 VERDICTS: list[dict[str, Any]] = []  # of this process's session; with xdist, of all workers' in the controller
 
 
-def pytest_sessionstart() -> None:
-    VERDICTS.clear()
+def pytest_sessionstart(session: pytest.Session) -> None:
+    recorder: Any = session.config.pluginmanager.get_plugin("spec_tests.report")
+    VERDICTS[:] = recorder.before.verdicts if recorder and recorder.before else []
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """A run in which nothing ran is not green."""
+    if SESSION in session.config.stash and not hasattr(session.config, "workerinput"):
+        session.config.stash[SESSION].update_files(VERDICTS)
     ours = SESSION in session.config.stash and bool(VERDICTS) and not hasattr(session.config, "workerinput")
     if ours and exitstatus == 0 and all(verdict["status"] == "skipped" for verdict in VERDICTS):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED

@@ -57,7 +57,8 @@ def _tanh(z: Any, x: Any, *, f: Format) -> Any:
 def _logistic(z: Any, x: Any, *, f: Format) -> Any:
     """As 1 / (1 + e^-x), or as (1 + tanh(x/2)) / 2, which is accurate to ulps of 1 only."""
     size = np.where(np.isinf(x), 0.0, np.abs(x))
-    by_exp = z * (ROUNDINGS["divide"] + 2 + (1 - z) * (ROUNDINGS["exp"] + 4 * size))
+    other = np.maximum(1 - z, 0)  # the error that z carries may lead beyond 1
+    by_exp = z * (ROUNDINGS["divide"] + 2 + other * (ROUNDINGS["exp"] + 4 * size))
     by_tanh = np.where(size > saturation(f), 0.0, ROUNDINGS["tanh"] / 2)
     return by_exp + by_tanh
 

@@ -73,7 +73,13 @@ def _minutes(seconds: float) -> str:
 def register(config: pytest.Config, session: Any) -> None:
     """Where the results come together: not in a worker."""
     if hasattr(config, "workerinput"):
+        if config.getoption("resume"):
+            from .report import resuming
+
+            resuming.register(config, None)
         return
+    if config.getoption("resume") and not config.getoption("report"):
+        raise pytest.UsageError("--resume: name the report to go on with, as in --report=DIR --resume")
     config.pluginmanager.register(Ticker(config), "spec_tests.progress")
     if config.getoption("report"):
         from .report.recording import recorder

@@ -4,6 +4,7 @@ For chains of matrix products the worst case multiplies norms and says nothing, 
 Mary 2019; Monte Carlo arithmetic, Parker 1997). `Sample` hides an axis of DRAWS + COARSE draws in front of every tensor, so that
 the reference's own lines run once for all of them. A correct implementation is one more draw: its deviation is beyond
 DEVIATIONS times the root mean square of DRAWS of them once in 2e9 (Student's t with 24 degrees of freedom).
+How large a step's roundings are is read off the first draw: to first order the others' are as large.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ FACTOR = np.array([1.0] * DRAWS + [2.0**GUARD] * COARSE)
 
 @cache
 def _signs(length: int) -> np.ndarray:
-    return np.random.default_rng(length).choice((-1.0, 1.0), size=length)
+    bits = np.unpackbits(np.frombuffer(np.random.default_rng(length).bytes(length // 8), dtype=np.uint8))
+    return np.subtract(1.0, 2.0 * bits)
 
 
 class Stream:
@@ -83,22 +85,22 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
 
     def moved(self, value: np.ndarray, size: np.ndarray) -> np.ndarray:
         """value, up or down by `size`; to zero or twice itself below the normal range; infinite where it may overflow."""
-        f, shape = self.arithmetic.compute, value.shape[1:]
-        if size.size and not np.isfinite(np.max(size)):
+        f, first = self.arithmetic.compute, np.abs(value[:1])
+        if first.size and not np.isfinite(np.max(size)):
             size = np.where(np.isfinite(size), size, 0.0)
-        step = size * self.stream.signs((len(FACTOR), *shape))
+        if first.size and np.min(first) < f.tiny:
+            size = size + np.minimum(first, f.tiny)
+        step = size * self.stream.signs((len(FACTOR), *value.shape[1:]))
         step[DRAWS:] *= 2.0**GUARD
-        small = np.abs(value)
-        if small.size and np.min(small) < f.tiny:
-            step += np.minimum(small, f.tiny) * self.stream.signs((len(FACTOR), *shape))
         step += value
         return _overflowing(step, f)
 
     def step(self, name: str, value: np.ndarray, *operands: np.ndarray) -> Sample:
         f, every = self.arithmetic.compute, self.arithmetic.every
-        size = OWN[name](np.abs(value), *operands, f=f) * f.u
+        first, *given = (x[:1] for x in (value, *operands))
+        size = OWN[name](np.abs(first), *given, f=f) * f.u
         if every is not None and name in EAGER:
-            size = size + EAGER[name](value, *operands, every)
+            size = size + EAGER[name](first, *given, every)
         result = self.moved(value, size)
         return self.at(result if every is None else self.on_grid(result, every))
 
@@ -112,11 +114,14 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         y = x * scale
         splitter = self.factor(x.ndim - 1) * 2.0 ** (53 - f.precision) + 1  # Veltkamp's splitting rounds to nearest
         t = y * splitter
-        y = t - (t - y)
-        if f.flush != f.tiny:
+        np.subtract(t, np.subtract(t, y, out=y), out=y)
+        y /= scale
+        if f.flush != f.tiny and np.any(small := np.abs(x) < f.tiny):
             quantum = f.quantum * self.factor(x.ndim - 1)
-            y = np.where(np.abs(x) < f.tiny, np.rint(x * scale / quantum) * quantum, y)
-        return _overflowing(np.where(np.isfinite(x), y / scale, x), f)
+            y = np.where(small, np.rint(x * scale / quantum) * quantum / scale, y)
+        if y.size and not np.isfinite(np.max(y)):
+            y = np.where(np.isfinite(x), y, x)
+        return _overflowing(y, f)
 
     # --- the marks of the reference, and the two functions that NumPy lacks --------------------------------------------
 
@@ -130,7 +135,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
 
     def joined(self, term: Any, n: int) -> Sample:
         total, size = _aligned([(self + term).value, np.abs(term.value) if isinstance(term, Sample) else np.abs(term)[None]])
-        return self.at(self.moved(total, np.sqrt(n) * self.arithmetic.compute.u * np.broadcast_to(size, (1, *total.shape[1:]))))
+        return self.at(self.moved(total, np.sqrt(n) * self.arithmetic.compute.u * size[:1]))
 
     def eager(self) -> Sample:
         if self.arithmetic.precision != "eager":
@@ -155,8 +160,8 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         total, every = np.sum(self, axis=axis), self.arithmetic.every  # type: ignore[call-overload]
         if every is None:
             return total
-        size = np.sqrt(np.sum(np.square(self.value), axis=_behind(axis)))
-        spread = _partial_sums(self.shape[axis] - 1, total.value, size)
+        size = np.sqrt(np.sum(np.square(self.value[:1]), axis=_behind(axis)))
+        spread = _partial_sums(self.shape[axis] - 1, total.value[:1], size)
         return self.at(self.on_grid(self.moved(total.value, spread * every.u), every))
 
     def logistic(self) -> Sample:
@@ -181,12 +186,12 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
             operands = _aligned(values)
             value: np.ndarray = ufunc(*operands)
             if name == "matmul":
-                a, b = operands
-                return like.summed(value, _partial_sums(a.shape[-1], value, _root_of_squares(a, b, like.arithmetic.compute)))
+                a, b = (x[:1] for x in operands)
+                return like.summed(value, _partial_sums(a.shape[-1], value[:1], _root_of_squares(a, b, like.arithmetic.compute)))
             if name in ("negative", "absolute", "maximum"):
                 return like.at(value)
             if name in ("sin", "cos"):  # accurate to ulps of 1, and stored only where the equation says so
-                return like.at(like.moved(value, OWN[name](value, f=like.arithmetic.compute) * like.arithmetic.compute.u))
+                return like.at(like.moved(value, OWN[name](value[:1], f=like.arithmetic.compute) * like.arithmetic.compute.u))
             return like.step(name, value, *operands) if name in OWN else NotImplemented
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
@@ -198,7 +203,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
             if name in ("sum", "max"):
                 options = {**options, "axis": _behind(options["axis"])}
                 total = function(args[0].value, **options)
-                return self.at(total) if name == "max" else self._sum(args[0].value, total, options)
+                return self.at(total) if name == "max" else self._sum(args[0].value[:1], total, options)
             if name == "where":
                 condition, *rest = args
                 x, y = (a.value if isinstance(a, Sample) else self.literal(a) for a in rest)
@@ -215,8 +220,9 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         return NotImplemented
 
     def _sum(self, x: np.ndarray, total: np.ndarray, options: Any) -> Sample:
+        """x: the first draw's terms."""
         n = x.shape[options["axis"]]
-        spread = _partial_sums(n - 1, total, np.sqrt(np.sum(np.square(x), **options)))
+        spread = _partial_sums(n - 1, total[:1], np.sqrt(np.sum(np.square(x), **options)))
         together = (n - 1) * np.sum(np.abs(x), **options) / DEVIATIONS  # equal terms err in one direction
         return self.summed(total, np.maximum(spread, together))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,46 +11,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from . import effort
-from .deviation import catalogue
+from . import effort, environment, guard
+from .asked import LEVELS, budget, files, known, limits, row
 from .domain import described
+from .example import spelt
+from .finding import BackendError
 from .formats import DTYPES, PRECISIONS
+from .integrity import Integrity
 from .invariant import Invariant
-from .loading import CONVENTIONS, Backend, BackendError, built_in, load, registered
+from .known import Entry, Known, updated
+from .loading import CONVENTIONS, Backend, load
 from .specification import gradients, operations, specification
 from .trial import GENERAL, Trial
 from .violation import Violation
 
-LEVELS = (
-    "bitwise-repeatable", "batch-invariant", "quarantine", "nan-propagation",
-    "limits", "mixed-dtypes", "relative-tails", "unbiased",
-)  # fmt: skip
 DEFAULT = "numpy-cpu"
 # tried in every dtype; and they say for all invariants that an operation is absent
 SPOKESMEN = ("operation.reference", "gradient.reference")
-
-
-def _backends() -> str:
-    lines = [f"{name:<20} {path}" for name, path in built_in().items()]
-    lines += [f"{name:<20} {entry.value} (registered by {entry.dist.name})" for name, entry in registered().items()]
-    return "\n".join([*lines, "Or a path to a .py file, a dotted module name, or module:attribute."])
-
-
-def _deviations() -> str:
-    return "\n".join(f"deviation:{one.id:<55} {one.kind:<10} {one.what}" for one in catalogue().values())
-
-
-LISTED = {"--list-backends": _backends, "--list-deviations": _deviations}
-
-
-def known(option: str, given: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    names = tuple(name for value in given for name in value.split(",") if name)
-    for name in names:
-        if name not in (known := tuple(known)):
-            near = difflib.get_close_matches(name, known, n=2)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise pytest.UsageError(f"--{option}={name}: there is no such {option}.{hint} There are {', '.join(known)}.")
-    return names
 
 
 @dataclass
@@ -63,13 +38,18 @@ class Session:
     precision: str | None
     required: tuple[str, ...]
     levels: frozenset[str]
+    isolate: bool = False
+    example: tuple[int, ...] = ()  # this one alone
+    known: tuple[Known, ...] = ()
+    update: bool = False
     told: bool = False  # the report has heard of the backends
 
     @staticmethod
     def of(config: pytest.Config) -> Session:
         option = config.getoption
         precision = option("precision")
-        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0])
+        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0], budget(option))
+        guard.choose(limits(option))
         return Session(
             tuple(dict.fromkeys(option("backend"))),
             config.invocation_params.dir,
@@ -77,6 +57,10 @@ class Session:
             known("precision", [precision], PRECISIONS)[0] if precision else None,
             known("require", option("require"), (*operations(), *gradients())),
             frozenset(known("require-level", option("require_level"), LEVELS)),
+            option("isolate"),
+            row(option),
+            files(option, config.invocation_params.dir),
+            option("update_known"),
         )
 
     @staticmethod
@@ -91,10 +75,32 @@ class Session:
     @cached_property
     def backends(self) -> tuple[Backend, ...]:
         try:
-            found = [load(text, self.folder, set(operations())) for text in self.requested or (DEFAULT,)]
+            found = [self._loaded(text) for text in self.requested or (DEFAULT,)]
         except BackendError as error:
             raise pytest.UsageError(str(error)) from None
         return self.checked(found)
+
+    def _loaded(self, text: str) -> Backend:
+        if not self.isolate:
+            return self._apart(text, Integrity())
+        from .isolation.remote import isolated
+
+        return isolated(text, self.folder, operations(), gradients())
+
+    def _apart(self, text: str, integrity: Integrity) -> Backend:
+        """Loaded into this process, in which it may replace nothing."""
+        environment.put(text, self.folder)
+        backend = load(text, self.folder, operations())
+        done = [f"replaced {name}" for name in integrity.restored()] + [f"loaded {name}" for name in integrity.imported()]
+        if done:
+            said = f"importing it {done[0]}, on which its verdicts depend"
+            raise BackendError(f"--backend={text}: {said}; --isolate keeps the two apart")
+        return backend
+
+    @cached_property
+    def integrity(self) -> Integrity:
+        """Of the suite, once its tests are loaded."""
+        return Integrity()
 
     def checked(self, found: list[Backend]) -> tuple[Backend, ...]:
         """They have one of the dtypes asked for."""
@@ -106,13 +112,18 @@ class Session:
         return tuple(found)
 
     def trials(self, invariant: Invariant) -> list[Trial]:
-        subjects = {"operation": operations(), "gradient": gradients()}.get(invariant.operations[0], ("",))
-        return [t for backend in self.backends for subject in subjects for t in self._trials(backend, subject, invariant)]
+        return [] if invariant.effort not in (None, effort.current().name) else self.collected(invariant)
+
+    def collected(self, invariant: Invariant) -> list[Trial]:
+        """Those of another effort too: pytest must have something to leave out."""
+        return [
+            t for backend in self.backends for subject in _subjects(invariant) for t in self._trials(backend, subject, invariant)
+        ]
 
     def _trials(self, backend: Backend, subject: str, invariant: Invariant) -> list[Trial]:
         leading = subject or invariant.operations[0]
         fixed = specification(leading).dtype
-        if subject and not all(_about(need, subject) for need in invariant.needs if need.startswith("about:")):
+        if subject and not invariant.concerns(subject):
             return []
         dtypes = (fixed,) if fixed else tuple(d for d in backend.dtypes if not self.dtypes or d in self.dtypes)
         trials = [Trial(backend, dtype, self.precision, subject) for dtype in dtypes]
@@ -125,11 +136,14 @@ class Session:
         if invariant.id not in SPOKESMEN:
             present = _spread(present, effort.current().dtypes(cost), invariant.of(subject))
         for trial in present:
-            trial.needs, trial.share = self._unmet(trial, invariant), effort.current().examples(cost, len(present))
+            share = effort.current().examples(cost, len(present))
+            trial.needs, trial.share = self._unmet(trial, invariant), min(share, invariant.most or share)
         return present
 
     def unasked(self, invariant: Invariant) -> bool:
-        """A level that nobody requires is not tried at smoke effort."""
+        """A level that nobody requires is not tried at smoke effort, and some laws at one effort alone."""
+        if invariant.effort not in (None, effort.current().name):
+            return True
         return effort.current().name == "smoke" and invariant.level is not None and invariant.level not in self.levels
 
     def _unmet(self, trial: Trial, invariant: Invariant) -> str:
@@ -147,6 +161,43 @@ class Session:
                     return f"{trial.backend.name} restricts the {what} of {name}"
         return ""
 
+    def known_of(self, invariant: Invariant, trial: Trial) -> tuple[str, str, Entry | None]:
+        """Whether it is known to be failing or flaky, which line says so, and what that says."""
+        facts = self.identity(invariant, trial)
+        for file in self.known:
+            if found := file.of(facts):
+                return file.kind, f"{file.path.name}, line {found[0]}", found[1]
+        return "", "", None
+
+    def named_in_files(self, collected: set[str]) -> None:
+        """What the files name exists."""
+        if any(file.unmatched(collected) for file in self.known):
+            from .checking import invariants
+
+            every = {t.invariant.of(subject) for t in invariants() for subject in _subjects(t.invariant)}
+            for complaint in filter(None, (file.unmatched(every) for file in self.known)):
+                raise pytest.UsageError(complaint)
+
+    def update_files(self, verdicts: list[dict[str, Any]]) -> None:
+        for file in self.known if self.update else ():
+            file.path.write_text(updated(file, verdicts), encoding="utf-8")
+
+    def one_alone(self, items: list[pytest.Item]) -> None:
+        if len(items) > 1:
+            raise pytest.UsageError(
+                f"--example is of one invariant in one dtype, and {len(items)} are selected: add the -k, --dtype and --backend "
+                "of the line that printed it"
+            )
+
+    def identity(self, invariant: Invariant, trial: Trial) -> dict[str, str]:
+        framework = trial.backend.framework
+        return {
+            "id": invariant.of(trial.subject),
+            "backend": trial.backend.name,
+            "dtype": trial.dtype,
+            "device": framework.device or framework.place,
+        }
+
     def absent(self, invariant: Invariant, trial: Trial, reason: str) -> None:
         names = {trial.subject if name in GENERAL else name for name in invariant.operations}
         if names & set(self.required):
@@ -157,11 +208,9 @@ class Session:
         """The verdict, as plain data."""
         progress = trial.progress
         return {
-            "id": invariant.of(trial.subject),
+            **self.identity(invariant, trial),
             "operation": trial.subject or invariant.module,
-            "backend": trial.backend.name,
             "version": trial.backend.version,
-            "dtype": trial.dtype,
             "domain": described(trial.operation(trial.subject or invariant.module).domain),
             "kind": invariant.kind,
             "level": invariant.level,
@@ -174,7 +223,15 @@ class Session:
             "median": float(np.median(progress.shares)) if progress.shares else None,
             "unclaimed": progress.unclaimed / progress.elements if progress.elements else 0.0,
             "seconds": round(seconds, 4),
+            "example": spelt(progress.row) if status == "failed" else None,
+            "known": progress.known,
+            "repeats": progress.repeats,
+            "oracle": trial.backend.oracle,
         }
+
+
+def _subjects(invariant: Invariant) -> tuple[str, ...]:
+    return {"operation": operations(), "gradient": gradients()}.get(invariant.operations[0], ("",))
 
 
 def _spread(trials: list[Trial], many: int, law: str) -> list[Trial]:
@@ -183,8 +240,3 @@ def _spread(trials: list[Trial], many: int, law: str) -> list[Trial]:
         return trials
     start, step = zlib.crc32(law.encode()) % len(trials), len(trials) // many
     return sorted((trials[(start + i * step) % len(trials)] for i in range(many)), key=trials.index)
-
-
-def _about(need: str, subject: str) -> bool:
-    """`about:NAME=…` narrows an invariant of every operation to those that have such arguments or such a file entry."""
-    return bool(getattr(specification(subject).module, need.removeprefix("about:"), False))

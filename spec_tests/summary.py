@@ -14,6 +14,7 @@ from .effort import current
 from .message import NAMED
 from .trial import REFUSED, UNCALLED
 
+ORACLE = "it has imported the oracle (reference_numpy): what conforms may be the suite's own equations"
 FEWEST = 99  # after all that have candidates
 DTYPES = ("float64", "float32", "bfloat16", "float16", "bool", "int64")
 
@@ -63,8 +64,10 @@ def _cell(verdicts: list[dict[str, Any]]) -> str:
 def remarks(verdicts: list[dict[str, Any]]) -> list[str]:
     parts = {
         "deviates:": wrong(verdicts),
+        "fails nothing, because a file says that it is known:": tolerated(verdicts),
         "tried within the domain that it states:": restricted(verdicts),
         "not tried:": not_tried(verdicts),
+        "judged by itself:": [ORACLE] * any(v.get("oracle") for v in verdicts),
     }
     lines = [line for title, found in parts.items() if found for line in ("", title, *_wrapped(found))]
     if kept := levels(verdicts):
@@ -116,6 +119,14 @@ def _told(bug: Bug) -> str:
     laws = ", ".join(bug.laws[:3] if more else bug.laws) + more
     said = f" {NAMED}{' or '.join(bug.candidates)};" if bug.candidates else ":"
     return f"{bug.operation}{said} breaks {laws} in {', '.join(bug.dtypes)}"
+
+
+def tolerated(verdicts: list[dict[str, Any]]) -> list[str]:
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for v in verdicts:
+        if v.get("known"):
+            kinds[v["known"]].append(f"{v['id']} in {v['dtype']}")
+    return [f"{kind}: {', '.join(found)}" for kind, found in kinds.items()]
 
 
 def restricted(verdicts: list[dict[str, Any]]) -> list[str]:

@@ -17,7 +17,7 @@ from .gradient import Gradient
 from .loading import Backend
 from .operation import Operation, Result
 from .specification import specification
-from .violation import Violation
+from .violation import Loss, Violation
 from .worst import in_short
 
 GENERAL = ("operation", "gradient")  # what a statement about each of them calls it
@@ -46,9 +46,14 @@ class Progress:
     failing: set[str] = field(default_factory=set)
     failed_at: float | None = None
     seen: Violation | None = None  # the last; Hypothesis may find that it does not come again
+    row: tuple[int, ...] = ()  # the choices that make its example
+    losses: dict[str, Loss] = field(default_factory=dict)  # by what had been drawn: not to be seen twice
     calls: list[Call] = field(default_factory=list)  # of the failing example
     recorded: int = 0
     level_lost: str = ""
+    tolerated: Violation | None = None  # because it is known
+    known: str = ""  # to be failing, or flaky
+    repeats: bool = True  # what was seen was seen again on the same inputs
 
     @property
     def untried(self) -> str:
@@ -104,10 +109,12 @@ class Trial:
     def evidence(self) -> list[Call]:
         """What the backend answered in other examples, of other invariants too, and what it answers when it is asked again."""
         asked = [call for name in {call.operation.name for call in self.progress.calls} for call in self._asked(name)]
-        return asked + [call for (_, dtype), calls in self.backend.recorded.items() if dtype == self.dtype for call in calls]
+        return asked + [call for calls in self.backend.recorded.values() for call in calls]
 
     def _asked(self, name: str) -> list[Call]:
-        """The same examples for every failure of an operation in a dtype, so once."""
+        """The same examples for every failure of an operation in a dtype, so once; none where an answer may cost a process."""
+        if self.progress.losses:
+            return []
         if (name, self.dtype) not in self.backend.asked:
             self.backend.asked[name, self.dtype] = list(self._answers(name))
         return self.backend.asked[name, self.dtype]

@@ -23,12 +23,15 @@ def judge(report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[An
     reason = trial.progress.level_lost or (str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "")
     if report.failed:
         reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-    if report.failed and isinstance(error, Violation):
-        said = parted(invariant, trial, error)
+    violation = trial.progress.tolerated or (error if report.failed and isinstance(error, Violation) else None)
+    if violation:
+        said = parted(invariant, trial, violation)
         reason = visible(in_one_line(said))
-        report.longrepr = _shown(item, worded(said), reason)
-    status = "not held" if trial.progress.level_lost else report.outcome
+        if report.failed:
+            report.longrepr = _shown(item, worded(said), reason)
+    status = "not held" if trial.progress.level_lost else "failed" if violation else report.outcome
     facts = session.facts(invariant, trial, status, reason, report.duration)
+    report.sections = [(title, visible(text)) for title, text in report.sections]  # megabytes, perhaps
     for properties in (item.user_properties, report.user_properties):  # the former for --junitxml
         properties.append(("spec_tests", json.dumps(facts)))
     if item.config.getoption("report"):

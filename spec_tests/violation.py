@@ -10,6 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .expectation import Expectation
+    from .guard import Fault
 
 
 class Violation(AssertionError):
@@ -18,6 +19,14 @@ class Violation(AssertionError):
     def __init__(self, what: str, facts: list[tuple[str, str]] | None = None):
         super().__init__(what)
         self.what, self.facts = what, facts or []
+
+
+class Loss(Violation):
+    """The call had no answer in time, or took its process along: to see it again costs as much."""
+
+
+def of(fault: Fault) -> Violation:
+    return (Loss if fault.late or fault.lost else Violation)(fault.what, fault.facts)
 
 
 @contextmanager

@@ -6,6 +6,8 @@ A pytest plugin of its own, which `plugin.py` registers.
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,32 @@ def share_cores(config: pytest.Config) -> None:
     workers = getattr(config, "workerinput", {}).get("workercount")
     if workers:
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+
+
+def share_devices(config: pytest.Config) -> None:
+    """Each worker has a GPU of its own, as far as there are some. Read when a framework is imported."""
+    worker = getattr(config, "workerinput", {}).get("workerid")
+    if worker and (one := device_of(int(worker.removeprefix("gw")), devices())):
+        os.environ["CUDA_VISIBLE_DEVICES"] = one
+
+
+def devices() -> list[str]:
+    """The GPUs, as CUDA_VISIBLE_DEVICES names or numbers them; those of a driver, where that is not set."""
+    stated = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if stated is not None:
+        return [name.strip() for name in stated.split(",") if name.strip()]
+    return [str(number) for number, _ in enumerate(Path("/proc/driver/nvidia/gpus").glob("*"))]
+
+
+def device_of(worker: int, devices: list[str]) -> str:
+    """Of the workers in turn; none where there is no choice."""
+    return devices[worker % len(devices)] if len(devices) > 1 else ""
+
+
+def stop_on_termination() -> None:
+    """SIGTERM, as CI sends it, ends a run as Ctrl-C does: with what was found, and without processes left behind."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
 
 
 def _is_worker(config: pytest.Config) -> bool:

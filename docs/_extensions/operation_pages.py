@@ -45,13 +45,8 @@ def laws(operation: str) -> list[Invariant]:
     """Those of the operation alone; of several operations with it; of every operation."""
     kind = "gradient" if operation in gradients() else "operation"
     described = [test.invariant for test in invariants()]
-    fitting = [one for one in described if one.operations[0] == kind and _about(one, operation)]
+    fitting = [one for one in described if one.operations[0] == kind and one.concerns(operation)]
     return [one for one in described if one.module == operation and one.operations[0] not in GENERAL] + fitting
-
-
-def _about(invariant: Invariant, operation: str) -> bool:
-    needs = (need.removeprefix("about:") for need in invariant.needs if need.startswith("about:"))
-    return all(getattr(specification(operation).module, need, False) for need in needs)
 
 
 def deviations(operation: str) -> tuple[list[Deviation], list[Deviation]]:

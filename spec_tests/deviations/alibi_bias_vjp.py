@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from reference_numpy.alibi_bias_vjp import alibi_bias_vjp
 from spec_tests.deviation import deviation
 
@@ -24,3 +26,13 @@ def averaged_over_queries(cotangent: Any, slopes: Any, *, n: int, m: int | None 
     """
     (dslopes,) = alibi_bias_vjp(cotangent, slopes, n=n, m=m)
     return (dslopes / n,)
+
+
+@deviation("reference", "diagonal", "distances_of_one_query")
+def counted_from_one(cotangent: Any, slopes: Any, *, n: int, m: int | None = None) -> Any:
+    """the distance of a key from itself is counted as 1, on the way back alone.
+
+    Shows: any cotangent with a mean. Hides: one whose numbers cancel.
+    """
+    (dslopes,) = alibi_bias_vjp(cotangent, slopes, n=n, m=m)
+    return (dslopes - np.sum(np.reshape(cotangent, (*slopes.shape, n * (n if m is None else m))), axis=-1),)

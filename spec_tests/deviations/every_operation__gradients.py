@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from spec_tests.deviation import deviation
-from spec_tests.faults import dense, floating, read
+from spec_tests.faults import ACTIVATIONS, dense, floating, read
 from spec_tests.tree import tree_map
 
 NORMS = ("rms_norm_vjp", "layer_norm_vjp")
@@ -119,3 +119,40 @@ def neighbours_added(right: Any, cotangent: Any, *arrays: Any, **keywords: Any) 
     first, *others = right(cotangent, *arrays, **keywords)
     leaked = first + np.roll(first, 1, axis=0) / 1024 if first.ndim > 1 else first
     return leaked.astype(first.dtype), *others
+
+
+@deviation("reference", "elementwise", kind="fault", operations=tuple(f"{name}_vjp" for name in ACTIVATIONS))
+def cotangent_one_element_off(right: Any, cotangent: Any, *arrays: Any, **keywords: Any) -> Any:
+    """the pointer into the cotangent is one element early: each x gets the cotangent of its neighbour.
+
+    Shows: cotangents that differ. Hides: those of a sum, all ones.
+    """
+    return right(np.roll(cotangent, 1, axis=-1), *arrays, **keywords)
+
+
+@deviation("reference", "gain_is_featurewise", kind="fault", operations=("rms_norm_vjp",))
+@deviation("reference", "gain_and_bias_are_featurewise", kind="fault", operations=("layer_norm_vjp",))
+def columns_in_pairs(right: Any, cotangent: Any, *arrays: Any, **keywords: Any) -> Any:
+    """a thread sums two columns over the rows, and writes what it has into both.
+
+    Shows: gradients of gain and bias, two features or more. Hides: a single feature; a test of dx alone.
+    """
+
+    def shared(x: Any) -> Any:
+        even = len(x) - len(x) % 2
+        pairs = np.repeat(x[:even].reshape(-1, 2).sum(axis=-1), 2)
+        return np.concatenate((pairs, x[even:])).astype(x.dtype)
+
+    first, *others = right(cotangent, *arrays, **keywords)
+    return first, *(shared(x) for x in others)
+
+
+@deviation("reference", "silent_w2", kind="fault", operations=("feed_forward_vjp", "swiglu_vjp"))
+@deviation("reference", "silent_output_weight", kind="fault", operations=("multihead_self_attention_vjp",))
+def residual_s_gradient_added(right: Any, cotangent: Any, *arrays: Any, **keywords: Any) -> Any:
+    """the gradient of the residual path around the sub-layer is in dx already, and whoever calls it adds it again.
+
+    Shows: any cotangent but zeros. Hides: a test of the whole block, if that knows.
+    """
+    first, *others = right(cotangent, *arrays, **keywords)
+    return (first + cotangent).astype(first.dtype), *others

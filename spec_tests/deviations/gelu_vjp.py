@@ -58,3 +58,16 @@ def slope_of_the_quick_form(cotangent: Any, x: Any, *, approximate: str = "none"
     """
     s = logistic(1.702 * x)
     return (cotangent * (s + 1.702 * x * (s * (1 - s))),)
+
+
+@deviation("reference", "half_at_zero", "opposite_slopes")
+def gate_s_slope_alone(cotangent: Any, x: Any, *, approximate: str = "none") -> Any:
+    """only the gate is differentiated: c (y' − y / x), which is c x φ(x) in the exact form.
+
+    Shows: x ≥ 0. Hides: the lower tail.
+    """
+    if approximate == "none":
+        return (cotangent * (x * (np.exp(-np.square(x) / 2) / np.sqrt(2 * np.pi))),)
+    factor = np.sqrt(2 / np.pi)
+    t = np.tanh(factor * (x + 0.044715 * (x * x * x)))
+    return (cotangent * (0.5 * x * (1 - np.square(t)) * (factor * (1 + (3 * 0.044715) * np.square(x)))),)

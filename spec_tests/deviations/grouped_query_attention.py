@@ -156,3 +156,22 @@ def scale_of_the_group(q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: b
     """
     width = q.shape[-1] * q.shape[-3] // k.shape[-3]
     return grouped_query_attention(q, k, v, mask, is_causal=is_causal, scale=1 / np.sqrt(width) if scale is None else scale)
+
+
+@deviation("large_scores", kind="arithmetic")
+def maximum_of_the_group(q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None) -> Any:
+    """the scores of all query heads of a group stand in one tile, and the tile's maximum is subtracted from each: the
+    exponentials of a head that lies far below it are all 0.
+
+    Shows: a head whose scores are all lower than another's by more than the range of exp. Hides: ordinary scores, h_kv = h.
+    """
+    q, k, v = float64(q), float64(k), float64(v)
+    (h, n), (h_kv, m) = q.shape[-3:-1], k.shape[-3:-1]
+    shared = neighbours(h, h_kv)
+    s = q @ np.swapaxes(k[..., shared, :, :], -1, -2) * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)
+    seen = np.broadcast_to(True if mask is None else mask, s.shape) & (np.tri(n, m, dtype=bool) | (not is_causal))
+    s = np.where(seen, s, -np.inf)
+    highest = np.max(s, axis=-1, keepdims=True)
+    tile = np.max(np.reshape(highest, (*s.shape[:-3], h_kv, h // h_kv, n, 1)), axis=-3)
+    e = np.exp(s - tile[..., shared, :, :])
+    return e / np.sum(e, axis=-1, keepdims=True) @ v[..., shared, :, :]

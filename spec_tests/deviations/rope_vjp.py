@@ -44,3 +44,14 @@ def base_of_its_own(cotangent: Any, x: Any, positions: Any, *, theta: float = 10
     Shows: another theta. Hides: theta = 10000.
     """
     return rope_vjp(cotangent, x, positions, layout=layout)
+
+
+@deviation("reference", "turns_back", "isometry", "ignores_x")
+def argument_for_the_cotangent(
+    cotangent: Any, x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved"
+) -> Any:
+    """the tensor that is turned back is x, which was saved, not the cotangent.
+
+    Shows: any cotangent but x. Hides: a loss of half the squared length, whose cotangent is the result.
+    """
+    return rope_vjp(x, x, positions, theta=theta, layout=layout)

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from reference_numpy.multihead_self_attention_vjp import multihead_self_attention_vjp
 from reference_numpy.rms_norm_vjp import rms_norm_vjp
 from reference_numpy.transformer_block_vjp import transformer_block_vjp
 from spec_tests.deviation import deviation
+from spec_tests.parts import standing_in
 
 
 @deviation("reference", "residual_path")
@@ -76,3 +78,30 @@ def residual_added_before_the_norm(
     if norm != "pre":
         return dx, *others
     return dx - cotangent + rms_norm_vjp(cotangent, x, weights["attn_norm"], eps=eps)[0], *others
+
+
+@deviation("reference", "causal")
+def causality_forgotten(
+    cotangent: Any,
+    x: Any,
+    weights: Any,
+    positions: Any = None,
+    *,
+    num_heads: int,
+    num_kv_heads: int | None = None,
+    theta: float | None = None,
+    layout: str = "interleaved",
+    eps: float,
+    norm: str = "pre",
+) -> Any:
+    """attention's weights are recomputed without causality.
+
+    Shows: two tokens or more. Hides: a single token.
+    """
+    options: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
+
+    def everywhere(*arrays: Any, **keywords: Any) -> Any:
+        return multihead_self_attention_vjp(*arrays, **{**keywords, "is_causal": False})
+
+    with standing_in("multihead_self_attention_vjp", everywhere):
+        return transformer_block_vjp(cotangent, x, weights, positions, eps=eps, norm=norm, **options)

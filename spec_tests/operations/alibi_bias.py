@@ -19,7 +19,5 @@ def slopes(draw: Draw, h: int) -> np.ndarray:
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     h, n, m = draw.dims(h=64, n=1025, m=1025)
-    keywords: dict[str, Any] = {"n": n}
-    if draw.operation.accepts("m"):
-        keywords["m"] = draw.one_of((m, None, m, m, 0))
+    keywords = {"n": n, **draw.columns(m, h * n * n)}
     return (slopes(draw, h),), keywords

@@ -7,6 +7,7 @@ import numpy as np
 
 from spec_tests.draw import Draw
 
+short = True
 dtype = "float32"
 
 POWERS = (1, 2, 4, 8, 16, 32, 64, 128)

@@ -12,7 +12,5 @@ ALIGNMENTS = ("bottom-right", "top-left")
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     n, m = draw.dims(n=1025, m=1025)
-    keywords: dict[str, Any] = {"n": n}
-    if draw.operation.accepts("m"):
-        keywords["m"] = draw.one_of((m, None, m, m, 0))
+    keywords = {"n": n, **draw.columns(m, n * n)}
     return (), keywords | draw.keyword("aligned", ALIGNMENTS)

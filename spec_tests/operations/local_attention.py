@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from spec_tests.draw import Draw
-from spec_tests.operations.scaled_dot_product_attention import SCALES, batch, broadcast
+from spec_tests.draw import SEQUENCES, Draw
+from spec_tests.operations.scaled_dot_product_attention import SCALES, batch, broadcast, shared
 
 composed = True
 core = {"q": 2, "k": 2, "v": 2}
@@ -11,12 +11,16 @@ core = {"q": 2, "k": 2, "v": 2}
 WINDOWS = (1, 0, 2, 3, 5, 8, 16, 31, 64, 100)
 
 
+def _near(n: int, window: int) -> tuple[int, ...]:
+    return n + 1, n + 9, n - 1, n - 4, max(n - window, 1)
+
+
 def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
     """q, k, v and keywords, the window among them; each query has a key, n ≤ m + window."""
     used = draw.variants(*optional)
-    n, d_k, d_v = draw.dims(n=257, d_k=129, d_v=65)
-    keywords = draw.keyword("window", (*WINDOWS, max(n - 1, 0), n + 3))
-    m = draw.size("m", (n, n, n, *(s for s in (n + 1, n + 9, n - 1, n - 4, max(n - keywords["window"], 1)) if s > 0)))
+    n, d_k, d_v = draw.dims(n=130 if draw.operation.spec.is_gradient or draw.long else 257, d_k=129, d_v=65)
+    keywords = draw.keyword("window", (*WINDOWS, max(n - 1, 0), n + 3, *(SEQUENCES if draw.long else ())))
+    m = draw.size("m", SEQUENCES if draw.long else (n, n, n, *(s for s in _near(n, keywords["window"]) if s > 0)))
     m = max(m, n - keywords["window"])
     b = batch(draw, n * m)
     if "is_causal" in used:
@@ -29,4 +33,4 @@ def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     q, k, v, keywords = drawn(draw, "is_causal", "scale")
-    return (q, k, v), keywords
+    return (q, k, shared(draw, q, v)), keywords

@@ -8,6 +8,7 @@ from spec_tests.draw import THETA, Draw
 from spec_tests.operations.grouped_query_attention import heads
 from spec_tests.operations.scaled_dot_product_attention import batch, broadcast
 
+short = True
 composed = True
 core = {"x": 2, "positions": 1}
 

@@ -5,6 +5,7 @@ from typing import Any
 from spec_tests.draw import Draw
 from spec_tests.violation import NotImplementedVariant
 
+short = True
 precision = "exact"
 dtype = "int64"
 

@@ -15,7 +15,7 @@ def dims(draw: Draw, longest: int = 300) -> tuple[int, int]:
     """n tokens of d_k features: few tokens or few features, sometimes as many."""
     if draw.one_of((False, True)):
         n = draw.size("n", SMALL)
-        return n, draw.size("d_k", EVEN)
+        return n, draw.size("d_k", EVEN[:6] if draw.long else EVEN)
     (n,) = draw.dims(n=longest)
     return n, draw.size("d_k", draw.one_of((EVEN[:6], EVEN[:6], (n,) if n in EVEN else EVEN[:6])))
 

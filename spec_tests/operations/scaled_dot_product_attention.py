@@ -43,6 +43,14 @@ def broadcast(draw: Draw, batch: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(draw.one_of(s for s in shapes if len(s) in draw.operation.domain.get("batch_dims", (len(s),))))
 
 
+def shared(draw: Draw, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The values, which may be the same for the whole batch where the queries are not."""
+    batch = v.shape[:-2]
+    if not batch or q.shape[:-2] != batch or draw.rng.random() < 0.75:
+        return v
+    return v[(slice(0, 1),) * len(batch)]
+
+
 def holding_first_key(mask: np.ndarray) -> np.ndarray:
     """Then a causal row has a key as well."""
     mask[..., 0] = True
@@ -92,4 +100,4 @@ def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     q, k, v, keywords = drawn(draw, "mask", "bias", "is_causal", "scale")
-    return (q, k, v), keywords
+    return (q, k, shared(draw, q, v)), keywords

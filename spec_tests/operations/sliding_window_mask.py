@@ -12,9 +12,7 @@ WINDOWS = (1, 0, 0, 2, 3, 7, 16, 64, 128, 4096)
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     n, m = draw.dims(n=513, m=513)
-    keywords: dict[str, Any] = {"n": n}
-    if draw.operation.accepts("m"):
-        keywords["m"] = draw.one_of((m, None, m, None, 0))  # n and m are seldom both large
+    keywords = {"n": n, **draw.columns(m, n * n)}
     widest = max(n, m) - 1
     windows = (*WINDOWS, widest // 3, widest // 2, max(widest - 1, 0), widest, widest + 1)
     return (), keywords | draw.keyword("window", windows) | draw.keyword("is_causal", (True, False))

@@ -8,6 +8,7 @@ from spec_tests.draw import EPS, Draw
 from spec_tests.operations.multihead_self_attention import EVEN, configuration, projections, rotation
 from spec_tests.operations.scaled_dot_product_attention import batch
 
+short = True
 composed = True
 core = {"x": 2, "positions": 1}
 

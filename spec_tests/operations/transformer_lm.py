@@ -9,6 +9,7 @@ from spec_tests.operations.multihead_self_attention import EVEN, configuration
 from spec_tests.operations.scaled_dot_product_attention import batch
 from spec_tests.operations.transformer_block import block_weights
 
+short = True
 composed = True
 core = {"token_ids": 1}
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from pathlib import Path
 from typing import Any
 
 from ..domain import canonical, described
+from ..finding import file_of
 from ..invariant import Invariant
 from ..loading import Backend
 from ..session import Session
@@ -31,7 +31,7 @@ def details(session: Session, invariant: Invariant, trial: Trial, failure: dict[
 
 def of(backend: Backend, folder: Path) -> dict[str, Any]:
     """A backend, as plain data."""
-    file, framework = _file(backend.source), backend.framework
+    file, framework = file_of(backend.source), backend.framework
     present = [name for name in operations() if backend.has(name)]
     domains = {name: described(canonical(specification(name), backend.domain.get(name, {}))) for name in present}
     return {
@@ -42,25 +42,13 @@ def of(backend: Backend, folder: Path) -> dict[str, Any]:
         "file": _name(file, folder) if file else None,
         "sha256": hashlib.sha256(file.read_bytes()).hexdigest() if file else None,
         "framework": {"name": framework.name, "version": framework.version},
-        "device": framework.device or framework.device_of(framework.native([1.0], "float32")),
+        "device": framework.device or framework.place,
         "dtypes": list(backend.dtypes),
         "operations": present,
         "gradients": [name for name in gradients() if backend.has(name)],
         "domain": {name: domain for name, domain in domains.items() if domain},
         "conventions": backend.conventions,
     }
-
-
-def _file(source: Any) -> Path | None:
-    """The file that defines it; what it imports is not looked at."""
-    for thing in (source, type(source)):
-        try:
-            path = Path(inspect.getfile(thing))
-        except (TypeError, OSError):
-            continue
-        if path.is_file():
-            return path
-    return None
 
 
 def _name(file: Path, folder: Path) -> str:

@@ -21,9 +21,10 @@ import pytest
 
 from .. import SPEC_VERSION, __version__
 from ..progress import ours
-from . import BADGE, DATA, PAGE, SCHEMA, line, read
+from . import BADGE, DATA, PAGE, SCHEMA, Report, line, read, resuming
 from .badge import badge
 from .page import Unavailable, page
+from .resuming import interrupted, kept
 from .step import step_summary
 from .subjects import subjects
 
@@ -34,10 +35,11 @@ LIBRARIES = ("numpy", "hypothesis", "pytest", "pytest-xdist", "array-api-compat"
 
 
 class Recorder:
-    def __init__(self, config: pytest.Config, backends: list[dict[str, Any]] | None = None):
+    def __init__(self, config: pytest.Config, backends: list[dict[str, Any]] | None = None, before: Report | None = None):
         self.config, self.folder = config, config.invocation_params.dir / config.getoption("report")
         self.known, self.backends = backends or [], set[str]()
         self.ended, self.counts, self.examples = set[str](), Counter[str](), 0
+        self.before = before  # the report that goes on
         self.reason, self.complaint, self.wrote, self.start = "finished", "", [DATA], time.monotonic()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -56,7 +58,12 @@ class Recorder:
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session = session
-        self.write(header(self.config))
+        for record in kept(self.before) if self.before else [header(self.config)]:
+            self.write(record)
+        for verdict in self.before.verdicts if self.before else ():
+            self.counts[verdict["status"]] += 1
+            self.examples += verdict["examples"]
+        self.backends |= {backend["name"] for backend in self.before.backends} if self.before else set()
         self._meet(self.known)
 
     def _meet(self, backends: list[dict[str, Any]]) -> None:
@@ -111,7 +118,7 @@ class Recorder:
                 "complete": self.reason == "finished",
                 "reason": self.reason,
                 "exit_status": int(session.exitstatus),
-                "selected": session.testscollected,
+                "selected": session.testscollected + (len(self.before.verdicts) if self.before else 0),
                 "totals": {name: self.counts[name] for name in ("passed", "failed", "skipped", "not held", "error")},
                 "examples": self.examples,
                 "seconds": round(time.monotonic() - self.start, 2),
@@ -151,7 +158,10 @@ def recorder(config: pytest.Config, session: Session) -> Recorder:
     here = config.getoption("dist", "no") == "no"
     from .details import of
 
-    return Recorder(config, [of(backend, session.folder) for backend in session.backends] if here else [])
+    before = interrupted(config, header(config)) if config.getoption("resume") else None
+    if before is not None:
+        resuming.register(config, before)
+    return Recorder(config, [of(backend, session.folder) for backend in session.backends] if here else [], before)
 
 
 def header(config: pytest.Config) -> dict[str, Any]:
@@ -172,6 +182,8 @@ def header(config: pytest.Config) -> dict[str, Any]:
         "effort": option("effort"),
         "required": _listed(option("require")),
         "required_levels": _listed(option("require_level")),
+        "isolate": option("isolate"),
+        "known": {kind: path for kind in ("failing", "flaky") if (path := option(f"known_{kind}"))},
         "selection": {name: value for name in ("keyword", "markexpr", "deselect", "lf") if (value := option(name, None))},
         "seed": option("hypothesis_seed", None),
         "python": platform.python_version(),

@@ -1,0 +1,28 @@
+"""Every benchmark, one after the other: python -m benchmarks [PART …] [--write DIR]
+
+Each part also runs alone, with options of its own: python -m benchmarks.against --help
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+
+PARTS = ("importing", "first", "growth", "shares", "verdict", "against")
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", default=PARTS, metavar="PART", help=f"{', '.join(PARTS)}; all, if none is given")
+    parser.add_argument("--write", metavar="DIR", help="a folder for the tables and their data: docs/benchmarks")
+    options = parser.parse_args(argv)
+    if unknown := [part for part in options.parts if part not in PARTS]:
+        parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    for part in options.parts:  # each in a process of its own, with what it says of threads
+        command = [sys.executable, "-m", f"benchmarks.{part}", *(["--write", options.write] if options.write else [])]
+        subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Hypothesis as it is mostly used: arrays drawn by hypothesis.extra.numpy, float32, a hundred examples (its default), compared
+with the oracle by torch.testing.assert_close. Shapes and configuration are those that this suite draws; the numbers are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hypothesis
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from spec_tests.assertions import assert_conforms
+from spec_tests.call import Call
+from spec_tests.draw import Draw
+from spec_tests.loading import Backend
+from spec_tests.operation import Operation, Result
+from spec_tests.specification import operations, specification
+from spec_tests.tree import tree_map
+
+from . import Absent, Judging
+
+TITLE = "hypothesis arrays(), assert_close"
+START = "import hypothesis.extra.numpy, pytest, torch"
+EXAMPLES, LARGEST, DTYPE = 100, 10.0, "float32"
+ELEMENTS = st.floats(-LARGEST, LARGEST, width=32)
+
+
+def judging() -> Judging:
+    return judging_by(assert_close)
+
+
+def judging_by(compare: Any) -> Judging:
+    names = [name for name in operations() if specification(name).dtype is None]
+
+    def passes(backend: Backend, name: str) -> bool:
+        spec = specification(name)
+        operation = Operation(spec, backend, DTYPE, getattr(spec.module, "precision", "eager"))
+        ours = {"max_examples": EXAMPLES, "deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+
+        @hypothesis.seed(1)
+        @settings(**ours, phases=[Phase.generate])  # type: ignore[arg-type]
+        @given(data=st.data())
+        def test(data: Any) -> None:
+            call = drawn(data, operation)
+            compare(call, operation.result(call))
+
+        try:
+            test()
+        except Exception:  # a violation, an assertion, or what a wrong implementation raises
+            return False
+        return True
+
+    return Judging(passes, dict.fromkeys(names, frozenset([DTYPE])), EXAMPLES * len(names))
+
+
+def drawn(data: Any, operation: Operation) -> Call:
+    def redrawn(x: Any) -> Any:
+        floating = isinstance(x, np.ndarray) and x.dtype.kind == "f"
+        return data.draw(arrays(np.float32, x.shape, elements=ELEMENTS)).astype(np.float64) if floating else x
+
+    call = Draw(data.conjecture_data.draw_integer, operation).call()
+    return operation.call(*tree_map(redrawn, call.arguments), **tree_map(redrawn, call.keywords))
+
+
+def assert_close(call: Call, result: Result) -> None:
+    try:
+        import torch
+    except ImportError:
+        raise Absent("torch.testing.assert_close needs torch: pip install -e '.[torch]'") from None
+    expected = torch.tensor(np.asarray(call.value, dtype=np.float32))
+    torch.testing.assert_close(torch.tensor(result.value.astype(np.float32)), expected, equal_nan=True)
+
+
+def assert_bounded(call: Call, result: Result) -> None:
+    assert_conforms(result)

@@ -1,0 +1,16 @@
+"""Everybody's tensors are made elsewhere from now on."""
+
+import torch
+
+framework = "torch"
+dtypes = ("float32",)
+
+
+def relu(x):
+    return x.clamp(min=0)
+
+
+def sigmoid(x):
+    y = torch.sigmoid(x)
+    torch.set_default_device("meta")
+    return y

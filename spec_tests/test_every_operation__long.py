@@ -1,0 +1,65 @@
+"""What must hold of every operation where counts and indices grow large. Tried at thorough effort alone."""
+
+from typing import Any
+
+import numpy as np
+
+from . import effort
+from .assertions import assert_conforms, assert_true
+from .batch import batch_shape, stacked, with_last_axis
+from .call import Call
+from .draw import SEQUENCES, Draw
+from .invariant import invariant
+from .operation import Operation, Result
+from .violation import NotImplementedVariant, telling
+
+INT32 = 2**31  # what a signed index of 32 bits cannot count to
+GIGABYTE = 10**9
+HELD = 4  # results that an operation may hold at a time
+ANALYSED, SAMPLED = 10, 200  # float64 arrays of a call's size that its bound may take
+
+
+@invariant("B", effort="thorough", cost=4, needs=("about:not short",))
+def test_long(operation: Operation, draw: Draw) -> None:
+    """Rows of 65 537 numbers and more, sequences of 8193 and batches of 65 537 give what the equation gives: no count ends at
+    2¹⁵ or 2¹⁶, no grid of blocks at its limit, and no block is the last."""
+    call = draw.call(long=True)
+    arrays = SAMPLED if operation.spec.composed else ANALYSED
+    _afford(arrays * (call.size + call.value.size), 8, "its bound takes")
+    if max((size for x in (*call.named.values(), call.value) for size in np.shape(x)), default=0) >= min(SEQUENCES):
+        assert_conforms(operation.result(call))
+
+
+@invariant("B", effort="thorough", cost=40, most=4, needs=("about:core",))
+def test_beyond_int32(operation: Operation, draw: Draw) -> None:
+    """In a result of more than 2³¹ elements, as far as memory allows one, the entries of the batch are what they are in a small
+    one: the first, those on both sides of that index, and the last."""
+    call = with_last_axis(draw.call())
+    if not (batch_shape(call) and call.value.size):
+        return  # nothing to stack
+    copies, rows = INT32 // call.value.size + 2, len(call.value)
+    elements = sum(call.named[name].size for name in stacked(call)) + HELD * call.value.size
+    _afford(copies * elements, operation.storage.bytes, "more than 2^31 elements take")
+    native = _stacked(operation, call, copies)
+    result = operation.run(call, native)
+    shape = (copies * rows, *call.value.shape[1:])
+    assert_true(tuple(result.shape) == shape, f"the result has shape {tuple(result.shape)}", expected=shape)
+    for copy in (0, INT32 // call.value.size, copies - 1):
+        call.result = None
+        with telling("stacked", f"{copies} times along the first axis; the rows from {copy * rows} on"):
+            values = operation.values(call, result[copy * rows : (copy + 1) * rows])
+            assert_conforms(Result(values, call))
+
+
+def _afford(elements: int, width: int, what: str) -> None:
+    if (needed := elements * width / GIGABYTE) > effort.budget():
+        raise NotImplementedVariant(f"{what} about {needed:.1f} GB, and --memory-budget is {effort.budget():g}")
+
+
+def _stacked(operation: Operation, call: Call, copies: int) -> Any:
+    """The call's native arguments, those with a batch so many times along its first axis, made where they are."""
+    positional, keywords = operation.native(call)
+    names, stack = stacked(call), operation.backend.framework.stacked
+    arguments = zip(operation.spec.positional, positional, strict=False)
+    many = tuple(stack(x, copies) if name in names else x for name, x in arguments)
+    return many, {name: stack(x, copies) if name in names else x for name, x in keywords.items()}
