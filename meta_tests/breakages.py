@@ -122,13 +122,23 @@ def block(path: Path) -> str:
     return "\n".join(lines)
 
 
+def blocks(name: str) -> dict[str, str]:
+    """What the committed table says of each backend."""
+    text = table(name).read_text().strip() if table(name).exists() else ""
+    return {one.partition(":")[0]: one for one in text.split("\n\n") if one}
+
+
 def table(name: str) -> Path:
     return ROOT / "docs" / f"{name}.txt"
 
 
 def main() -> None:
-    for name in sys.argv[1:] or FOLDERS:
-        table(name).write_text("\n\n".join(map(block, backends(name))) + "\n")
+    """All of both tables, or those that are named, as `breakages` or `dishonest/zeros`."""
+    for given in sys.argv[1:] or FOLDERS:
+        name, _, only = given.partition("/")
+        before = blocks(name) if only else {}
+        made = [before[path.stem] if only and path.stem != only else block(path) for path in backends(name)]
+        table(name).write_text("\n\n".join(made) + "\n")
 
 
 if __name__ == "__main__":

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from .breakages import FOLDERS, ROOT, SECONDS, WAYS, Outcome, _read, backends, outcome, selection, table
+from .breakages import FOLDERS, ROOT, SECONDS, WAYS, Outcome, _read, backends, blocks, outcome, selection, table
 from .commanding import Run, suite
 
 
 def committed(name: str) -> dict[str, dict[str, str]]:
     """What the table says of each backend, each way."""
-    blocks = (block.splitlines() for block in table(name).read_text().strip().split("\n\n"))
-    return {head.partition(":")[0]: dict(line.strip().split(maxsplit=1) for line in lines) for head, *lines in blocks}
+    return {stem: dict(line.strip().split(maxsplit=1) for line in said.splitlines()[1:]) for stem, said in blocks(name).items()}
 
 
 def alone(said: str) -> bool:

@@ -97,6 +97,10 @@ class Session:
             raise BackendError(f"--backend={text}: {said}; --isolate keeps the two apart")
         return backend
 
+    def restore(self) -> list[str]:
+        """What a backend has replaced, if it could, is as it was."""
+        return [] if self.isolate else self.integrity.restored()
+
     @cached_property
     def integrity(self) -> Integrity:
         """Of the suite, once its tests are loaded."""

@@ -40,9 +40,9 @@ def tried(session: Session, invariant: Invariant, test: Any, trial: Trial) -> No
         session.absent(invariant, trial, missing)
     reported = invariant.level is not None and invariant.level not in session.levels
     kind, line, entry = session.known_of(invariant, trial)
-    integrity = None if session.isolate else session.integrity
+    session.restore()  # from here on
     violation = _violation(session, test, trial, kind, entry, shrink=not reported)
-    if integrity and (replaced := integrity.restored()):
+    if replaced := session.restore():
         violation = Violation(f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends")
     if violation is None:
         if entry and kind == FAILING and not (session.update or trial.progress.untried):

@@ -27,6 +27,7 @@ def judge(report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[An
     if violation:
         said = parted(invariant, trial, violation)
         reason = visible(in_one_line(said))
+        session.restore()
         if report.failed:
             report.longrepr = _shown(item, worded(said), reason)
     status = "not held" if trial.progress.level_lost else "failed" if violation else report.outcome
