@@ -44,7 +44,7 @@ FUNCTIONS = {
     "maximum": ("minimum",), "minimum": ("maximum",), "logical_and": ("logical_or",), "logical_or": ("logical_and",),
     "isinf": ("isnan",), "isfinite": ("isnan",), "all": ("any",), "any": ("all",), "repeat": ("tile",), "tri": ("eye",),
 }  # fmt: skip
-IDENTITIES = ("rounded", "eager", "wide", "exact", "float64", "joined", "_wide", "asarray")
+IDENTITIES = ("rounded", "eager", "wide", "exact", "float64", "joined", "asarray")
 KEPT = ("zip", "range", "getattr", "isinstance", "ValueError")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ from .mutation import Mutation, mutations
 
 ROOT = Path(__file__).parent.parent
 EQUATIONS = ROOT / "reference_numpy"
-KERNELS = ROOT / "backends" / "numpy_cpu.py"
+KERNELS = tuple(ROOT / "backends" / f"{name}.py" for name in ("_numpy_functions", "numpy_cpu"))
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,14 @@ def by_machine() -> list[Subject]:
     known = {*operations(), *gradients()}
     equations = [path for path in sorted(EQUATIONS.glob("[!_]*.py")) if path.stem in known]
     mutants = [_of_equation(one, path.stem) for path in equations for one in mutations(path, f"{path.parent.name}/{path.name}")]
-    return mutants + [_of_kernels(one) for one in mutations(KERNELS, f"backends/{KERNELS.name}") if users()[one.function]]
+    kernels = [one for path in KERNELS for one in mutations(path, f"backends/{path.name}")]
+    return mutants + [_of_kernels(one) for one in kernels if users()[one.function]]
 
 
 def _of_equation(mutation: Mutation, name: str) -> Subject:
     def source() -> Faithful:
-        equation = getattr(_executed(mutation, f"reference_numpy.{name}"), name)
+        files = [EQUATIONS / f"{name}.py"]
+        equation = getattr(_executed(mutation, f"reference_numpy.{name}", files), name)
         return Faithful(Deviation(name, equation, "equation", (), DTYPES, ()))
 
     return Subject(mutation.id, "equation", (name,), DTYPES, source)
@@ -69,21 +71,27 @@ def _of_equation(mutation: Mutation, name: str) -> Subject:
 
 def _of_kernels(mutation: Mutation) -> Subject:
     right = importlib.import_module("backends.numpy_cpu")
-    return Subject(mutation.id, "backend", users()[mutation.function], right.dtypes, lambda: _executed(mutation, right.__name__))
+    wrong = lambda: _executed(mutation, right.__name__, KERNELS)  # noqa: E731
+    return Subject(mutation.id, "backend", users()[mutation.function], right.dtypes, wrong)
 
 
-def _executed(mutation: Mutation, name: str) -> ModuleType:
+def _executed(mutation: Mutation, name: str, files: Sequence[Path]) -> ModuleType:
+    """The files as one module, which imports none of them, with the changed function in it."""
     module = ModuleType(name)
     module.__package__, module.__file__ = name.rpartition(".")[0], mutation.file
-    exec(compile((ROOT / mutation.file).read_text(), mutation.file, "exec"), module.__dict__)
+    for path in files:
+        tree = ast.parse(path.read_text())
+        tree.body = [node for node in tree.body if getattr(node, "module", None) not in [file.stem for file in files]]
+        exec(compile(tree, str(path), "exec"), module.__dict__)
     exec(compile(mutation.changed, mutation.file, "exec"), module.__dict__)
     return module
 
 
 @cache
 def users() -> dict[str, tuple[str, ...]]:
-    """For each function of the backend's file the operations that come to call it."""
-    functions = {node.name: node for node in ast.parse(KERNELS.read_text()).body if isinstance(node, ast.FunctionDef)}
+    """For each function of the backend's files the operations that come to call it."""
+    nodes = [node for path in KERNELS for node in ast.parse(path.read_text()).body]
+    functions = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
     calls = {
         name: {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in functions} | {name}
         for name, node in functions.items()

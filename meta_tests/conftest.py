@@ -1,3 +1,4 @@
-"""A student's repository is data here: collected as tests, its modules would take their names from those that the tests load."""
+"""What is data here: a student's repository, whose modules would take their names from those that the tests load, and files
+that end or harm whatever imports them."""
 
-collect_ignore = ["student"]
+collect_ignore = ["student", "broken", "dishonest"]

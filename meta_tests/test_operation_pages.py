@@ -1,32 +1,20 @@
 """The pages of the operations say what the tests run, and what they say can be run."""
 
-import importlib
 import re
 import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from spec_tests.deviation import own
 from spec_tests.specification import gradients, operations
 
-from .commanding import ROOT, suite
+from .commanding import suite
+from .documenting import extension
 from .running import invariants
 
 EVERY = (*operations(), *gradients())
-
-
-def extension(name: str) -> ModuleType:
-    """As Sphinx imports it, which has its folder on the path."""
-    sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
-    try:
-        sys.modules.pop(name, None)
-        return importlib.import_module(name)
-    finally:
-        del sys.path[0]
 
 
 PAGES, PROOFS = extension("operation_pages"), extension("proofs")
@@ -44,6 +32,11 @@ def test_a_page_has_every_law_and_every_deviation_of_its_operation(operation: st
     targets = re.findall(r"^\((.*)\)=$", text, re.MULTILINE)
     assert len(set(targets)) == len(targets)
     assert set(re.findall(r"\]\(#([^)]*)\)", text)) <= set(targets)
+
+
+def test_a_page_begins_with_a_sentence() -> None:
+    assert [op for op in EVERY if not PAGES.headline(op).endswith(".")] == []
+    assert PAGES.headline("rms_norm_vjp") == "Gradients of rms_norm."
 
 
 def test_the_pages_have_every_invariant() -> None:

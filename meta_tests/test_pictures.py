@@ -5,19 +5,18 @@ import re
 
 import pytest
 
+from spec_tests.formats import DTYPES
+from spec_tests.operation import Operation
 from spec_tests.regimes import LOGITS
+from spec_tests.specification import specification
 
 from .commanding import ROOT
+from .documenting import extension
 from .regimes import DATA, REGIMES, SHIPPED, calls
 from .running import backend
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("sphinx")
-from spec_tests.formats import DTYPES
-from spec_tests.operation import Operation
-from spec_tests.specification import specification
-
-from .test_operation_pages import extension
 
 PICTURES, PALETTE = extension("pictures"), extension("palette")
 GIVEN = [("shares", "rms_norm"), ("shares", "softmax_vjp"), ("kill_matrix", "relu"), ("regimes", "torch-cpu")]

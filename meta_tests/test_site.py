@@ -12,6 +12,7 @@ import pytest
 
 from .browsing import opened, running
 from .commanding import ROOT, environment
+from .documenting import extension
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +53,16 @@ def broken(site: Path) -> Iterator[str]:
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not target.exists() or (parts.fragment and target in known and unquote(parts.fragment) not in known[target].ids):
                 yield f"{path.relative_to(site)}: {link}"
+
+
+def test_mathematics_becomes_mathml(caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("sphinx")
+    nodes, mathematics = pytest.importorskip("docutils.nodes"), extension("mathematics")
+    written = mathematics.converted(nodes.math("", r"u\lvert z\rvert"), block=False)
+    bars = '<mo form="prefix" stretchy="false">|</mo><mi>z</mi><mo form="postfix" stretchy="false">|</mo>'
+    assert written == f'<math xmlns="http://www.w3.org/1998/Math/MathML"><mi>u</mi>{bars}</math>'
+    assert mathematics.converted(nodes.math("", r"\nonsense"), block=False) == ""
+    assert "Unknown LaTeX command" in caplog.text
 
 
 def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:

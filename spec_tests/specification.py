@@ -84,7 +84,7 @@ class Specification:
     @property
     def cost(self) -> float:
         """Examples are divided by it: so that each operation has about the same time."""
-        return 1.5 if self.composed else 1.0
+        return getattr(self.module, "cost", 1.5 if self.composed else 1.0)
 
     @property
     def dtype(self) -> str | None:

@@ -17,16 +17,16 @@ LOG = logging.getLogger(__name__)
 
 
 def inline(translator: Any, node: nodes.math) -> None:
-    translator.body.append(_converted(node, block=False))
+    translator.body.append(converted(node, block=False))
     raise nodes.SkipNode
 
 
 def displayed(translator: Any, node: nodes.math_block) -> None:
-    translator.body.append(f'<div class="math">{_converted(node, block=True)}</div>\n')
+    translator.body.append(f'<div class="math">{converted(node, block=True)}</div>\n')
     raise nodes.SkipNode
 
 
-def _converted(node: nodes.Element, *, block: bool) -> str:
+def converted(node: nodes.Element, *, block: bool) -> str:
     """On one line, which is how a browser copies it; a bar is told on which side of its content it stands."""
     try:
         lines = tex2mathml(node.astext(), as_block=block).splitlines()

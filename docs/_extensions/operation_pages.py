@@ -83,8 +83,9 @@ def page(operation: str) -> str:
 def _lines(operation: str) -> Iterator[str]:
     spec, caught = specification(operation), kills(operation)
     special, shared = deviations(operation)
-    head, _, rest = inspect.cleandoc(spec.reference.__doc__ or "").partition("\n")
-    yield from (f"# {operation}", "", prose(head), "", equation(operation), "", *documented(rest), "")
+    yield from (f"# {operation}", "", prose(headline(operation)), "")
+    yield from (r"The cotangent is $c=\partial L/\partial y$.", "") * spec.is_gradient
+    yield from (equation(operation), "", *documented(inspect.cleandoc(spec.reference.__doc__ or "").partition("\n")[2]), "")
     yield from (
         "The oracle is these lines of NumPy, in float64; the bounds are the same lines on numbers that know their error.",
         "",
@@ -111,6 +112,12 @@ def _lines(operation: str) -> Iterator[str]:
         yield from ("The right equation in code that mishandles memory, state or shapes; each is a backend too.", "")
         yield from (f"- `{one.id}`: {prose(one.what)}" for one in shared)
         yield ""
+
+
+def headline(operation: str) -> str:
+    """What a reference's docstring says first; not what only leads on to its equation."""
+    first = inspect.cleandoc(specification(operation).reference.__doc__ or "").partition("\n")[0]
+    return first if first.endswith(".") else f"{first.partition(':')[0]}."
 
 
 def documented(text: str) -> Iterator[str]:
@@ -221,9 +228,8 @@ def index() -> str:
     for title, names in (("Operations", operations()), ("Gradients", gradients())):
         listed += [f"## {title}", "", "| | | invariants | deviations |", "|---|---|---|---|"]
         for name in names:
-            head = inspect.cleandoc(specification(name).reference.__doc__ or "").partition("\n")[0]
             counts = f"{len(laws(name))} | {sum(map(len, deviations(name)))}"
-            listed.append(f"| [`{name}`]({name}.md) | {prose(head)} | {counts} |")
+            listed.append(f"| [`{name}`]({name}.md) | {prose(headline(name))} | {counts} |")
         listed += ["", "```{toctree}", ":hidden:", "", *names, "```", ""]
     return "\n".join(listed)
 
