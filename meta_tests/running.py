@@ -49,7 +49,7 @@ def concerning(
 
 def attempt(test: Any, trial: Trial, seed: int, *, shrink: bool = False) -> Violation | None:
     """The first violation that the examples show, if any; as it was found, or shrunk."""
-    phases = [Phase.generate, Phase.shrink] if shrink else [Phase.generate]
+    phases = [Phase.generate, Phase.reuse, Phase.shrink] if shrink else [Phase.generate]
     return tried.attempt(test, trial, f"{seed} {trial.id}", database=None, phases=phases)
 
 
