@@ -13,7 +13,7 @@ from typing import Any
 from . import cs336
 from .files import module_from
 from .frameworks import Framework, Unavailable
-from .surroundings import IMPORTED, Surroundings
+from .surroundings import Surroundings
 
 HERE = Path(__file__).parent
 BUILT_IN = HERE / "backends" if (HERE / "backends").is_dir() else HERE.parent / "backends"  # installed, or a checkout
@@ -126,7 +126,7 @@ def _exists(module: str) -> bool:
 
 
 def _attempt(text: str, load: Any) -> Any:
-    surroundings = Surroundings(IMPORTED)
+    surroundings = Surroundings()
     try:
         return load()
     except (Exception, SystemExit) as error:

@@ -147,6 +147,7 @@ class Framework:
 
     def computed(self, x: Any) -> Any:
         """x, no longer lazy: what computing it raises is raised here, and not where it happens to be read."""
+        x = self.underived(x)
         if not self.is_array(x):
             return x
         for method in COMPUTED:
@@ -167,7 +168,7 @@ class Framework:
         """function(inputs), and what pulls a cotangent of it back to the inputs, as often as one likes."""
         if self.differentiates == "autograd":
             autograd, inputs = self._module.autograd, [x.detach().requires_grad_() for x in inputs]
-            y = function(inputs)
+            y = self.underived(function(inputs))
             if not getattr(y, "requires_grad", False):
                 raise NotImplementedError("its result carries no gradient")
             return y, lambda cotangent: autograd.grad(y, inputs, cotangent, retain_graph=True, allow_unused=True)
@@ -225,6 +226,12 @@ class Framework:
         kind, known = type(x), type(self._one)
         own = kind is known or kind.__module__.partition(".")[0] == known.__module__.partition(".")[0]
         return (own and issubclass(kind, known)) or (self.name == "numpy" and issubclass(kind, np.generic))
+
+    def underived(self, x: Any) -> Any:
+        """The framework's own array of somebody's derived type, which may overload everything: by the framework's method."""
+        known = type(self._one)
+        cast = getattr(known, "as_subclass", None) or getattr(known, "view", None)
+        return cast(x, known) if issubclass(type(x), known) and not self.is_array(x) and cast else x
 
     def known(self, x: Any) -> Any:
         """x; but where it is neither an array nor plain, what it is in words: nobody touches an object that may do anything."""

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+DEPTH = sys.getrecursionlimit()
 LONGEST = 120  # characters of what a piece was and is
 SIGNALS = ("SIGINT", "SIGTERM", "SIGALRM")
 SETTINGS = ("default_dtype", "default_device", "grad_enabled", "num_threads", "float32_matmul_precision")  # of a framework
@@ -52,7 +53,7 @@ PROCESS = (
     Piece("NumPy's print options", np.get_printoptions, lambda was: np.set_printoptions(**was)),
     Piece("the working directory", _folder, _enter),
     Piece("the locale", _locale, partial(locale.setlocale, locale.LC_ALL)),
-    Piece("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
+    Piece("the recursion limit", lambda: min(sys.getrecursionlimit(), DEPTH), sys.setrecursionlimit),  # compilers raise it
     Piece("the trace function", sys.gettrace, sys.settrace),
     Piece("the profile function", sys.getprofile, sys.setprofile),
     Piece("sys.stdout", lambda: sys.stdout, partial(setattr, sys, "stdout")),
@@ -63,7 +64,6 @@ PROCESS = (
         if (number := getattr(signal, name, None)) is not None
     ),
 )
-IMPORTED = tuple(piece for piece in PROCESS if piece.name != "the recursion limit")  # what an import may not leave changed
 
 
 def settings(*modules: ModuleType) -> tuple[Piece, ...]:
