@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .breakages import FOLDERS, ROOT, SECONDS, WAYS, Outcome, _read, backends, blocks, outcome, selection, table
+from .breakages import EFFORT, FOLDERS, ROOT, SECONDS, WAYS, Outcome, _read, backends, blocks, outcome, selection, table
 from .commanding import Run, suite
 
 
@@ -31,10 +31,14 @@ def together(name: str, way: str, folder: Path) -> dict[str, Outcome]:
     paths = [path for path in backends(name) if not alone(said[path.stem][way])]
     paths = [path for path in paths if way == "--isolate" or path.stem not in SOLITARY]
     laws = " or ".join(sorted({f"({selection(path)})" for path in paths}))
-    run = suite(
-        folder, "--hypothesis-seed=1", f"--time-limit={SECONDS}", *WAYS[way], *(f"--backend={path}" for path in paths), "-k", laws
-    )
+    how = (f"--effort={EFFORT[name]}", "--hypothesis-seed=1", f"--time-limit={SECONDS}", *WAYS[way])
+    run = suite(folder, *how, *(f"--backend={path}" for path in paths), "-k", laws)
     return dict(outcomes(run, paths))
+
+
+def seen(stem: str, said: str) -> str:
+    """Which invariant meets an answer to what was at an address before depends on where memory is free."""
+    return re.sub("breaks .*;", "breaks some;", said) if stem == "cached_by_identity" else said
 
 
 def outcomes(run: Run, paths: list[Path]) -> Iterator[tuple[str, Outcome]]:
@@ -52,7 +56,7 @@ def outcomes(run: Run, paths: list[Path]) -> Iterator[tuple[str, Outcome]]:
 def test_the_table_is_what_a_run_shows(name: str, way: str, tmp_path: Path) -> None:
     said = {stem: ways[way] for stem, ways in committed(name).items()}
     found = together(name, way, tmp_path)
-    assert {stem: str(one) for stem, one in found.items()} == {stem: said[stem] for stem in found}
+    assert {stem: seen(stem, str(one)) for stem, one in found.items()} == {stem: seen(stem, said[stem]) for stem in found}
     assert len(found) > 15
 
 

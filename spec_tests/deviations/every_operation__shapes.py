@@ -104,7 +104,7 @@ def float32_for_float64(right: Any, *arguments: Any, **keywords: Any) -> Any:
     "dtype_shape_device",
     kind="fault",
     dtypes=("bfloat16",),
-    like=("result-through-float16",),
+    like=("result-through-float16", "operands-in-float16"),
     operations=("log_softmax", "scaled_dot_product_attention", "grouped_query_attention", "linear"),
 )
 def float16_for_bfloat16(right: Any, *arguments: Any, **keywords: Any) -> Any:

@@ -49,7 +49,7 @@ def keys_turned_back(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation)
     return turn(q, k, v, positions, rotation)[0], turn(q, k, v, backward, rotation)[1], v
 
 
-@deviation("reference", "equal_positions")
+@deviation("reference", "equal_positions", like=("places-for-positions",))
 @instead_of(turn)
 def positions_ignored(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) -> Any:
     """the positions are 0, …, n - 1, whatever is given.
