@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from .example import read as read_row
 from .guard import Limits
 from .known import FAILING, FLAKY, Known, Malformed, read
+from .row import read as read_row
 
 LEVELS = (
     "bitwise-repeatable", "batch-invariant", "quarantine", "nan-propagation",

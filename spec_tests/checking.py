@@ -17,11 +17,11 @@ import pytest
 
 from .asked import LEVELS, known
 from .effort import EFFORTS, trying
-from .example import read, replayed
 from .finding import BackendError
 from .formats import DTYPES, PRECISIONS
 from .loading import Backend, load, made
 from .message import explain
+from .row import read, replayed
 from .session import Session
 from .specification import gradients
 from .specification import operations as every_operation

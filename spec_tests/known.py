@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from . import example
 from .formats import DTYPES
+from .row import read as read_row
 
 FAILING, FLAKY = "failing", "flaky"
 RESULTS = (*DTYPES, "bool", "int64")
@@ -34,7 +34,7 @@ class Entry:
 
     @property
     def row(self) -> tuple[int, ...]:
-        return example.read(self.example) if self.example else ()
+        return read_row(self.example) if self.example else ()
 
     def meets(self, facts: Mapping[str, Any]) -> bool:
         stated = {name: getattr(self, name) for name in ("id", "backend", "dtype", "device")}
@@ -101,7 +101,7 @@ def _entry(line: str, before: Mapping[int, Entry]) -> Entry:
     if stated.get("dtype") and stated["dtype"] not in RESULTS:
         raise ValueError(f"its dtype is {stated['dtype']!r}; there are {', '.join(RESULTS)}")
     if stated.get("example"):
-        example.read(stated["example"])
+        read_row(stated["example"])
     entry = Entry(**stated)
     for number, other in before.items():
         if (other.id, other.backend, other.dtype, other.device) == (entry.id, entry.backend, entry.dtype, entry.device):

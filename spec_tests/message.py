@@ -15,12 +15,12 @@ from .bounded import Bounded
 from .call import Call
 from .diagnosis import diagnose, looser_class
 from .effort import current
-from .example import spelt
 from .files import names_of, root_of
 from .finding import DEVIATING, registered
 from .frameworks import Framework
 from .invariant import KINDS, Invariant
 from .loading import Backend
+from .row import spelt
 from .tree import leaves, tree_map
 from .trial import Trial
 from .violation import Violation

@@ -14,13 +14,13 @@ import pytest
 from . import effort, environment, guard
 from .asked import LEVELS, budget, files, known, limits, row
 from .domain import described
-from .example import spelt
 from .finding import BackendError
 from .formats import DTYPES, PRECISIONS
 from .integrity import Integrity
 from .invariant import Invariant
 from .known import Entry, Known, updated
 from .loading import CONVENTIONS, Backend, load
+from .row import spelt
 from .specification import gradients, operations, specification
 from .trial import GENERAL, Trial
 from .violation import Violation

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis.errors import Flaky
 
-from .example import NoExample, replayed
 from .examples import planned
 from .invariant import Invariant
 from .known import FAILING, Entry
+from .row import NoExample, replayed
 from .trial import Trial
 from .violation import Violation, unrepeated
 
