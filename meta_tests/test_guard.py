@@ -84,7 +84,7 @@ CHANGES: dict[str, Callable[[], object]] = {
     "NumPy's error state": lambda: np.seterr(all="raise"),
     "NumPy's print options": lambda: np.set_printoptions(precision=2),
     "the working directory": lambda: os.chdir("/"),
-    "the recursion limit": lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 1),
+    "the recursion limit": lambda: sys.setrecursionlimit(sys.getrecursionlimit() - 1),
     "the profile function": lambda: sys.setprofile(lambda *_: None),
     "sys.stderr": lambda: setattr(sys, "stderr", None),
     "the handler of SIGTERM": lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN),
