@@ -282,4 +282,5 @@ def sampled_error(evaluate: Callable[[Callable[[Any], Any]], Any], value: np.nda
         linear = (large <= 2 * small) & (small <= 2 * large)
     if np.mean(linear) < 0.95:  # too ill-conditioned for this arithmetic: nothing is claimed
         linear = np.zeros_like(linear)
-    return np.where(linear & np.isfinite(small), scale * small, np.inf)
+    error = np.where(small < arithmetic.compute.tiny, DEVIATIONS * small, scale * small)  # what vanishes is no rounding: unscaled
+    return np.where(linear & np.isfinite(small), error, np.inf)
