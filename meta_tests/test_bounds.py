@@ -103,3 +103,12 @@ def test_a_bias_that_may_be_read_as_zero_has_a_bound() -> None:
     call = operation("feed_forward", "float32").call(x, w1, w2, b1=b1, b2=hold(np.array([1e-40, 1.0, -1e-44, 0.0])))
     check(call, Arithmetic.of("float32", "fused"), range(3))
     assert np.all(call.expectation("fused").claimed)
+
+
+def test_what_vanishes_in_float64_has_an_error_of_its_own_size() -> None:
+    """Sampling draws larger roundings and scales them back; what is lost below the normal range does not shrink with them."""
+    q, k, v = np.array([[1.0]]), np.array([[0.0], [740.0]]), np.array([[1.0], [2.0]])
+    call = operation("scaled_dot_product_attention_vjp", "float64").call(np.ones((1, 1)), q, k, v, scale=1.0)
+    vanishing = (call.value != 0) & (np.abs(call.value) < FORMATS["float64"].tiny)
+    assert np.any(vanishing)
+    assert np.all(call.expectation("fused").error[vanishing] > 0)
