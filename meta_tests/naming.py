@@ -51,15 +51,14 @@ def both(a: Deviation, b: Deviation) -> Deviation:
     return replace(a, function=equation)
 
 
-def diagnosed(job: tuple[str, str, int]) -> list[tuple[str, str, str]]:
-    """Both bugs, and what each failing comparison with the oracle was called."""
+def diagnosed(job: tuple[str, str, int]) -> list[tuple[str, str, list[str]]]:
+    """Both bugs, and what each failing comparison with the oracle was called: several that explain it as well are a tie."""
     a, b, seed = catalogue()[job[0]], catalogue()[job[1]], job[2]
     inner = b.id if b.operation == a.operation else f"{a.operation}/{b.id}"
     oracle, called = Faithful(both(a, b)), []
     for test, trial in concerning(a.operation, Backend("both", oracle, Framework("numpy"))):
         if test.invariant.of(trial.subject) == f"{a.operation}.reference" and attempt(test, trial, seed):
-            names = [one.id for one in diagnose(trial.progress.calls, trial.evidence)]
-            called.append((a.id, inner, names[0] if names else ""))
+            called.append((a.id, inner, [one.id for one in diagnose(trial.progress.calls, trial.evidence)]))
     return called
 
 
@@ -74,11 +73,11 @@ def main() -> None:
     counts: Counter[str] = Counter()
     with ProcessPoolExecutor(options.workers) as pool:
         for called in pool.map(diagnosed, [(*pair, options.seed) for pair in chosen]):
-            for a, b, name in called:
-                verdict = "named one of the two" if name in (a, b) else "named a third" if name else "named none"
+            for a, b, names in called:
+                verdict = "named one of the two" if {a, b} & {*names} else "named a third" if names else "named none"
                 counts[verdict] += 1
                 if verdict == "named a third":
-                    print(f"{a} with {b} was called {name}")
+                    print(f"{a} with {b} was called {' or '.join(names)}", flush=True)
     print(
         f"{len(chosen)} of {len(possible)} pairs, {counts.total()} failures: " + ", ".join(f"{n} {v}" for v, n in counts.items())
     )

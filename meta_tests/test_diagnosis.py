@@ -1,0 +1,83 @@
+"""What the diagnosis makes of answers: each case is a few calls by hand, answered by a known deviation or by the oracle."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spec_tests.call import Call
+from spec_tests.diagnosis import diagnose, looser_class
+from spec_tests.frameworks import Framework
+from spec_tests.loading import Backend
+from spec_tests.operation import Operation
+from spec_tests.specification import specification
+
+from .running import backend
+
+ROW, GAIN = np.array([3.0, -1.0, 2.0, 5.0]), np.array([1.0, 2.0, -1.0, 0.5])
+ORACLE = "numpy-cpu"
+
+
+def answered(by: str, operation: str, *arguments: Any, dtype: str = "float32", precision: str = "eager", **keywords: Any) -> Call:
+    name = by if by == ORACLE else f"deviation:{by}"
+    called = Operation(specification(operation), backend(name), dtype, precision)
+    called(*arguments, **keywords)
+    return called.history[0]
+
+
+def names(failing: list[Call], *others: Call) -> list[str]:
+    return [one.id for one in diagnose(failing, others)]
+
+
+def normalized(by: str, x: np.ndarray = ROW, *, eps: float = 0.5, dtype: str = "float32") -> Call:
+    return answered(by, "rms_norm", x, GAIN, eps=eps, dtype=dtype)
+
+
+def test_a_deviation_is_named() -> None:
+    assert names([normalized("rms_norm/eps-outside-sqrt")]) == ["rms_norm/eps-outside-sqrt"]
+
+
+def test_right_answers_are_called_nothing() -> None:
+    assert names([normalized(ORACLE)]) == []
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_right_answer_speaks_against_it_in_other_dtypes_too(dtype: str) -> None:
+    wrong, contradicted = normalized("rms_norm/eps-outside-sqrt"), normalized(ORACLE, 2 * ROW, dtype=dtype)
+    assert names([wrong], contradicted) == []
+
+
+def test_a_wrong_answer_in_another_dtype_may_be_another_bug() -> None:
+    wrong, other = normalized("rms_norm/eps-outside-sqrt"), normalized("rms_norm/no-root", dtype="float64")
+    assert names([wrong], other) == ["rms_norm/eps-outside-sqrt"]
+
+
+def test_what_one_example_leaves_open_others_settle() -> None:
+    """Without eps, two ways to lose it are one."""
+    alike, apart = (normalized("rms_norm/gain-ignored", x) for x in (np.ones(4), ROW))
+    assert names([alike], apart) == ["rms_norm/gain-ignored"]
+
+
+def test_what_gives_no_answer_is_named_where_it_alone_gives_none() -> None:
+    """The variance of a row far from zero is lost, and with it what the deviation claims: the truth is among what it may give."""
+    weight, bias = np.ones(4), np.zeros(4)
+    far, near = (answered("layer_norm/one-pass-variance", "layer_norm", x, weight, bias, eps=1e-5) for x in (ROW + 9000, ROW))
+    farther = answered("layer_norm/one-pass-variance", "layer_norm", ROW + 30000, weight, bias, eps=1e-5)
+    assert names([far], farther, near) == ["layer_norm/one-pass-variance"]
+
+
+class Rounded:
+    """The product is rounded to the arguments' dtype before the bias is added: the class mixed."""
+
+    @staticmethod
+    def linear(x: Any, weight: Any, bias: Any) -> Any:
+        return (x.astype(np.float32) @ weight.T.astype(np.float32)).astype(x.dtype) + bias
+
+
+def test_the_looser_class_that_explains_it() -> None:
+    row, column, bias = np.array([1.0, 2**-7]), np.array([[1.0, 0.5]]), np.array([-1.0])
+    kernel = Operation(specification("linear"), Backend("rounded", Rounded, Framework("numpy")), "bfloat16", "fused")
+    kernel(row, column, bias)
+    assert looser_class(kernel.history) == "mixed"
+    ignored = answered("linear/bias-ignored", "linear", row, column, bias, dtype="bfloat16", precision="fused")
+    assert looser_class([ignored]) == ""
