@@ -9,7 +9,7 @@ import numpy as np
 
 from reference_numpy.causal_mask import causal_mask
 
-from .assertions import assert_equal, assert_true, assert_unmoved, assert_within, exactly
+from .assertions import assert_equal, assert_finite, assert_true, assert_unmoved, assert_within, exactly
 from .bounded import Bounded
 from .call import Call
 from .draw import Draw
@@ -84,6 +84,19 @@ def perhaps_opposed(draw: Draw, q: np.ndarray, k: np.ndarray) -> tuple[np.ndarra
     return q, k
 
 
+def perhaps_far_below(draw: Draw, q: np.ndarray, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """q and k as they are, or with every score a thousand lower: its exponential is 0, unless the largest is subtracted."""
+    if draw.one_of((False, True)):
+        direction = np.eye(q.shape[-1])[0] * np.sqrt(1000 * np.sqrt(q.shape[-1]))
+        return draw.held(q + direction), draw.held(k - direction)
+    return q, k
+
+
+def far(draw: Draw, shape: tuple[int, ...]) -> np.ndarray:
+    """What may be added to keys of a grid up to 1, exactly, and moves all of a query's scores by a little or by hundreds."""
+    return draw.grid(shape, 16.0, 3) if draw.one_of((False, True)) else draw.grid(shape)
+
+
 def other_values(draw: Draw, shape: tuple[int, ...], largest: float) -> np.ndarray:
     """Finite values, ordinary or as large as they may be."""
     size = draw.one_of((1.0, 300.0, draw.format.max))
@@ -105,8 +118,9 @@ def replaced_key(draw: Draw, q: np.ndarray, k: np.ndarray, v: np.ndarray, j: int
 
 def assert_hidden(attention: Operation, q: np.ndarray, kv: Any, others: Any, keywords: dict[str, Any], away: Any) -> None:
     """Other keys and values leave the queries that see none of them as they are. Where the scores are so low that no bound is
-    known, and the bits differ, the results still lie among the values seen, as those of any weights do."""
+    known, the results are still finite, and where the bits differ lie among the values seen, as those of any weights do."""
     y = attention(q, *kv, **keywords)
+    assert_finite(y)
     z = Result(attention(q, *others, **keywords).value, y.call)
     assert_unmoved(z, y, away)
     finite = np.isfinite(y.value[away])

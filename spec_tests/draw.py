@@ -238,11 +238,17 @@ class Draw:
         return self.rng.integers(0, top, self.one_of(sorted(shapes, key=lambda s: (len(s), s))))
 
     def mask(self, batch: tuple[int, ...], n: int, m: int) -> np.ndarray:
-        """Broadcastable to (*batch, n, m), with at least one key for each query."""
+        """Broadcastable to (*batch, n, m), with at least one key for each query: keys here and there, or all those between two,
+        so that whole tiles are hidden, as by padding."""
         shape = self.one_of(((n, m), (1, m), (*batch, n, m), (*batch, 1, m), (m,)))
-        mask = np.asarray(self.rng.random(shape) < self.one_of((0.5, 0.2, 0.9)))
+        seen, ends = self.one_of((0.5, 0.2, 0.9, None, None)), (*shape[:-1], 1)
+        if seen is None:
+            first = self.rng.integers(0, max(m, 1), ends)
+            last = self.rng.integers(first, max(m, 1))
+            return np.asarray((np.arange(m) >= first) & (np.arange(m) <= last))
+        mask = np.asarray(self.rng.random(shape) < seen)
         if m:
-            np.put_along_axis(mask, self.rng.integers(0, m, (*shape[:-1], 1)), True, axis=-1)
+            np.put_along_axis(mask, self.rng.integers(0, m, ends), True, axis=-1)
         return mask
 
     def cotangent(self, y: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from .assertions import assert_equal, assert_finite, assert_unmoved, assert_with
 from .attention import (
     attended,
     extremes,
+    far,
     for_identity,
     hidden_key,
     kinds,
@@ -173,8 +174,7 @@ def test_order_of_keys(grouped_query_attention: Operation, draw: Draw) -> None:
 def test_shift_of_keys(grouped_query_attention: Operation, draw: Draw) -> None:
     """Adding one vector to every key of a head leaves the result."""
     q, k, v, keywords = drawn(draw, "mask", "is_causal", "scale")
-    q, k = draw.grid(q.shape, largest=6), draw.grid(k.shape)
-    c = draw.grid((k.shape[-3], 1, k.shape[-1]))
+    q, k, c = draw.grid(q.shape, 1.0, 6), draw.grid(k.shape, largest=4), far(draw, (k.shape[-3], 1, k.shape[-1]))
     assert_equal(grouped_query_attention(q, k + c, v, **keywords), grouped_query_attention(q, k, v, **keywords))
 
 

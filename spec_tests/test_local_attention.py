@@ -11,6 +11,7 @@ from .attention import (
     assert_blind,
     assert_hidden,
     extremes,
+    far,
     for_identity,
     identity,
     perhaps_opposed,
@@ -158,7 +159,7 @@ def test_linear_in_values(local_attention: Operation, draw: Draw) -> None:
 def test_shift_of_keys(local_attention: Operation, draw: Draw) -> None:
     """Adding one vector to every key leaves the result."""
     q, k, v, keywords = drawn(draw, "is_causal", "scale")
-    q, k, c = draw.grid(q.shape, largest=6), draw.grid(k.shape), draw.grid((k.shape[-1],))
+    q, k, c = draw.grid(q.shape, 1.0, 6), draw.grid(k.shape, largest=4), far(draw, k.shape[-1:])
     assert_equal(local_attention(q, k + c, v, **keywords), local_attention(q, k, v, **keywords))
 
 

@@ -7,7 +7,20 @@ import numpy as np
 from reference_numpy._marks import logistic
 
 from .assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
-from .attention import attended, extremes, for_identity, full, hidden_key, identity, kinds, perhaps_opposed, scores, sees, widened
+from .attention import (
+    attended,
+    extremes,
+    far,
+    for_identity,
+    full,
+    hidden_key,
+    identity,
+    kinds,
+    perhaps_opposed,
+    scores,
+    sees,
+    widened,
+)
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
@@ -151,10 +164,9 @@ def test_order_of_queries(scaled_dot_product_attention: Operation, draw: Draw) -
 
 @invariant("B", source=EQUATION)
 def test_shift_of_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """Adding one vector to every key leaves the result: each of a query's scores changes by the same."""
+    """Adding one vector to every key leaves the result: each of a query's scores changes by the same, often by much."""
     q, k, v, keywords = drawn(draw, "mask", "is_causal", "scale")
-    q, k = draw.grid(q.shape, largest=6), draw.grid(k.shape)
-    c = draw.grid((k.shape[-1],))
+    q, k, c = draw.grid(q.shape, 1.0, 6), draw.grid(k.shape, largest=4), far(draw, k.shape[-1:])
     assert_equal(scaled_dot_product_attention(q, k + c, v, **keywords), scaled_dot_product_attention(q, k, v, **keywords))
 
 
@@ -247,15 +259,16 @@ def test_scale_zero(scaled_dot_product_attention: Operation, draw: Draw) -> None
 
 @invariant("F", source=EQUATION)
 def test_large_scores(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """Scores of ±10000/√d_k overflow nothing, and the key far above the others gives its value."""
-    n, m, d_k, d_v = draw.dims(n=65, m=257, d_k=33, d_v=33)
+    """Scores of ±10000/√d_k overflow nothing, and the key far above the others gives its value, even if the first are hidden."""
+    used, (n, m, d_k, d_v) = draw.variants("mask"), draw.dims(n=65, m=257, d_k=33, d_v=33)
     b = batch(draw, n * m)
     v, top, one_hot = draw.vectors((*b, m, d_v)), draw.integer(0, m - 1), np.eye(d_k)[draw.integer(0, d_k - 1)]
+    keywords = {"mask": np.arange(m)[None] >= draw.integer(0, top)} if used else {}
     height = draw.one_of((100.0, 0.0, -50.0))
     k = np.broadcast_to(np.where(np.arange(m) == top, height, height - 50.0)[:, None] * one_hot, (*b, m, d_k))
     q = np.broadcast_to(100.0 * one_hot, (*b, n, d_k))
-    assert_equal(scaled_dot_product_attention(q, k, v), v[..., top : top + 1, :])
-    assert_finite(scaled_dot_product_attention(q * draw.rng.choice((-1.0, 1.0), (*b, n, 1)), k, v))
+    assert_equal(scaled_dot_product_attention(q, k, v, **keywords), v[..., top : top + 1, :])
+    assert_finite(scaled_dot_product_attention(q * draw.rng.choice((-1.0, 1.0), (*b, n, 1)), k, v, **keywords))
 
 
 # --- masks ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 from reference_numpy.causal_mask import causal_mask
 
 from .assertions import assert_equal, exactly
-from .attention import assert_aligned, assert_blind, assert_hidden, full, replaced_key
+from .attention import assert_aligned, assert_blind, assert_hidden, full, perhaps_far_below, replaced_key
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
@@ -33,12 +33,13 @@ def test_all_true_mask(scaled_dot_product_attention: Operation, draw: Draw) -> N
     assert_equal(scaled_dot_product_attention(q, k, v, mask=mask), scaled_dot_product_attention(q, k, v))
 
 
-@invariant("B", source=EQUATION, needs=("keyword:mask",))
+@invariant("B", source=EQUATION, needs=("keyword:mask",), cost=0.5)
 def test_masked_keys_might_be_absent(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """Keys that the mask hides from every query might as well be left out, wherever they stand."""
-    (q, k, v), _ = arrays(draw)
-    keep = holding_first_key(np.asarray(draw.rng.random(k.shape[-2]) < draw.one_of((0.5, 0.9, 0.1))))
-    keep = np.roll(keep, draw.integer(0, len(keep) - 1))
+    """Keys that the mask hides from every query might as well be left out, wherever they stand, be it tile by tile."""
+    (m,), (n, d_k, d_v) = draw.dims(m=257), draw.dims(n=65, d_k=33, d_v=33)
+    b = batch(draw, n * m)
+    q, k = perhaps_far_below(draw, draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)))
+    v, keep = draw.vectors((*b, m, d_v)), draw.mask((), 1, m).reshape(-1)
     within_domain(draw, m=int(np.sum(keep)))
     mask = keep[None] if draw.one_of((True, False)) else np.repeat(keep[None], q.shape[-2], axis=0)
     fewer = scaled_dot_product_attention(q, k[..., keep, :], v[..., keep, :])
