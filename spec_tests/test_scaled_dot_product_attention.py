@@ -21,7 +21,7 @@ from .attention import (
     sees,
     widened,
 )
-from .draw import Draw
+from .draw import LONG, SMALL, Draw
 from .invariant import invariant
 from .operation import Operation
 from .operations.scaled_dot_product_attention import SCALES, batch, dims, drawn, part_of, within_domain
@@ -44,6 +44,13 @@ def masked(draw: Draw, *more: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     q, k, v, keywords = drawn(draw, "mask", *more)
     n, m = q.shape[-2], k.shape[-2]
     return q, k, v, {name: full(x, n, m) if name in ("mask", "bias") else x for name, x in keywords.items()}
+
+
+def many_keys(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    """q, k, v and no keywords: a few queries, and keys that may be thousands."""
+    m, n, d_k, d_v = draw.size("m", (2, *LONG)), *(draw.size(name, SMALL) for name in ("n", "d_k", "d_v"))
+    b = batch(draw, n * m)
+    return draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v)), {}
 
 
 def hiding(draw: Draw) -> tuple[Arrays, dict[str, Any], int, np.ndarray]:
@@ -249,8 +256,8 @@ def test_scale_multiplies_scores(scaled_dot_product_attention: Operation, draw: 
 
 @invariant("B", needs=("keyword:scale",))
 def test_scale_zero(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """A scale of 0 is taken literally: the result is the plain mean of the values attended to."""
-    q, k, v, keywords = drawn(draw, "mask", "is_causal")
+    """A scale of 0 is taken literally: the result is the plain mean of the values attended to, however many."""
+    q, k, v, keywords = many_keys(draw) if draw.one_of((False, True)) else drawn(draw, "mask", "is_causal")
     within_domain(draw, scale=0)
     seen: Any = exactly(attended(q, k, keywords).astype(float))
     mean = seen @ exactly(v) / np.sum(seen, axis=-1, keepdims=True)

@@ -16,7 +16,7 @@ E4M3 = Format("float8 e4m3", 4, -6, 8)
 TF32 = Format("tf32", 11, -126, 127)
 
 
-@deviation("reference", kind="arithmetic", dtypes=HALF)
+@deviation("reference", "scale_zero", kind="arithmetic", dtypes=HALF)
 @instead_of(weights)
 def sum_accumulated_in_half(s: Any, mask: Any, held: Any) -> Any:
     """each addition of the sum of exponentials is rounded to the dtype of q.
