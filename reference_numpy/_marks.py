@@ -1,4 +1,4 @@
-"""What the equations need beside NumPy: entry into float64, three functions, and five marks.
+"""What the equations need beside NumPy: entry into float64, three functions, and nine marks.
 
 A mark changes no value. It says what an implementation may do at that place, and only a number type that
 carries an error bound (it brings a method of the mark's name) takes notice.
@@ -73,3 +73,15 @@ def positive(x: Any) -> Any:
 def piled(x: Any, *, axis: int) -> Any:
     """Return the sum of terms that arrive one by one: unfused 16-bit code adds each to a total of its own dtype."""
     return x.piled(axis) if hasattr(x, "piled") else np.sum(x, axis=axis)
+
+
+def through_maximum(dx: Any, left: Any, x: Any, *, axis: int) -> Any:
+    """Return dx. Where x - max(x) is differentiated as it stands, the largest entry's is less by what is left: 0, but for the
+    roundings."""
+    return dx.through_maximum(left, x, axis) if hasattr(dx, "through_maximum") else dx
+
+
+def through_quotient(x: Any) -> Any:
+    """Return x. Where e / sum(e) is differentiated as it stands, x is divided by the sum and then multiplied by e, which the
+    equation does in one step: two roundings more."""
+    return x.through_quotient() if hasattr(x, "through_quotient") else x

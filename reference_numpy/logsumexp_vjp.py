@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import float64, rounded
+from ._marks import float64, rounded, through_maximum
 from .logsumexp import logsumexp
 
 
@@ -19,7 +19,8 @@ def logsumexp_vjp(cotangent: Any, x: Any, *, axis: int) -> Any:
         Every dx sums to c. An entry of -inf has a gradient of exactly 0.
     Choices
         The result as stored may be what is subtracted, as in PyTorch, so that the error grows with an offset
-        common to the vector; c softmax(x) is the same number and has no such error.
+        common to the vector; c softmax(x) is the same number and has no such error. The maximum may be detached or not, as
+        in softmax: what it gets then is c less the sum of all dx.
     Source
         Differentiation of the logarithm of the denominator of CS336 assignment 1, eq. (10).
 
@@ -28,4 +29,6 @@ def logsumexp_vjp(cotangent: Any, x: Any, *, axis: int) -> Any:
     """
     c, x = float64(cotangent), float64(x)
     y = np.expand_dims(rounded(logsumexp(x, axis=axis)), axis)
-    return (np.expand_dims(c, axis) * np.exp(x - y),)
+    dx = np.expand_dims(c, axis) * np.exp(x - y)
+    left = np.sum(dx, axis=axis, keepdims=True) - np.expand_dims(c, axis)
+    return (through_maximum(dx, left, x, axis=axis),)

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import eager, float64, rounded
+from ._marks import eager, float64, rounded, through_maximum, through_quotient
 from ._sums import summed_to
 from .scaled_dot_product_attention import _weights
 
@@ -54,7 +54,8 @@ def scaled_dot_product_attention_vjp(
     p = _weights(q, k, mask, bias, is_causal, scale)
     dp = rounded(np.matmul(c, np.swapaxes(v, -1, -2)))
     inner = np.sum(c * rounded(np.matmul(p, v)), axis=-1, keepdims=True)
-    ds = rounded(p * dp - p * inner)
+    ds = p * through_quotient(dp) - p * through_quotient(inner)
+    ds = rounded(through_maximum(ds, np.sum(ds, axis=-1, keepdims=True), p, axis=-1))
     dq = rounded(np.matmul(ds, eager(k)) * scale)
     dk = rounded(np.matmul(np.swapaxes(ds, -1, -2), eager(q)) * scale)
     dv = rounded(np.matmul(np.swapaxes(p, -1, -2), c))

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import float64, rounded
+from ._marks import float64, rounded, through_maximum, through_quotient
 from .softmax import softmax
 
 
@@ -20,12 +20,15 @@ def softmax_vjp(cotangent: Any, x: Any, *, axis: int) -> Any:
         gradient of exactly 0.
     Choices
         y may be the result as stored, in 16 bits too. y_i (1 - y_i) c_i alone, the diagonal of the Jacobian,
-        misses the other entries.
+        misses the other entries. Of code that subtracts the maximum and does not detach it automatic differentiation
+        subtracts the sum of all dx from that entry's: 0, but for the roundings.
     Source
         Differentiation of CS336 assignment 1, eq. (10).
 
     >>> softmax_vjp([1.0, 0.0], [0.0, np.log(3.0)], axis=0)[0].round(4)
     array([ 0.1875, -0.1875])
     """
-    c, y = float64(cotangent), rounded(softmax(x, axis=axis))
-    return (y * c - y * np.sum(y * c, axis=axis, keepdims=True),)
+    c, x = float64(cotangent), float64(x)
+    y = rounded(softmax(x, axis=axis))
+    dx = y * through_quotient(c) - y * through_quotient(np.sum(y * c, axis=axis, keepdims=True))
+    return (through_maximum(dx, np.sum(dx, axis=axis, keepdims=True), x, axis=axis),)

@@ -149,6 +149,18 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         size = np.sum(np.abs(self.value) + self.error, axis=axis)
         return self.at(total.value, total.error + (self.shape[axis] - 1) * every.u * size)
 
+    def through_maximum(self, left: Bounded, x: Any, axis: int) -> Bounded:
+        """Of any entry that may be the largest."""
+        value, error = x.pair if isinstance(x, Bounded) else (x, 0.0)
+        with np.errstate(all="ignore"):
+            largest = value + error >= np.max(value - error, axis=axis, keepdims=True)
+        return self.at(self.value, self.error + np.where(largest, np.abs(left.value) + left.error, 0.0))
+
+    def through_quotient(self) -> Bounded:
+        compute, every, infinite = self.arithmetic.compute, self.arithmetic.every, np.isinf(self.value)
+        result = self.stored(*self.pair, compute, 2.0, infinite)
+        return result if every is None else self.stored(*result.pair, every, 2.0, infinite)
+
     def logistic(self) -> Bounded:
         with np.errstate(all="ignore"):
             x, e = self.pair

@@ -164,6 +164,17 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         spread = _partial_sums(self.shape[axis] - 1, total.value[:1], size)
         return self.at(self.on_grid(self.moved(total.value, spread * every.u), every))
 
+    def through_maximum(self, left: Sample, x: Sample, axis: int) -> Sample:
+        """Taken off, what is left would take the entry's own error with it; added, it covers the code that has it and that has not."""
+        largest = x.value == np.max(x.value, axis=_behind(axis), keepdims=True)
+        value, largest, rest = _aligned([self.value, largest, left.value])
+        return self.at(value + np.where(largest, rest, 0.0))
+
+    def through_quotient(self) -> Sample:
+        every, size = self.arithmetic.every, np.sqrt(2.0) * self.arithmetic.compute.u * np.abs(self.value[:1])
+        result = self.moved(self.value, size)
+        return self.at(result if every is None else self.on_grid(self.on_grid(result, every), every))
+
     def logistic(self) -> Sample:
         with np.errstate(all="ignore"):
             return self.step("logistic", logistic(self.value), self.value)
