@@ -25,6 +25,8 @@ LONG = (300, 511, 513, 1000, 1023, 1024, 1025, 2047, 2049, 4097, 5000)
 COINCIDENCES = (2, 3, 4, 5, 8, 16)
 BATCHES = ((), (1,), (2,), (3,), (2, 3), (3, 1), (2, 2), (2, 1, 3), (3, 2, 2))
 MANY_ROWS = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (3, 3), (2, 3, 4), (3, 2, 2))
+TILES = ((33,), (65,), (129,), (5, 27))  # more rows than a tile has, where they are short
+SHORT = 64
 POSITIONS = (8, 40, 300, 2049, 131_072, 1_000_000)
 SEQUENCES, ROWS = (8193, 8193, 16_385), (65_537, 131_073, 70_001, 32_769)  # beyond indices of 16 bits, and blocks of any size
 AFFORDABLE = 1025 * 1025  # elements of a mask or bias whose rows and columns are as many
@@ -128,6 +130,8 @@ class Draw:
 
     def batch(self, pool: tuple[tuple[int, ...], ...] = BATCHES) -> tuple[int, ...]:
         """One of the pool; sometimes its last dimension coincides with one of those drawn before."""
+        if pool is MANY_ROWS and max(self._sizes.values(), default=0) <= SHORT:
+            pool = (*pool, *TILES)
         ranks = self.operation.domain.get("batch_dims")
         if ranks is not None:
             pool = tuple(b for b in pool if len(b) in ranks) or tuple((2,) * r for r in ranks)
@@ -240,7 +244,8 @@ class Draw:
     def mask(self, batch: tuple[int, ...], n: int, m: int) -> np.ndarray:
         """Broadcastable to (*batch, n, m), with at least one key for each query: keys here and there, or all those between two,
         so that whole tiles are hidden, as by padding."""
-        shape = self.one_of(((n, m), (1, m), (*batch, n, m), (*batch, 1, m), (m,)))
+        few = (*batch[:-1], 1) if batch else ()  # as one for all heads
+        shape = self.one_of(((n, m), (1, m), (*batch, n, m), (*batch, 1, m), (m,), (*few, n, m), (*few, 1, m)))
         seen, ends = self.one_of((0.5, 0.2, 0.9, None, None)), (*shape[:-1], 1)
         if seen is None:
             first = self.rng.integers(0, max(m, 1), ends)

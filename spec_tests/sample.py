@@ -165,7 +165,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(self.on_grid(self.moved(total.value, spread * every.u), every))
 
     def through_maximum(self, left: Sample, x: Sample, axis: int) -> Sample:
-        """Taken off, what is left would take the entry's own error with it; added, it covers the code that has it and that has not."""
+        """Taken off, what is left would take the entry's own error with it. Added, it covers the code with it and without."""
         largest = x.value == np.max(x.value, axis=_behind(axis), keepdims=True)
         value, largest, rest = _aligned([self.value, largest, left.value])
         return self.at(value + np.where(largest, rest, 0.0))

@@ -9,7 +9,7 @@ from .attention import assert_aligned, assert_blind, assert_hidden, full, replac
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
-from .operations.scaled_dot_product_attention import holding_first_key, within_domain
+from .operations.scaled_dot_product_attention import holding_a_key, within_domain
 from .test_grouped_query_attention import arrays, group, hiding, repeated
 
 SOURCE = "the book's exercise 8"
@@ -67,7 +67,7 @@ def test_mask_and_causal(grouped_query_attention: Operation, draw: Draw) -> None
     """mask and is_causal together: a key must pass both."""
     (q, k, v), b = arrays(draw, square=True)
     n = q.shape[-2]
-    mask = holding_first_key(draw.mask(b, n, n))
+    mask = holding_a_key(draw, draw.mask(b, n, n))
     both = grouped_query_attention(q, k, v, mask=mask, is_causal=True)
     assert_equal(both, grouped_query_attention(q, k, v, mask=mask & causal_mask(n=n)))
 

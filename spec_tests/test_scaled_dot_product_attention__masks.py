@@ -11,7 +11,7 @@ from .attention import assert_aligned, assert_blind, assert_hidden, full, perhap
 from .draw import Draw
 from .invariant import invariant
 from .operation import Operation
-from .operations.scaled_dot_product_attention import batch, drawn, holding_first_key, part_of, within_domain
+from .operations.scaled_dot_product_attention import batch, drawn, holding_a_key, part_of, within_domain
 from .test_scaled_dot_product_attention import arrays, hiding
 
 EQUATION = "CS336 assignment 1, eq. (11)"
@@ -79,7 +79,7 @@ def test_mask_and_causal(scaled_dot_product_attention: Operation, draw: Draw) ->
     """mask and is_causal together: a key must pass both."""
     (q, k, v), b = arrays(draw, square=True)
     n = q.shape[-2]
-    mask = holding_first_key(draw.mask(b, n, n))
+    mask = holding_a_key(draw, draw.mask(b, n, n))
     both = scaled_dot_product_attention(q, k, v, mask=mask, is_causal=True)
     assert_equal(both, scaled_dot_product_attention(q, k, v, mask=mask & causal_mask(n=n)))
 

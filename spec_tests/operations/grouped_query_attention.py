@@ -3,7 +3,7 @@
 from typing import Any
 
 from spec_tests.draw import Draw
-from spec_tests.operations.scaled_dot_product_attention import AFFORDABLE, SCALES, batch, dims, holding_first_key
+from spec_tests.operations.scaled_dot_product_attention import AFFORDABLE, SCALES, batch, dims, holding_a_key
 from spec_tests.violation import NotImplementedVariant
 
 composed = True
@@ -38,7 +38,7 @@ def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
         keywords |= draw.keyword("scale", (*SCALES, None))
     if "mask" in used:
         mask = draw.mask(draw.one_of(((*b, h), (*b, 1), (h,))), n, m)
-        keywords["mask"] = holding_first_key(mask) if causal else mask
+        keywords["mask"] = holding_a_key(draw, mask) if causal else mask
     q, k = draw.vectors((*b, h, n, d_k)), draw.vectors((*b, h_kv, m, d_k))
     return q, k, draw.vectors((*b, h_kv, m, d_v)), keywords
 

@@ -51,9 +51,14 @@ def shared(draw: Draw, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     return v[(slice(0, 1),) * len(batch)]
 
 
-def holding_first_key(mask: np.ndarray) -> np.ndarray:
-    """Then a causal row has a key as well."""
-    mask[..., 0] = True
+def holding_a_key(draw: Draw, mask: np.ndarray) -> np.ndarray:
+    """Then a causal row has a key as well: one that it sees, or the first, where the mask's row is that of every query."""
+    n = mask.shape[-1]
+    if mask.ndim == 1 or mask.shape[-2] != n:
+        mask[..., 0] = True
+    elif n:
+        seen = np.floor(draw.rng.random(mask.shape[:-1]) * np.arange(1, n + 1)).astype(int)
+        np.put_along_axis(mask, seen[..., None], True, axis=-1)
     return mask
 
 
@@ -90,9 +95,9 @@ def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
         keywords |= draw.keyword("scale", (*SCALES, None))
     if "mask" in used:
         mask = draw.mask(b, n, m)
-        keywords["mask"] = holding_first_key(mask) if causal else mask
+        keywords["mask"] = holding_a_key(draw, mask) if causal else mask
     if "bias" in used:
-        shape = draw.one_of(((n, m), (*b, n, m), (*b, 1, m), (n, 1), (m,)))
+        shape = draw.one_of(((n, m), (*b, n, m), (*b, 1, m), (n, 1), (m,), (*b[:-1], *[1 for _ in b[-1:]], n, m)))
         keywords["bias"] = draw.array(shape, BIASES if len(used) > 1 or shape == (n, 1) else HOLED)
     q, k = draw.vectors((*broadcast(draw, b), n, d_k)), draw.vectors((*broadcast(draw, b), m, d_k))
     return q, k, draw.vectors((*b, m, d_v)), keywords
