@@ -71,9 +71,11 @@ def assert_within(x: Any, low: Any, high: Any) -> None:
 
 def assert_finite(x: Any) -> None:
     value = x.value if isinstance(x, Bounded) else np.asarray(x)
-    if not np.all(np.isfinite(value)):
-        bad = np.argwhere(~np.isfinite(value))[0]
-        raise Violation(f"{int(np.sum(~np.isfinite(value)))} elements are not finite, {value[tuple(bad)]} at {bad.tolist()}")
+    infinite = ~np.isfinite(value)
+    if np.any(infinite):
+        bad = np.argwhere(infinite)[0]
+        what = f"{int(np.sum(infinite))} of {value.size} elements are not finite"
+        raise Violation(f"{what}, {value[tuple(bad)]} at {bad.tolist()}")
 
 
 def assert_true(holds: bool, what: str, **facts: Any) -> None:

@@ -44,7 +44,8 @@ class DoesNotConform(AssertionError):
 def invariants() -> tuple[Any, ...]:
     """Every invariant's test function."""
     found: list[Any] = []
-    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+    files = Path(__file__).parent.glob("test_*.py")
+    for path in sorted(files, key=lambda path: (path.stem.endswith(("_vjp", "_gradient")), path)):  # in the order of a run
         module = importlib.import_module(f"spec_tests.{path.stem}")
         found += [f for f in vars(module).values() if getattr(f, "invariant", None) and f.__module__ == module.__name__]
     return tuple(found)

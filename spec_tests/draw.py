@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import regimes
+from . import effort, regimes
 from .call import Call
 from .formats import Format
 from .operation import Operation
@@ -108,7 +108,10 @@ class Draw:
 
     def _pool(self, ceiling: int) -> tuple[int, ...]:
         """The long more often than others, most of all the longest: it alone exceeds the largest blocks."""
-        costly = self.operation.spec.is_gradient and self.operation.spec.composed
+        spec = self.operation.spec
+        if spec.composed and ceiling < SIZES[-1] and effort.current().name == "smoke":
+            ceiling = min(ceiling, 65)
+        costly = spec.is_gradient and spec.composed
         pool = tuple(s for s in (SIZES if costly else (*SIZES, *LONG, *LONG)) if s <= ceiling)
         return (*pool, *pool[-1:] * 6)
 

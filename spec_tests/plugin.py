@@ -110,8 +110,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In -k a whole invariant's id means that invariant, not every one whose id contains it."""
+    """In -k a whole invariant's id means that invariant, not every one whose id contains it. Gradients come after the operations:
+    of two failures that tells more which is first."""
     items[:] = [item for item in items if not _needless(config, *_trial(item))]
+    items.sort(key=_backward)
     whole = {described.of(trial.subject) for described, trial in map(_trial, items) if described}
     if SESSION in config.stash:
         config.stash[SESSION].named_in_files(whole)
@@ -122,6 +124,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_selected_items(config: pytest.Config, items: list[pytest.Item]) -> None:
     if SESSION in config.stash and config.stash[SESSION].example:
         config.stash[SESSION].one_alone([item for item in items if _trial(item)[0]])
+
+
+def _backward(item: pytest.Item) -> bool:
+    described, trial = _trial(item)
+    return described is not None and described.of(trial.subject).partition(".")[0].endswith("_vjp")
 
 
 def _needless(config: pytest.Config, described: Any, trial: Any) -> bool:

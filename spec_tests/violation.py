@@ -69,17 +69,25 @@ def deviates(
     with np.errstate(all="ignore"):
         error = abs(got - value)
         ulp = 2 * float(expectation.storage.half_gap(expectation.storage.round(value), np.asarray(value)))
-    ratio = f" = {error / bound:.3g} x the bound" if bound > 0 and np.isfinite(error) else ""
-    ulps = f", {error / ulp:.3g} ulp of {expectation.storage.name}" if np.isfinite(error) and ulp > 0 else ""
+    told = np.isfinite(error) and bound <= abs(value) and error >= ulp / 2 > 0  # of what should vanish ulps say nothing
+    ulps = f", {error / ulp:.3g} ulp of {expectation.storage.name}" if told else ""
     return Violation(
         wrong,
         [
             ("expected", f"{number(value)}"),
             ("got", number(got)),
-            ("error", f"{error:.3g}{ratio}{ulps}"),
+            ("error", f"{error:.3g}{_times(error, bound)}{ulps}"),
             ("bound", f"{bound:.3g}"),
         ],
     )
+
+
+def _times(error: float, bound: float) -> str:
+    if not (bound > 0 and np.isfinite(error)):
+        return ""
+    with np.errstate(all="ignore"):
+        ratio = f"{error / bound:.3g}"
+    return ", just above the bound" if ratio == "1" else f" = {ratio} x the bound"
 
 
 def apart(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> Violation:
@@ -89,14 +97,12 @@ def apart(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> Violation:
         same = (distance <= allowed) | (a == b)
         excess = np.where(same, -1.0, np.where(np.isnan(distance), np.inf, distance / allowed))
     at = np.unravel_index(int(np.argmax(excess)), a.shape)
-    with np.errstate(all="ignore"):
-        ratio = f" = {distance[at] / allowed[at]:.3g} x the bound" if allowed[at] > 0 and np.isfinite(distance[at]) else ""
     return Violation(
         f"{int(np.sum(~same))} of {a.size} elements differ; the worst is {place(at)}",
         [
             ("left", number(a[at])),
             ("right", number(b[at])),
-            ("apart", f"{distance[at]:.3g}{ratio}"),
+            ("apart", f"{distance[at]:.3g}{_times(distance[at], allowed[at])}"),
             ("bound", f"{allowed[at]:.3g}"),
         ],
     )

@@ -44,7 +44,7 @@ def drawn(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ...]:
     used = draw.variants(*optional)
     h, h_kv, keywords = configuration(draw)
     d_k = draw.size("d_k", EVEN if "theta" in used or even else (1, *EVEN, 3, 5))
-    n, d = draw.dims(n=65, d=65)
+    n, d = draw.dims(n=130, d=65)
     b = batch(draw, max(h * n * n, n * d))
     if "is_causal" in used:
         keywords["is_causal"] = False

@@ -27,7 +27,7 @@ def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
     used = draw.variants(*optional)
     h, h_kv, keywords = configuration(draw, (1, 2, 3, 4, 4))
     d_k = draw.size("d_k", EVEN[:3] if "theta" in used else (1, 2, 3, 4, 5))
-    n, d, f = draw.dims(n=33, d=65, f=65)
+    n, d, f = draw.dims(n=130, d=65, f=65)
     weights = block_weights(draw, d, h, h_kv, d_k, draw.size("d_v", (d_k, 1, 2, 3, 5)), f)
     b = batch(draw, 2 * max(h * n * n, n * d, n * f))
     keywords |= draw.keyword("eps", EPS)

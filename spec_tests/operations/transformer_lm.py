@@ -20,7 +20,7 @@ def drawn(draw: Draw, *, layers: tuple[int, ...] = LAYERS) -> tuple[np.ndarray, 
     """Token ids, the weights and the keywords of a small model."""
     h, h_kv, keywords = configuration(draw, (1, 2, 3, 4))
     d_k, d_v = draw.size("d_k", EVEN[:2]), draw.size("d_v", (2, 1, 3, 4))
-    n, d, f, vocab = draw.dims(n=17, d=33, f=33, vocab=129)
+    n, d, f, vocab = draw.dims(n=65, d=33, f=33, vocab=129)
     weights = {
         "token_embedding": draw.normal((vocab, d)),
         "layers": [block_weights(draw, d, h, h_kv, d_k, d_v, f) for _ in range(draw.size("num_layers", layers))],
