@@ -33,10 +33,10 @@ def test_all_true_mask(scaled_dot_product_attention: Operation, draw: Draw) -> N
     assert_equal(scaled_dot_product_attention(q, k, v, mask=mask), scaled_dot_product_attention(q, k, v))
 
 
-@invariant("B", source=EQUATION, needs=("keyword:mask",), cost=0.5)
+@invariant("B", source=EQUATION, needs=("keyword:mask",), cost=0.4)
 def test_masked_keys_might_be_absent(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Keys that the mask hides from every query might as well be left out, wherever they stand, be it tile by tile."""
-    (m,), (n, d_k, d_v) = draw.dims(m=257), draw.dims(n=65, d_k=33, d_v=33)
+    (m,), (n, d_k, d_v) = draw.dims(m=513), draw.dims(n=33, d_k=33, d_v=33)
     b = batch(draw, n * m)
     q, k = perhaps_far_below(draw, draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)))
     v, keep = draw.vectors((*b, m, d_v)), draw.mask((), 1, m).reshape(-1)
