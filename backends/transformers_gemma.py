@@ -1,7 +1,7 @@
 """Hugging Face transformers' Gemma: its norm, which multiplies by 1 + weight, its MLP and its decoder layer.
 
-A gain g is given as the float32 weight g - 1. That is exact for 16-bit gains, and not for float32 ones, which are left out
-where a norm takes part.
+A gain g is given as the float32 weight g - 1. That is exact for 16-bit gains, but for negative ones near 0, and not for float32
+ones, which are left out where a norm takes part.
 """
 
 import functools
@@ -31,7 +31,10 @@ domain = {
 
 
 def _above_one(gain):
-    return gain.float() - 1
+    weight = gain.float() - 1
+    if not torch.equal(1 + weight, gain.float()):
+        raise NotImplementedError("a gain that float32 does not hold less one")
+    return weight
 
 
 @functools.lru_cache(maxsize=500)

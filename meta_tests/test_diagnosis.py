@@ -66,6 +66,22 @@ def test_what_gives_no_answer_is_named_where_it_alone_gives_none() -> None:
     assert names([far], farther, near) == ["layer_norm/one-pass-variance"]
 
 
+class Unshifted:
+    """In float32, where the exponentials of all of a row may vanish, or overflow."""
+
+    @staticmethod
+    def softmax(x: Any, *, axis: int) -> Any:
+        with np.errstate(all="ignore"):
+            return np.exp(x) / np.exp(x).sum(axis, keepdims=True)
+
+
+def test_a_row_that_vanishes_in_its_own_arithmetic_does_not_speak_against_it() -> None:
+    kernel = Operation(specification("softmax"), Backend("unshifted", Unshifted, Framework("numpy")), "float32", "eager")
+    kernel(np.array([[-189.0, -125.0], [1.0, 2.0], [500.0, 0.0]]), axis=-1)
+    assert np.isnan(kernel.history[0].observed).tolist() == [[True, True], [False, False], [True, False]]
+    assert names(kernel.history) == ["softmax/no-maximum-subtracted"]
+
+
 class Rounded:
     """The product is rounded to the arguments' dtype before the bias is added: the class mixed."""
 

@@ -201,7 +201,7 @@ def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, f
     nan, values = np.isnan(expected.value), _values(deviation, call)
     if values is None or np.any(~np.isfinite(values) & np.isfinite(observed)):  # no format has a wider range than float64
         return None
-    as_near = nan
+    as_near = nan | (np.isnan(observed) & ~expected.claimed)  # 0/0 where its own arithmetic has no bound
     for deviating in (expected.value, values):  # in the dtype's own arithmetic, and in float64
         with np.errstate(all="ignore"):
             as_near = as_near | (np.abs(observed - deviating) <= np.abs(observed - truth.value))

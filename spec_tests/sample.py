@@ -23,6 +23,7 @@ from .primitives import EAGER, OWN
 
 DRAWS, COARSE = 24, 16  # the coarse draws have roundings 2**GUARD times larger, and must deviate that much more
 DEVIATIONS = 10
+APART = 4
 GUARD = 3
 LEAST = 1e-280  # squares below it may have lost what makes them up
 FACTOR = np.array([1.0] * DRAWS + [2.0**GUARD] * COARSE)
@@ -109,18 +110,14 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(result if self.arithmetic.every is None else self.on_grid(result, self.arithmetic.every))
 
     def on_grid(self, x: np.ndarray, f: Format) -> np.ndarray:
-        """Rounded on a grid of random scale: as in a real rounding, equal values get equal errors."""
-        scale = (2.0 ** self.stream.rng.random(len(FACTOR))).reshape(-1, *[1] * (x.ndim - 1))
-        y = x * scale
-        splitter = self.factor(x.ndim - 1) * 2.0 ** (53 - f.precision) + 1  # Veltkamp's splitting rounds to nearest
-        t = y * splitter
-        np.subtract(t, np.subtract(t, y, out=y), out=y)
-        y /= scale
-        if f.flush != f.tiny and np.any(small := np.abs(x) < f.tiny):
-            quantum = f.quantum * self.factor(x.ndim - 1)
-            y = np.where(small, np.rint(x * scale / quantum) * quantum / scale, y)
+        """Rounded on a grid of random scale: as in a real rounding, equal values get equal errors. So do most that are close, but
+        a real grid may part them: in every fourth draw each value has a scale of its own."""
+        chance, factor = self.stream.rng.random(len(FACTOR)).reshape(-1, *[1] * (x.ndim - 1)), self.factor(x.ndim - 1)
+        y = _on_grid(x, 2.0**chance, factor, f)
+        own = x[::APART] if len(x) > 1 else x
+        y[::APART] = _on_grid(own, 2.0 ** ((chance[::APART] + _scattered(own)) % 1.0), factor[::APART], f)
         if y.size and not np.isfinite(np.max(y)):
-            y = np.where(np.isfinite(x), y, x)
+            y = np.where(np.isfinite(y), y, x)
         return _overflowing(y, f)
 
     # --- the marks of the reference, and the two functions that NumPy lacks --------------------------------------------
@@ -236,6 +233,25 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         spread = _partial_sums(n - 1, total[:1], np.sqrt(np.sum(np.square(x), **options)))
         together = (n - 1) * np.sum(np.abs(x), **options) / DEVIATIONS  # equal terms err in one direction
         return self.summed(total, np.maximum(spread, together))
+
+
+def _on_grid(x: np.ndarray, scale: np.ndarray, factor: np.ndarray, f: Format) -> np.ndarray:
+    y = x * scale
+    splitter = factor * 2.0 ** (53 - f.precision) + 1  # Veltkamp's splitting rounds to nearest
+    t = y * splitter
+    np.subtract(t, np.subtract(t, y, out=y), out=y)
+    y /= scale
+    if f.flush != f.tiny and np.any(small := np.abs(x) < f.tiny):
+        quantum = f.quantum * factor
+        y = np.where(small, np.rint(x * scale / quantum) * quantum / scale, y)
+    return y
+
+
+def _scattered(x: np.ndarray) -> np.ndarray:
+    """Numbers in [0, 1) that are the same where x is, and have else nothing to do with one another."""
+    bits = np.ascontiguousarray(x).view(np.uint64)
+    bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray((bits >> np.uint64(11)) * 2.0**-53)
 
 
 def _behind(axis: int) -> int:

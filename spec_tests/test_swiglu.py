@@ -22,7 +22,8 @@ def drawn(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 @invariant("E", source=EQUATION)
 def test_zero(swiglu: Operation, draw: Draw) -> None:
     """x = 0, or any weight of zeros, W₁ = 0 included, gives exactly zeros."""
-    arguments = list(drawn(draw))
+    x, *weights = drawn(draw)
+    arguments = [np.clip(x, -4.0, 4.0), *weights]  # what overflows in 16 bits, on its way to W₂ = 0, becomes NaN
     arguments[draw.integer(0, 3)] *= 0
     assert_identical(swiglu(*arguments).value, np.zeros(arguments[0].shape))
 

@@ -1,4 +1,4 @@
-"""Attention by every usual way of computing it, PyTorch."""
+"""Attention over whole rows of scores by every usual way of computing it, PyTorch."""
 
 import math
 
@@ -29,37 +29,6 @@ class Einsum(Attention):
         return torch.einsum("...nm,...me->...ne", torch.softmax(scores, -1).nan_to_num(0.0), v)
 
 
-class Online(Attention):
-    """Flash attention: blocks of 16 keys, each rescaling what came before, and one division at the very end."""
-
-    block = 16
-
-    def attention(self, q, k, v, seen, bias, scale):
-        scores = scored(q, k, seen, bias, scale)
-        top = torch.full_like(scores[..., :1], -math.inf)
-        total, y = torch.zeros_like(top), torch.zeros(1, dtype=v.dtype)
-        for i in range(0, scores.shape[-1], self.block):
-            part = scores[..., i : i + self.block]
-            larger = torch.maximum(top, part.amax(-1, keepdim=True))
-            shift = larger.masked_fill(larger == -math.inf, 0)
-            p, old = self.exp(part - shift), self.exp(top - shift)
-            total, y = total * old + p.sum(-1, keepdim=True), y * old + p @ v[..., i : i + self.block, :]
-            top = larger
-        return y / total.masked_fill(total == 0, 1)
-
-    def exp(self, x):
-        return torch.exp(x)
-
-
-class OnlineBaseTwo(Online):
-    """The same by exp2, in blocks of 4."""
-
-    block = 4
-
-    def exp(self, x):
-        return torch.exp2(x * math.log2(math.e))
-
-
 class OnlineScaledBaseTwo(Attention):
     """exp2 of x log2 e less the maximum times log2 e, each rounded by itself: the shift's own rounding is common to a row."""
 
@@ -70,35 +39,6 @@ class OnlineScaledBaseTwo(Attention):
         p = torch.exp2(torch.addcmul(-top, scores, torch.full_like(scores, math.log2(math.e))))
         total = p.sum(-1, keepdim=True)
         return p @ v * total.masked_fill(total == 0, 1).reciprocal()
-
-
-class SplitKeys(Attention):
-    """Two halves of the keys, each attended to alone, and merged by their log-sum-exp: flash decoding, ring attention. The shares
-    are divided by their sum: exp(log - log of all) would lose digits where the scores are large."""
-
-    def attention(self, q, k, v, seen, bias, scale):
-        scores, cut = scored(q, k, seen, bias, scale), (k.shape[-2] + 1) // 2
-        parts = [(scores[..., :cut], v[..., :cut, :]), (scores[..., cut:], v[..., cut:, :])]
-        logs = torch.stack([s.logsumexp(-1, keepdim=True) for s, _ in parts if s.shape[-1]])
-        top = logs.amax(0)
-        shares = (logs - top.masked_fill(top == -math.inf, 0)).exp()
-        shares = shares / shares.sum(0).masked_fill(top == -math.inf, 1)
-        return sum(share * (torch.softmax(s, -1).nan_to_num(0.0) @ w) for share, (s, w) in zip(shares, parts, strict=False))
-
-
-class MergedBySigmoid(Attention):
-    """Blocks of 8 keys, each merged into what came before by the two sigmoids of the difference of their log-sum-exp. (One of
-    them and the difference of the parts would cancel where the later part outweighs.)"""
-
-    def attention(self, q, k, v, seen, bias, scale):
-        scores = scored(q, k, seen, bias, scale).clamp(min=torch.finfo(q.dtype).min / 2)
-        y, log = torch.softmax(scores[..., :8], -1) @ v[..., :8, :], scores[..., :8].logsumexp(-1, keepdim=True)
-        for i in range(8, scores.shape[-1], 8):
-            part = scores[..., i : i + 8]
-            other, new = torch.softmax(part, -1) @ v[..., i : i + 8, :], part.logsumexp(-1, keepdim=True)
-            y = torch.sigmoid(log - new) * y + torch.sigmoid(new - log) * other
-            log = torch.logaddexp(log, new)
-        return y if seen is None else y * seen.any(-1, keepdim=True)
 
 
 class LowestNumber(Attention):
@@ -191,16 +131,3 @@ class KeysOfEachQuery(Attention):
         if bias is not None:
             near["bias"] = bias.expand(*batch, n, m).gather(-1, order)[..., None, :]
         return super().attention(q[..., None, :], near_k, near_v, **near, scale=scale).squeeze(-2)
-
-
-class QueryBlocks(Attention):
-    """Blocks of 8 queries, one after the other, written into a result that lies with its features first in memory."""
-
-    def attention(self, q, k, v, seen, bias, scale):
-        batch = broadcast(q, k, v, seen, bias)
-        y = q.new_empty(*batch, v.shape[-1], q.shape[-2]).mT
-        for i in range(0, q.shape[-2], 8):
-            rows = slice(i, i + 8)
-            parts = (x if x is None or x.shape[-2] == 1 else x[..., rows, :] for x in (seen, bias))
-            y[..., rows, :] = super().attention(q[..., rows, :], k, v, *parts, scale)
-        return y

@@ -73,7 +73,7 @@ def blind_queries_get_nan(right: Callable[..., Any], q: Any, k: Any, v: Any, mas
     return np.where(seen, y, np.nan).astype(y.dtype)
 
 
-@deviation("every_argument_counts", kind="fault")
+@deviation("every_argument_counts", "mask_and_causal", kind="fault")
 def mask_remembered(
     right: Callable[..., Any], q: Any, k: Any, v: Any, mask: Any = None, *, memory: dict[Any, Any], **keywords: Any
 ) -> Any:
