@@ -115,7 +115,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         chance, factor = self.stream.rng.random(len(FACTOR)).reshape(-1, *[1] * (x.ndim - 1)), self.factor(x.ndim - 1)
         y = _on_grid(x, 2.0**chance, factor, f)
         own = x[::APART] if len(x) > 1 else x
-        y[::APART] = _on_grid(own, 2.0 ** ((chance[::APART] + _scattered(own)) % 1.0), factor[::APART], f)
+        y[::APART] = _on_grid(own, 1.0 + chance[::APART] + _scattered(own), factor[::APART], f)
         if y.size and not np.isfinite(np.max(y)):
             y = np.where(np.isfinite(y), y, x)
         return _overflowing(y, f)

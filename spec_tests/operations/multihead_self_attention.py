@@ -16,6 +16,11 @@ core = {"x": 2, "positions": 1}
 EVEN = (2, 4, 6, 8)
 
 
+def longest(h: int) -> int:
+    """Sequences are longer than two tiles of 64 where there are few heads."""
+    return 130 if h <= 2 else 65
+
+
 def configuration(draw: Draw, pool: tuple[int, ...] = (1, 2, 3, 4, 4, 6)) -> tuple[int, int, dict[str, Any]]:
     """h, h_kv and the keywords that say so; h_kv = h where the function takes no num_kv_heads."""
     h, h_kv = heads(draw, pool) if draw.operation.accepts("num_kv_heads") else (draw.size("h", pool), 0)
@@ -44,7 +49,7 @@ def drawn(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ...]:
     used = draw.variants(*optional)
     h, h_kv, keywords = configuration(draw)
     d_k = draw.size("d_k", EVEN if "theta" in used or even else (1, *EVEN, 3, 5))
-    n, d = draw.dims(n=130, d=65)
+    n, d = draw.dims(n=longest(h), d=65)
     b = batch(draw, max(h * n * n, n * d))
     if "is_causal" in used:
         keywords["is_causal"] = False

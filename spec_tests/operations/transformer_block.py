@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from spec_tests.draw import EPS, Draw
-from spec_tests.operations.multihead_self_attention import EVEN, configuration, projections, rotation
+from spec_tests.operations.multihead_self_attention import EVEN, configuration, longest, projections, rotation
 from spec_tests.operations.scaled_dot_product_attention import batch
 
 short = True
@@ -27,7 +27,7 @@ def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
     used = draw.variants(*optional)
     h, h_kv, keywords = configuration(draw, (1, 2, 3, 4, 4))
     d_k = draw.size("d_k", EVEN[:3] if "theta" in used else (1, 2, 3, 4, 5))
-    n, d, f = draw.dims(n=130, d=65, f=65)
+    n, d, f = draw.dims(n=longest(h), d=65, f=65)
     weights = block_weights(draw, d, h, h_kv, d_k, draw.size("d_v", (d_k, 1, 2, 3, 5)), f)
     b = batch(draw, 2 * max(h * n * n, n * d, n * f))
     keywords |= draw.keyword("eps", EPS)
