@@ -15,7 +15,7 @@ TEXT = ROOT / "docs" / "proof.txt"
 COMMANDS = {
     "every deviation at smoke effort, with three seeds": "meta_tests.kill_matrix --effort smoke --seed 1 2 3",
     "the failing examples of each, shrunk": "meta_tests.kill_matrix --named --shrink",
-    "two bugs at once": "meta_tests.naming --pairs 300",
+    "two bugs at once": "meta_tests.naming --pairs 100",
 }
 
 

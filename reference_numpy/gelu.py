@@ -22,8 +22,9 @@ def gelu(x: Any, *, approximate: str = "none") -> Any:
     Raises
         ValueError where approximate is neither "none" nor "tanh".
     Choices
-        The two forms differ by up to 4.7e-4, and each is tested as itself. The default is the exact one, as in
-        PyTorch; jax.nn.gelu defaults to tanh. A third form, x * sigmoid(1.702 x), is not this operation.
+        The two forms differ by up to 4.7e-4, and each is tested as itself, as far as the dtype's rounding tells
+        them apart. The default is the exact one, as in PyTorch; jax.nn.gelu defaults to tanh. A third form,
+        x * sigmoid(1.702 x), is not this operation.
     Source
         Hendrycks and Gimpel 2016, arXiv:1606.08415. CS336 assignment 1, earlier edition, eq. (2).
 

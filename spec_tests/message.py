@@ -33,7 +33,6 @@ SCRIPTED = 160
 
 def parted(invariant: Invariant, trial: Trial, violation: Violation) -> dict[str, Any]:
     """What is to be said of a failure, part by part, as plain data."""
-    call = trial.progress.calls[-1] if trial.progress.calls else None
     kind = f"{KINDS[invariant.kind]}{', ' + invariant.source if invariant.source else ''}"
     device = trial.backend.framework.device or "default device"
     return {
@@ -44,7 +43,7 @@ def parted(invariant: Invariant, trial: Trial, violation: Violation) -> dict[str
         "what": violation.what,
         "facts": [[label, str(fact)] for label, fact in violation.facts],
         "diagnosis": diagnosed(trial),
-        "script": "\n".join(_scripted(trial, call)) if call is not None else "",
+        "script": "\n".join(_scripted(trial)),
         "again": _again(invariant, trial),
     }
 
@@ -128,15 +127,17 @@ def _literal(x: np.ndarray) -> str:
     return np.array2string(x, separator=", ", threshold=SCRIPTED + 1, floatmode="unique", max_line_width=10**6).replace("\n", "")
 
 
-def _scripted(trial: Trial, call: Call) -> list[str]:
+def _scripted(trial: Trial) -> list[str]:
+    """Of the last call that is wrong by itself."""
     try:
-        return _script(trial, call) if _shows_alone(call) else []
+        wrong = next((call for call in reversed(trial.progress.calls) if _shows_alone(call)), None)
+        return _script(trial, wrong) if wrong else []
     except Exception:  # where the framework makes no arrays any more
         return []
 
 
 def _shows_alone(call: Call) -> bool:
-    """Whether the last call is wrong without the others, and on contiguous arrays: a script has nothing else."""
+    """Whether it is wrong without the others, and on contiguous arrays: a script has nothing else."""
     if call.observed is None:
         return True
     alone = Call(call.operation, call.arguments, call.keywords)

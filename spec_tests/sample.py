@@ -19,13 +19,14 @@ import numpy as np
 from reference_numpy._marks import logistic, normal_cdf
 
 from .formats import Arithmetic, Format
+from .grid import on_grid
 from .primitives import EAGER, OWN
+from .sums import partial_sums, root_of_squares, vanishing
 
 DRAWS, COARSE = 24, 16  # the coarse draws have roundings 2**GUARD times larger, and must deviate that much more
 DEVIATIONS = 10
-APART = 4
 GUARD = 3
-LEAST = 1e-280  # squares below it may have lost what makes them up
+VANISHED = 1000  # so many numbers below the normal range, or fewer, may have been left out of a sum
 FACTOR = np.array([1.0] * DRAWS + [2.0**GUARD] * COARSE)
 
 
@@ -105,20 +106,13 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         result = self.moved(value, size)
         return self.at(result if every is None else self.on_grid(result, every))
 
-    def summed(self, value: np.ndarray, spread: np.ndarray) -> Sample:
-        result = self.moved(value, spread * self.arithmetic.compute.u)
+    def summed(self, value: np.ndarray, spread: np.ndarray, lost: Any = 0.0) -> Sample:
+        result = self.moved(value, spread * self.arithmetic.compute.u + lost)
         return self.at(result if self.arithmetic.every is None else self.on_grid(result, self.arithmetic.every))
 
     def on_grid(self, x: np.ndarray, f: Format) -> np.ndarray:
-        """Rounded on a grid of random scale: as in a real rounding, equal values get equal errors. So do most that are close, but
-        a real grid may part them: in every fourth draw each value has a scale of its own."""
-        chance, factor = self.stream.rng.random(len(FACTOR)).reshape(-1, *[1] * (x.ndim - 1)), self.factor(x.ndim - 1)
-        y = _on_grid(x, 2.0**chance, factor, f)
-        own = x[::APART] if len(x) > 1 else x
-        y[::APART] = _on_grid(own, 1.0 + chance[::APART] + _scattered(own), factor[::APART], f)
-        if y.size and not np.isfinite(np.max(y)):
-            y = np.where(np.isfinite(y), y, x)
-        return _overflowing(y, f)
+        chance = self.stream.rng.random(len(FACTOR)).reshape(-1, *[1] * (x.ndim - 1))
+        return _overflowing(on_grid(x, chance, self.factor(x.ndim - 1), f), f)
 
     # --- the marks of the reference, and the two functions that NumPy lacks --------------------------------------------
 
@@ -158,7 +152,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         if every is None:
             return total
         size = np.sqrt(np.sum(np.square(self.value[:1]), axis=_behind(axis)))
-        spread = _partial_sums(self.shape[axis] - 1, total.value[:1], size)
+        spread = partial_sums(self.shape[axis] - 1, total.value[:1], size)
         return self.at(self.on_grid(self.moved(total.value, spread * every.u), every))
 
     def through_maximum(self, left: Sample, x: Sample, axis: int) -> Sample:
@@ -195,7 +189,8 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
             value: np.ndarray = ufunc(*operands)
             if name == "matmul":
                 a, b = (x[:1] for x in operands)
-                return like.summed(value, _partial_sums(a.shape[-1], value[:1], _root_of_squares(a, b, like.arithmetic.compute)))
+                spread = partial_sums(a.shape[-1], value[:1], root_of_squares(a, b, like.arithmetic.compute))
+                return like.summed(value, spread, vanishing(a, b, like.arithmetic.compute) / DEVIATIONS)
             if name in ("negative", "absolute", "maximum"):
                 return like.at(value)
             if name in ("sin", "cos"):  # accurate to ulps of 1, and stored only where the equation says so
@@ -230,28 +225,9 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
     def _sum(self, x: np.ndarray, total: np.ndarray, options: Any) -> Sample:
         """x: the first draw's terms."""
         n = x.shape[options["axis"]]
-        spread = _partial_sums(n - 1, total[:1], np.sqrt(np.sum(np.square(x), **options)))
+        spread = partial_sums(n - 1, total[:1], np.sqrt(np.sum(np.square(x), **options)))
         together = (n - 1) * np.sum(np.abs(x), **options) / DEVIATIONS  # equal terms err in one direction
         return self.summed(total, np.maximum(spread, together))
-
-
-def _on_grid(x: np.ndarray, scale: np.ndarray, factor: np.ndarray, f: Format) -> np.ndarray:
-    y = x * scale
-    splitter = factor * 2.0 ** (53 - f.precision) + 1  # Veltkamp's splitting rounds to nearest
-    t = y * splitter
-    np.subtract(t, np.subtract(t, y, out=y), out=y)
-    y /= scale
-    if f.flush != f.tiny and np.any(small := np.abs(x) < f.tiny):
-        quantum = f.quantum * factor
-        y = np.where(small, np.rint(x * scale / quantum) * quantum / scale, y)
-    return y
-
-
-def _scattered(x: np.ndarray) -> np.ndarray:
-    """Numbers in [0, 1) that are the same where x is, and have else nothing to do with one another."""
-    bits = np.ascontiguousarray(x).view(np.uint64)
-    bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-    return np.asarray((bits >> np.uint64(11)) * 2.0**-53)
 
 
 def _behind(axis: int) -> int:
@@ -275,22 +251,6 @@ def _overflowing(value: np.ndarray, f: Format) -> np.ndarray:
     return value
 
 
-def _partial_sums(n: int, total: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """Root of the sum of squared partial sums of n terms in random order: sequential summation errs by u times it.
-    root is that of the sum of the squared terms."""
-    squares = np.square(root)
-    with np.errstate(under="ignore"):
-        spread = np.sqrt(n / 3 * (np.square(total) + squares) + squares)
-    return np.maximum(spread, np.abs(total), out=spread)  # where the squares underflow
-
-
-def _root_of_squares(a: np.ndarray, b: np.ndarray, f: Format) -> np.ndarray:
-    squares = np.square(a) @ np.square(b)
-    if f.emin < -126 and squares.size and np.min(squares) < LEAST:  # may have underflowed: a larger number will do
-        return np.where(squares < LEAST, np.abs(a) @ np.abs(b), np.sqrt(squares))
-    return np.sqrt(squares)
-
-
 def sampled_error(evaluate: Callable[[Callable[[Any], Any]], Any], value: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
     """The error that sampling allows around `value`; `evaluate(wrap)` runs the equation on wrapped inputs."""
     scale = float(DEVIATIONS)
@@ -309,5 +269,5 @@ def sampled_error(evaluate: Callable[[Callable[[Any], Any]], Any], value: np.nda
         linear = (large <= 2 * small) & (small <= 2 * large)
     if np.mean(linear) < 0.95:  # too ill-conditioned for this arithmetic: nothing is claimed
         linear = np.zeros_like(linear)
-    error = np.where(small < arithmetic.compute.tiny, DEVIATIONS * small, scale * small)  # what vanishes is no rounding: unscaled
+    error = np.where(small < VANISHED * arithmetic.compute.tiny, DEVIATIONS * small, scale * small)  # no rounding: unscaled
     return np.where(linear & np.isfinite(small), error, np.inf)

@@ -30,7 +30,7 @@ def sum_accumulated_in_half(s: Any, mask: Any, held: Any) -> Any:
     return rounded(e / total)
 
 
-@deviation("reference", kind="arithmetic", dtypes=HALF)
+@deviation("reference", "scale_zero", kind="arithmetic", dtypes=HALF)
 @instead_of(mean)
 def values_accumulated_in_half(p: Any, v: Any, held: Any) -> Any:
     """each addition of the weighted values is rounded to the dtype of q.
