@@ -38,11 +38,9 @@ def trials(
                 yield test, trial
 
 
-def concerning(
-    operation: str, under_test: Backend, precision: str | None = None, dtypes: tuple[str, ...] = ()
-) -> Iterator[tuple[Any, Trial]]:
+def concerning(operation: str, under_test: Backend, precision: str | None = None) -> Iterator[tuple[Any, Trial]]:
     """The trials in which the operation has a part."""
-    for test, trial in trials(under_test, precision, lambda described: {operation, *GENERAL} & set(described.operations), dtypes):
+    for test, trial in trials(under_test, precision, lambda described: {operation, *GENERAL} & set(described.operations)):
         if not trial.subject or trial.subject == operation:
             yield test, trial
 
