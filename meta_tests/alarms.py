@@ -1,9 +1,11 @@
 """False alarms: correct implementations run against every invariant; each violation is printed, and must not be.
 
 python -m meta_tests.alarms [BACKEND …] [--seeds 3] [--first-seed 1] [--effort default] [--dtype float32 …] [--only rms_norm]
+[--write]
 
 Without names: all of meta_tests/correct, numpy-cpu and torch-cpu. Examples are drawn without Hypothesis, and what the oracle
-allows for the same arguments is computed once for all backends.
+allows for the same arguments is computed once for all backends. --write puts how many there were of each operation, and how
+many alarms, into docs/alarms.json, from which meta_tests.detection reads.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import argparse
 import importlib
 import inspect
 import itertools
+import json
 import sys
 import time
 import traceback
@@ -40,11 +43,13 @@ from spec_tests.tree import leaves
 from spec_tests.trial import GENERAL, Trial
 from spec_tests.violation import Violation
 
+from .commanding import ROOT
 from .running import backend, trials
 from .tightness import RandomDraw
 
 CORRECT = sorted((Path(__file__).parent / "correct").glob("[!_]*.py"))
 SHIPPED = ("numpy-cpu", "torch-cpu")
+ALARMS = ROOT / "docs" / "alarms.json"
 
 
 def styles(path: Path) -> list[str]:
@@ -115,13 +120,17 @@ def attempts(
                 continue
             if described.level is None and name.startswith(only) and (not dtypes or trial.dtype in dtypes):
                 plan.setdefault((name, trial.dtype), []).append((test, trial))
-    for (name, dtype), group in plan.items():
+    for (name, dtype), group in sorted(plan.items(), key=lambda item: _operation(item[0][0])):
         for seed in seeds:
             for example in range(1 if thin else group[0][1].share):
                 with _sharing():
                     for test, trial in group:
                         if not thin or _chosen(trial, name, seed):
                             yield _tried(test, trial, f"{name} {dtype} {seed} {example}", seed)
+
+
+def _operation(law: str) -> str:
+    return law.partition(".")[0]
 
 
 def _implemented(under_test: Backend, described: Invariant) -> bool:
@@ -160,6 +169,14 @@ def _tried(test: Any, trial: Trial, chance: str, seed: int) -> Attempt:
     return Attempt(trial.backend.name, name, trial.dtype, seed, bool(trial.progress.refusals), found)
 
 
+def write(run: str, tried: Counter[str], found: Counter[tuple[str, str, str]]) -> None:
+    """What was done so far: an operation that is being tried is not counted."""
+    runs = json.loads(ALARMS.read_text()) if ALARMS.exists() else {}
+    alarms = Counter(_operation(invariant) for _, invariant, _ in found.elements())
+    runs[run] = {name: {"examples": examples, "alarms": alarms[name]} for name, examples in sorted(tried.items())}
+    ALARMS.write_text(json.dumps(runs, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="BACKEND", help="as after --backend=")
@@ -168,13 +185,19 @@ def main() -> None:
     parser.add_argument("--effort", default="smoke", choices=tuple(effort.EFFORTS))
     parser.add_argument("--dtype", nargs="+", default=[])
     parser.add_argument("--only", default="", help="how the ids of the invariants to try begin")
+    parser.add_argument("--write", action="store_true", help="into docs/alarms.json")
     options = parser.parse_args()
     effort.choose(options.effort)
     names = options.names or [*itertools.chain(*map(styles, CORRECT)), *SHIPPED]
-    tried, refused, found, start = 0, 0, Counter[tuple[str, str, str]](), time.monotonic()
+    tried, refused, found, start = Counter[str](), 0, Counter[tuple[str, str, str]](), time.monotonic()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
+    run = f"{options.effort} effort, {options.seeds} seeds from {options.first_seed}"
     for one in attempts(names, seeds, frozenset(options.dtype), options.only):
-        tried, refused = tried + 1, refused + one.refused
+        operation = _operation(one.invariant)
+        if options.write and tried and operation not in tried:
+            write(run, tried, found)
+        tried[operation] += 1
+        refused += one.refused
         if one.error is None:
             continue
         key = one.backend, one.invariant, one.dtype
@@ -183,10 +206,12 @@ def main() -> None:
             print(one, flush=True)
             if not isinstance(one.error, Violation):
                 traceback.print_exception(one.error)
+    if options.write:
+        write(run, tried, found)
     for key, times in found.items():
         print(f"ALARM {' '.join(key)}: {times} examples")
     alarms = f"{found.total()} alarms of {len(found)} kinds"
-    print(f"{len(names)} backends, {tried} examples ({refused} refused), {alarms}, {time.monotonic() - start:.0f} s")
+    print(f"{len(names)} backends, {tried.total()} examples ({refused} refused), {alarms}, {time.monotonic() - start:.0f} s")
     sys.exit(bool(found))
 
 
