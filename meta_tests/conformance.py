@@ -108,6 +108,11 @@ def table(entries: dict[str, Entry]) -> Iterator[str]:
     yield from ("", "deviates:", *deviations(present), "", "absent where this was run:", *absent)
 
 
+def broken(entry: Entry) -> bool:
+    """Some law, of some operation, in some dtype."""
+    return any(cell.get("broken") for own in entry["cells"].values() for cell in own.values())
+
+
 def deviations(entries: dict[str, Entry]) -> Iterator[str]:
     """What is broken where, and the findings that say why."""
     for name, operation, own in ((name, *pair) for name, entry in entries.items() for pair in entry.get("cells", {}).items()):

@@ -1,17 +1,20 @@
-"""What the kill matrix shows, in figures: python -m meta_tests.detection [docs/kill_matrix.json]"""
+"""What the kill matrix shows, and what correct code was put through, in figures: python -m meta_tests.detection"""
 
 from __future__ import annotations
 
+import json
 import statistics
-import sys
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 from spec_tests.deviation import Deviation, catalogue, find
 from spec_tests.specification import gradients
 
+from .alarms import ALARMS
 from .commanding import ROOT
+from .conformance import DATA as CONFORMANCE
+from .conformance import broken
 from .kill_matrix import Kill, read
 from .running import WRONG, backend, invariants
 
@@ -100,5 +103,20 @@ def _general(name: str) -> str:
     return name if name in _stated() else f"{'gradient' if operation in gradients() else 'operation'}.{law}"
 
 
+def innocent() -> Iterator[str]:
+    """How many examples of correct code there were, and how many of them the suite called wrong."""
+    runs, shipped = json.loads(ALARMS.read_text()), json.loads(CONFORMANCE.read_text())
+    counts = [cell for run in runs.values() for cell in run.values()]
+    examples, alarms = (sum(cell[what] for cell in counts) for what in ("examples", "alarms"))
+    yield f"{examples} examples of the implementations in meta_tests/correct: {alarms} alarms"
+    faultless = {name: entry["examples"] for name, entry in shipped.items() if "cells" in entry and not broken(entry)}
+    yield from textwrap.wrap(f"{sum(faultless.values())} of {', '.join(faultless)}: 0 alarms", 120)
+    yield f"{examples + sum(faultless.values())} in all"
+
+
+def main() -> None:
+    print("\n".join([*figures(read(MATRIX)), "", *innocent()]))
+
+
 if __name__ == "__main__":
-    print("\n".join(figures(read(Path(sys.argv[1]) if len(sys.argv) > 1 else MATRIX))))
+    main()

@@ -5,7 +5,7 @@ import pytest
 from spec_tests.deviation import catalogue
 
 from .commanding import ROOT
-from .detection import MATRIX, figures, never_failed
+from .detection import MATRIX, figures, innocent, never_failed
 from .kill_matrix import Kill, read, spread
 from .proof import COMMANDS, TEXT
 
@@ -23,13 +23,17 @@ def test_every_deviation_is_caught(kills: list[Kill]) -> None:
     assert [one.id for one in kills if not one.detected] == []
 
 
+def test_no_correct_code_was_called_wrong() -> None:
+    assert [line for line in innocent() if line.endswith("alarms") and not line.endswith(" 0 alarms")] == []
+
+
 def test_every_invariant_is_shown_to_fail(kills: list[Kill]) -> None:
     assert never_failed(kills) == []
 
 
 def test_the_figures_are_those_of_the_matrix(kills: list[Kill]) -> None:
     printed = (ROOT / "docs" / "detection.txt").read_text()
-    assert printed == "\n".join(figures(kills)) + "\n", "python -m meta_tests.detection > docs/detection.txt"
+    assert printed == "\n".join([*figures(kills), "", *innocent()]) + "\n", "python -m meta_tests.detection > docs/detection.txt"
     first = printed.partition("\n")[0]
     assert first in (ROOT / "README.md").read_text(), "the README quotes the first line"
 

@@ -52,12 +52,13 @@ def scaled_dot_product_attention_vjp(
     if scale is None:
         scale = 1 / np.sqrt(q.shape[-1])
     p = _weights(q, k, mask, bias, is_causal, scale)
-    dp = rounded(np.matmul(c, np.swapaxes(v, -1, -2)))
+    divided = eager(c)  # by the sum of a row's exponentials, where that divides after the product with v
+    dp = rounded(np.matmul(divided, np.swapaxes(v, -1, -2)))
     inner = np.sum(c * rounded(np.matmul(p, v)), axis=-1, keepdims=True)
     ds = p * through_quotient(dp) - p * through_quotient(inner)
     ds = rounded(through_maximum(ds, np.sum(ds, axis=-1, keepdims=True), p, axis=-1))
     dq = rounded(np.matmul(ds, eager(k)) * scale)
     dk = rounded(np.matmul(np.swapaxes(ds, -1, -2), eager(q)) * scale)
-    dv = rounded(np.matmul(np.swapaxes(p, -1, -2), c))
+    dv = rounded(np.matmul(np.swapaxes(p, -1, -2), divided))
     dbias = None if bias is None else summed_to(ds, float64(bias).shape)
     return summed_to(dq, q.shape), summed_to(dk, k.shape), summed_to(dv, v.shape), None, dbias

@@ -45,6 +45,12 @@ def assert_equal(left: Any, right: Any) -> None:
         raise apart(*np.broadcast_arrays(a.value, b.value, np.where(np.isfinite(allowed), allowed, np.inf)))
 
 
+def assert_same(again: np.ndarray, first: Bounded) -> None:
+    """Another answer to the same question: each lies within the bound of the truth, and so they may lie twice as far apart."""
+    if not np.array_equal(again, first.value):
+        assert_equal(Bounded(again, first.error, WIDE), first)
+
+
 def assert_identical(left: Any, right: Any) -> None:
     """The two sides are the same numbers, bit for bit (but for the sign of zero)."""
     a, b = (np.asarray(x.value if isinstance(x, Bounded) else x, dtype=float) for x in (left, right))
@@ -52,6 +58,13 @@ def assert_identical(left: Any, right: Any) -> None:
         raise Violation(f"the shapes differ: {a.shape} and {b.shape}")
     if not np.array_equal(a, b, equal_nan=True):
         raise apart(a, b, np.zeros(a.shape))
+
+
+def assert_zero(x: Bounded, at: Any = ...) -> None:
+    """Exactly zeros, wherever anything is claimed: of what overflows on its way, 0 · ∞ is NaN."""
+    if np.any(x.value[at] != 0):
+        claimed = x.value[at][np.isfinite(x.error[at])]
+        assert_identical(claimed, np.zeros(claimed.shape))
 
 
 def assert_unmoved(after: Bounded, before: Bounded, at: Any = ...) -> None:

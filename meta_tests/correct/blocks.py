@@ -57,6 +57,8 @@ class MergedBySigmoid(Attention):
     """Blocks of 8 keys, each merged into what came before by the two sigmoids of the difference of their log-sum-exp. (One of
     them and the difference of the parts would cancel where the later part outweighs.)"""
 
+    forward_only = True  # a sigmoid's slope s (1 - s) is 0 where s rounds to 1, and the other part's gradient lost
+
     def attention(self, q, k, v, seen, bias, scale):
         scores = scored(q, k, seen, bias, scale).clamp(min=torch.finfo(q.dtype).min / 2)
         y, log = torch.softmax(scores[..., :8], -1) @ v[..., :8, :], scores[..., :8].logsumexp(-1, keepdim=True)

@@ -156,4 +156,5 @@ class NormsOfHalves(Norms):
 
     @widely
     def layer_norm(self, x, weight, bias, *, eps):
-        return self.normalized(x.float() - x.float().mean(-1, keepdim=True), eps, weight) + bias.float()
+        h = x.float()
+        return self.normalized(h - h.mean(-1, keepdim=True), eps, weight) + bias.float()
