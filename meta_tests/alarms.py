@@ -1,7 +1,7 @@
 """False alarms: correct implementations run against every invariant; each violation is printed, and must not be.
 
-python -m meta_tests.alarms [BACKEND …] [--seeds 3] [--first-seed 1] [--effort default] [--dtype float32 …] [--only rms_norm]
-[--write]
+python -m meta_tests.alarms [BACKEND …] [--seeds 3] [--first-seed 1] [--effort default] [--dtype float32 …]
+[--only rms_norm. …] [--write]
 
 Without names: all of meta_tests/correct, numpy-cpu and torch-cpu. Examples are drawn without Hypothesis, and what the oracle
 allows for the same arguments is computed once for all backends. --write puts how many there were of each operation, and how
@@ -109,7 +109,12 @@ class Attempt:
 
 
 def attempts(
-    names: Iterable[str], seeds: Iterable[int], dtypes: frozenset[str] = frozenset(), only: str = "", *, thin: bool = False
+    names: Iterable[str],
+    seeds: Iterable[int],
+    dtypes: frozenset[str] = frozenset(),
+    only: tuple[str, ...] = ("",),
+    *,
+    thin: bool = False,
 ) -> Iterator[Attempt]:
     """only: how the ids of the invariants begin. thin: one example each, in one of the dtypes."""
     plan: dict[tuple[str, str], list[tuple[Any, Trial]]] = {}
@@ -170,10 +175,11 @@ def _tried(test: Any, trial: Trial, chance: str, seed: int) -> Attempt:
 
 
 def write(run: str, tried: Counter[str], found: Counter[tuple[str, str, str]]) -> None:
-    """What was done so far: an operation that is being tried is not counted."""
+    """What was done so far, operation by operation, instead of what an earlier run with these seeds found of them."""
     runs = json.loads(ALARMS.read_text()) if ALARMS.exists() else {}
     alarms = Counter(_operation(invariant) for _, invariant, _ in found.elements())
-    runs[run] = {name: {"examples": examples, "alarms": alarms[name]} for name, examples in sorted(tried.items())}
+    done = {name: {"examples": examples, "alarms": alarms[name]} for name, examples in tried.items()}
+    runs[run] = dict(sorted((runs.get(run, {}) | done).items()))
     ALARMS.write_text(json.dumps(runs, indent=1) + "\n")
 
 
@@ -184,15 +190,15 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--effort", default="smoke", choices=tuple(effort.EFFORTS))
     parser.add_argument("--dtype", nargs="+", default=[])
-    parser.add_argument("--only", default="", help="how the ids of the invariants to try begin")
+    parser.add_argument("--only", nargs="+", default=[""], help="how the ids of the invariants to try begin")
     parser.add_argument("--write", action="store_true", help="into docs/alarms.json")
     options = parser.parse_args()
     effort.choose(options.effort)
     names = options.names or [*itertools.chain(*map(styles, CORRECT)), *SHIPPED]
     tried, refused, found, start = Counter[str](), 0, Counter[tuple[str, str, str]](), time.monotonic()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
-    run = f"{options.effort} effort, {options.seeds} seeds from {options.first_seed}"
-    for one in attempts(names, seeds, frozenset(options.dtype), options.only):
+    run = f"{options.effort} effort, seeds {seeds[0]} to {seeds[-1]}"
+    for one in attempts(names, seeds, frozenset(options.dtype), tuple(options.only)):
         operation = _operation(one.invariant)
         if options.write and tried and operation not in tried:
             write(run, tried, found)
