@@ -31,10 +31,10 @@ def gelu_vjp(cotangent: Any, x: Any, *, approximate: str = "none") -> Any:
     """
     c, x = float64(cotangent), float64(x)
     if approximate == "none":
-        return (c * normal_cdf(x) + c * (x * (np.exp(-np.square(x) / 2) / np.sqrt(2 * np.pi))),)
+        return (c * normal_cdf(x) + c * x * (np.exp(-np.square(x) / 2) / np.sqrt(2 * np.pi)),)
     if approximate == "tanh":
         factor = np.sqrt(2 / np.pi)
         t = np.tanh(factor * (x + 0.044715 * (x * x * x)))
         inner = factor * (1 + (3 * 0.044715) * np.square(x))
-        return (c * (0.5 * (1 + t)) + c * (0.5 * x * (1 - np.square(t)) * inner),)
+        return (c * (0.5 * (1 + t)) + 0.5 * (c * x) * (1 - np.square(t)) * inner,)
     raise ValueError(f"gelu_vjp: approximate={approximate!r} is unknown; there are 'none' and 'tanh'.")
