@@ -104,7 +104,7 @@ class SumOfAngles(Rotation):
     @widely
     def rope(self, x, positions, *, theta=10000.0, layout="interleaved"):
         a, b = (x[..., 0::2], x[..., 1::2]) if layout == "interleaved" else x.chunk(2, dim=-1)
-        rest = positions % 1000
+        rest = positions.fmod(1000)  # of its sign: neither angle is larger than the whole
         coarse, fine = (self.angles(p, a.shape[-1], theta) for p in (positions - rest, rest))
         cos = coarse.cos() * fine.cos() - coarse.sin() * fine.sin()
         sin = coarse.sin() * fine.cos() + coarse.cos() * fine.sin()
