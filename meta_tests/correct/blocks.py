@@ -43,6 +43,8 @@ class SplitKeys(Attention):
     """Two halves of the keys, each attended to alone, and merged by their log-sum-exp: flash decoding, ring attention. The shares
     are divided by their sum: exp(log - log of all) would lose digits where the scores are large."""
 
+    forward_only = True  # the softmax of a half that is hidden is NaN, which is replaced, but its gradient is not
+
     def attention(self, q, k, v, seen, bias, scale):
         scores, cut = scored(q, k, seen, bias, scale), (k.shape[-2] + 1) // 2
         parts = [(scores[..., :cut], v[..., :cut, :]), (scores[..., cut:], v[..., cut:, :])]
