@@ -125,7 +125,8 @@ def attempts(
                 continue
             if described.level is None and name.startswith(only) and (not dtypes or trial.dtype in dtypes):
                 plan.setdefault((name, trial.dtype), []).append((test, trial))
-    for (name, dtype), group in sorted(plan.items(), key=lambda item: _operation(item[0][0])):
+    for name, dtype in sorted(plan, key=lambda key: _operation(key[0])):
+        group = plan.pop((name, dtype))  # and with it what its last examples were
         for seed in seeds:
             for example in range(1 if thin else group[0][1].share):
                 with _sharing():
