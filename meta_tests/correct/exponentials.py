@@ -40,7 +40,7 @@ class Online(Exponentials):
     def weighed(self, x):
         top, total = torch.full_like(x[..., :1], -math.inf), torch.zeros_like(x[..., :1])
         for part in x.split(self.block, dim=-1):
-            larger = torch.maximum(top, part.amax(-1, keepdim=True))
+            larger = torch.maximum(top, part.amax(-1, keepdim=True)).detach()  # else roundings are left at each maximum so far
             shift = larger.masked_fill(larger.isinf(), 0)
             total = total * torch.exp(top - shift) + torch.exp(part - shift).sum(-1, keepdim=True)
             top = larger
@@ -101,13 +101,16 @@ class MaximumIfNeeded(Exponentials):
 
 
 class StaleMaximum(Exponentials):
-    """The maximum rounded up to a multiple of 4: any number near it will do for the shift."""
+    """The maximum rounded up to a multiple of 4: any number near it will do for the shift, but where the logarithm may be 0."""
 
     def weighed(self, x):
         top = x.amax(-1, keepdim=True)
         top = torch.where(top.abs() < 1e4, torch.ceil(top / 4) * 4, top)
         e = torch.exp(x - top.masked_fill(top.isinf(), 0))
         return e, e.sum(-1, keepdim=True), top
+
+    def log_softmax(self, x, *, axis):
+        raise NotImplementedError("near 0 it would lose its digits")
 
 
 class Ascending(Exponentials):
