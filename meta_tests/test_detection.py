@@ -9,6 +9,8 @@ from .detection import MATRIX, figures, innocent, never_failed
 from .kill_matrix import Kill, read, spread
 from .proof import COMMANDS, TEXT
 
+README = (ROOT / "README.md").read_text()
+
 
 @pytest.fixture(scope="module")
 def kills() -> list[Kill]:
@@ -35,7 +37,9 @@ def test_the_figures_are_those_of_the_matrix(kills: list[Kill]) -> None:
     printed = (ROOT / "docs" / "detection.txt").read_text()
     assert printed == "\n".join([*figures(kills), "", *innocent()]) + "\n", "python -m meta_tests.detection > docs/detection.txt"
     first = printed.partition("\n")[0]
-    assert first in (ROOT / "README.md").read_text(), "the README quotes the first line"
+    examples = printed.splitlines()[-1].removesuffix(" in all")
+    assert first in README, "the README quotes the first line"
+    assert f"no alarm in {examples} examples of correct code" in README, "and the last"
 
 
 def test_levels_alone_catch_what_only_levels_can(kills: list[Kill]) -> None:

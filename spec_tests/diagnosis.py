@@ -18,7 +18,8 @@ from .call import Call
 from .deviation import Deviation, of_parts, own
 from .expectation import Expectation
 from .faithful import prepared
-from .formats import PRECISIONS
+from .formats import PRECISIONS, Arithmetic, Format
+from .narrow import Manner, Narrow
 from .operation import Operation
 
 NAMED = 3  # more candidates than that are no diagnosis
@@ -159,6 +160,21 @@ def _values(deviation: Deviation, call: Call) -> np.ndarray | None:
     return values if values.shape == call.value.shape else None
 
 
+def _undefined(deviation: Deviation, call: Call) -> Any:
+    """Where it is NaN if every step is rounded to the dtype, or to what that is computed in: of rows that vanish there, say."""
+    return _nan(deviation, call, call.operation.storage) | _nan(deviation, call, Arithmetic.of(call.operation.dtype).compute)
+
+
+def _nan(deviation: Deviation, call: Call, steps: Format) -> Any:
+    manner = Manner(steps=steps)
+    try:
+        with np.errstate(all="ignore"):
+            own = call.evaluate(lambda x: Narrow(np.asarray(x, dtype=np.float64), manner), _equation(deviation, call))
+        return np.isnan(own.value)
+    except Exception:
+        return False  # it is narrow already
+
+
 def _equation(deviation: Deviation, call: Call) -> Any:
     return prepared(deviation.operation, deviation.function, call.operation.storage)
 
@@ -201,7 +217,9 @@ def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, f
     nan, values = np.isnan(expected.value), _values(deviation, call)
     if values is None or np.any(~np.isfinite(values) & np.isfinite(observed)):  # no format has a wider range than float64
         return None
-    as_near = nan | (np.isnan(observed) & ~expected.claimed)  # 0/0 where its own arithmetic has no bound
+    as_near = nan
+    if np.any(np.isnan(observed) & ~nan):
+        as_near = nan | (np.isnan(observed) & _undefined(deviation, call))
     for deviating in (expected.value, values):  # in the dtype's own arithmetic, and in float64
         with np.errstate(all="ignore"):
             as_near = as_near | (np.abs(observed - deviating) <= np.abs(observed - truth.value))
