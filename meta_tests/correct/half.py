@@ -82,7 +82,7 @@ class Llama(Eager):
         if seen is not None:
             scores = scores + torch.zeros(seen.shape, dtype=q.dtype).masked_fill(~seen, torch.finfo(q.dtype).min)
         p = F.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype)
-        return torch.matmul(p if seen is None else p * seen.any(-1, keepdim=True), v)
+        return torch.matmul(p if seen is None else p.masked_fill(~seen.any(-1, keepdim=True), 0), v)
 
     @widely
     def rope(self, x, positions, *, theta=10000.0, layout="interleaved"):
