@@ -108,9 +108,9 @@ def table(entries: dict[str, Entry]) -> Iterator[str]:
     yield from ("", "deviates:", *deviations(present), "", "absent where this was run:", *absent)
 
 
-def broken(entry: Entry) -> bool:
-    """Some law, of some operation, in some dtype."""
-    return any(cell.get("broken") for own in entry["cells"].values() for cell in own.values())
+def broken(entry: Entry) -> int:
+    """How many laws, each in each operation and dtype."""
+    return sum(len(cell.get("broken", ())) for own in entry["cells"].values() for cell in own.values())
 
 
 def deviations(entries: dict[str, Entry]) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """The committed kill matrix is of this catalogue, and the figures quoted from it are its own."""
 
+import re
+
 import pytest
 
 from spec_tests.deviation import catalogue
@@ -26,7 +28,9 @@ def test_every_deviation_is_caught(kills: list[Kill]) -> None:
 
 
 def test_no_correct_code_was_called_wrong() -> None:
-    assert [line for line in innocent() if line.endswith("alarms") and not line.endswith(" 0 alarms")] == []
+    examples, alarms = re.fullmatch(r"(\d+) in all, (\d+) alarms", list(innocent())[-1]).groups()  # type: ignore[union-attr]
+    assert int(examples) >= 1_000_000
+    assert int(alarms) == 0
 
 
 def test_every_invariant_is_shown_to_fail(kills: list[Kill]) -> None:
@@ -37,7 +41,7 @@ def test_the_figures_are_those_of_the_matrix(kills: list[Kill]) -> None:
     printed = (ROOT / "docs" / "detection.txt").read_text()
     assert printed == "\n".join([*figures(kills), "", *innocent()]) + "\n", "python -m meta_tests.detection > docs/detection.txt"
     first = printed.partition("\n")[0]
-    examples = printed.splitlines()[-1].removesuffix(" in all")
+    examples = printed.splitlines()[-1].partition(" ")[0]
     assert first in README, "the README quotes the first line"
     assert f"no alarm in {examples} examples of correct code" in README, "and the last"
 
