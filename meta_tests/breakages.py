@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .commanding import ROOT, environment
+from .commanding import ROOT, attentive, environment
 
 HERE = Path(__file__).parent
 FOLDERS = {"breakages": HERE / "broken", "dishonest": HERE / "dishonest"}
@@ -56,6 +56,11 @@ def selection(path: Path) -> str:
     return "(test_every_operation and sigmoid and not vjp and not unbiased) or relu.reference"
 
 
+def prepare() -> None:
+    attentive()
+    resource.setrlimit(resource.RLIMIT_DATA, (ROOM, ROOM))
+
+
 def outcome(path: Path, way: str) -> Outcome:
     """Of a run of its own. Whatever it leaves behind is ended with it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -78,7 +83,7 @@ def outcome(path: Path, way: str) -> Outcome:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (ROOM, ROOM)),
+            preexec_fn=prepare,
         ) as run:
             try:
                 text = run.communicate(timeout=PATIENCE)[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -94,11 +95,17 @@ def environment(*paths: Path, **extra: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(map(str, paths)), "COLUMNS": "160", **extra}
 
 
+def attentive() -> None:
+    """For a child before it starts: Ctrl-C interrupts it, though the shell that runs these tests may ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def python(
     folder: Path, *args: str, env: dict[str, str] | None = None, timeout: float | None = 300
 ) -> subprocess.CompletedProcess[str]:
     env, command = env or environment(ROOT), [sys.executable, *args]
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=timeout, check=False)
+    options: dict[str, Any] = {"timeout": timeout, "preexec_fn": attentive}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, **options)
 
 
 def write(folder: Path, **files: str) -> None:

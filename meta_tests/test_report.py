@@ -8,14 +8,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from spec_tests.report import Report, ReportError, line, read
 
-from .commanding import EPS_OUTSIDE, NUMPY, RELU, ROOT, Run, environment, python, suite, write
+from .commanding import EPS_OUTSIDE, NUMPY, RELU, ROOT, Run, attentive, environment, python, suite, write
 
 SCHEMA = json.loads((ROOT / "spec_tests" / "report" / "schema.json").read_text())
 CHOSEN = ("-k", "rms_norm or relu.reference or softmax.reference", "--hypothesis-seed=1")
@@ -146,7 +145,6 @@ def hanging(folder: Path) -> Iterator[subprocess.Popen[str]]:
     words = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests", "--effort=smoke", "--backend=mine.py")
     command = [sys.executable, "-m", "pytest", *words, "--report=out", "-k", "relu.reference or sigmoid.reference"]
     env, data, deadline = environment(ROOT, **QUIET), folder / "out" / "report.jsonl", time.monotonic() + 120
-    attentive = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell may have started these tests with it ignored
     with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True, preexec_fn=attentive) as run:
         try:
             while not (data.exists() and '"relu.reference"' in data.read_text()):
