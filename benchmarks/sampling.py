@@ -18,10 +18,13 @@ INTERVAL = 0.001
 FILE = "BENCHMARKS_SAMPLES"  # the variable that names the file to write
 ROOT = Path(__file__).parent.parent
 SUITE = {  # spec_tests/<file>.py: what is done there
-    **dict.fromkeys(("bounded", "rules", "sample", "primitives", "expectation", "assertions", "violation"), "bound"),
-    **dict.fromkeys(("draw", "regimes", "domain", "batch", "slopes", "offsets"), "data"),
+    **dict.fromkeys(
+        ("bounded", "rules", "sample", "sums", "grid", "primitives", "expectation", "assertions", "violation"), "bound"
+    ),
+    **dict.fromkeys(("draw", "regimes", "domain", "batch", "slopes", "offsets", "attention"), "data"),
     **dict.fromkeys(("frameworks", "layouts"), "conversion"),
-    **dict.fromkeys(("faithful", "deviation", "faults", "narrow"), "backend"),
+    **dict.fromkeys(("faithful", "deviation", "faults", "narrow", "differentiable"), "backend"),
+    **dict.fromkeys(("guard", "surroundings", "integrity"), "guard"),
 }
 FUNCTIONS = {  # where a file does several things
     ("call", "value"): "oracle",
@@ -31,7 +34,7 @@ FUNCTIONS = {  # where a file does several things
 }  # fmt: skip
 PASSED = ("call", "operation", "gradient", "formats", "tree")  # who called them decides
 PACKAGES = {"hypothesis": "Hypothesis", "_pytest": "pytest", "pluggy": "pytest", "pytest": "pytest", "xdist": "pytest"}
-PARTS = ("backend", "oracle", "bound", "data", "conversion", "invariants", "Hypothesis", "pytest", "imports", "the rest")
+PARTS = ("backend", "oracle", "bound", "data", "conversion", "guard", "invariants", "Hypothesis", "pytest", "imports", "the rest")
 
 spent: Counter[str] = Counter()
 before = 0.0

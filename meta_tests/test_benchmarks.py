@@ -126,6 +126,9 @@ def test_time_goes_to_who_spends_it() -> None:
     assert sampling._part_of(str(ROOT / "spec_tests" / "operations" / "rope.py"), "arguments") == "data"
     assert sampling._part_of(str(ROOT / "reference_numpy" / "rope.py"), "rope") == ""
     assert sampling._part_of("/site-packages/_pytest/python.py", "run") == "pytest"
+    known = {*sampling.SUITE, *sampling.PASSED, *(stem for stem, _ in sampling.FUNCTIONS)}
+    assert known <= {path.stem for path in (ROOT / "spec_tests").glob("*.py")}
+    assert {*sampling.SUITE.values(), *sampling.FUNCTIONS.values()} <= {*sampling.PARTS}
 
 
 @pytest.mark.parametrize(

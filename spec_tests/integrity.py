@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterable, Iterator
-from operator import attrgetter, is_
+from operator import attrgetter, is_, itemgetter
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -22,18 +22,35 @@ def _modules() -> Iterator[ModuleType]:
             yield module
 
 
-def _places() -> Iterator[tuple[Any, str, dict[str, Any]]]:
-    """Each module and each of our own classes, its name, and its functions, classes and methods."""
+class Place:
+    """A module or one of our own classes, with its functions, classes and methods."""
+
+    def __init__(self, holder: Any, called: str):
+        self.holder, self.called = holder, called
+        self.names = {name: value for name, value in list(vars(holder).items()) if callable(value)}
+        self.find = itemgetter("__doc__", *self.names)  # of one name alone it would make no tuple
+        self.known = self.find(vars(holder))
+
+    def as_it_was(self) -> bool:
+        try:
+            return _same(self.find(vars(self.holder)), self.known)
+        except KeyError:
+            return False
+
+    def restored(self) -> Iterator[str]:
+        for name, value in self.names.items():
+            if vars(self.holder).get(name) is not value:
+                setattr(self.holder, name, value)
+                yield f"{self.called}.{name}"
+
+
+def _places() -> Iterator[Place]:
     for module in _modules():
-        yield module, module.__name__, _callables(module)
+        yield Place(module, module.__name__)
         if module.__name__.partition(".")[0] in OURS:
             for name, value in list(vars(module).items()):
                 if isinstance(value, type) and value.__module__ == module.__name__:
-                    yield value, f"{module.__name__}.{name}", _callables(value)
-
-
-def _callables(place: Any) -> dict[str, Any]:
-    return {name: value for name, value in list(vars(place).items()) if callable(value)}
+                    yield Place(value, f"{module.__name__}.{name}")
 
 
 def _same(found: Iterable[Any], known: Iterable[Any]) -> bool:
@@ -48,9 +65,9 @@ class Integrity:
             for path in sorted((HERE.parent / folder).glob("[a-z]*.py")):
                 if not path.name.startswith("test_"):
                     importlib.import_module(f"{folder}.{path.stem}")
-        self.places = list(_places())
+        self.places = [place for place in _places() if place.names]
         self.tests = {name for name in sys.modules if name.startswith("spec_tests.test_")}
-        every = ((value, f"{place}.{name}") for _, place, names in self.places for name, value in names.items())
+        every = ((value, f"{place.called}.{name}") for place in self.places for name, value in place.names.items())
         named = {value: called for value, called in every if isinstance(value, FunctionType)}
         self.functions, self.named = list(named), list(named.values())
         self.codes, self.defaults = list(map(CODE, named)), list(map(DEFAULTS, named))
@@ -60,13 +77,9 @@ class Integrity:
         return [*self._places_restored(), *self._bodies_restored()]
 
     def _places_restored(self) -> Iterator[str]:
-        for place, called, names in self.places:
-            now = vars(place)
-            if not _same(map(now.get, names), names.values()):
-                for name, value in names.items():
-                    if now.get(name) is not value:
-                        setattr(place, name, value)
-                        yield f"{called}.{name}"
+        for place in self.places:
+            if not place.as_it_was():
+                yield from place.restored()
 
     def _bodies_restored(self) -> Iterator[str]:
         if not (_same(map(CODE, self.functions), self.codes) and _same(map(DEFAULTS, self.functions), self.defaults)):
