@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import random
-from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import wraps
@@ -22,6 +21,8 @@ from spec_tests.parts import parts, standing_in
 from spec_tests.specification import operations, specification
 
 from .running import attempt, concerning
+
+VERDICTS = ONE, NONE, THIRD = "named one of the two", "named none", "named a third"
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -70,17 +71,16 @@ def main() -> None:
     options = parser.parse_args()
     possible = pairs()
     chosen = random.Random(options.seed).sample(possible, min(options.pairs, len(possible)))
-    counts: Counter[str] = Counter()
+    counts = dict.fromkeys(VERDICTS, 0)
     with ProcessPoolExecutor(options.workers) as pool:
         for called in pool.map(diagnosed, [(*pair, options.seed) for pair in chosen]):
             for a, b, names in called:
-                verdict = "named one of the two" if {a, b} & {*names} else "named a third" if names else "named none"
+                verdict = ONE if {a, b} & {*names} else THIRD if names else NONE
                 counts[verdict] += 1
-                if verdict == "named a third":
+                if verdict == THIRD:
                     print(f"{a} with {b} was called {' or '.join(names)}", flush=True)
-    print(
-        f"{len(chosen)} of {len(possible)} pairs, {counts.total()} failures: " + ", ".join(f"{n} {v}" for v, n in counts.items())
-    )
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    print(f"{len(chosen)} of {len(possible)} pairs, {sum(counts.values())} failures: {told}")
 
 
 if __name__ == "__main__":
