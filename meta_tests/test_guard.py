@@ -7,6 +7,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from spec_tests.frameworks import Foreign, Framework
 from spec_tests.guard import Fault, Refused, answered
 from spec_tests.integrity import Integrity
 from spec_tests.session import Session
-from spec_tests.surroundings import PROCESS, Surroundings
+from spec_tests.surroundings import PROCESS, Surroundings, settings
 
 
 def raising(error: BaseException) -> Callable[[], None]:
@@ -71,6 +72,19 @@ def test_a_thread_has_no_clock_and_still_an_answer() -> None:
     thread.start()
     thread.join()
     assert found == [7]
+
+
+def test_what_a_framework_cannot_tell_is_not_asked() -> None:
+    """jax.default_device makes contexts, and may not even be taken for true or false."""
+
+    class State:
+        def __bool__(self) -> bool:
+            raise TypeError("bool() not supported for instances of type 'State'")
+
+    silent, telling = ModuleType("silent"), ModuleType("telling")
+    silent.default_device = State()  # type: ignore[attr-defined]
+    telling.default_device, telling.set_default_device = (lambda: "cpu"), print  # type: ignore[attr-defined]
+    assert [piece.name for piece in settings(silent, telling)] == ["telling's default_device"]
 
 
 @pytest.fixture

@@ -71,8 +71,8 @@ def settings(*modules: ModuleType) -> tuple[Piece, ...]:
     found: dict[str, Piece] = {}
     for module in modules:
         for name in SETTINGS:
-            getters = (getattr(module, f"{start}{name}", None) for start in ("get_", "is_", ""))
-            get, put = next(filter(None, getters), None), getattr(module, f"set_{name}", None)
+            get = next(filter(callable, (getattr(module, f"{start}{name}", None) for start in ("get_", "is_", ""))), None)
+            put = getattr(module, f"set_{name}", None)
             if get is not None and put is not None:
                 found.setdefault(name, Piece(f"{module.__name__}'s {name}", get, put))
     return tuple(found.values())
