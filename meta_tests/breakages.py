@@ -56,7 +56,8 @@ def selection(path: Path) -> str:
     return "(test_every_operation and sigmoid and not vjp and not unbiased) or relu.reference"
 
 
-def prepare() -> None:
+def confined() -> None:
+    """For a child before it starts: no more memory than a run needs, and Ctrl-C as a person's shell has it."""
     attentive()
     resource.setrlimit(resource.RLIMIT_DATA, (ROOM, ROOM))
 
@@ -83,7 +84,7 @@ def outcome(path: Path, way: str) -> Outcome:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            preexec_fn=prepare,
+            preexec_fn=confined,
         ) as run:
             try:
                 text = run.communicate(timeout=PATIENCE)[0]

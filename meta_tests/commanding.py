@@ -104,8 +104,9 @@ def python(
     folder: Path, *args: str, env: dict[str, str] | None = None, timeout: float | None = 300
 ) -> subprocess.CompletedProcess[str]:
     env, command = env or environment(ROOT), [sys.executable, *args]
-    options: dict[str, Any] = {"timeout": timeout, "preexec_fn": attentive}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, **options)
+    return subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=timeout, check=False, preexec_fn=attentive
+    )
 
 
 def write(folder: Path, **files: str) -> None:

@@ -1,5 +1,6 @@
 """A step of the backend's under guard, in one process with the suite."""
 
+import math
 import os
 import signal
 import sys
@@ -168,10 +169,12 @@ def test_what_is_replaced_is_told_and_put_back(monkeypatch: pytest.MonkeyPatch) 
 
     integrity, body = Integrity(), Expectation.accepts.__code__
     assert integrity.restored() == []
+    monkeypatch.delattr(math, "erf")
     monkeypatch.setattr(np, "all", lambda *_: True)
     monkeypatch.setattr(time, "monotonic", lambda: 0.0)
     Expectation.accepts.__code__ = (lambda self, result: True).__code__
-    assert integrity.restored() == ["numpy.all", "time.monotonic", "spec_tests.expectation.Expectation.accepts"]
+    method = "spec_tests.expectation.Expectation.accepts"
+    assert integrity.restored() == ["math.erf", "numpy.all", "time.monotonic", method]
     assert Expectation.accepts.__code__ is body
     assert integrity.restored() == []
 

@@ -162,7 +162,9 @@ def _values(deviation: Deviation, call: Call) -> np.ndarray | None:
 
 def _undefined(deviation: Deviation, call: Call) -> Any:
     """Where it is NaN if every step is rounded to the dtype, or to what that is computed in: of rows that vanish there, say."""
-    return _nan(deviation, call, call.operation.storage) | _nan(deviation, call, Arithmetic.of(call.operation.dtype).compute)
+    storage, compute = call.operation.storage, Arithmetic.of(call.operation.dtype).compute
+    stored = _nan(deviation, call, storage)
+    return stored if compute == storage else stored | _nan(deviation, call, compute)
 
 
 def _nan(deviation: Deviation, call: Call, steps: Format) -> Any:
