@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterable, Iterator
-from operator import attrgetter, is_, itemgetter
+from itertools import chain
+from operator import attrgetter, call, is_, itemgetter
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -29,13 +30,6 @@ class Place:
         self.holder, self.called = holder, called
         self.names = {name: value for name, value in list(vars(holder).items()) if callable(value)}
         self.find = itemgetter("__doc__", *self.names)  # of one name alone it would make no tuple
-        self.known = self.find(vars(holder))
-
-    def as_it_was(self) -> bool:
-        try:
-            return _same(self.find(vars(self.holder)), self.known)
-        except KeyError:
-            return False
 
     def restored(self) -> Iterator[str]:
         for name, value in self.names.items():
@@ -66,6 +60,8 @@ class Integrity:
                 if not path.name.startswith("test_"):
                     importlib.import_module(f"{folder}.{path.stem}")
         self.places = [place for place in _places() if place.names]
+        self.finders, self.namespaces = [place.find for place in self.places], [vars(place.holder) for place in self.places]
+        self.found = list(self._found())
         self.tests = {name for name in sys.modules if name.startswith("spec_tests.test_")}
         every = ((value, f"{place.called}.{name}") for place in self.places for name, value in place.names.items())
         named = {value: called for value, called in every if isinstance(value, FunctionType)}
@@ -76,10 +72,18 @@ class Integrity:
         """What was replaced since; it is as it was again."""
         return [*self._places_restored(), *self._bodies_restored()]
 
+    def _found(self) -> Iterable[Any]:
+        """What stands at each place under each name."""
+        return chain.from_iterable(map(call, self.finders, self.namespaces))
+
     def _places_restored(self) -> Iterator[str]:
+        try:
+            if _same(self._found(), self.found):
+                return
+        except KeyError:
+            pass  # a name is gone
         for place in self.places:
-            if not place.as_it_was():
-                yield from place.restored()
+            yield from place.restored()
 
     def _bodies_restored(self) -> Iterator[str]:
         if not (_same(map(CODE, self.functions), self.codes) and _same(map(DEFAULTS, self.functions), self.defaults)):

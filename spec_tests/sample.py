@@ -33,7 +33,10 @@ FACTOR = np.array([1.0] * DRAWS + [2.0**GUARD] * COARSE)
 @cache
 def _signs(length: int) -> np.ndarray:
     bits = np.unpackbits(np.frombuffer(np.random.default_rng(length).bytes(length // 8), dtype=np.uint8))
-    return np.subtract(1.0, 2.0 * bits)
+    signs = bits.astype(np.float64)  # hundreds of megabytes, perhaps: no second array
+    signs *= -2.0
+    signs += 1.0
+    return signs
 
 
 class Stream:
