@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 
 
 @dataclass(frozen=True)
 class Effort:
     name: str
     base: int  # examples of an invariant, in all its dtypes together
-    least: int  # in each
+    least: int  # in each, or in one alone
+    fewest: int  # there
     shrink_seconds: float
+    composed: float = 1.0  # what is made of operations costs so much more: they are tried by themselves
+    dearest: float = inf  # a law whose examples cost more is not tried
 
     def examples(self, cost: float, dtypes: int) -> int:
-        return max(self.least, round(self.base / (cost * dtypes)))
+        return max(self.fewest, round(self.base / (cost * dtypes)))
 
     def dtypes(self, cost: float) -> int:
         """In so many dtypes at most: more would have fewer than the least examples each."""
@@ -23,9 +27,9 @@ class Effort:
 
 
 EFFORTS = {
-    "smoke": Effort("smoke", 3, 2, 2.0),
-    "default": Effort("default", 32, 4, 8.0),
-    "thorough": Effort("thorough", 160, 20, 30.0),
+    "smoke": Effort("smoke", 4, 3, 1, 2.0, composed=3.0, dearest=24.0),
+    "default": Effort("default", 32, 4, 4, 8.0),
+    "thorough": Effort("thorough", 160, 20, 20, 30.0),
 }
 BUDGET = 4.0  # gigabytes of memory that one call and what it is compared with may take
 _current, _budget = "default", BUDGET

@@ -78,7 +78,7 @@ def planned(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, *
             reused(stored, trial)
         random = Random(key if told.derandomize and seed is None else None if forced is None else f"{forced} {key}")
         for i in range(told.max_examples if Phase.generate in told.phases else 0):
-            choices = Plain(random if i else None)
+            choices = Plain(random if i or told.max_examples < 5 else None)
             try:
                 test.replay(trial, choices)
             except Violation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from operator import attrgetter, call, is_, itemgetter
 from pathlib import Path
@@ -48,7 +49,27 @@ def _places() -> Iterator[Place]:
 
 
 def _same(found: Iterable[Any], known: Iterable[Any]) -> bool:
-    return all(map(is_, found, known))  # twice a test, thousands of them: no loop of Python's
+    return all(map(is_, found, known))  # of thousands of them, at every test: no loop of Python's
+
+
+class Sweep:
+    """Places that are compared all at once."""
+
+    def __init__(self, places: list[Place]):
+        self.places = places
+        self.finders, self.namespaces = [place.find for place in places], [vars(place.holder) for place in places]
+        self.known = list(self._found())
+
+    def _found(self) -> Iterable[Any]:
+        """What stands at each place under each name."""
+        return chain.from_iterable(map(call, self.finders, self.namespaces))
+
+    def restored(self) -> Iterator[str]:
+        with suppress(KeyError):  # a name is gone
+            if _same(self._found(), self.known):
+                return
+        for place in self.places:
+            yield from place.restored()
 
 
 class Integrity:
@@ -59,31 +80,18 @@ class Integrity:
             for path in sorted((HERE.parent / folder).glob("[a-z]*.py")):
                 if not path.name.startswith("test_"):
                     importlib.import_module(f"{folder}.{path.stem}")
-        self.places = [place for place in _places() if place.names]
-        self.finders, self.namespaces = [place.find for place in self.places], [vars(place.holder) for place in self.places]
-        self.found = list(self._found())
+        places = [place for place in _places() if place.names]
+        self.strangers = Sweep([place for place in places if place.called in RELIED_ON])
+        self.ours = Sweep([place for place in places if place.called not in RELIED_ON])
         self.tests = {name for name in sys.modules if name.startswith("spec_tests.test_")}
-        every = ((value, f"{place.called}.{name}") for place in self.places for name, value in place.names.items())
+        every = ((value, f"{place.called}.{name}") for place in places for name, value in place.names.items())
         named = {value: called for value, called in every if isinstance(value, FunctionType)}
         self.functions, self.named = list(named), list(named.values())
         self.codes, self.defaults = list(map(CODE, named)), list(map(DEFAULTS, named))
 
     def restored(self) -> list[str]:
         """What was replaced since; it is as it was again."""
-        return [*self._places_restored(), *self._bodies_restored()]
-
-    def _found(self) -> Iterable[Any]:
-        """What stands at each place under each name."""
-        return chain.from_iterable(map(call, self.finders, self.namespaces))
-
-    def _places_restored(self) -> Iterator[str]:
-        try:
-            if _same(self._found(), self.found):
-                return
-        except KeyError:
-            pass  # a name is gone
-        for place in self.places:
-            yield from place.restored()
+        return [*self.strangers.restored(), *self.ours.restored(), *self._bodies_restored()]
 
     def _bodies_restored(self) -> Iterator[str]:
         if not (_same(map(CODE, self.functions), self.codes) and _same(map(DEFAULTS, self.functions), self.defaults)):

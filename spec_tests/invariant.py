@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from .draw import Draw
 from .effort import current
+from .formats import FORMATS
 from .guard import Fault
 from .specification import specification
 from .trial import GENERAL, Trial
@@ -38,6 +39,8 @@ class Invariant:
     needs: tuple[str, ...]
     effort: str | None
     most: int | None
+    bits: int | None
+    each_dtype: bool
 
     def of(self, operation: str) -> str:
         subject, _, law = self.id.partition(".")
@@ -50,6 +53,9 @@ class Invariant:
             [n.partition(":")[2] for n in self.needs if n.startswith("about:")],
         )
         return all(bool(entries.get(n.removeprefix("not "))) != n.startswith("not ") for n in names)
+
+    def speaks_of(self, dtype: str) -> bool:
+        return self.bits is None or (dtype in FORMATS and 8 * FORMATS[dtype].bytes == self.bits)
 
 
 class OutOfTime(Exception):
@@ -65,10 +71,13 @@ def invariant(
     needs: tuple[str, ...] = (),
     effort: str | None = None,
     most: int | None = None,
+    bits: int | None = None,
+    each_dtype: bool = False,
 ) -> Callable[[Callable[..., None]], Any]:
     """kind: E exact, B within the bound, S statistical, F finite. cost: examples are divided by it, and by the operation's.
     needs: keywords, conventions or frameworks without which the statement cannot be tried. effort: the only one at which it is.
-    most: so many examples at most."""
+    most: so many examples at most. bits: it speaks of dtypes of that size alone. each_dtype: what breaks it may depend on nothing
+    else, so that it is tried in each of them, however little is tried."""
     assert kind in KINDS
 
     def decorate(statement: Callable[..., None]) -> Any:
@@ -88,6 +97,8 @@ def invariant(
             needs,
             effort,
             most,
+            bits,
+            each_dtype,
         )
 
         @given(data=st.data())

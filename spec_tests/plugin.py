@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from collections.abc import Generator
@@ -124,6 +125,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_selected_items(config: pytest.Config, items: list[pytest.Item]) -> None:
     if SESSION in config.stash and config.stash[SESSION].example:
         config.stash[SESSION].one_alone([item for item in items if _trial(item)[0]])
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Frameworks and tests stay until the end: what looks for garbage need not look at them."""
+    if SESSION in session.config.stash:
+        gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Nor need the interpreter look for it before it goes, for a second."""
+    if SESSION in config.stash:
+        gc.freeze()
 
 
 def _backward(item: pytest.Item) -> bool:

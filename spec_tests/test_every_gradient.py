@@ -17,7 +17,7 @@ from .tree import leaves
 from .violation import NotImplementedVariant, telling
 
 
-@invariant("B", cost=0.5)
+@invariant("B", cost=0.5, each_dtype=True)
 def test_reference(gradient: Gradient, draw: Draw) -> None:
     """The gradient of every argument equals the equation's, within the bound that its own lines derive; the cotangent is
     random, a sum's ones, a single one, or the result itself."""

@@ -16,13 +16,13 @@ from .tree import leaves, tree_map
 from .violation import NotImplementedVariant, telling
 
 
-@invariant("B", cost=0.25)
+@invariant("B", cost=0.25, each_dtype=True)
 def test_reference(operation: Operation, draw: Draw) -> None:
     """The value equals the equation, evaluated in float64 on the very same inputs, within the derived bound."""
     assert_conforms(operation.result(draw.call()), operation.note)
 
 
-@invariant("E")
+@invariant("E", each_dtype=True)
 def test_dtype_shape_device(operation: Operation, draw: Draw) -> None:
     """The result is an array of the framework, of the shape of the equation, of the arguments' dtype and on their device."""
     call, framework = draw.call(), operation.backend.framework
@@ -35,7 +35,7 @@ def test_dtype_shape_device(operation: Operation, draw: Draw) -> None:
     assert_true(framework.on_device(result), f"the result is on {framework.device_of(result)}", expected=framework.device)
 
 
-@invariant("E", needs=("about:core",))
+@invariant("E", needs=("about:core",), each_dtype=True)
 def test_inputs_unchanged(operation: Operation, draw: Draw) -> None:
     """Every argument has the bits that it had, in each dtype, also where an upcast would copy nothing."""
     call, framework = draw.call(), operation.backend.framework
@@ -189,11 +189,9 @@ def test_nan_propagation(operation: Operation, draw: Draw) -> None:
     assert_true(not result.size or bool(np.any(np.isnan(result))), f"a NaN in {name} is swallowed")
 
 
-@invariant("B", level="mixed-dtypes", cost=2, needs=("about:mixed_dtypes",))
+@invariant("B", level="mixed-dtypes", cost=2, needs=("about:mixed_dtypes",), bits=16)
 def test_mixed_dtypes(operation: Operation, draw: Draw) -> None:
     """x of 16 bits with float32 weights gives a result of x's dtype, rounded once."""
-    if operation.storage.precision >= 24:
-        raise NotImplementedVariant("only 16-bit dtypes mix")
     drawn = draw.call()
     wide = replace(draw.operation, dtype="float32")
     finer = (w * (1 + draw.rng.uniform(-1, 1, w.shape) * 2.0**-9) for w in drawn.arguments[1:])

@@ -139,9 +139,6 @@ class Trial:
             self._operations[name] = kind(spec, self.backend, self.dtype, strictest)
         return self._operations[name]
 
-    def cost(self, names: tuple[str, ...]) -> float:
-        return max(self.operation(self.subject if name in GENERAL else name).spec.cost for name in names)
-
     def missing(self, names: tuple[str, ...]) -> str:
         """Why the invariant cannot be tried, if so."""
         reasons = (self.operation(self.subject if name in GENERAL else name).missing for name in names)

@@ -40,7 +40,7 @@ def tried(session: Session, invariant: Invariant, test: Any, trial: Trial) -> No
         session.absent(invariant, trial, missing)
     reported = invariant.level is not None and invariant.level not in session.levels
     kind, line, entry = session.known_of(invariant, trial)
-    session.restore()  # from here on
+    session.settle()
     violation = _violation(session, test, trial, kind, entry, shrink=not reported)
     if replaced := session.restore():
         violation = Violation(f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends")
