@@ -1,4 +1,4 @@
-"""What each backend reaches: `python -m meta_tests.conformance [--gradients] [--effort=…] [--dtype=…] [--write] [BACKEND …]`.
+"""What each backend reaches: `python -m meta_tests.conformance [--gradients] [--effort=…] [--law=…] [--write] [BACKEND …]`.
 
 Each backend runs in a pytest of its own, since libraries will not share a process; what is not installed is listed as absent.
 --write puts the results into docs/conformance.json, among those of other runs, and the table of all into docs/conformance.txt;
@@ -38,10 +38,10 @@ share of the allowed error that an example used, in percent. !: deviates, with t
 """
 
 
-def measured(backend: str, effort: str, *more: str, names: tuple[str, ...] = operations()) -> Entry:
+def measured(backend: str, effort: str, *more: str, names: tuple[str, ...] = operations(), law: str = "") -> Entry:
     """One backend's results in these operations, or gradients, or the sentence that refuses it."""
-    began = time.monotonic()
-    chosen = [f"--backend={backend}", f"--effort={effort}", "-k", "_vjp" if names == gradients() else "not _vjp", *more]
+    began, selected = time.monotonic(), ("" if names == gradients() else "not ") + "_vjp" + f" and {law}" * bool(law)
+    chosen = [f"--backend={backend}", f"--effort={effort}", "-k", selected, *more]
     with tempfile.TemporaryDirectory() as folder:  # JAX has float64 only so
         run = pytest_run(Path(folder), *SUITE, *SEED, *chosen, env=environment(ROOT, JAX_ENABLE_X64="1"), timeout=None)
     if run.code == 4:
@@ -144,14 +144,17 @@ def main() -> None:
     parser.add_argument("--effort", default="default")
     parser.add_argument("--dtype", default="", help="only these, separated by commas")
     parser.add_argument("--precision", default="", help="a class to which they are held: that gives entries of their own")
+    parser.add_argument(
+        "--law", default="", help="this one alone, as reference is, where all would take days: an entry of its own"
+    )
     parser.add_argument("--write", action="store_true", help="into docs/conformance.json and docs/conformance.txt")
     options = parser.parse_args()
     data, names = (GRADIENTS, gradients()) if options.gradients else (DATA, operations())
     entries: dict[str, Entry] = json.loads(data.read_text()) if options.write and data.exists() else {}
     more = [f"--{option}={value}" for option in ("dtype", "precision") if (value := getattr(options, option))]
     for backend in options.backends or built_in():
-        entry = measured(backend, options.effort, *more, names=names)
-        name = backend + f" ({options.precision})" * bool(options.precision)
+        entry = measured(backend, options.effort, *more, names=names, law=options.law)
+        name = backend + "".join(f" ({chosen})" for chosen in (options.precision, options.law) if chosen)
         if "cells" in entry or "cells" not in entries.get(name, {}):
             entries[name] = entry
         if options.write:

@@ -23,6 +23,8 @@ def test_a_backend_is_measured(tmp_path: Path) -> None:
     assert mine["cells"]["relu"]["float32"].items() >= {"class": "fused", "worst": 0.0, "broken": []}.items()
     assert "reference" in mine["cells"]["rms_norm"]["float32"]["broken"]
     assert mine["cells"]["softmax"] == {"float32": {}}
+    cells = measured(f"{tmp_path}/mine.py", "smoke", law="reference")["cells"]
+    assert cells["relu"]["float32"]["tried"] == cells["rms_norm"]["float32"]["tried"] == 1
     lost = measured(f"{tmp_path}/lost.py", "smoke")
     assert lost == {"absent": "it imports 'a_library_that_is_not_there', which is not installed here"}
     lines = list(table({"mine": mine, "lost": lost}))

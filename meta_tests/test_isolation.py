@@ -188,9 +188,8 @@ def test_a_limit_that_is_none_is_one_sentence(given: str, tmp_path: Path) -> Non
 
 def test_each_late_answer_halves_the_patience(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + "\n\nimport time\n\ndef relu(x):\n    time.sleep(300)\n")
-    run = suite(
-        tmp_path, "--backend=mine.py", "--time-limit=4", "-k", "relu.reference or relu.repeatable or relu.inputs_unchanged"
-    )
+    three = "relu.reference or relu.repeatable or relu.inputs_unchanged"
+    run = suite(tmp_path, "--backend=mine.py", "--time-limit=4", "--effort=default", "-k", three)
     limits = [float(found) for found in re.findall(r"^no answer within (\S+) s \(--time-limit\)$", run.text, re.MULTILINE)]
     assert limits == [4, 2, 1]
 

@@ -27,7 +27,7 @@ class Effort:
 
 
 EFFORTS = {
-    "smoke": Effort("smoke", 4, 3, 1, 2.0, composed=3.0, dearest=24.0),
+    "smoke": Effort("smoke", 4, 3, 1, 2.0, composed=2.0, dearest=15.0),
     "default": Effort("default", 32, 4, 4, 8.0),
     "thorough": Effort("thorough", 160, 20, 20, 30.0),
 }

@@ -245,7 +245,8 @@ def _subjects(invariant: Invariant) -> tuple[str, ...]:
 def _cost(invariant: Invariant, subject: str) -> float:
     """Of one example, where that of a plain law of a plain operation is 1."""
     specs = [specification(subject if name in GENERAL else name) for name in invariant.operations]
-    return invariant.cost * max(spec.cost for spec in specs) * (effort.current().composed if specs[0].composed else 1.0)
+    again = effort.current().composed if specs[0].composed else 1.0
+    return invariant.cost * max(spec.cost for spec in specs) * again ** (2 if specs[0].is_gradient else 1)  # forward and back
 
 
 def _spread(trials: list[Trial], many: int, law: str) -> list[Trial]:
