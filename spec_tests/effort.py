@@ -17,6 +17,7 @@ class Effort:
     shrink_seconds: float
     composed: float = 1.0  # what is made of operations costs so much more: they are tried by themselves
     dearest: float = inf  # a law whose examples cost more is not tried
+    few: int = 0  # of so many examples none is the plainest, which is there to be read, and finds little
 
     def examples(self, cost: float, dtypes: int) -> int:
         return max(self.fewest, round(self.base / (cost * dtypes)))
@@ -27,7 +28,7 @@ class Effort:
 
 
 EFFORTS = {
-    "smoke": Effort("smoke", 4, 3, 1, 2.0, composed=2.0, dearest=15.0),
+    "smoke": Effort("smoke", 4, 3, 1, 2.0, composed=2.0, dearest=15.0, few=4),
     "default": Effort("default", 32, 4, 4, 8.0),
     "thorough": Effort("thorough", 160, 20, 20, 30.0),
 }

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase, choices_to_bytes
 from hypothesis.errors import Flaky
 
+from . import effort
 from .trial import Trial
 from .violation import Violation
 
@@ -76,9 +77,10 @@ def planned(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, *
     def run(trial: Trial) -> None:
         if Phase.reuse in told.phases and stored is not None and any(True for _ in stored.fetch(key.encode())):
             reused(stored, trial)
+        few = effort.current().few
         random = Random(key if told.derandomize and seed is None else None if forced is None else f"{forced} {key}")
         for i in range(told.max_examples if Phase.generate in told.phases else 0):
-            choices = Plain(random if i or told.max_examples < 5 else None)
+            choices = Plain(random if i or told.max_examples <= few else None)
             try:
                 test.replay(trial, choices)
             except Violation:
