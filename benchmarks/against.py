@@ -166,7 +166,8 @@ def headline(standings: list[Standing], outcomes: list[Outcome]) -> str:
     others = [one for one in standings if one.name not in (*OURS, "hypothesis_arrays_bounded")]
     best = max(others, key=lambda one: _sums([bug for bugs in groups for bug in bugs if one.name in bug.seen], one.name)[0])
     sizes = "Of {} bugs of its catalogue and {} that a machine made of correct code".format(*map(len, groups))
-    return f"{sizes} this suite detects {said(standings[0])}; the best of the others ({best.title}) {said(best)}."
+    ours = f"{sizes} this suite detects {said(standings[0])}, at smoke effort {said(standings[1])}"
+    return f"{ours}; the best of the others ({best.title}) {said(best)}."
 
 
 def read(path: Path) -> tuple[list[Standing], list[Outcome]]:
