@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -19,6 +20,8 @@ from spec_tests.guard import Fault, Refused, answered
 from spec_tests.integrity import Integrity
 from spec_tests.session import Session
 from spec_tests.surroundings import PROCESS, Surroundings, settings
+
+from .commanding import NUMPY, RELU, ROOT, environment, suite, write
 
 
 def raising(error: BaseException) -> Callable[[], None]:
@@ -177,6 +180,16 @@ def test_what_is_replaced_is_told_and_put_back(monkeypatch: pytest.MonkeyPatch) 
     assert integrity.restored() == ["math.erf", "numpy.all", "time.monotonic", method]
     assert Expectation.accepts.__code__ is body
     assert integrity.restored() == []
+
+
+def test_what_anothers_fixture_replaces_is_no_backends_doing(tmp_path: Path) -> None:
+    fixture = "@pytest.fixture(autouse=True)\ndef quick(monkeypatch): monkeypatch.setattr('time.sleep', lambda seconds: None)\n"
+    (tmp_path / "theirs.py").write_text(f"import pytest\n\n{fixture}")
+    write(tmp_path, mine=NUMPY + RELU)
+    run = suite(
+        tmp_path, "-p", "theirs", "--backend=mine.py", "-k", "relu.reference or relu.rectifies", env=environment(ROOT, tmp_path)
+    )
+    assert run.code == 0, run.text
 
 
 def test_a_backend_that_replaces_something_is_refused(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from math import inf
 class Effort:
     name: str
     base: int  # examples of an invariant, in all its dtypes together
-    least: int  # in each, or in one alone
-    fewest: int  # there
+    least: int  # in each of them; where that would be too many, it is tried in fewer
+    fewest: int  # of the costliest, in one dtype
     shrink_seconds: float
     composed: float = 1.0  # what is made of operations costs so much more: they are tried by themselves
     dearest: float = inf  # a law whose examples cost more is not tried
