@@ -121,7 +121,7 @@ def test_a_fresh_one_is_not_green(elsewhere: Path) -> None:
 def test_a_failure_speaks_the_assignment_s_language(elsewhere: Path) -> None:
     path = elsewhere.parent / "repository/cs336_basics/functions.py"
     path.write_text(path.read_text().replace("q.shape[-1] ** 0.5", "q.shape[-1]"))
-    run = suite(elsewhere, f"--backend={ADAPTERS}", "--effort=default", "-k", "scaled_dot_product_attention.scale_follows")
+    run = suite(elsewhere, f"--backend={ADAPTERS}", "--effort=default", "-k", "scaled_dot_product_attention.reference")
     assert run.code == 1
     script = run.text.partition("to see it without this suite:\n")[2].partition("\n\n")[0]
     assert f"importlib.import_module('tests.adapters')  # in {elsewhere.parent / 'repository'}\n" in script
