@@ -64,12 +64,11 @@ class Sweep:
         """What stands at each place under each name."""
         return chain.from_iterable(map(call, self.finders, self.namespaces))
 
-    def restored(self) -> Iterator[str]:
+    def restored(self) -> list[str]:
         with suppress(KeyError):  # a name is gone
             if _same(self._found(), self.known):
-                return
-        for place in self.places:
-            yield from place.restored()
+                return []
+        return [name for place in self.places for name in place.restored()]
 
 
 class Integrity:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import re
@@ -128,16 +129,11 @@ def pytest_selected_items(config: pytest.Config, items: list[pytest.Item]) -> No
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Frameworks and tests stay until the end: what looks for garbage need not look at them."""
+    """Frameworks and tests stay until the end: what looks for garbage need not look at them; nor at anything, for a second,
+    before the interpreter goes."""
     if SESSION in session.config.stash:
         gc.freeze()
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Nor need the interpreter look for it before it goes, for a second."""
-    if SESSION in config.stash:
-        gc.freeze()
+        atexit.register(gc.freeze)
 
 
 def _backward(item: pytest.Item) -> bool:

@@ -100,7 +100,7 @@ class Session:
     def settle(self) -> None:
         """What another plugin's fixture has replaced for a test is no backend's doing."""
         if not self.isolate:
-            list(self.integrity.strangers.restored())
+            self.integrity.strangers.restored()
 
     def restore(self) -> list[str]:
         """What a backend has replaced, if it could, is as it was."""
@@ -121,7 +121,7 @@ class Session:
         return tuple(found)
 
     def trials(self, invariant: Invariant) -> list[Trial]:
-        return [] if invariant.effort not in (None, effort.current().name) else self.collected(invariant)
+        return [] if self.unasked(invariant) else self.collected(invariant)
 
     def collected(self, invariant: Invariant) -> list[Trial]:
         """Those of another effort too: pytest must have something to leave out."""
