@@ -15,6 +15,7 @@ import textwrap
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from spec_tests.finding import built_in
 from spec_tests.specification import gradients, operations
 from spec_tests.summary import DTYPES
 
-from .commanding import ROOT, environment, pytest_run
+from .commanding import ROOT, Run, environment, pytest_run
 
 Entry = dict[str, Any]
 DATA, FINDINGS = ROOT / "docs" / "conformance.json", ROOT / "docs" / "findings"
@@ -38,28 +39,50 @@ share of the allowed error that an example used, in percent. !: deviates, with t
 """
 
 
-def measured(backend: str, effort: str, *more: str, names: tuple[str, ...] = operations(), law: str = "") -> Entry:
+def measured(
+    backend: str,
+    effort: str,
+    *more: str,
+    names: tuple[str, ...] = operations(),
+    law: str = "",
+    shapes: int | None = None,
+    apart: int = 0,
+) -> Entry:
     """One backend's results in these operations, or gradients, or the sentence that refuses it."""
     began, selected = time.monotonic(), ("" if names == gradients() else "not ") + "_vjp" + f" and {law}" * bool(law)
-    chosen = [f"--backend={backend}", f"--effort={effort}", "-k", selected, *more]
-    with tempfile.TemporaryDirectory() as folder:  # JAX has float64 only so
-        run = pytest_run(Path(folder), *SUITE, *SEED, *chosen, env=environment(ROOT, JAX_ENABLE_X64="1"), timeout=None)
-    if run.code == 4:
-        return {"absent": re.split(r" \(line |; ", run.complaint.partition(": ")[2])[0]}
-    if run.code not in (0, 1):
-        raise SystemExit(f"{backend}: pytest ended with {run.code}\n{run.text[-2000:]}")
+    chosen = [f"--backend={backend}", f"--effort={effort}", *more, *[f"--shapes={shapes}"] * bool(shapes)]
+    selections = [f"{selected} and {own}" for own in map(_alone, names)] if apart else [selected]
+    with ThreadPoolExecutor(apart or 1) as pool:
+        runs = list(pool.map(lambda selection: _run(*chosen, "-k", selection), selections))
+    if runs[0].code == 4:
+        return {"absent": re.split(r" \(line |; ", runs[0].complaint.partition(": ")[2])[0]}
+    if wrong := next((run for run in runs if run.code not in (0, 1, 5)), None):
+        raise SystemExit(f"{backend}: pytest ended with {wrong.code}\n{wrong.text[-2000:]}")
+    found = list({(fact["id"], fact["dtype"]): fact for run in runs for fact in run.facts}.values())
     cells: dict[str, Entry] = {name: {} for name in names}
     for name, own in cells.items():
         for dtype in DTYPES:
-            if facts := [f for f in run.facts if (f["operation"], f["dtype"], f["level"]) == (name, dtype, None)]:
+            if facts := [f for f in found if (f["operation"], f["dtype"], f["level"]) == (name, dtype, None)]:
                 own[dtype] = _cell([fact for fact in facts if fact["status"] in ("passed", "failed")])
     return {
-        "version": run.facts[0]["version"],
+        "version": found[0]["version"],
         "effort": effort,
-        "examples": sum(fact["examples"] for fact in run.facts),
+        "shapes": shapes,
+        "examples": sum(fact["examples"] for fact in found),
         "seconds": round(time.monotonic() - began),
         "cells": cells,
     }
+
+
+def _run(*args: str) -> Run:
+    with tempfile.TemporaryDirectory() as folder:  # JAX has float64 only so
+        return pytest_run(Path(folder), *SUITE, *SEED, *args, env=environment(ROOT, JAX_ENABLE_X64="1"), timeout=None)
+
+
+def _alone(name: str) -> str:
+    """Selects an operation's tests, and not those of one whose name contains its name; some come twice, but none is left out."""
+    plain = name.removesuffix("_vjp")
+    return " and not ".join([name, *(other for other in operations() if plain in other and plain != other)])
 
 
 def _cell(tried: list[Entry]) -> Entry:
@@ -91,7 +114,8 @@ def table(entries: dict[str, Entry]) -> Iterator[str]:
     present = {name: entry for name, entry in sorted(entries.items()) if "cells" in entry}
     subjects = list(dict.fromkeys(subject for entry in present.values() for subject in entry["cells"]))
     for number, (name, entry) in enumerate(present.items(), 1):
-        how = f"{entry['effort']} effort, {entry['examples']} examples in {entry['seconds'] / 60:.0f} min"
+        few = f", {shapes} shapes of each operation" if (shapes := entry.get("shapes")) else ""
+        how = f"{entry['effort']} effort, {entry['examples']} examples in {entry['seconds'] / 60:.0f} min{few}"
         yield f"{number:>2}  {name:<27} {entry['version']:<42} {how}"
     yield from LEGEND.splitlines()
     yield ""
@@ -147,13 +171,21 @@ def main() -> None:
     parser.add_argument(
         "--law", default="", help="this one alone, as reference is, where all would take days: an entry of its own"
     )
+    parser.add_argument("--shapes", type=int, help="of each operation at most, for a backend that compiles for each")
+    parser.add_argument(
+        "--apart",
+        type=int,
+        default=0,
+        metavar="N",
+        help="each operation in a process of its own, N at a time: what JAX compiles fills the memory",
+    )
     parser.add_argument("--write", action="store_true", help="into docs/conformance.json and docs/conformance.txt")
     options = parser.parse_args()
     data, names = (GRADIENTS, gradients()) if options.gradients else (DATA, operations())
     entries: dict[str, Entry] = json.loads(data.read_text()) if options.write and data.exists() else {}
     more = [f"--{option}={value}" for option in ("dtype", "precision") if (value := getattr(options, option))]
     for backend in options.backends or built_in():
-        entry = measured(backend, options.effort, *more, names=names, law=options.law)
+        entry = measured(backend, options.effort, *more, names=names, law=options.law, shapes=options.shapes, apart=options.apart)
         name = backend + "".join(f" ({chosen})" for chosen in (options.precision, options.law) if chosen)
         if "cells" in entry or "cells" not in entries.get(name, {}):
             entries[name] = entry

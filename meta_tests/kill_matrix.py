@@ -1,6 +1,6 @@
 """The kill matrix: which invariant catches which deviation, in which dtype, after how many examples, and what it is called.
 
-python -m meta_tests.kill_matrix [DEVIATION or OPERATION …] [--seed 1] [--effort default] [--shrink] [--write FILE]
+python -m meta_tests.kill_matrix [DEVIATION or OPERATION …] [--seed 1] [--effort default] [--shapes N] [--shrink] [--write FILE]
 
 --write puts each row into FILE as it is found, among those of other runs; --new leaves out what has a row there.
 """
@@ -103,15 +103,17 @@ def kill(name: str, seed: int, *, shrink: bool = False, named: bool = False) -> 
     return found
 
 
-def _work(job: tuple[str, int, str, dict[str, bool]]) -> Kill:
-    name, seed, chosen, how = job
-    effort.choose(chosen)
+def _work(job: tuple[str, int, tuple[str, int | None], dict[str, bool]]) -> Kill:
+    name, seed, (chosen, shapes), how = job
+    effort.choose(chosen, shapes=shapes)
     return kill(name, seed, **how)
 
 
-def matrix(names: list[str], seeds: list[int], chosen: str = "default", workers: int = 2, **how: bool) -> Iterator[Kill]:
+def matrix(
+    names: list[str], seeds: list[int], chosen: str = "default", workers: int = 2, shapes: int | None = None, **how: bool
+) -> Iterator[Kill]:
     with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(_work, [(name, seed, chosen, how) for name in names for seed in seeds])
+        yield from pool.map(_work, [(name, seed, (chosen, shapes), how) for name in names for seed in seeds])
 
 
 def read(path: Path) -> list[Kill]:
@@ -132,6 +134,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="ids of deviations, or operations; all, if none is given")
     parser.add_argument("--seed", type=int, nargs="+", default=[1])
     parser.add_argument("--effort", default="default", choices=tuple(effort.EFFORTS))
+    parser.add_argument("--shapes", type=int, help="of each operation at most, as a run with --shapes has them")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--shrink", action="store_true", help="shrink each failing example, as a user's run does")
     parser.add_argument("--named", action="store_true", help="only by the invariants that must catch it")
@@ -144,7 +147,7 @@ def main() -> None:
     known = {(one.id, one.seed): one for one in (read(options.write) if options.write else [])}
     names = [name for name in names if not (options.new and any((name, seed) in known for seed in options.seed))]
     kills = []
-    for one in matrix(names, options.seed, options.effort, options.workers, **how):
+    for one in matrix(names, options.seed, options.effort, options.workers, options.shapes, **how):
         if not options.named or one.misses:
             print(one.line(), flush=True)
         kills.append(one)

@@ -60,6 +60,14 @@ def budget(option: Callable[[str], Any]) -> float:
     raise pytest.UsageError(f"--memory-budget={given}: give a number of gigabytes greater than 0, as in --memory-budget=16.")
 
 
+def number(shapes: Any) -> int | None:
+    """How many shapes each operation may have; any, if None."""
+    with suppress(ValueError, TypeError):
+        if shapes is None or int(shapes) > 0:
+            return shapes if shapes is None else int(shapes)
+    raise pytest.UsageError(f"--shapes={shapes}: give a whole number greater than 0, of shapes for each operation")
+
+
 def memory() -> int:
     """Bytes that the machine, or the container, has."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

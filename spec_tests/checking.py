@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from .asked import LEVELS, known
+from .asked import LEVELS, known, number
 from .effort import EFFORTS, trying
 from .finding import BackendError
 from .formats import DTYPES, PRECISIONS
@@ -59,6 +59,7 @@ class Check:
     trial: Trial
     session: Session
     effort: str
+    shapes: int | None
     example: tuple[int, ...] = ()  # this one alone
 
     def __repr__(self) -> str:
@@ -85,7 +86,7 @@ class Check:
         """Plain data; raises DoesNotConform."""
         __tracebackhide__ = True
         invariant, trial, start = self.test.invariant, replace(self.trial, progress=Progress()), time.perf_counter()
-        with trying(self.effort):
+        with trying(self.effort, self.shapes):
             missing = trial.missing(invariant.operations)
             violation = None if missing else self._violation(trial)
             reason = missing or ("" if violation else trial.progress.untried)
@@ -113,18 +114,20 @@ def check(
     dtype: Names = (),
     precision: str | None = None,
     effort: str = "default",
+    shapes: int | None = None,
     levels: Names = (),
     example: str = "",
 ) -> list[dict[str, Any]]:
     """The verdicts on a backend: any object, a mapping of its attributes, or what --backend= takes.
 
     `operations` names some of them, or single invariants; all that the backend has if none. `levels` names the properties
-    beyond the equations that are required; no other is tried. `example` is the one that a failure has printed. Raises
+    beyond the equations that are required; no other is tried. `shapes` is for a backend that compiles for each: every operation
+    then has so many at most. `example` is the one that a failure has printed. Raises
     DoesNotConform at the first violation, and where nothing could be tried of an operation.
     """
     __tracebackhide__ = True
     verdicts: list[dict[str, Any]] = []
-    found = _checks(backend, operations, dtype, precision, effort, levels)
+    found = _checks(backend, operations, dtype, precision, effort, shapes, levels)
     if example and len(found) != 1:
         raise ValueError(f"an example is of one invariant in one dtype, and these are {len(found)}")
     for each in found:
@@ -147,6 +150,7 @@ def parametrize(
     dtype: Names = (),
     precision: str | None = None,
     effort: str = "default",
+    shapes: int | None = None,
     levels: Names = (),
     known_failing: Mapping[str, str] | None = None,
 ) -> pytest.MarkDecorator:
@@ -154,7 +158,7 @@ def parametrize(
 
     `known_failing` gives the reason why some, named by their ids with or without the dtype, must fail.
     """
-    found, reasons = _checks(backend, operations, dtype, precision, effort, levels), dict(known_failing or {})
+    found, reasons = _checks(backend, operations, dtype, precision, effort, shapes, levels), dict(known_failing or {})
     for name in reasons.keys() - {name for each in found for name in (each.name, each.id)}:
         raise ValueError(f"known_failing names {name}, which is not among the {len(found)} invariants here")
 
@@ -166,12 +170,15 @@ def parametrize(
     return pytest.mark.parametrize("check", list(map(parameter, found)))
 
 
-def _checks(backend: Any, operations: Names, dtype: Names, precision: str | None, effort: str, levels: Names) -> list[Check]:
+def _checks(
+    backend: Any, operations: Names, dtype: Names, precision: str | None, effort: str, shapes: int | None, levels: Names
+) -> list[Check]:
     """All that can be tried of what is named; one sentence where a name is unknown, or the backend lacks it."""
     names, every = _listed(operations), (*every_operation(), *gradients())
     with _plainly():
         leading = known("operation", [name.partition(".")[0] for name in names], every)
         known("effort", [effort], EFFORTS)
+        number(shapes)
         session = Session.on(
             _made(backend),
             known("dtype", _listed(dtype), DTYPES),
@@ -183,9 +190,10 @@ def _checks(backend: Any, operations: Names, dtype: Names, precision: str | None
         if not under_test.has(operation):
             raise BackendError(f"{under_test.name} does not implement {operation}")
     found: list[Check] = []
-    with trying(effort):
+    with trying(effort, shapes):
         for test in invariants():
-            found += [Check(test, trial, session, effort) for trial in session.trials(test.invariant) if not trial.redundant]
+            trials = [trial for trial in session.trials(test.invariant) if not trial.redundant]
+            found += [Check(test, trial, session, effort, shapes) for trial in trials]
     found = [each for each in found if under_test.has(each.operation) and each.is_of(names or every)]
     for name in names:
         if not any(each.is_of([name]) for each in found):

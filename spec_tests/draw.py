@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from . import effort, regimes
 from .call import Call
+from .choices import Choices, Choose
 from .formats import Format
 from .operation import Operation
 from .violation import NotImplementedVariant
@@ -32,7 +33,6 @@ SEQUENCES, ROWS = (8193, 8193, 16_385), (65_537, 131_073, 70_001, 32_769)  # bey
 AFFORDABLE = 1025 * 1025  # elements of a mask or bias whose rows and columns are as many
 FEW = 3  # at most so many rows where each is long
 FULL = 53
-BEYOND_CONSTANTS = 3 << 90  # Hypothesis draws some integers from the constants of whatever modules are loaded
 
 
 def single(*values: float) -> tuple[float, ...]:
@@ -44,35 +44,21 @@ EPS = single(1e-5, 1e-6, 1e-8, 1e-12, 1e-3, 0.1, 1.0)
 THETA = single(10_000.0, 500_000.0, 100.0, 1_000_000.0, 2.5)
 
 
-class Draw:
-    def __init__(self, choose: Callable[[int, int], int], operation: Operation):
-        self._choose, self.operation = choose, operation
-        self.log: list[Any] = []
+class Draw(Choices):
+    def __init__(self, choose: Choose, operation: Operation, choose_shape: Choose | None = None):
+        """choose_shape: for what decides the shapes of arrays, which may be few."""
+        super().__init__(choose, [])
+        self.operation, self.shape = operation, Choices(choose_shape or choose, self.log)
         self._complete = self.long = self._grown = False
 
     def of(self, operation: Operation) -> Draw:
         """The same example, for another operation and its domain."""
         other = Draw(self._choose, operation)
-        other.log, other.__dict__["rng"], other.__dict__["bits"] = self.log, self.rng, self.bits
+        other.log, other.shape, other.__dict__["rng"], other.__dict__["bits"] = self.log, self.shape, self.rng, self.bits
         other._complete, other.long, other._grown = self._complete, self.long, self._grown
         return other
 
     # --- structure --------------------------------------------------------------------------------------------------
-
-    def one_of(self, values: Iterable[Any]) -> Any:
-        """The first is the plainest: shrinking ends there."""
-        values = tuple(values)
-        chosen = values[0 if len(values) == 1 else self._index(0, len(values) - 1)]
-        self.log.append(chosen)
-        return chosen
-
-    def integer(self, low: int, high: int) -> int:
-        chosen = self._index(low, high)
-        self.log.append(chosen)
-        return chosen
-
-    def _index(self, low: int, high: int) -> int:
-        return self._choose(BEYOND_CONSTANTS + low, BEYOND_CONSTANTS + high) - BEYOND_CONSTANTS
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -93,16 +79,16 @@ class Draw:
         if self.long:
             return self._long_dims(ceilings)
         long = [name for name, ceiling in ceilings.items() if ceiling > SIZES[-1]]
-        grown = self.one_of((None, *ceilings, *ceilings, *ceilings, *long, *long, *long, "all equal"))
+        grown = self.shape.one_of((None, *ceilings, *ceilings, *ceilings, *long, *long, *long, "all equal"))
         if grown == "all equal":
-            size = self.one_of(COINCIDENCES)
+            size = self.shape.one_of(COINCIDENCES)
             return tuple(self.size(name, (size,)) for name in ceilings)
         return tuple(self.size(name, self._pool(ceiling) if name == grown else SMALL) for name, ceiling in ceilings.items())
 
     def _long_dims(self, ceilings: dict[str, int]) -> tuple[int, ...]:
         """One of those whose ceiling is high is far beyond it; or none, and the batch is."""
         high = {name: ROWS if top >= LONG[-2] else SEQUENCES for name, top in ceilings.items() if top >= SIZES[-1]}
-        grown = self.one_of((*high, None) if not (high and self.operation.spec.composed) else high)
+        grown = self.shape.one_of((*high, None) if not (high and self.operation.spec.composed) else high)
         self._grown = self._grown or grown is not None
         return tuple(self.size(name, high[name] if name == grown else SMALL) for name in ceilings)
 
@@ -124,7 +110,7 @@ class Draw:
         if allowed is not None:
             inside = tuple(s for s in pool if s in allowed)
             pool = inside or tuple(sorted(allowed))[: 8 if len(pool) > len(SMALL) else 3]
-        self._sizes[name] = size = int(self.one_of(pool))
+        self._sizes[name] = size = int(self.shape.one_of(pool))
         return size
 
     @cached_property
@@ -142,15 +128,17 @@ class Draw:
             if not self._grown and not self.operation.spec.composed and 1 in (ranks or (1,)):
                 return ROWS[:1]
             pool = tuple(b for b in pool if math.prod(b) <= FEW) or pool
-        batch = tuple(self.one_of(pool))
+        batch = tuple(self.shape.one_of(pool))
         like = [(*batch[:-1], size) for size in sorted(set(self._sizes.values()) & set(SMALL))] if batch else []
         like = [b for b in like if math.prod(b) <= max(map(math.prod, pool))]
-        return tuple(self.one_of(like)) if like and self.one_of((False, False, False, True)) else batch
+        return tuple(self.shape.one_of(like)) if like and self.shape.one_of((False, False, False, True)) else batch
 
     def rows_or_less(self, d: int) -> tuple[int, ...]:
         """Of an elementwise operation: rows of d, one row, or a single number."""
         rows = (*self.batch(MANY_ROWS), d)
-        return tuple(self.one_of((rows, (d,), (), rows, rows) if 0 in self.operation.domain.get("batch_dims", (0,)) else (rows,)))
+        return tuple(
+            self.shape.one_of((rows, (d,), (), rows, rows) if 0 in self.operation.domain.get("batch_dims", (0,)) else (rows,))
+        )
 
     # --- configuration ----------------------------------------------------------------------------------------------
 
@@ -248,7 +236,7 @@ class Draw:
         """Broadcastable to (*batch, n, m), with at least one key for each query: keys here and there, or all those between two,
         so that whole tiles are hidden, as by padding."""
         few = (*batch[:-1], 1) if batch else ()  # as one for all heads
-        shape = self.one_of(((n, m), (1, m), (*batch, n, m), (*batch, 1, m), (m,), (*few, n, m), (*few, 1, m)))
+        shape = self.shape.one_of(((n, m), (1, m), (*batch, n, m), (*batch, 1, m), (m,), (*few, n, m), (*few, 1, m)))
         seen, ends = self.one_of((0.5, 0.2, 0.9, None, None)), (*shape[:-1], 1)
         if seen is None:
             first = self.rng.integers(0, max(m, 1), ends)

@@ -34,15 +34,21 @@ EFFORTS = {
 }
 BUDGET = 4.0  # gigabytes of memory that one call and what it is compared with may take
 _current, _budget = "default", BUDGET
+_shapes: int | None = None
 
 
-def choose(name: str, budget: float = BUDGET) -> None:
-    global _current, _budget
-    _current, _budget = name, budget
+def choose(name: str, budget: float = BUDGET, shapes: int | None = None) -> None:
+    global _current, _budget, _shapes
+    _current, _budget, _shapes = name, budget, shapes
 
 
 def budget() -> float:
     return _budget
+
+
+def shapes() -> int | None:
+    """So many of each operation at most; None where there is no limit."""
+    return _shapes
 
 
 def current() -> Effort:
@@ -50,10 +56,10 @@ def current() -> Effort:
 
 
 @contextmanager
-def trying(name: str) -> Iterator[None]:
+def trying(name: str, shapes: int | None = None) -> Iterator[None]:
     """For a while, this effort."""
-    before = _current, _budget
-    choose(name)
+    before = _current, _budget, _shapes
+    choose(name, shapes=shapes)
     try:
         yield
     finally:

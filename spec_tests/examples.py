@@ -16,6 +16,7 @@ from hypothesis.database import ExampleDatabase, choices_to_bytes
 from hypothesis.errors import Flaky
 
 from . import effort
+from .choices import few_shapes
 from .trial import Trial
 from .violation import Violation
 
@@ -23,11 +24,18 @@ from .violation import Violation
 class Plain:
     """Stands where Hypothesis's choices do. Without chance it is the plainest example."""
 
-    def __init__(self, random: Random | None):
+    def __init__(self, random: Random | None, operation: str = ""):
         self.random, self.row = random, list[int]()
+        self.shapes = few_shapes(operation, random) if random else None
 
     def draw_integer(self, low: int, high: int) -> int:
         self.row.append(self.random.randint(low, high) if self.random else low)
+        return self.row[-1]
+
+    def draw_shape(self, low: int, high: int) -> int:
+        if self.shapes is None:
+            return self.draw_integer(low, high)
+        self.row.append(self.shapes(low, high))
         return self.row[-1]
 
     def mark_overrun(self) -> None:
@@ -80,7 +88,7 @@ def planned(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, *
         few = effort.current().few
         random = Random(key if told.derandomize and seed is None else None if forced is None else f"{forced} {key}")
         for i in range(told.max_examples if Phase.generate in told.phases else 0):
-            choices = Plain(random if i or told.max_examples <= few else None)
+            choices = Plain(random if i or told.max_examples <= few else None, test.invariant.leading(trial.subject))
             try:
                 test.replay(trial, choices)
             except Violation:

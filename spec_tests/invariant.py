@@ -15,6 +15,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from .choices import Choose
 from .draw import Draw
 from .effort import current
 from .formats import FORMATS
@@ -45,6 +46,10 @@ class Invariant:
     def of(self, operation: str) -> str:
         subject, _, law = self.id.partition(".")
         return f"{operation}.{law}" if subject in GENERAL else self.id
+
+    def leading(self, subject: str) -> str:
+        """The operation whose arguments are drawn."""
+        return subject or self.operations[0]
 
     def concerns(self, operation: str) -> bool:
         """`about:NAME` among its needs narrows it to the operations whose file has such an entry; `about:not NAME`, to others."""
@@ -118,12 +123,16 @@ def _one_example(trial: Trial, choices: Any, statement: Callable[..., None], nam
     """choices: Hypothesis's own, or a row of them that is played again."""
     progress, row = trial.progress, []
 
-    def choose(low: int, high: int) -> int:
-        row.append((chosen := choices.draw_integer(low, high)) - low)
-        return int(chosen)
+    def recorded(choose: Choose) -> Choose:
+        def chosen(low: int, high: int) -> int:
+            row.append((number := int(choose(low, high))) - low)
+            return number
+
+        return chosen
 
     involved = [trial.operation(trial.subject if name in GENERAL else name) for name in names]
-    draw = Draw(choose, involved[0])  # strategies would copy what they drew at one place to others
+    free, shapes = choices.draw_integer, getattr(choices, "draw_shape", choices.draw_integer)
+    draw = Draw(recorded(free), involved[0], recorded(shapes))  # strategies would copy what they drew at one place to others
 
     passed = []
 

@@ -32,6 +32,9 @@ def add(parser: Any) -> None:
         metavar="GB",
         help=f"gigabytes that the arrays of one call may take at thorough effort (default: {BUDGET:g}); 2^31 elements need 20",
     )
+    group.addoption(
+        "--shapes", metavar="N", help="draw the examples of an operation from N shapes, for a backend that compiles for each anew"
+    )
     group.addoption("--require", action="append", default=[], metavar="OPERATION", help="fail where this is not implemented")
     group.addoption("--require-level", action="append", default=[], metavar="LEVEL", help="fail where this level does not hold")
     group.addoption("--report", metavar="DIR", help="write report.jsonl there as the run goes, and a page and a badge at its end")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from . import effort, environment, guard
-from .asked import LEVELS, budget, files, known, limits, row
+from .asked import LEVELS, budget, files, known, limits, number, row
 from .domain import described
 from .finding import BackendError
 from .formats import DTYPES, PRECISIONS
@@ -48,7 +48,7 @@ class Session:
     def of(config: pytest.Config) -> Session:
         option = config.getoption
         precision = option("precision")
-        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0], budget(option))
+        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0], budget(option), number(option("shapes")))
         guard.choose(limits(option))
         return Session(
             tuple(dict.fromkeys(option("backend"))),
@@ -130,7 +130,7 @@ class Session:
         ]
 
     def _trials(self, backend: Backend, subject: str, invariant: Invariant) -> list[Trial]:
-        leading = subject or invariant.operations[0]
+        leading = invariant.leading(subject)
         fixed = specification(leading).dtype
         if subject and not invariant.concerns(subject):
             return []
@@ -161,7 +161,7 @@ class Session:
                 choice = " or ".join(repr(v) for v in CONVENTIONS[what])
                 return f"{trial.backend.name} states no convention {what} ({choice})"
             if kind == "keyword":
-                name = invariant.operations[0] if invariant.operations[0] not in GENERAL else trial.subject
+                name = invariant.leading(trial.subject)
                 operation = trial.operation(name)
                 if not operation.missing and not operation.accepts(what):
                     return f"{trial.backend.name}'s {name} takes no {what}"

@@ -15,7 +15,7 @@ EQUATION = "the transpose of the look-up"
 def test_absent_and_single_tokens(embedding_vjp: Operation, draw: Draw) -> None:
     """The row of an id that does not occur is exactly 0; that of an id that occurs once is its cotangent."""
     vocab, d = draw.dims(vocab=4097, d=257)
-    token_ids = draw.rng.permutation(vocab)[: draw.integer(1, min(vocab, 64))]
+    token_ids = draw.rng.permutation(vocab)[: draw.shape.integer(1, min(vocab, 64))]
     c = draw.vectors((len(token_ids), d))
     expected = np.zeros((vocab, d))
     expected[token_ids] = c
@@ -26,7 +26,7 @@ def test_absent_and_single_tokens(embedding_vjp: Operation, draw: Draw) -> None:
 def test_repeated_tokens_add_up(embedding_vjp: Operation, draw: Draw) -> None:
     """The row of an id gathers the cotangents of all its occurrences, however many."""
     vocab, d = draw.dims(vocab=33, d=65)
-    token_ids = ids(draw, (draw.one_of((5, 40, 2, 200)),), vocab)
+    token_ids = ids(draw, (draw.shape.one_of((5, 40, 2, 200)),), vocab)
     c = draw.grid((len(token_ids), d), step=1.0, largest=1)  # so that every order of the sum is exact, in 16 bits too
     expected = (token_ids == np.arange(vocab)[:, None]).astype(float) @ c
     assert_equal(embedding_vjp(c, token_ids, draw.normal((vocab, d)), wrt="weight"), expected)

@@ -13,7 +13,7 @@ EQUATION = "Dauphin et al. 2017, eq. 3"
 def arrays(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """A cotangent, x, w1 and w2."""
     d, h = draw.dims(d=129, h=129)
-    n = draw.one_of((3, 1, 8))
+    n = draw.shape.one_of((3, 1, 8))
     return draw.vectors((n, h)), draw.vectors((n, d)), draw.weight(h, d), draw.weight(h, d)
 
 

@@ -49,7 +49,7 @@ def repeated(q: np.ndarray, *shared: np.ndarray) -> list[np.ndarray]:
 def hiding(draw: Draw) -> tuple[Arrays, dict[str, Any], int, np.ndarray]:
     """q, k, v, a mask or causality, a key, and which queries see it."""
     causal = draw.one_of(kinds(draw, "mask", "mask", "is_causal")) == "is_causal"
-    (q, k, v), b = arrays(draw, square=causal or draw.one_of((False, True)), at_least=2, keys=2)
+    (q, k, v), b = arrays(draw, square=causal or draw.shape.one_of((False, True)), at_least=2, keys=2)
     n, m = q.shape[-2], k.shape[-2]
     j, mask = hidden_key(draw, m, None if causal else draw.mask(b, n, m))
     q, k = perhaps_opposed(draw, q, k)
@@ -89,7 +89,7 @@ def test_heads_are_separate(grouped_query_attention: Operation, draw: Draw) -> N
 @invariant("B", source=SOURCE)
 def test_groups_are_neighbours(grouped_query_attention: Operation, draw: Draw) -> None:
     """Other keys and values in head g change no query head but the h/h_kv neighbours that share it."""
-    (q, k, v), _ = arrays(draw, at_least=draw.one_of((2, 4, 4)))
+    (q, k, v), _ = arrays(draw, at_least=draw.shape.one_of((2, 4, 4)))
     g, size = draw.integer(0, k.shape[-3] - 1), group(q, k)
     other_k, other_v = k.copy(), v.copy()
     other_k[..., g, :, :] = other_values(draw, k[..., g, :, :].shape, largest_key(draw, q))

@@ -47,7 +47,7 @@ def test_mask_broadcasts(grouped_query_attention: Operation, draw: Draw) -> None
     """A mask without heads or queries, or with a dimension of one for them, holds for all of them: as if repeated."""
     (q, k, v), b = arrays(draw, at_least=2)
     n, m = q.shape[-2], k.shape[-2]
-    mask = _mask_of_each(draw, draw.one_of(((*b[:-1], 1), (), (1,))), n, m)
+    mask = _mask_of_each(draw, draw.shape.one_of(((*b[:-1], 1), (), (1,))), n, m)
     mask = (mask, mask[..., :1, :], mask.reshape(-1, m)[0])[draw.one_of((0, 1, 2, 2))]
     repeated_mask = np.broadcast_to(mask, (*b, n, m)).copy()
     assert_equal(grouped_query_attention(q, k, v, mask=mask), grouped_query_attention(q, k, v, mask=repeated_mask))

@@ -53,7 +53,7 @@ def test_gain_and_bias_are_featurewise(layer_norm_vjp: Operation, draw: Draw) ->
 @invariant("B", source=EQUATION, cost=4)
 def test_many_rows(layer_norm_vjp: Operation, draw: Draw) -> None:
     """Over thousands of rows the bias's gradient is still a sum: a cotangent of ones gives the number of rows."""
-    d, n = draw.size("d", (1, 2, 3)), draw.one_of((1025, 4097))
+    d, n = draw.size("d", (1, 2, 3)), draw.shape.one_of((1025, 4097))
     x, weight = draw.normal((n, d)), draw.gain(d)
     dbias = layer_norm_vjp(np.ones((n, d)), x, weight, draw.gain(d), **draw.keyword("eps", EPS), wrt="bias")
     assert_equal(dbias, np.full(d, float(n)))

@@ -83,7 +83,7 @@ def test_homogeneous(linear: Operation, draw: Draw) -> None:
 def test_blocks(linear: Operation, draw: Draw) -> None:
     """Splitting the features in two splits the sum: [W V] [x; z] = W x + V z."""
     x, weight = drawn(draw)
-    at = draw.size("d_in", (draw.integer(0, x.shape[-1]),))
+    at = draw.size("d_in", (draw.shape.integer(0, x.shape[-1]),))
     if 0 < at < x.shape[-1] and "d_in" not in draw.operation.domain:
         assert_equal(linear(x, weight), linear(x[..., :at], weight[:, :at]) + linear(x[..., at:], weight[:, at:]))
 

@@ -104,7 +104,7 @@ def test_minus_infinity_is_a_vanishing_entry(logsumexp: Operation, draw: Draw) -
 def test_axis(logsumexp: Operation, draw: Draw) -> None:
     """logsumexp over `axis` is logsumexp over the last axis of the moved array, for every axis, negative ones too."""
     n, *batch = draw.dims(n=257, rows=33, columns=33)
-    x = draw.logits((*batch[: draw.integer(0, 2)], n))
+    x = draw.logits((*batch[: draw.shape.integer(0, 2)], n))
     (axis,) = draw.keyword("axis", (*range(x.ndim), *range(-x.ndim, 0))).values()
     assert_equal(logsumexp(np.moveaxis(x, -1, axis), axis=axis), logsumexp(x, axis=-1))
 

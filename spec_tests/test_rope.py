@@ -212,7 +212,7 @@ def test_positions_of_each_batch_entry(rope: Operation, draw: Draw) -> None:
     size = draw.batch(((2,), (3,), (2, 3), (3, 1), (2, 1, 3)))
     n, d_k = dims(draw, 65)
     x, given = draw.vectors((*size, n, d_k)), options(draw)
-    shape = draw.one_of((size, size[1:], (1, *size[1:]), (*size[:-1], 1)))
+    shape = draw.shape.one_of((size, size[1:], (1, *size[1:]), (*size[:-1], 1)))
     positions = arbitrary(draw, (*shape, n), draw.one_of((8, 300, 4096)))
     y, each = rope(x, positions, **given), np.broadcast_to(positions, (*size, n))
     index = tuple(draw.integer(0, s - 1) for s in size)

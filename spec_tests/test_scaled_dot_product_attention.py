@@ -56,7 +56,7 @@ def many_keys(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str,
 def hiding(draw: Draw) -> tuple[Arrays, dict[str, Any], int, np.ndarray]:
     """q, k, v, a mask or causality, a key, and which queries see it."""
     causal = draw.one_of(kinds(draw, "mask", "mask", "is_causal")) == "is_causal"
-    (q, k, v), b = arrays(draw, square=causal or draw.one_of((False, True)), keys=2)
+    (q, k, v), b = arrays(draw, square=causal or draw.shape.one_of((False, True)), keys=2)
     n, m = q.shape[-2], k.shape[-2]
     j, mask = hidden_key(draw, m, None if causal else draw.mask(b, n, m))
     q, k = perhaps_opposed(draw, q, k)
@@ -78,7 +78,7 @@ def test_sums_to_one(scaled_dot_product_attention: Operation, draw: Draw) -> Non
 @invariant("E", source=EQUATION, needs=("keyword:mask",))
 def test_masked_weight_is_zero(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """The weight of a key that the mask hides is exactly 0, and no weight is negative."""
-    (q, k, _), b = arrays(for_identity(draw), square=draw.one_of((True, False, True)))
+    (q, k, _), b = arrays(for_identity(draw), square=draw.shape.one_of((True, False, True)))
     n, m = q.shape[-2], k.shape[-2]
     within_domain(draw, d_v=m)
     mask = draw.mask(b, n, m)
@@ -210,7 +210,7 @@ def test_broadcasting(scaled_dot_product_attention: Operation, draw: Draw) -> No
     """Batch dimensions of one, or none, of q, k or v are broadcast: as if repeated."""
     n, m, d_k, d_v = draw.dims(n=33, m=33, d_k=16, d_v=16)
     b = draw.batch(((3,), (2, 3), (3, 2), (2, 1, 3)))
-    few = draw.one_of(((*b[:-1], 1), (1, *b[1:]), b[1:], ()))
+    few = draw.shape.one_of(((*b[:-1], 1), (1, *b[1:]), b[1:], ()))
     which = draw.integer(0, 2)
     shapes = ((n, d_k), (m, d_k), (m, d_v))
     given = [draw.vectors((*(few if i == which else b), *shape)) for i, shape in enumerate(shapes)]

@@ -29,7 +29,7 @@ def test_all_true_mask(scaled_dot_product_attention: Operation, draw: Draw) -> N
     """A mask that is True everywhere is no mask."""
     (q, k, v), b = arrays(draw)
     n, m = q.shape[-2], k.shape[-2]
-    mask = np.ones(draw.one_of(((n, m), (*b, n, m), (*b, 1, m), (m,))), dtype=bool)
+    mask = np.ones(draw.shape.one_of(((n, m), (*b, n, m), (*b, 1, m), (m,))), dtype=bool)
     assert_equal(scaled_dot_product_attention(q, k, v, mask=mask), scaled_dot_product_attention(q, k, v))
 
 
@@ -49,7 +49,7 @@ def test_masked_keys_might_be_absent(scaled_dot_product_attention: Operation, dr
 @invariant("B", source=EQUATION, needs=("keyword:mask",))
 def test_mask_broadcasts(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """A mask without a dimension, or with a single row, holds for all: as if repeated."""
-    (q, k, v), b = arrays(draw, square=draw.one_of((False, True)))
+    (q, k, v), b = arrays(draw, square=draw.shape.one_of((False, True)))
     n, m = q.shape[-2], k.shape[-2]
     mask = draw.mask(b, n, m)
     repeated = np.broadcast_to(mask, (*b, n, m)).copy()
@@ -92,7 +92,7 @@ def test_bias_comes_after_the_scale(scaled_dot_product_attention: Operation, dra
     """With q = 0 the weights are the softmax of the bias, which no scale touches."""
     q, k, v, keywords = drawn(draw, "scale")
     n, m = q.shape[-2], k.shape[-2]
-    bias = draw.grid(draw.one_of(((n, m), (*v.shape[:-2], n, m), (1, m))))
+    bias = draw.grid(draw.shape.one_of(((n, m), (*v.shape[:-2], n, m), (1, m))))
     e: Any = np.exp(exactly(bias) - exactly(np.max(bias, axis=-1, keepdims=True)))
     mean = e @ exactly(v) / np.sum(e, axis=-1, keepdims=True)
     given = (bias, bias[0])[draw.integer(0, 1)] if bias.shape == (1, m) else bias

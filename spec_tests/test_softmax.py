@@ -149,7 +149,7 @@ def test_one_finite_entry(softmax: Operation, draw: Draw) -> None:
 def test_axis(softmax: Operation, draw: Draw) -> None:
     """softmax over `axis` is softmax over the last axis of the moved array, for every axis, negative ones too."""
     n, *batch = draw.dims(n=257, rows=33, columns=33)
-    x = draw.logits((*batch[: draw.integer(0, 2)], n))
+    x = draw.logits((*batch[: draw.shape.integer(0, 2)], n))
     (axis,) = draw.keyword("axis", (*range(x.ndim), *range(-x.ndim, 0))).values()
     y: Any = softmax(x, axis=-1)
     assert_equal(softmax(np.moveaxis(x, -1, axis), axis=axis), np.moveaxis(y, -1, axis))

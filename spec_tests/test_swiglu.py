@@ -92,7 +92,7 @@ def test_feature_permutation(swiglu: Operation, draw: Draw) -> None:
 def test_idle_units(swiglu: Operation, draw: Draw) -> None:
     """Hidden units that nothing leads into, or nothing out of, add nothing: a width may be padded."""
     x, w1, w2, w3 = drawn(draw)
-    idle = draw.size("h", (len(w1) + draw.one_of((1, 7, 64)),)) - len(w1)
+    idle = draw.size("h", (len(w1) + draw.shape.one_of((1, 7, 64)),)) - len(w1)
     if idle > 0:
         extra = [draw.weight(idle, x.shape[-1]), draw.weight(x.shape[-1], idle), draw.weight(idle, x.shape[-1])]
         extra[draw.integer(0, 2)] *= 0

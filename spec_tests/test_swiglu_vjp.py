@@ -13,7 +13,7 @@ EQUATION = "CS336 assignment 1, eq. (7), differentiated"
 def arrays(draw: Draw) -> list[np.ndarray]:
     """A cotangent, x, w1, w2 and w3."""
     d, h = draw.dims(d=65, h=65)
-    n = draw.one_of((3, 1, 8))
+    n = draw.shape.one_of((3, 1, 8))
     return [draw.vectors((n, d)), draw.vectors((n, d)), draw.weight(h, d), draw.weight(d, h), draw.weight(h, d)]
 
 

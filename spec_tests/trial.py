@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .call import Call
+from .choices import few_shapes
 from .draw import Draw
 from .formats import PRECISIONS
 from .gradient import Gradient
@@ -123,9 +124,9 @@ class Trial:
         operation = Trial(self.backend, self.dtype, self.precision, self.subject).operation(name)
         for example in range(ASKED):
             with suppress(Exception):  # what cannot be answered or read is no evidence
-                call = Draw(random.Random(f"{name} {self.dtype} {example}").randint, operation).call(
-                    all_arguments=example % 2 == 1
-                )
+                by_chance = random.Random(f"{name} {self.dtype} {example}")
+                draw = Draw(by_chance.randint, operation, few_shapes(name, by_chance))
+                call = draw.call(all_arguments=example % 2 == 1)
                 if _small(call):
                     operation.values(call, operation.run(call))
                     yield call

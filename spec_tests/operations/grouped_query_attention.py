@@ -37,7 +37,7 @@ def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
     if "scale" in used:
         keywords |= draw.keyword("scale", (*SCALES, None))
     if "mask" in used:
-        mask = draw.mask(draw.one_of(((*b, h), (*b, 1), (h,))), n, m)
+        mask = draw.mask(draw.shape.one_of(((*b, h), (*b, 1), (h,))), n, m)
         keywords["mask"] = holding_a_key(draw, mask) if causal else mask
     q, k = draw.vectors((*b, h, n, d_k)), draw.vectors((*b, h_kv, m, d_k))
     return q, k, draw.vectors((*b, h_kv, m, d_v)), keywords

@@ -17,7 +17,7 @@ def dims(draw: Draw, longest: int = 300) -> tuple[int, int]:
         n = draw.size("n", SMALL)
         return n, draw.size("d_k", EVEN[:6] if draw.long else EVEN)
     (n,) = draw.dims(n=longest)
-    return n, draw.size("d_k", draw.one_of((EVEN[:6], EVEN[:6], (n,) if n in EVEN else EVEN[:6])))
+    return n, draw.size("d_k", draw.shape.one_of((EVEN[:6], EVEN[:6], (n,) if n in EVEN else EVEN[:6])))
 
 
 def placed(draw: Draw, *kinds: str) -> None:

@@ -23,7 +23,7 @@ def dims(draw: Draw, *, square: bool = False, keys: int = 1, longest: int = 2049
         (n,), (d_k, d_v) = draw.dims(n=130), draw.dims(d_k=65, d_v=65)
         n = n if n >= keys else draw.size("n", (keys,))
         return n, draw.size("m", (n,)), d_k, d_v
-    if draw.one_of((False, False, True)):  # as in decoding
+    if draw.shape.one_of((False, False, True)):  # as in decoding
         n, (m,), (d_k, d_v) = draw.size("n", SMALL[:3]), draw.dims(m=longest), draw.dims(d_k=65, d_v=65)
     else:
         n, m, d_k, d_v = draw.dims(n=257, m=longest, d_k=160, d_v=160)
@@ -37,10 +37,10 @@ def batch(draw: Draw, scores: int) -> tuple[int, ...]:
 
 def broadcast(draw: Draw, batch: tuple[int, ...]) -> tuple[int, ...]:
     """Batch dimensions that broadcast to those given: mostly the same, else fewer, or some of size one."""
-    if not batch or not draw.one_of((False, False, False, True)):
+    if not batch or not draw.shape.one_of((False, False, False, True)):
         return batch
     shapes = ((*[1 for _ in batch],), (), batch[1:], (1, *batch[1:]), (*batch[:-1], 1))
-    return tuple(draw.one_of(s for s in shapes if len(s) in draw.operation.domain.get("batch_dims", (len(s),))))
+    return tuple(draw.shape.one_of(s for s in shapes if len(s) in draw.operation.domain.get("batch_dims", (len(s),))))
 
 
 def shared(draw: Draw, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -75,18 +75,18 @@ def part_of(draw: Draw, whole: int, *names: str, rest: bool = False) -> int:
     domain = draw.operation.domain
     stated = [domain[name] for name in names if not isinstance(domain.get(name, ""), str)]
     if not stated:
-        return draw.integer(1, max(whole - rest, 1))
+        return draw.shape.integer(1, max(whole - rest, 1))
     fitting = [t for t in range(1, whole + 1) if all(t in allowed and (not rest or whole - t in allowed) for allowed in stated)]
     if not fitting:
         raise NotImplementedVariant(f"its domain has no part of {' = '.join(names)} = {whole}")
-    return int(draw.one_of(fitting))
+    return int(draw.shape.one_of(fitting))
 
 
 def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
     """q, k, v and keywords, some of the optional ones among them; each query has a key."""
     used = draw.variants(*optional)
     few = (False, False, True) if "mask" in used else (False, False, False, False, True)
-    n, m, d_k, d_v = dims(draw, square="is_causal" in used or draw.one_of(few))
+    n, m, d_k, d_v = dims(draw, square="is_causal" in used or draw.shape.one_of(few))
     b = batch(draw, n * m)
     keywords: dict[str, Any] = {}
     if causal := "is_causal" in used and n == m:
@@ -97,7 +97,7 @@ def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
         mask = draw.mask(b, n, m)
         keywords["mask"] = holding_a_key(draw, mask) if causal else mask
     if "bias" in used:
-        shape = draw.one_of(((n, m), (*b, n, m), (*b, 1, m), (n, 1), (m,), (*b[:-1], *[1 for _ in b[-1:]], n, m)))
+        shape = draw.shape.one_of(((n, m), (*b, n, m), (*b, 1, m), (n, 1), (m,), (*b[:-1], *[1 for _ in b[-1:]], n, m)))
         keywords["bias"] = draw.array(shape, BIASES if len(used) > 1 or shape == (n, 1) else HOLED)
     q, k = draw.vectors((*broadcast(draw, b), n, d_k)), draw.vectors((*broadcast(draw, b), m, d_k))
     return q, k, draw.vectors((*b, m, d_v)), keywords

@@ -11,7 +11,7 @@ from ..environment import file_named
 from . import Report, ReportError, read
 
 SAME = (
-    "backends", "dtypes", "precision", "effort", "required", "required_levels", "selection", "spec", "isolate",
+    "backends", "dtypes", "precision", "effort", "shapes", "required", "required_levels", "selection", "spec", "isolate",
 )  # fmt: skip
 DONE = "spec_tests_done"
 
