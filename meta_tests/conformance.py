@@ -1,4 +1,4 @@
-"""What each backend reaches: `python -m meta_tests.conformance [--gradients] [--effort=…] [--law=…] [--write] [BACKEND …]`.
+"""What each backend reaches: `python -m meta_tests.conformance [--gradients] [--effort=…] [--write] [BACKEND …]`.
 
 Each backend runs in a pytest of its own, since libraries will not share a process; what is not installed is listed as absent.
 --write puts the results into docs/conformance.json, among those of other runs, and the table of all into docs/conformance.txt;
@@ -44,14 +44,13 @@ def measured(
     effort: str,
     *more: str,
     names: tuple[str, ...] = operations(),
-    law: str = "",
     shapes: int | None = None,
     apart: int = 0,
 ) -> Entry:
     """One backend's results in these operations, or gradients, or the sentence that refuses it."""
-    began, selected = time.monotonic(), ("" if names == gradients() else "not ") + "_vjp" + f" and {law}" * bool(law)
+    began, selected = time.monotonic(), ("" if names == gradients() else "not ") + "_vjp"
     chosen = [f"--backend={backend}", f"--effort={effort}", *more, *[f"--shapes={shapes}"] * bool(shapes)]
-    selections = [f"{selected} and {own}" for own in map(_alone, names)] if apart else [selected]
+    selections = [f"{selected} and {own}" for own in map(alone, names)] if apart else [selected]
     with ThreadPoolExecutor(apart or 1) as pool:
         runs = list(pool.map(lambda selection: _run(*chosen, "-k", selection), selections))
     if runs[0].code == 4:
@@ -79,7 +78,7 @@ def _run(*args: str) -> Run:
         return pytest_run(Path(folder), *SUITE, *SEED, *args, env=environment(ROOT, JAX_ENABLE_X64="1"), timeout=None)
 
 
-def _alone(name: str) -> str:
+def alone(name: str) -> str:
     """Selects an operation's tests, and not those of one whose name contains its name; some come twice, but none is left out."""
     plain = name.removesuffix("_vjp")
     return " and not ".join([name, *(other for other in operations() if plain in other and plain != other)])
@@ -168,9 +167,6 @@ def main() -> None:
     parser.add_argument("--effort", default="default")
     parser.add_argument("--dtype", default="", help="only these, separated by commas")
     parser.add_argument("--precision", default="", help="a class to which they are held: that gives entries of their own")
-    parser.add_argument(
-        "--law", default="", help="this one alone, as reference is, where all would take days: an entry of its own"
-    )
     parser.add_argument("--shapes", type=int, help="of each operation at most, for a backend that compiles for each")
     parser.add_argument(
         "--apart",
@@ -185,8 +181,8 @@ def main() -> None:
     entries: dict[str, Entry] = json.loads(data.read_text()) if options.write and data.exists() else {}
     more = [f"--{option}={value}" for option in ("dtype", "precision") if (value := getattr(options, option))]
     for backend in options.backends or built_in():
-        entry = measured(backend, options.effort, *more, names=names, law=options.law, shapes=options.shapes, apart=options.apart)
-        name = backend + "".join(f" ({chosen})" for chosen in (options.precision, options.law) if chosen)
+        entry = measured(backend, options.effort, *more, names=names, shapes=options.shapes, apart=options.apart)
+        name = f"{backend} ({options.precision})" if options.precision else backend
         if "cells" in entry or "cells" not in entries.get(name, {}):
             entries[name] = entry
         if options.write:

@@ -6,9 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from spec_tests.checking import invariants
+from spec_tests.specification import gradients, operations
+
 from . import conformance
 from .commanding import EPS_OUTSIDE, NUMPY, RELU, write
-from .conformance import DATA, GRADIENTS, Entry, deviations, measured, table
+from .conformance import DATA, GRADIENTS, Entry, alone, deviations, measured, table
+
+NAMES = ("gelu", "glu", "relu", "swiglu")
+GLU = """
+def glu(x, w1, w2):
+    return (x @ w2.T) / (1 + np.exp(-(x @ w1.T)))
+
+def swiglu(x, w1, w2, w3):
+    h = x @ w1.T
+    return (h / (1 + np.exp(-h)) * (x @ w3.T)) @ w2.T
+"""
 
 
 @pytest.fixture(params=[DATA, GRADIENTS], ids=lambda path: path.stem)
@@ -23,8 +36,6 @@ def test_a_backend_is_measured(tmp_path: Path) -> None:
     assert mine["cells"]["relu"]["float32"].items() >= {"class": "fused", "worst": 0.0, "broken": []}.items()
     assert "reference" in mine["cells"]["rms_norm"]["float32"]["broken"]
     assert mine["cells"]["softmax"] == {"float32": {}}
-    cells = measured(f"{tmp_path}/mine.py", "smoke", law="reference")["cells"]
-    assert cells["relu"]["float32"]["tried"] == cells["rms_norm"]["float32"]["tried"] == 1
     lost = measured(f"{tmp_path}/lost.py", "smoke")
     assert lost == {"absent": "it imports 'a_library_that_is_not_there', which is not installed here"}
     lines = list(table({"mine": mine, "lost": lost}))
@@ -38,6 +49,21 @@ def test_a_backend_is_measured(tmp_path: Path) -> None:
     ):
         assert any(re.fullmatch(pattern, line) for line in lines), pattern
     assert lines[-1].split(maxsplit=1) == ["lost", lost["absent"]]
+
+
+def test_operations_may_be_tried_in_processes_of_their_own(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU + GLU)
+    together, apart = (measured(f"{tmp_path}/mine.py", "smoke", names=NAMES, apart=n) for n in (0, 2))
+    assert apart["cells"] == together["cells"]
+    assert all(cell["float32"]["tried"] for name, cell in apart["cells"].items() if name != "gelu")
+
+
+def test_no_invariant_is_left_out_then() -> None:
+    chosen = [alone(name).split(" and not ") for name in (*operations(), *gradients())]
+    for test in invariants():
+        subjects = {"operation": operations(), "gradient": gradients()}.get(test.invariant.operations[0], ("",))
+        for node in (f"{test.__module__}.py::{test.__name__}[{subject}-numpy-cpu-float32]" for subject in subjects):
+            assert any(name in node and not any(other in node for other in others) for name, *others in chosen), node
 
 
 def test_the_table_is_that_of_the_data(entries: tuple[Path, dict[str, Entry]]) -> None:
