@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .commanding import ROOT, attentive, environment
+from .commanding import ROOT, environment
 
 HERE = Path(__file__).parent
 FOLDERS = {"breakages": HERE / "broken", "dishonest": HERE / "dishonest"}
@@ -56,12 +56,6 @@ def selection(path: Path) -> str:
     return "(test_every_operation and sigmoid and not vjp and not unbiased) or relu.reference"
 
 
-def confined() -> None:
-    """For a child before it starts: no more memory than a run needs, and Ctrl-C as a person's shell has it."""
-    attentive()
-    resource.setrlimit(resource.RLIMIT_DATA, (ROOM, ROOM))
-
-
 def outcome(path: Path, way: str) -> Outcome:
     """Of a run of its own. Whatever it leaves behind is ended with it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -84,8 +78,8 @@ def outcome(path: Path, way: str) -> Outcome:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            preexec_fn=confined,
         ) as run:
+            resource.prlimit(run.pid, resource.RLIMIT_DATA, (ROOM, ROOM))  # no more memory than a run needs
             try:
                 text = run.communicate(timeout=PATIENCE)[0]
             except subprocess.TimeoutExpired:

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background, and as children would have it then
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 ROOT = Path(__file__).parent.parent
 NUMPY = 'import numpy as np\n\nframework = "numpy"\ndtypes = ("float32",)\n'
 SOFTMAX = """
@@ -95,18 +98,11 @@ def environment(*paths: Path, **extra: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(map(str, paths)), "COLUMNS": "160", **extra}
 
 
-def attentive() -> None:
-    """For a child before it starts: Ctrl-C interrupts it, though the shell that runs these tests may ignore it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def python(
     folder: Path, *args: str, env: dict[str, str] | None = None, timeout: float | None = 300
 ) -> subprocess.CompletedProcess[str]:
     env, command = env or environment(ROOT), [sys.executable, *args]
-    return subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, timeout=timeout, check=False, preexec_fn=attentive
-    )
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def write(folder: Path, **files: str) -> None:

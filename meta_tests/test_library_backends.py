@@ -35,7 +35,10 @@ def test_a_backend_is_there_or_says_what_it_lacks(name: str) -> None:
     except BackendError as lack:
         complaint = str(lack)
     if found is None:
-        lacks = r"it imports '[\w.]+', which is not installed here|\w+ has no device '\w+' here|its framework '\w+' cannot"
+        lacks = (
+            r"it imports '[\w.]+', which is not installed here|\w+ has no device '\w+' here|its framework '\w+' cannot|"
+            "importing it raised ImportError: triton was imported before, to compile; run this backend alone"
+        )
         assert re.match(rf"--backend={name}: ({lacks})", complaint)
     else:
         assert set(found.dtypes) <= set(found.framework.dtypes)

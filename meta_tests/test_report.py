@@ -14,7 +14,7 @@ import pytest
 
 from spec_tests.report import Report, ReportError, line, read
 
-from .commanding import EPS_OUTSIDE, NUMPY, RELU, ROOT, Run, attentive, environment, python, suite, write
+from .commanding import EPS_OUTSIDE, NUMPY, RELU, ROOT, Run, environment, python, suite, write
 
 SCHEMA = json.loads((ROOT / "spec_tests" / "report" / "schema.json").read_text())
 CHOSEN = ("-k", "rms_norm or relu.reference or softmax.reference", "--hypothesis-seed=1")
@@ -145,7 +145,7 @@ def hanging(folder: Path) -> Iterator[subprocess.Popen[str]]:
     words = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests", "--effort=smoke", "--backend=mine.py")
     command = [sys.executable, "-m", "pytest", *words, "--report=out", "-k", "relu.reference or sigmoid.reference"]
     env, data, deadline = environment(ROOT, **QUIET), folder / "out" / "report.jsonl", time.monotonic() + 120
-    with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True, preexec_fn=attentive) as run:
+    with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True) as run:
         try:
             while not (data.exists() and '"relu.reference"' in data.read_text()):
                 assert run.poll() is None, run.communicate()[0]

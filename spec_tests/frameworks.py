@@ -63,7 +63,7 @@ class Framework:
                 namespace = importlib.import_module(pattern.format(self.name))
             except ImportError:
                 continue
-            if hasattr(namespace, "asarray") or hasattr(namespace, "array"):
+            if any(callable(getattr(namespace, name, None)) for name in ("asarray", "array")):  # Dask's `array` is a module
                 return namespace
         raise Unavailable(f"its framework {self.name!r} has no array API namespace that is known here")
 
