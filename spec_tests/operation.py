@@ -164,7 +164,8 @@ class Operation:
             raise of(fault) from fault
 
     def native(self, call: Call, layout: str = "contiguous") -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The framework's arguments. Keywords that the function does not take are left out: they are at their default."""
+        """The framework's arguments. Keywords that the function does not take are left out: they are at their default. Raises
+        NotImplementedVariant where the framework itself makes no such array."""
         framework = self.backend.framework
 
         def convert(x: Any) -> Any:
@@ -173,7 +174,12 @@ class Operation:
             if not isinstance(x, np.ndarray):
                 return x
             dtype = {"f": self.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
-            return framework.laid_out(x, dtype, layout)
+            try:
+                return framework.laid_out(x, dtype, layout)
+            except Exception as error:  # it may lack the memory, or have no such array; the function is not to blame
+                if not framework.alive():
+                    raise
+                raise NotImplementedVariant(f"{framework.name} makes no array of shape {x.shape} ({error})") from error
 
         positional = tuple(tree_map(convert, a) for a in call.arguments)
         keywords = {k: tree_map(convert, v) for k, v in call.keywords.items() if self.accepts(k)}
