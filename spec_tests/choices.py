@@ -38,6 +38,9 @@ def few_shapes(operation: str, random: Random) -> Choose | None:
     if (many := effort.shapes()) is None:
         return None
     row = Random(f"{operation.removesuffix('_vjp')} {random.randrange(many)}")
-    return lambda low, high: (
-        low + int(row.random() * (high - low + 1))
-    )  # of one random number each, whatever the choice is between
+
+    def choose(low: int, high: int) -> int:
+        """By one random number, whatever it is between: so invariants whose dimensions may differ agree on most."""
+        return low + int(row.random() * (high - low + 1))
+
+    return choose

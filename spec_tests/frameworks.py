@@ -40,6 +40,10 @@ class Unavailable(Exception):
     """The framework, or the device, that a backend names is not there."""
 
 
+class Unmade(Exception):
+    """The framework does not make an array: it lacks the memory, or has none of this shape. No function is to blame."""
+
+
 class Framework:
     gone = False  # its device's context is lost, and with it the process for that device
 
@@ -51,7 +55,7 @@ class Framework:
             raise Unavailable(f"its framework {name!r} cannot be imported ({error}); install it first") from error
         self.xp = self._namespace()
         try:
-            self._one = self.native(np.ones(1), "float32")
+            self._one = self._made(np.ones(1), "float32")
             self.place = self.device_of(self._one)
         except Exception as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -130,8 +134,11 @@ class Framework:
     laid_out = laid_out
 
     def native(self, array: Any, dtype: str) -> Any:
-        """The framework's array of this dtype with the values of a NumPy array; never shares its memory."""
-        return self._made(array, self.integer if dtype == "int64" else dtype)
+        """The framework's array of this dtype with the values of a NumPy array; never shares its memory. Raises Unmade."""
+        try:
+            return self._made(array, self.integer if dtype == "int64" else dtype)
+        except Exception as error:  # each framework has its own
+            raise Unmade(f"{self.name} makes no array of shape {np.shape(array)} ({error})") from error
 
     def _made(self, array: Any, dtype: str) -> Any:
         make = getattr(self.xp, "asarray", None) or self.xp.array

@@ -14,6 +14,7 @@ from .bounded import Bounded
 from .call import Call
 from .domain import canonical, not_taken, outside
 from .formats import FORMATS, PRECISIONS, Arithmetic
+from .frameworks import Unmade
 from .guard import Fault, Refused
 from .loading import Backend
 from .specification import Specification
@@ -176,10 +177,10 @@ class Operation:
             dtype = {"f": self.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
             try:
                 return framework.laid_out(x, dtype, layout)
-            except Exception as error:  # it may lack the memory, or have no such array; the function is not to blame
+            except Unmade as lack:
                 if not framework.alive():
                     raise
-                raise NotImplementedVariant(f"{framework.name} makes no array of shape {x.shape} ({error})") from error
+                raise NotImplementedVariant(str(lack)) from lack
 
         positional = tuple(tree_map(convert, a) for a in call.arguments)
         keywords = {k: tree_map(convert, v) for k, v in call.keywords.items() if self.accepts(k)}
