@@ -1,6 +1,7 @@
-"""What makes the arrays: which namespace it is, and what becomes of those that it does not make."""
+"""What makes the arrays: which namespace it is, what becomes of those that it does not make, and of dtypes that fail."""
 
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -10,6 +11,7 @@ from spec_tests.frameworks import Framework, Unmade
 from spec_tests.trial import Trial
 from spec_tests.violation import NotImplementedVariant
 
+from .commanding import NUMPY, suite, write
 from .running import backend
 
 
@@ -40,3 +42,15 @@ def test_what_it_does_not_make_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(under_test.framework, "alive", lambda: False)
     with pytest.raises(Unmade):  # the device is lost, which is another matter
         operation.native(operation.call(np.ones(3)))
+
+
+def test_a_dtype_that_fails_is_no_other_dtype_s_fault(tmp_path: Path) -> None:
+    body = "\ndtypes = ('float64', 'float32')\ndef relu(x):\n    assert x.dtype == np.float32\n    return x.clip(0)\n"
+    write(tmp_path, mine=NUMPY + body)
+    run = suite(tmp_path, "--backend=mine.py", "-k", "relu.repeatable or relu.reference", "--effort=default")
+    assert run.statuses == {
+        "relu.reference mine float64": "failed",
+        "relu.reference mine float32": "passed",
+        "relu.repeatable mine float64": "failed",
+        "relu.repeatable mine float32": "passed",
+    }
