@@ -27,7 +27,7 @@ class RandomDraw(Draw):
 
     def __init__(self, operation: Operation, seed: int):
         super().__init__(None, operation)  # type: ignore[arg-type]
-        self.chance = np.random.default_rng(seed)
+        self.chance, self.shape = np.random.default_rng(seed), self
 
     def of(self, operation: Operation) -> Draw:
         other = RandomDraw(operation, 0)
