@@ -54,7 +54,7 @@ def scale_grows_with_each_block(q: Any, k: Any, scale: Any, bias: Any) -> Any:
     Shows: more than 64 keys. Hides: short sequences.
     """
     block = np.arange(k.shape[-2]) // 64
-    s = scores(q, k, scale, None) * np.log2(np.e) ** block
+    s = scores(q, k, scale, None) * (1 / np.log(2.0)) ** block
     return s if bias is None else s + bias
 
 
