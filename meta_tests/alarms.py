@@ -84,7 +84,7 @@ def _fingerprint(leaf: tuple[str, Any]) -> Any:
 def drawn_from(seed: int) -> Iterator[None]:
     """Invariants draw from a generator with this seed, not from Hypothesis."""
 
-    def draw(_: Any, operation: Operation) -> Draw:
+    def draw(_: Any, operation: Operation, shapes: Any) -> Draw:
         return RandomDraw(operation, seed)
 
     with mock.patch.object(invariants_module, "Draw", draw):
