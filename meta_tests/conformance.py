@@ -49,7 +49,7 @@ def measured(
 ) -> Entry:
     """One backend's results in these operations, or gradients, or the sentence that refuses it."""
     began, selected = time.monotonic(), ("" if names == gradients() else "not ") + "_vjp"
-    chosen = [f"--backend={backend}", f"--effort={effort}", *more, *[f"--shapes={shapes}"] * bool(shapes)]
+    chosen = [f"--backend={backend}", f"--effort={effort}", *more, *[f"--shapes={shapes}"] * (shapes is not None)]
     selections = [f"{selected} and {own}" for own in map(alone, names)] if apart else [selected]
     with ThreadPoolExecutor(apart or 1) as pool:
         runs = list(pool.map(lambda selection: _run(*chosen, "-k", selection), selections))

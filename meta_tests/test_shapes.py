@@ -98,8 +98,9 @@ def test_no_number_of_shapes_is_one_sentence(tmp_path: Path) -> None:
     (one, other) = complaints(tmp_path, "--shapes=0", "--shapes=few")
     assert one == "--shapes=0: give a whole number greater than 0, of shapes for each operation"
     assert other.startswith("--shapes=few: give a whole number")
-    with pytest.raises(ValueError, match=r"^shapes=-1: give a whole number greater than 0"):
-        spec_tests.check({"framework": "numpy", "relu": abs}, shapes=-1)
+    for shapes in (-1, 2.5):
+        with pytest.raises(ValueError, match=rf"^shapes={shapes}: give a whole number greater than 0"):
+            spec_tests.check({"framework": "numpy", "relu": abs}, shapes=shapes)  # type: ignore[arg-type]
 
 
 def test_a_report_says_so_and_goes_on_with_as_many_alone(tmp_path: Path) -> None:

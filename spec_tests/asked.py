@@ -60,11 +60,12 @@ def budget(option: Callable[[str], Any]) -> float:
     raise pytest.UsageError(f"--memory-budget={given}: give a number of gigabytes greater than 0, as in --memory-budget=16.")
 
 
-def number(shapes: Any) -> int | None:
-    """How many shapes each operation may have; any, if None."""
-    with suppress(ValueError, TypeError):
-        if shapes is None or int(shapes) > 0:
-            return shapes if shapes is None else int(shapes)
+def how_many_shapes(shapes: int | str | None) -> int | None:
+    """Of each operation; as many as come, if None."""
+    if shapes is None:
+        return None
+    if str(shapes).isascii() and str(shapes).isdecimal() and int(shapes) > 0:
+        return int(shapes)
     raise pytest.UsageError(f"--shapes={shapes}: give a whole number greater than 0, of shapes for each operation")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from .asked import LEVELS, known, number
+from .asked import LEVELS, how_many_shapes, known
 from .effort import EFFORTS, trying
 from .finding import BackendError
 from .formats import DTYPES, PRECISIONS
@@ -121,9 +121,9 @@ def check(
     """The verdicts on a backend: any object, a mapping of its attributes, or what --backend= takes.
 
     `operations` names some of them, or single invariants; all that the backend has if none. `levels` names the properties
-    beyond the equations that are required; no other is tried. `shapes` is for a backend that compiles for each: every operation
-    then has so many at most. `example` is the one that a failure has printed. Raises
-    DoesNotConform at the first violation, and where nothing could be tried of an operation.
+    beyond the equations that are required; no other is tried. `shapes` is for a backend that compiles for each anew: the
+    examples of an operation are drawn from so many. `example` is the one that a failure has printed. Raises DoesNotConform at
+    the first violation, and where nothing could be tried of an operation.
     """
     __tracebackhide__ = True
     verdicts: list[dict[str, Any]] = []
@@ -178,7 +178,7 @@ def _checks(
     with _plainly():
         leading = known("operation", [name.partition(".")[0] for name in names], every)
         known("effort", [effort], EFFORTS)
-        number(shapes)
+        shapes = how_many_shapes(shapes)
         session = Session.on(
             _made(backend),
             known("dtype", _listed(dtype), DTYPES),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from . import effort, environment, guard
-from .asked import LEVELS, budget, files, known, limits, number, row
+from .asked import LEVELS, budget, files, how_many_shapes, known, limits, row
 from .domain import described
 from .finding import BackendError
 from .formats import DTYPES, PRECISIONS
@@ -48,7 +48,7 @@ class Session:
     def of(config: pytest.Config) -> Session:
         option = config.getoption
         precision = option("precision")
-        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0], budget(option), number(option("shapes")))
+        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0], budget(option), how_many_shapes(option("shapes")))
         guard.choose(limits(option))
         return Session(
             tuple(dict.fromkeys(option("backend"))),

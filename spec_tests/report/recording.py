@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pytest
 
 from .. import SPEC_VERSION, __version__
-from ..asked import number
+from ..asked import how_many_shapes
 from ..progress import ours
 from . import BADGE, DATA, PAGE, SCHEMA, Report, line, read, resuming
 from .badge import badge
@@ -181,7 +181,7 @@ def header(config: pytest.Config) -> dict[str, Any]:
         "dtypes": _listed(option("dtype")),
         "precision": option("precision"),
         "effort": option("effort"),
-        "shapes": number(option("shapes")),
+        "shapes": how_many_shapes(option("shapes")),
         "required": _listed(option("require")),
         "required_levels": _listed(option("require_level")),
         "isolate": option("isolate"),
