@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spec_tests.call import Call
-from spec_tests.diagnosis import diagnose, looser_class
+from spec_tests.diagnosis import diagnose, in_float32, looser_class
 from spec_tests.frameworks import Framework
 from spec_tests.loading import Backend
 from spec_tests.operation import Operation
@@ -97,3 +97,50 @@ def test_the_looser_class_that_explains_it() -> None:
     assert looser_class(kernel.history) == "mixed"
     ignored = answered("linear/bias-ignored", "linear", row, column, bias, dtype="bfloat16", precision="fused")
     assert looser_class([ignored]) == ""
+
+
+class Single:
+    """What is given in float64 is rounded to float32, or what is computed is."""
+
+    @staticmethod
+    def rms_norm(x: Any, weight: Any, *, eps: float) -> Any:
+        x, weight = np.asarray(x, dtype=np.float32), np.asarray(weight, dtype=np.float32)
+        return (x / np.sqrt(np.square(x).mean(-1, keepdims=True) + np.float32(eps)) * weight).astype(np.float64)
+
+    @staticmethod
+    def rope(x: Any, positions: Any, *, theta: float) -> Any:
+        angle = np.float32(positions)[:, None] * np.float32(theta) ** (
+            -np.arange(0, x.shape[-1], 2, dtype=np.float32) / x.shape[-1]
+        )
+        a, b = x[..., 0::2], x[..., 1::2]
+        return np.stack([a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)], -1).reshape(x.shape)
+
+
+def single(operation: str, *arguments: Any, **keywords: Any) -> Call:
+    backend = Backend("single", Single, Framework("numpy"))
+    kernel = Operation(specification(operation), backend, "float64", "fused")
+    kernel(*arguments, **keywords)
+    return kernel.history[0]
+
+
+def test_float64_that_is_computed_in_float32() -> None:
+    assert in_float32([single("rms_norm", ROW / 3, GAIN, eps=1e-5)])
+    assert in_float32([single("rms_norm", 1e200 * ROW, GAIN, eps=1e-5)], [single("rms_norm", ROW / 3, GAIN, eps=1e-5)])
+
+
+def test_one_step_in_float32_is_enough() -> None:
+    assert in_float32([single("rope", np.tile(ROW / 3, (3, 1)), np.array([1, 2, 1000]), theta=1e4)])
+
+
+@pytest.mark.parametrize("eps", [1e-4, 1e-12])
+def test_what_is_further_off_than_float32_or_nearer_is_not_computed_in_float32(eps: float) -> None:
+    assert not in_float32([answered("rms_norm/eps-ignored", "rms_norm", ROW / 3, GAIN, eps=eps, dtype="float64")])
+
+
+def test_overflow_alone_does_not_say_float32() -> None:
+    assert not in_float32([single("rms_norm", 1e200 * ROW, GAIN, eps=1e-5)])
+
+
+def test_right_answers_and_other_dtypes_are_not_said_to_be_in_float32() -> None:
+    assert not in_float32([normalized(ORACLE, dtype="float64")])
+    assert not in_float32([normalized("rms_norm/eps-ignored", eps=1e-6)])

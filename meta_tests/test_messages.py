@@ -164,3 +164,16 @@ def test_the_script_of_a_gradient_differentiates(tmp_path: Path) -> None:
     answered = python(tmp_path, "shown.py", env=environment())
     assert answered.returncode == 0, answered.stderr
     assert got[1][:6] in answered.stdout
+
+
+REFUSING = """
+    if x.size == 0:
+        raise ValueError("nothing to normalize")"""
+
+
+def test_a_call_without_an_answer_is_not_explained_by_what_others_answered(tmp_path: Path) -> None:
+    head, _, rest = EPS_OUTSIDE.partition("eps):")
+    assert "matches" in failing(tmp_path, EPS_OUTSIDE, "rms_norm.reference")
+    text = failing(tmp_path, f"{head}eps):{REFUSING}{rest}", "rms_norm.empty")
+    assert "the call raised ValueError: nothing to normalize" in text
+    assert "matches" not in text

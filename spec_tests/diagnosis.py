@@ -14,15 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from .bounded import Bounded
 from .call import Call
 from .deviation import Deviation, of_parts, own
 from .expectation import Expectation
 from .faithful import prepared
-from .formats import PRECISIONS, Arithmetic, Format
+from .formats import FORMATS, PRECISIONS, Arithmetic, Format
 from .narrow import Manner, Narrow
 from .operation import Operation
 
 NAMED = 3  # more candidates than that are no diagnosis
+ROUNDED = 1 / 64  # of what roundings may add up to at worst, they leave as much in one answer of many
 
 
 @dataclass
@@ -63,6 +65,35 @@ def looser_class(failing: Sequence[Call], others: Sequence[Call] = ()) -> str:
         if np.all(known) and all(np.all(call.expectation(precision).accepts(_observed(call))) for call in wrong):
             return precision
     return ""
+
+
+def in_float32(failing: Sequence[Call], others: Sequence[Call] = ()) -> bool:
+    """Whether float64 answers are the right equation's as float32 gives it, which may be all of it or one step: every wrong
+    one is within the bounds of float32, and one at least so far off as only roundings to float32 put it."""
+    wrong, _ = _sorted(failing, others)
+    if not wrong or wrong[0].operation.dtype != "float64":
+        return False
+    every = [(_observed(call)[_wrong(call)], _single(call), _wrong(call)) for call in wrong]
+    if not all(np.all(single.accepts(_observed(call))) for call, (_, single, _) in zip(wrong, every, strict=True)):
+        return False
+    with np.errstate(all="ignore"):
+        shares = [np.abs(answer - one.value[where]) / one.error[where] for answer, one, where in every]
+    return bool(max(np.max(np.nan_to_num(share, nan=0.0)) for share in shares) >= ROUNDED)
+
+
+def _single(call: Call) -> Expectation:
+    """What the right equation allows where each argument may be rounded to float32, and every step is."""
+    single = FORMATS["float32"]
+    arithmetic = Arithmetic(single, single)
+
+    def rounded(x: Any) -> Bounded:
+        read = Bounded.input(x, arithmetic)
+        nearest = single.round(x)
+        return read.at(x, np.maximum(read.error, np.where(nearest == x, 0.0, np.abs(nearest - x))))
+
+    with np.errstate(all="ignore"):
+        ball = call.evaluate(rounded)
+    return Expectation(ball.value, ball.error, single)
 
 
 def _sorted(failing: Sequence[Call], others: Sequence[Call]) -> tuple[list[Call], list[Call]]:

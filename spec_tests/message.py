@@ -13,7 +13,7 @@ import numpy as np
 
 from .bounded import Bounded
 from .call import Call
-from .diagnosis import diagnose, looser_class
+from .diagnosis import diagnose, in_float32, looser_class
 from .effort import current
 from .files import names_of, root_of
 from .finding import DEVIATING, registered
@@ -23,7 +23,7 @@ from .loading import Backend
 from .row import spelt
 from .tree import leaves, tree_map
 from .trial import Trial
-from .violation import Violation
+from .violation import Silence, Violation
 
 LOOSER = {"mixed": "some of its intermediate results", "eager": "its intermediate results"}
 NAMED = "matches: "
@@ -42,7 +42,7 @@ def parted(invariant: Invariant, trial: Trial, violation: Violation) -> dict[str
         "inputs": "\n".join(line for made in trial.progress.calls[:4] for line in _inputs(made)),
         "what": violation.what,
         "facts": [[label, str(fact)] for label, fact in violation.facts],
-        "diagnosis": diagnosed(trial),
+        "diagnosis": [] if isinstance(violation, Silence) else diagnosed(trial),
         "script": "\n".join(_scripted(trial)),
         "again": _again(invariant, trial),
     }
@@ -79,12 +79,14 @@ def _called(one: dict[str, str]) -> str:
 
 
 def diagnosed(trial: Trial) -> list[dict[str, str]]:
-    """What explains the answers of this example and of others: a known deviation, or a looser precision class."""
+    """What explains the answers of this example and of others: a known deviation, a looser precision class, or float32."""
     calls, others = trial.progress.calls, trial.evidence
     if known := diagnose(calls, others):
         return [{"id": one.id, "what": one.what} for one in known]
     if looser := looser_class(calls, others):
         return [{"id": f"class {looser}", "what": f"the right equation, {LOOSER[looser]} rounded to {trial.dtype}"}]
+    if in_float32(calls, others):
+        return [{"id": "float64 in float32", "what": "the right equation, all or some of it computed in float32"}]
     return []
 
 

@@ -21,12 +21,16 @@ class Violation(AssertionError):
         self.what, self.facts = what, facts or []
 
 
-class Loss(Violation):
-    """The call had no answer in time, or took its process along: to see it again costs as much."""
+class Silence(Violation):
+    """The call gave no answer that could be judged, so that nothing explains its values."""
 
 
-def of(fault: Fault) -> Violation:
-    return (Loss if fault.late or fault.lost else Violation)(fault.what, fault.facts)
+class Loss(Silence):
+    """It had none in time, or took its process along: to see it again costs as much."""
+
+
+def of(fault: Fault) -> Silence:
+    return (Loss if fault.late or fault.lost else Silence)(fault.what, fault.facts)
 
 
 @contextmanager
@@ -41,15 +45,19 @@ def telling(label: str, fact: str) -> Iterator[None]:
 
 def unrepeated(violation: Violation) -> Violation:
     """What was seen once, and not again on the very same inputs: an answer that depends on earlier calls, or on chance."""
-    return Violation(violation.what, [*violation.facts, ("repeated", "the same inputs did not fail again")])
+    return type(violation)(violation.what, [*violation.facts, ("repeated", "the same inputs did not fail again")])
 
 
 class NotImplementedVariant(Exception):
     """The backend refused this combination of arguments with NotImplementedError."""
 
 
-def number(x: Any) -> str:
-    return f"{float(x):.9g}" if isinstance(x, float | np.floating) else str(x)
+def numbers(a: Any, b: Any) -> tuple[str, str]:
+    """Of nine digits, or of as many as it takes to tell them apart."""
+    if not isinstance(a, float | np.floating):
+        return str(a), str(b)
+    written = [(f"{float(a):.{digits}g}", f"{float(b):.{digits}g}") for digits in range(9, 18)]
+    return next((pair for pair in written if pair[0] != pair[1]), written[0])
 
 
 def place(index: tuple[Any, ...]) -> str:
@@ -71,11 +79,12 @@ def deviates(
         ulp = 2 * float(expectation.storage.half_gap(expectation.storage.round(value), np.asarray(value)))
     told = np.isfinite(error) and bound <= abs(value) and error >= ulp / 2 > 0  # of what should vanish ulps say nothing
     ulps = f", {error / ulp:.3g} ulp of {expectation.storage.name}" if told else ""
+    expected, answered = numbers(value, got)
     return Violation(
         wrong,
         [
-            ("expected", f"{number(value)}"),
-            ("got", number(got)),
+            ("expected", expected),
+            ("got", answered),
             ("error", f"{error:.3g}{_times(error, bound)}{ulps}"),
             ("bound", f"{bound:.3g}"),
         ],
@@ -97,11 +106,12 @@ def apart(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> Violation:
         same = (distance <= allowed) | (a == b)
         excess = np.where(same, -1.0, np.where(np.isnan(distance), np.inf, distance / allowed))
     at = np.unravel_index(int(np.argmax(excess)), a.shape)
+    left, right = numbers(a[at], b[at])
     return Violation(
         f"{int(np.sum(~same))} of {a.size} elements differ; the worst is {place(at)}",
         [
-            ("left", number(a[at])),
-            ("right", number(b[at])),
+            ("left", left),
+            ("right", right),
             ("apart", f"{distance[at]:.3g}{_times(distance[at], allowed[at])}"),
             ("bound", f"{allowed[at]:.3g}"),
         ],
