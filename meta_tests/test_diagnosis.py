@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reference_numpy.rope import rope
 from spec_tests.call import Call
-from spec_tests.diagnosis import diagnose, in_float32, looser_class
+from spec_tests.diagnosis import diagnose
 from spec_tests.frameworks import Framework
 from spec_tests.loading import Backend
+from spec_tests.near_misses import another_option, in_float32, looser_class
 from spec_tests.operation import Operation
 from spec_tests.specification import specification
 
@@ -144,3 +146,40 @@ def test_overflow_alone_does_not_say_float32() -> None:
 def test_right_answers_and_other_dtypes_are_not_said_to_be_in_float32() -> None:
     assert not in_float32([normalized(ORACLE, dtype="float64")])
     assert not in_float32([normalized("rms_norm/eps-ignored", eps=1e-6)])
+
+
+class Remembering:
+    """Of each width it keeps the angles for the theta that came first."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, float] = {}
+
+    def rope(self, x: Any, positions: Any, *, theta: float) -> Any:
+        return rope(x, positions, theta=self.kept.setdefault(x.shape[-1], theta))
+
+
+def turned(*given: tuple[int, float]) -> list[Call]:
+    """Rows of that width turned with that theta, one after another."""
+    kernel = Operation(specification("rope"), Backend("remembering", Remembering(), Framework("numpy")), "float64", "fused")
+    for width, theta in given:
+        kernel(np.ones((3, width)), np.array([7, 8, 9]), theta=theta)
+    return kernel.history
+
+
+def test_the_option_of_an_earlier_call_is_said() -> None:
+    *others, failing = turned((4, 100.0), (8, 1e4), (4, 1e4), (4, 500.0), (8, 100.0), (8, 500.0))
+    assert names([failing], *others) == []
+    assert another_option([failing], others) == ("theta", [100.0, 1e4])
+
+
+def test_one_answer_for_another_option_may_be_by_chance() -> None:
+    earlier, failing = turned((4, 100.0), (4, 1e4))
+    assert another_option([failing], [earlier]) is None
+
+
+def test_another_option_has_to_explain_every_wrong_answer() -> None:
+    *others, failing = turned((4, 100.0), (4, 1e4), (4, 500.0))
+    assert another_option([failing], others) is not None
+    assert others[1].observed is not None
+    others[1].observed[-1, -1] += 1
+    assert another_option([failing], others) is None

@@ -14,17 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from .bounded import Bounded
 from .call import Call
 from .deviation import Deviation, of_parts, own
-from .expectation import Expectation
+from .evidence import answer_of, truth_of, wrong_and_right, wrong_in
 from .faithful import prepared
-from .formats import FORMATS, PRECISIONS, Arithmetic, Format
+from .formats import Arithmetic, Format
 from .narrow import Manner, Narrow
 from .operation import Operation
 
 NAMED = 3  # more candidates than that are no diagnosis
-ROUNDED = 1 / 64  # of what roundings may add up to at worst, they leave as much in one answer of many
 
 
 @dataclass
@@ -43,7 +41,7 @@ class Fit:
 def diagnose(failing: Sequence[Call], others: Sequence[Call] = ()) -> list[Deviation]:
     """The deviations that explain the calls of the failing example and some of others, the most specific first; none, if too
     many do or none does."""
-    wrong, right = _sorted(failing, others)
+    wrong, right = wrong_and_right(failing, others)
     if not wrong:
         return []
     candidates = list(_candidates(wrong[0].operation))
@@ -54,83 +52,10 @@ def diagnose(failing: Sequence[Call], others: Sequence[Call] = ()) -> list[Devia
     return best if len(best) <= NAMED else []
 
 
-def looser_class(failing: Sequence[Call], others: Sequence[Call] = ()) -> str:
-    """The strictest precision class in which the right equation explains every call, where the one required does not."""
-    wrong, _ = _sorted(failing, others)
-    if not wrong or wrong[0].operation.precision == "exact" or wrong[0].operation.storage.precision >= 24:
-        return ""
-    stricter = PRECISIONS.index(wrong[0].operation.precision) + 1
-    for precision in PRECISIONS[stricter:]:
-        known = wrong[0].expectation(precision).claimed[_wrong(wrong[0])]
-        if np.all(known) and all(np.all(call.expectation(precision).accepts(_observed(call))) for call in wrong):
-            return precision
-    return ""
-
-
-def in_float32(failing: Sequence[Call], others: Sequence[Call] = ()) -> bool:
-    """Whether float64 answers are the right equation's as float32 gives it, which may be all of it or one step: every wrong
-    one is within the bounds of float32, and one at least so far off as only roundings to float32 put it."""
-    wrong, _ = _sorted(failing, others)
-    if not wrong or wrong[0].operation.dtype != "float64":
-        return False
-    every = [(_observed(call)[_wrong(call)], _single(call), _wrong(call)) for call in wrong]
-    if not all(np.all(single.accepts(_observed(call))) for call, (_, single, _) in zip(wrong, every, strict=True)):
-        return False
-    with np.errstate(all="ignore"):
-        shares = [np.abs(answer - one.value[where]) / one.error[where] for answer, one, where in every]
-    return bool(max(np.max(np.nan_to_num(share, nan=0.0)) for share in shares) >= ROUNDED)
-
-
-def _single(call: Call) -> Expectation:
-    """What the right equation allows where each argument may be rounded to float32, and every step is."""
-    single = FORMATS["float32"]
-    arithmetic = Arithmetic(single, single)
-
-    def rounded(x: Any) -> Bounded:
-        read = Bounded.input(x, arithmetic)
-        nearest = single.round(x)
-        return read.at(x, np.maximum(read.error, np.where(nearest == x, 0.0, np.abs(nearest - x))))
-
-    with np.errstate(all="ignore"):
-        ball = call.evaluate(rounded)
-    return Expectation(ball.value, ball.error, single)
-
-
-def _sorted(failing: Sequence[Call], others: Sequence[Call]) -> tuple[list[Call], list[Call]]:
-    """The calls whose answers are wrong, and those whose are right, of one operation, the smallest first. In other dtypes there
-    may be other bugs, but this one would show there too: their right answers count, and their wrong ones do not."""
-    about = {call.operation.name for call in failing}
-    others = [call for call in others if call not in failing and call.operation.name in about]
-    known = [call for call in sorted([*failing, *others], key=lambda call: call.size) if _known(call)]
-    dtypes = {call.operation.dtype for call in failing}
-    wrong = [call for call in known if call.operation.dtype in dtypes and np.any(_wrong(call))]
-    same = [call for call in known if wrong and call.operation.name == wrong[0].operation.name]
-    return [call for call in same if call in wrong], [call for call in same if not np.any(_wrong(call))]
-
-
-def _known(call: Call) -> bool:
-    """Both have an answer; where the oracle leaves one to the conventions, as to causality of a rectangle, it raises."""
-    if call.observed is None or call.inexact:
-        return False
-    try:
-        _truth(call)
-    except ValueError:
-        return False
-    return True
-
-
 def _candidates(operation: Operation) -> Iterable[Deviation]:
     """Those that have an equation, and can be seen in the dtype."""
     every = (*own(operation.name), *of_parts(operation.name))
     return (one for one in every if one.kind != "fault" and operation.dtype in (*one.dtypes, "bool", "int64"))
-
-
-def _observed(call: Call) -> np.ndarray:
-    return np.asarray(call.observed, dtype=np.float64)  # masks too
-
-
-def _truth(call: Call) -> Expectation:
-    return call.expectation(call.operation.precision)
 
 
 def _fit(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call]) -> Fit | None:
@@ -177,7 +102,7 @@ def _allows(deviation: Deviation, call: Call) -> bool:
         every = [call.expect(precision, _equation(deviation, call)) for precision in call.operation.classes()]
     except Exception:
         return False
-    observed = _observed(call)
+    observed = answer_of(call)
     return any(one.value.shape == observed.shape and bool(np.all(one.accepts(observed))) for one in every)
 
 
@@ -215,17 +140,13 @@ def _equation(deviation: Deviation, call: Call) -> Any:
 @_once
 def _nearer(deviation: Deviation, call: Call) -> bool:
     """Cheaply: where the answer is wrong it is mostly nearer to the deviation than to the truth."""
-    values, observed = _values(deviation, call), _observed(call)
+    values, observed = _values(deviation, call), answer_of(call)
     if values is None:
         return False
     with np.errstate(all="ignore"):
-        near = np.abs(observed - call.operation.storage.round(values)) < np.abs(observed - _truth(call).value)
-    wrong = _wrong(call)
+        near = np.abs(observed - call.operation.storage.round(values)) < np.abs(observed - truth_of(call).value)
+    wrong = wrong_in(call)
     return bool(2 * np.sum((near | ~np.isfinite(values) | ~np.isfinite(observed)) & wrong) >= np.sum(wrong))
-
-
-def _wrong(call: Call) -> np.ndarray:
-    return np.asarray(~_truth(call).accepts(_observed(call)))
 
 
 @_once
@@ -234,13 +155,13 @@ def _shows(deviation: Deviation, call: Call) -> bool:
     if call.operation.dtype not in (*deviation.dtypes, "bool", "int64"):
         return False
     values = _values(deviation, call)
-    return values is None or not np.all(_truth(call).accepts(call.operation.storage.round(values)))
+    return values is None or not np.all(truth_of(call).accepts(call.operation.storage.round(values)))
 
 
 @_once
 def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, float] | None:
     """How many wrong elements the deviation alone explains, and how closely; None where it contradicts the answer."""
-    observed, truth = _observed(call), _truth(call)
+    observed, truth = answer_of(call), truth_of(call)
     try:
         expected = call.expect(precision, _equation(deviation, call))
     except Exception:
@@ -257,12 +178,12 @@ def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, f
         with np.errstate(all="ignore"):
             as_near = as_near | (np.abs(observed - deviating) <= np.abs(observed - truth.value))
             as_near |= observed == expected.storage.round(deviating)  # infinities too
-    if not np.all(expected.accepts(observed) & (expected.claimed | as_near | ~_wrong(call))):
+    if not np.all(expected.accepts(observed) & (expected.claimed | as_near | ~wrong_in(call))):
         return None
     (low, high), (least, most) = expected.ends, truth.ends
     disjoint = expected.claimed & truth.claimed & ((high < least) | (most < low))
     overflowing = np.isinf(expected.value) & (observed == expected.value)
-    alone = _wrong(call) & (disjoint | (nan & np.isnan(observed)) | overflowing)
+    alone = wrong_in(call) & (disjoint | (nan & np.isnan(observed)) | overflowing)
     if not np.any(alone):
         return 0, 0.0
     with np.errstate(all="ignore"):

@@ -13,19 +13,19 @@ import numpy as np
 
 from .bounded import Bounded
 from .call import Call
-from .diagnosis import diagnose, in_float32, looser_class
+from .diagnosis import diagnose
 from .effort import current
 from .files import names_of, root_of
 from .finding import DEVIATING, registered
 from .frameworks import Framework
 from .invariant import KINDS, Invariant
 from .loading import Backend
+from .near_misses import near_miss
 from .row import spelt
 from .tree import leaves, tree_map
 from .trial import Trial
 from .violation import Silence, Violation
 
-LOOSER = {"mixed": "some of its intermediate results", "eager": "its intermediate results"}
 NAMED = "matches: "
 SHOWN = 48  # elements of an array that are printed; a script is printed for arrays of up to SCRIPTED
 SCRIPTED = 160
@@ -79,14 +79,12 @@ def _called(one: dict[str, str]) -> str:
 
 
 def diagnosed(trial: Trial) -> list[dict[str, str]]:
-    """What explains the answers of this example and of others: a known deviation, a looser precision class, or float32."""
+    """What explains the answers of this example and of others: a known deviation, or else a near miss of the right equation."""
     calls, others = trial.progress.calls, trial.evidence
     if known := diagnose(calls, others):
         return [{"id": one.id, "what": one.what} for one in known]
-    if looser := looser_class(calls, others):
-        return [{"id": f"class {looser}", "what": f"the right equation, {LOOSER[looser]} rounded to {trial.dtype}"}]
-    if in_float32(calls, others):
-        return [{"id": "float64 in float32", "what": "the right equation, all or some of it computed in float32"}]
+    if missed := near_miss(calls, others):
+        return [{"id": missed[0], "what": missed[1]}]
     return []
 
 
