@@ -112,3 +112,12 @@ def test_what_vanishes_in_float64_has_an_error_of_its_own_size() -> None:
     vanishing = (call.value != 0) & (np.abs(call.value) < FORMATS["float64"].tiny)
     assert np.any(vanishing)
     assert np.all(call.expectation("fused").error[vanishing] > 0)
+
+
+def test_a_subnormal_argument_that_has_an_error_of_its_own_may_be_read_as_zero_as_well() -> None:
+    rms_norm = Operation(specification("rms_norm"), backend("numpy-cpu"), "float32", "fused")
+    subnormal = 2.0**-127
+    for x in (np.array([subnormal]), Bounded([subnormal], [2.0**-200], Arithmetic.of("float64"))):
+        allowed = rms_norm.call(x, np.ones(1), eps=1e-5).expectation("fused")
+        assert allowed.accepts(np.zeros(1)).all()
+        assert not allowed.accepts(np.full(1, 4 * subnormal / 1e-5**0.5)).all()

@@ -31,9 +31,10 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
 
     @classmethod
     def input(cls, x: Any, arithmetic: Arithmetic) -> Bounded:
-        """Exact, save that subnormals of the compute format may be read as zeros."""
-        size = np.abs(np.asarray(x, dtype=np.float64))
-        return cls(x, np.where(size < arithmetic.compute.tiny, size, 0.0), arithmetic)
+        """Exact, or with the error that it comes with; save that subnormals of the compute format may be read as zeros."""
+        value, error = x.pair if isinstance(x, Bounded) else (x, 0.0)
+        size = np.abs(np.asarray(value, dtype=np.float64))
+        return cls(value, error + np.where(size < arithmetic.compute.tiny, size, 0.0), arithmetic)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -68,7 +68,7 @@ def expect(evaluate: Evaluate, arithmetic: Arithmetic, storage: Format, *, compo
     inexact: some argument carries an error of its own, which only the worst case can propagate.
     """
     with np.errstate(all="ignore"):  # where an infinity arises, the error says so
-        ball = evaluate(lambda x: Bounded(*x.pair, arithmetic) if isinstance(x, Bounded) else Bounded.input(x, arithmetic))
+        ball = evaluate(lambda x: Bounded.input(x, arithmetic))
         value, error = ball.value, ball.error
         if arithmetic.compute.precision == 53:
             error = 2 * error  # the oracle is but one more correct float64 implementation
