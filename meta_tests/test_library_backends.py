@@ -50,7 +50,7 @@ import sys
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in "torch jax mlx onnxruntime transformers triton array_api_strict dask cupy".split():
+        if name.partition(".")[0] in "torch jax mlx onnxruntime transformers triton array_api_strict dask cupy equinox".split():
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Absent())
