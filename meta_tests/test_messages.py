@@ -177,3 +177,25 @@ def test_a_call_without_an_answer_is_not_explained_by_what_others_answered(tmp_p
     text = failing(tmp_path, f"{head}eps):{REFUSING}{rest}", "rms_norm.empty")
     assert "the call raised ValueError: nothing to normalize" in text
     assert "matches" not in text
+
+
+FORGETFUL = """
+import functools
+
+@functools.cache
+def kept(d_k):
+    return {}
+
+def rope(x, positions, *, theta=10000.0):
+    theta = kept(x.shape[-1]).setdefault("theta", theta)
+    angle = positions[..., None] * theta ** (-np.arange(0, x.shape[-1], 2) / x.shape[-1])
+    a, b = x[..., 0::2].astype(np.float64), x[..., 1::2].astype(np.float64)
+    turned = np.stack([a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)], -1)
+    return turned.reshape(x.shape).astype(x.dtype)
+"""
+
+
+def test_an_option_that_is_not_asked_for_is_said_with_the_value_that_is_taken(tmp_path: Path) -> None:
+    text = failing(tmp_path, FORGETFUL, "rope.reference")
+    assert "matches   the right answer for another theta than was given (another theta)" in text
+    assert re.search(r"^  theta     [\d.]+", text, re.MULTILINE)

@@ -35,14 +35,15 @@ def parted(invariant: Invariant, trial: Trial, violation: Violation) -> dict[str
     """What is to be said of a failure, part by part, as plain data."""
     kind = f"{KINDS[invariant.kind]}{', ' + invariant.source if invariant.source else ''}"
     device = trial.backend.framework.device or "default device"
+    diagnosis, shown = ([], ()) if isinstance(violation, Silence) else diagnosed(trial)
     return {
         "broken": f"{trial.backend.name} breaks {invariant.of(trial.subject)}",
         "statement": " ".join(invariant.statement.split()),
         "circumstances": f"{kind}; {trial.dtype}, {device}, {trial.backend.version}",
         "inputs": "\n".join(line for made in trial.progress.calls[:4] for line in _inputs(made)),
         "what": violation.what,
-        "facts": [[label, str(fact)] for label, fact in violation.facts],
-        "diagnosis": [] if isinstance(violation, Silence) else diagnosed(trial),
+        "facts": [[label, str(fact)] for label, fact in (*violation.facts, *shown)],
+        "diagnosis": diagnosis,
         "script": "\n".join(_scripted(trial)),
         "again": _again(invariant, trial),
     }
@@ -78,14 +79,15 @@ def _called(one: dict[str, str]) -> str:
     return f"{one['what']} ({one['id']})"
 
 
-def diagnosed(trial: Trial) -> list[dict[str, str]]:
-    """What explains the answers of this example and of others: a known deviation, or else a near miss of the right equation."""
+def diagnosed(trial: Trial) -> tuple[list[dict[str, str]], tuple[tuple[str, str], ...]]:
+    """What explains the answers of this example and of others: a known deviation, or else a near miss of the right equation,
+    with what it shows."""
     calls, others = trial.progress.calls, trial.evidence
     if known := diagnose(calls, others):
-        return [{"id": one.id, "what": one.what} for one in known]
+        return [{"id": one.id, "what": one.what} for one in known], ()
     if missed := near_miss(calls, others):
-        return [{"id": missed[0], "what": missed[1]}]
-    return []
+        return [{"id": missed.id, "what": missed.what}], missed.facts
+    return [], ()
 
 
 def _again(invariant: Invariant, trial: Trial) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,23 @@ LOOSER = {"mixed": "some of its intermediate results", "eager": "its intermediat
 SHOWN = 3
 
 
-def near_miss(failing: Sequence[Call], others: Sequence[Call] = ()) -> tuple[str, str] | None:
-    """Its name, and what it says."""
+@dataclass(frozen=True)
+class NearMiss:
+    id: str
+    what: str
+    facts: tuple[tuple[str, str], ...] = ()  # of this failure alone
+
+
+def near_miss(failing: Sequence[Call], others: Sequence[Call] = ()) -> NearMiss | None:
     if looser := looser_class(failing, others):
-        return f"class {looser}", f"the right equation, {LOOSER[looser]} rounded to {failing[0].operation.dtype}"
+        dtype = failing[0].operation.dtype
+        return NearMiss(f"class {looser}", f"the right equation, {LOOSER[looser]} rounded to {dtype}")
     if in_float32(failing, others):
-        return "float64 in float32", "the right equation, all or some of it computed in float32"
+        return NearMiss("float64 in float32", "the right equation, all or some of it computed in float32")
     if found := another_option(failing, others):
         option, values = found
         several = " or ".join([str(value) for value in values[:SHOWN]] + ["others"] * (len(values) > SHOWN))
-        return f"another {option}", f"the right answer for another {option} than was given: {several}"
+        return NearMiss(f"another {option}", f"the right answer for another {option} than was given", ((option, several),))
     return None
 
 
