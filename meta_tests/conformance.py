@@ -115,7 +115,7 @@ def table(entries: dict[str, Entry]) -> Iterator[str]:
     for number, (name, entry) in enumerate(present.items(), 1):
         few = f", {shapes} shapes of each operation" if (shapes := entry.get("shapes")) else ""
         how = f"{entry['effort']} effort, {entry['examples']} examples in {entry['seconds'] / 60:.0f} min{few}"
-        yield f"{number:>2}  {name:<27} {entry['version']:<42} {how}"
+        yield f"{number:>2}  {name:<27} {entry['version']:<47} {how}"
     yield from LEGEND.splitlines()
     yield ""
     yield _line("", [str(number) for number in range(1, len(present) + 1)], 6)
