@@ -167,6 +167,7 @@ def main() -> None:
     parser.add_argument("--effort", default="default")
     parser.add_argument("--dtype", default="", help="only these, separated by commas")
     parser.add_argument("--precision", default="", help="a class to which they are held: that gives entries of their own")
+    parser.add_argument("--time-limit", default="", help="seconds for a call, for a backend that compiles in it")
     parser.add_argument("--shapes", type=int, help="of each operation at most, for a backend that compiles for each")
     parser.add_argument(
         "--apart",
@@ -179,7 +180,8 @@ def main() -> None:
     options = parser.parse_args()
     data, names = (GRADIENTS, gradients()) if options.gradients else (DATA, operations())
     entries: dict[str, Entry] = json.loads(data.read_text()) if options.write and data.exists() else {}
-    more = [f"--{option}={value}" for option in ("dtype", "precision") if (value := getattr(options, option))]
+    stated = {"dtype": options.dtype, "precision": options.precision, "time-limit": options.time_limit}
+    more = [f"--{option}={value}" for option, value in stated.items() if value]
     for backend in options.backends or built_in():
         entry = measured(backend, options.effort, *more, names=names, shapes=options.shapes, apart=options.apart)
         name = f"{backend} ({options.precision})" if options.precision else backend
