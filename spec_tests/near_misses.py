@@ -59,11 +59,11 @@ def in_float32(failing: Sequence[Call], others: Sequence[Call] = ()) -> bool:
     wrong, _ = wrong_and_right(failing, others)
     if not wrong or wrong[0].operation.dtype != "float64":
         return False
-    every = [(answer_of(call)[wrong_in(call)], _single(call), wrong_in(call)) for call in wrong]
-    if not all(np.all(single.accepts(answer_of(call))) for call, (_, single, _) in zip(wrong, every, strict=True)):
+    single = [(call, _single(call)) for call in wrong]
+    if not all(np.all(one.accepts(answer_of(call))) for call, one in single):
         return False
     with np.errstate(all="ignore"):
-        shares = [np.abs(answer - one.value[where]) / one.error[where] for answer, one, where in every]
+        shares = [(np.abs(answer_of(call) - one.value) / one.error)[wrong_in(call)] for call, one in single]
     return bool(max(np.max(np.nan_to_num(share, nan=0.0)) for share in shares) >= ROUNDED)
 
 
