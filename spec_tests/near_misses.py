@@ -17,17 +17,20 @@ from .formats import FORMATS, PRECISIONS, Arithmetic
 ROUNDED = 1 / 64  # of what roundings may add up to at worst, they leave as much in one answer of many
 TWICE = 2  # answers, which one may be by chance
 LOOSER = {"mixed": "some of its intermediate results", "eager": "its intermediate results"}
-SHOWN = 3
+SHOWN = 3  # values of the option
 
 
 @dataclass(frozen=True)
 class NearMiss:
+    """What is to be said of it, in the manner of a deviation."""
+
     id: str
     what: str
     facts: tuple[tuple[str, str], ...] = ()  # of this failure alone
 
 
 def near_miss(failing: Sequence[Call], others: Sequence[Call] = ()) -> NearMiss | None:
+    """The first that explains every wrong answer."""
     if looser := looser_class(failing, others):
         dtype = failing[0].operation.dtype
         return NearMiss(f"class {looser}", f"the right equation, {LOOSER[looser]} rounded to {dtype}")
