@@ -192,6 +192,13 @@ def test_each_late_answer_halves_the_patience(tmp_path: Path) -> None:
     run = suite(tmp_path, "--backend=mine.py", "--time-limit=4", "--effort=default", "-k", three)
     limits = [float(found) for found in re.findall(r"^no answer within (\S+) s \(--time-limit\)$", run.text, re.MULTILINE)]
     assert limits == [4, 2, 1]
+    assert run.text.count("\n  before    relu had no answer within 4 s, so that others are not waited for as long") == 2
+
+
+def test_a_limit_may_be_less_than_the_least_patience(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + "\n\nimport time\n\ndef relu(x):\n    time.sleep(300)\n")
+    run = suite(tmp_path, "--backend=mine.py", "--time-limit=0.25", "-k", "relu.reference or relu.repeatable")
+    assert re.findall(r"^no answer within (\S+) s", run.text, re.MULTILINE) == ["0.25", "0.25"]
 
 
 # --- the environment --------------------------------------------------------------------------------------------------

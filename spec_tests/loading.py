@@ -81,10 +81,14 @@ class Backend:
             getattr(self.source, "synchronize", lambda: None)()
             return answer
 
-        seconds = max(LEAST, current().seconds / 2 ** self.late[operation])
+        limit = current().seconds
+        patience = min(limit, max(LEAST, limit / 2 ** self.late[operation]))
         try:
-            return self.framework.answered(whole, seconds)
+            return self.framework.answered(whole, patience)
         except Fault as fault:
+            if fault.late and patience < limit:
+                told = f"{operation} had no answer within {limit:g} s, so that others are not waited for as long"
+                fault.facts.append(("before", f"{told}; if it only is slow, give it a larger --time-limit"))
             self.late[operation] += fault.late
             raise
 
