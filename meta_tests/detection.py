@@ -13,7 +13,7 @@ from spec_tests.specification import gradients
 from .alarms import ALARMS, SHIPPED
 from .commanding import ROOT
 from .conformance import DATA as CONFORMANCE
-from .conformance import broken
+from .conformance_table import broken
 from .kill_matrix import Kill, read
 from .running import WRONG, backend, invariants
 

@@ -2,16 +2,19 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spec_tests.checking import invariants
 from spec_tests.specification import gradients, operations
 
-from . import conformance
-from .commanding import EPS_OUTSIDE, NUMPY, RELU, write
-from .conformance import DATA, GRADIENTS, Entry, alone, deviations, measured, table
+from . import conformance, conformance_table
+from .commanding import EPS_OUTSIDE, NUMPY, RELU, Run, write
+from .conformance import DATA, GRADIENTS, alone, measured
+from .conformance_table import Entry, deviations, findings, table
 
 NAMES = ("gelu", "glu", "relu", "swiglu")
 GLU = """
@@ -58,6 +61,28 @@ def test_operations_may_be_tried_in_processes_of_their_own(tmp_path: Path) -> No
     assert all(cell["float32"]["tried"] for name, cell in apart["cells"].items() if name != "gelu")
 
 
+def test_what_was_run_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, mine=NUMPY + RELU + GLU)
+    how: dict[str, Any] = {"names": NAMES, "apart": 1, "keep": tmp_path / "kept"}
+    ran, run = [], conformance._run
+
+    def counted(*args: str) -> Run:
+        ran.append(args[-1])
+        return replace(run(*args), code=2) if len(ran) == 2 else run(*args)  # as when it is interrupted
+
+    monkeypatch.setattr(conformance, "_run", counted)
+    with pytest.raises(SystemExit, match="pytest ended with 2"):
+        measured(f"{tmp_path}/mine.py", "smoke", **how)
+    done = {path.name: path.read_text() for path in how["keep"].iterdir()}
+    assert len(done) == 3
+    entry = measured(f"{tmp_path}/mine.py", "smoke", **how)
+    assert [len(ran), len(list(how["keep"].iterdir()))] == [5, 4]
+    assert {name: (how["keep"] / name).read_text() for name in done} == done
+    assert measured(f"{tmp_path}/mine.py", "smoke", **how) == entry
+    assert len(ran) == 5
+    assert entry["cells"] == measured(f"{tmp_path}/mine.py", "smoke", names=NAMES)["cells"]
+
+
 def test_no_invariant_is_left_out_then() -> None:
     chosen = [alone(name).split(" and not ") for name in (*operations(), *gradients())]
     for test in invariants():
@@ -79,7 +104,7 @@ def test_a_finding_is_found_by_its_invariant(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "page.md").write_text(
         "# Found by `pytest --backend=mine`\n\n## A finding\n\nBy `relu.reference`.\n\n## Another\n\nBy `relu.sign`."
     )
-    monkeypatch.setattr(conformance, "FINDINGS", tmp_path)
-    assert list(conformance.findings("mine", "relu", {"reference"})) == ["findings/page: A finding"]
-    assert list(conformance.findings("mine", "silu", {"reference"})) == []
-    assert list(conformance.findings("my", "relu", {"reference"})) == []
+    monkeypatch.setattr(conformance_table, "FINDINGS", tmp_path)
+    assert list(findings("mine", "relu", {"reference"})) == ["findings/page: A finding"]
+    assert list(findings("mine", "silu", {"reference"})) == []
+    assert list(findings("my", "relu", {"reference"})) == []
