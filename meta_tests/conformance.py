@@ -38,9 +38,8 @@ def measured(
     keep: Path | None = None,
 ) -> Entry:
     """One backend's results in these operations, or gradients, or the sentence that refuses it."""
-    selected = ("" if names == gradients() else "not ") + "_vjp"
     chosen = [f"--backend={backend}", f"--effort={effort}", *more, *[f"--shapes={shapes}"] * (shapes is not None)]
-    selections = [f"{selected} and {own}" for own in map(alone, names)] if apart else [selected]
+    selections = list(map(alone, names)) if apart else ["_vjp" if names == gradients() else "not _vjp"]
     with ThreadPoolExecutor(apart or 1) as pool:
         kept = list(pool.map(lambda selection: _kept(keep, *chosen, "-k", selection), selections))
     runs = [Run(**record["run"]) for record in kept]
@@ -86,9 +85,8 @@ def _run(*args: str) -> Run:
 
 
 def alone(name: str) -> str:
-    """Selects an operation's tests, and not those of one whose name contains its name; some come twice, but none is left out."""
-    plain = name.removesuffix("_vjp")
-    return " and not ".join([name, *(other for other in operations() if plain in other and plain != other)])
+    """Selects an operation's tests: of the invariants of every operation, and in its own files."""
+    return f"([{name}- or test_{name}.py or test_{name}__)"
 
 
 def _cell(tried: list[Entry]) -> Entry:
