@@ -81,10 +81,12 @@ def deviations(entries: dict[str, Entry]) -> Iterator[str]:
 
 
 def findings(backend: str, operation: str, laws: set[str]) -> Iterator[str]:
-    """The sections about this backend that name one of the invariants."""
+    """The sections about this backend that name one of the invariants. Of a page about several backends, a title may name one."""
     for page in sorted(FINDINGS.glob("*.md")):
         introduction, *sections = page.read_text().split("\n## ")
         if re.search(rf"`{backend}`|--backend={backend}`", introduction):
+            about = re.findall(r"--backend=([\w-]+)", introduction)
             for title, _, text in (section.partition("\n") for section in sections):
-                if any(f"`{operation}.{law}`" in text for law in laws):
+                named = [name for name in about if f"`{name}`" in title]
+                if backend in (named or [backend]) and any(f"`{operation}.{law}`" in text for law in laws):
                     yield f"findings/{page.stem}: {title}"

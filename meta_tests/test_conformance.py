@@ -108,3 +108,11 @@ def test_a_finding_is_found_by_its_invariant(tmp_path: Path, monkeypatch: pytest
     assert list(findings("mine", "relu", {"reference"})) == ["findings/page: A finding"]
     assert list(findings("mine", "silu", {"reference"})) == []
     assert list(findings("my", "relu", {"reference"})) == []
+
+
+def test_a_title_may_name_one_of_the_page_s_backends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = "\n\n## Of `mine`\n\nBy `relu.reference`.\n\n## Of all\n\nBy `relu.reference`."
+    (tmp_path / "page.md").write_text(f"# Found by `pytest --backend=mine` and `pytest --backend=yours`{found}")
+    monkeypatch.setattr(conformance_table, "FINDINGS", tmp_path)
+    assert list(findings("mine", "relu", {"reference"})) == ["findings/page: Of `mine`", "findings/page: Of all"]
+    assert list(findings("yours", "relu", {"reference"})) == ["findings/page: Of all"]
