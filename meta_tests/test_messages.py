@@ -3,8 +3,12 @@
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+
+from spec_tests.message import _literal
 
 from .commanding import EPS_OUTSIDE, NUMPY, Run, environment, pytest_run, python, suite, write
 
@@ -199,3 +203,10 @@ def test_an_option_that_is_not_asked_for_is_said_with_the_value_that_is_taken(tm
     text = failing(tmp_path, FORGETFUL, "rope.reference")
     assert "matches   the right answer for another theta than was given (another theta)" in text
     assert re.search(r"^  theta     [\d.]+", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("x", [[[-4.0, 0.75], [-(2.0**-140), 3e38]], [0.5, 1 / 3], [-0.25, 2.0, 1e-30]])
+def test_an_array_is_written_as_shortly_as_its_numbers_allow(x: list[Any]) -> None:
+    written = _literal(np.array(x))
+    assert np.array_equal(eval(written), x)
+    assert "00" not in written

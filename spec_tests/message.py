@@ -126,7 +126,11 @@ def _shown(x: Any) -> str:
 def _literal(x: np.ndarray) -> str:
     if x.size == 0 and x.ndim > 1:
         return f"np.zeros({x.shape})"
-    return np.array2string(x, separator=", ", threshold=SCRIPTED + 1, floatmode="unique", max_line_width=10**6).replace("\n", "")
+    how: dict[str, Any] = {"separator": ", ", "threshold": SCRIPTED + 1, "floatmode": "unique", "max_line_width": 10**6}
+    text = np.array2string(x, **how).replace("\n", "")
+    if x.dtype.kind == "f" and "e" in text:  # which NumPy then writes of all, with 16 zeros in most
+        text = np.array2string(x, formatter={"float_kind": lambda v: repr(float(v))}, **how).replace("\n", "")
+    return text
 
 
 def _scripted(trial: Trial) -> list[str]:
