@@ -43,7 +43,7 @@ def table(entries: dict[str, Entry]) -> Iterator[str]:
     present = {name: entry for name, entry in sorted(entries.items()) if "cells" in entry}
     subjects = list(dict.fromkeys(subject for entry in present.values() for subject in entry["cells"]))
     for number, (name, entry) in enumerate(present.items(), 1):
-        few = f", {shapes} shapes of each operation" if (shapes := entry.get("shapes")) else ""
+        few = f", {shapes} shape{'s' * (shapes > 1)} of each operation" if (shapes := entry.get("shapes")) else ""
         how = f"{entry['effort']} effort, {entry['examples']} examples in {entry['seconds'] / 60:.0f} min{few}"
         yield f"{number:>2}  {name:<27} {entry['version']:<47} {how}"
     yield from LEGEND.splitlines()

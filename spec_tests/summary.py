@@ -31,7 +31,7 @@ def write(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
     note = "; smoke supports no claim of conformance" if current().name == "smoke" else ""
     failed = any(v["status"] == "failed" for v in verdicts)
     note += "" if examples or failed else "; nothing was tried: exit status 5"
-    few = f", {shapes()} shapes of each operation" if shapes() else ""
+    few = f", {number} shape{'s' * (number > 1)} of each operation" if (number := shapes()) else ""
     terminal.write_line(f"spec_tests {__version__}, spec {SPEC_VERSION}, effort {current().name}{few}, {examples} examples{note}")
 
 

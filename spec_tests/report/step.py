@@ -24,7 +24,7 @@ def _told(subject: Subject) -> Iterator[str]:
     yield ""
     version = f"{_text(subject.backend['version'])}, " if subject.backend else ""
     smoke = ", which supports no claim of conformance" if header["effort"] == "smoke" else ""
-    few = f", {shapes} shapes of each operation" if (shapes := header.get("shapes")) else ""
+    few = f", {shapes} shape{'s' * (shapes > 1)} of each operation" if (shapes := header.get("shapes")) else ""
     yield f"{version}spec {_text(header['spec'])}, {_text(header['effort'])} effort{smoke}{few}, {subject.examples} examples"
     yield ""
     for bug in subject.bugs[:MANY]:
