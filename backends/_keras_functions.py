@@ -6,6 +6,9 @@ import numpy as np
 from keras import ops
 from keras.config import backend
 
+conventions = {"causal_alignment": "top-left"}  # a query without a key gives the mean of all values
+domain = {name: {"d_v": "d_k"} for name in ("scaled_dot_product_attention", "grouped_query_attention")}
+
 
 def linear(x, weight, bias=None):
     y = ops.matmul(x, ops.transpose(weight))
@@ -65,8 +68,7 @@ def _attention(q, k, v, mask, bias, **options):
 
 
 def _one_head(x):
-    x = x[None] if x is not None and x.ndim == 1 else x
-    return None if x is None else x[..., None, :, :]
+    return None if x is None else (x if x.ndim > 1 else x[None])[..., None, :, :]
 
 
 def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=False, scale=None):

@@ -16,5 +16,3 @@ from ._keras_functions import *
 
 framework = "numpy"
 version = f"keras {keras.__version__}, numpy {numpy.__version__}"
-conventions = {"causal_alignment": "top-left"}  # a query without a key gives the mean of all values
-domain = {name: {"d_v": "d_k"} for name in ("scaled_dot_product_attention", "grouped_query_attention")}

@@ -17,5 +17,3 @@ from ._keras_functions import *
 framework = "torch"
 device = "cpu"
 version = f"keras {keras.__version__}, torch {torch.__version__}"
-conventions = {"causal_alignment": "top-left"}  # a query without a key gives the mean of all values
-domain = {name: {"d_v": "d_k"} for name in ("scaled_dot_product_attention", "grouped_query_attention")}

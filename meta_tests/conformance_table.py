@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from spec_tests.effort import of_so_many_shapes
+
 from .commanding import ROOT
 
 Entry = dict[str, Any]
@@ -43,7 +45,7 @@ def table(entries: dict[str, Entry]) -> Iterator[str]:
     present = {name: entry for name, entry in sorted(entries.items()) if "cells" in entry}
     subjects = list(dict.fromkeys(subject for entry in present.values() for subject in entry["cells"]))
     for number, (name, entry) in enumerate(present.items(), 1):
-        few = f", {shapes} shape{'s' * (shapes > 1)} of each operation" if (shapes := entry.get("shapes")) else ""
+        few = of_so_many_shapes(entry.get("shapes"))
         how = f"{entry['effort']} effort, {entry['examples']} examples in {entry['seconds'] / 60:.0f} min{few}"
         yield f"{number:>2}  {name:<27} {entry['version']:<47} {how}"
     yield from LEGEND.splitlines()

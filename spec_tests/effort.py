@@ -51,6 +51,11 @@ def shapes() -> int | None:
     return _shapes
 
 
+def of_so_many_shapes(number: int | None) -> str:
+    """What is said of a run after its effort."""
+    return f", {number} shape{'s' * (number > 1)} of each operation" if number else ""
+
+
 def current() -> Effort:
     return EFFORTS[_current]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import SPEC_VERSION, __version__
-from .effort import current, shapes
+from .effort import current, of_so_many_shapes, shapes
 from .message import NAMED
 from .trial import REFUSED, UNCALLED
 
@@ -31,7 +31,7 @@ def write(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
     note = "; smoke supports no claim of conformance" if current().name == "smoke" else ""
     failed = any(v["status"] == "failed" for v in verdicts)
     note += "" if examples or failed else "; nothing was tried: exit status 5"
-    few = f", {number} shape{'s' * (number > 1)} of each operation" if (number := shapes()) else ""
+    few = of_so_many_shapes(shapes())
     terminal.write_line(f"spec_tests {__version__}, spec {SPEC_VERSION}, effort {current().name}{few}, {examples} examples{note}")
 
 

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
+from ..effort import of_so_many_shapes
 from ..summary import DTYPES, Bug
 from ..visible import visible
 from .subjects import Cell, Subject, plainest
@@ -24,7 +25,7 @@ def _told(subject: Subject) -> Iterator[str]:
     yield ""
     version = f"{_text(subject.backend['version'])}, " if subject.backend else ""
     smoke = ", which supports no claim of conformance" if header["effort"] == "smoke" else ""
-    few = f", {shapes} shape{'s' * (shapes > 1)} of each operation" if (shapes := header.get("shapes")) else ""
+    few = of_so_many_shapes(header.get("shapes"))
     yield f"{version}spec {_text(header['spec'])}, {_text(header['effort'])} effort{smoke}{few}, {subject.examples} examples"
     yield ""
     for bug in subject.bugs[:MANY]:
