@@ -13,6 +13,7 @@ from .torch_cpu import *
 
 dtypes = ("float32", "bfloat16")
 torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 1 << 20  # no eager code in silence
+torch._dynamo.config.fake_tensor_cache_enabled = False  # with symbols for dimensions it costs more than it saves
 
 OPERATIONS = {name: f for name, f in inspect.getmembers(torch_cpu, inspect.isfunction) if not name.startswith("_")}
 globals().update({name: torch.compile(f, dynamic=True, fullgraph=True) for name, f in OPERATIONS.items()})
