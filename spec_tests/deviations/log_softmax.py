@@ -7,10 +7,10 @@ import numpy as np
 from reference_numpy._marks import finite_or_zero
 from reference_numpy.log_softmax import log_softmax
 from reference_numpy.softmax import softmax
-from spec_tests.deviation import deviation
+from spec_tests.deviation import HALF, deviation
 from spec_tests.formats import DTYPES
 
-from ._steps import in_float32, largest
+from ._steps import accumulated, in_float32, largest
 
 
 @deviation(
@@ -123,6 +123,16 @@ def logsumexp_stored(x: Any, *, axis: int, held: Any) -> Any:
     """
     m = largest(x, axis)
     return x - held(m + np.log(np.sum(np.exp(x - m), axis=axis, keepdims=True)))
+
+
+@deviation("reference", "equal_entries", kind="arithmetic", dtypes=HALF)
+def half_accumulation(x: Any, *, axis: int, held: Any) -> Any:
+    """the exponentials are summed in the dtype of x, one after the other.
+
+    Shows: flat rows of some hundred entries and more, where the sum stops growing. Hides: short or peaked rows, float32.
+    """
+    shifted = x - largest(x, axis)
+    return shifted - np.log(accumulated(np.exp(shifted), held, axis))
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float64",))
