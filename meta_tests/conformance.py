@@ -2,7 +2,8 @@
 
 Each backend runs in a pytest of its own, since libraries will not share a process; what is not installed is listed as absent.
 --write puts the results into docs/conformance.json, among those of other runs, and the table of all into docs/conformance.txt;
-those of --gradients, which tries nothing else, into docs/gradients.json and docs/gradients.txt.
+those of --gradients, which tries nothing else, into docs/gradients.json and docs/gradients.txt. --only tries a few operations of
+a backend again, or in another way: its entry has their new cells, and says how they were made.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def measured(
 ) -> Entry:
     """One backend's results in these operations, or gradients, or the sentence that refuses it."""
     chosen = [f"--backend={backend}", f"--effort={effort}", *more, *[f"--shapes={shapes}"] * (shapes is not None)]
-    selections = list(map(alone, names)) if apart else ["_vjp" if names == gradients() else "not _vjp"]
+    every = {operations(): "not _vjp", gradients(): "_vjp"}
+    selections = list(map(alone, names)) if apart else [every.get(names) or " or ".join(map(alone, names))]
     with ThreadPoolExecutor(apart or 1) as pool:
         kept = list(pool.map(lambda selection: _kept(keep, *chosen, "-k", selection), selections))
     runs = [Run(**record["run"]) for record in kept]
@@ -61,6 +63,16 @@ def measured(
         "seconds": round(sum(record["seconds"] for record in kept)),
         "cells": cells,
     }
+
+
+def within(whole: Entry, part: Entry) -> Entry:
+    """An entry whose operations that the other one has are the other one's."""
+    how = {key: value for key, value in part.items() if key != "cells"}
+    earlier = (
+        {**again, "operations": [n for n in again["operations"] if n not in part["cells"]]} for again in whole.get("again", ())
+    )
+    again = [*(one for one in earlier if one["operations"]), {"operations": list(part["cells"]), **how}]
+    return {**whole, "cells": {**whole["cells"], **part["cells"]}, "again": again}
 
 
 def _kept(folder: Path | None, *args: str) -> Entry:
@@ -118,9 +130,14 @@ def main() -> None:
         metavar="DIR",
         help="the runs are kept there, and those that are there already are not made again: for what takes hours, with --apart",
     )
+    parser.add_argument("--only", default="", metavar="OPERATIONS", help="these, separated by commas, of the entry that is there")
     parser.add_argument("--write", action="store_true", help="into docs/conformance.json and docs/conformance.txt")
     options = parser.parse_args()
-    data, names = (GRADIENTS, gradients()) if options.gradients else (DATA, operations())
+    data, every = (GRADIENTS, gradients()) if options.gradients else (DATA, operations())
+    only = options.only.split(",") if options.only else every
+    if unknown := [name for name in only if name not in every]:
+        parser.error(f"--only={options.only}: there is no {unknown[0]!r}; there are {', '.join(every)}")
+    names = tuple(name for name in every if name in only)
     entries: dict[str, Entry] = json.loads(data.read_text()) if options.write and data.exists() else {}
     stated = {"dtype": options.dtype, "precision": options.precision, "time-limit": options.time_limit}
     more = [f"--{option}={value}" for option, value in stated.items() if value]
@@ -128,8 +145,10 @@ def main() -> None:
     for backend in options.backends or built_in():
         entry = measured(backend, options.effort, *more, **how)
         name = f"{backend} ({options.precision})" if options.precision else backend
-        if "cells" in entry or "cells" not in entries.get(name, {}):
+        if "cells" not in entries.get(name, {}):
             entries[name] = entry
+        elif "cells" in entry:
+            entries[name] = within(entries[name], entry) if options.only else entry
         if options.write:
             lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(entries.items()))
             data.write_text("{\n" + ",\n".join(lines) + "\n}\n")  # a line for each backend

@@ -19,7 +19,7 @@ LEGEND = """
 Four characters, or columns, for float64, float32, bfloat16, float16; masks and counts have the first one alone.
 f, m, e: conforms, in the precision class fused, mixed or eager; x: exactly. The numbers are the largest and the median
 share of the allowed error that an example used, in percent. !: deviates, with the number of invariants that are broken.
-·: not implemented. Blank: not taken in that dtype. ?: its laws hold, and the equation could not be tried.
+·: not implemented. Blank: not taken in that dtype, or not tried. ?: its laws hold, and the equation could not be tried.
 """
 
 
@@ -33,6 +33,8 @@ def written(cell: Entry) -> str:
 
 def row(entry: Entry, operation: str) -> list[str]:
     """Four columns."""
+    if operation not in entry["cells"]:
+        return [""] * len(COLUMNS)
     own = {dtype if dtype in COLUMNS else "float64": cell for dtype, cell in entry["cells"][operation].items()}
     return [written(own[dtype]) if dtype in own else "" for dtype in COLUMNS] if any(own.values()) else ["·", "", "", ""]
 
@@ -41,13 +43,24 @@ def _line(start: str, columns: list[str], width: int) -> str:
     return (f"{start:<34}" + "".join(f"{column:<{width - 1}} " for column in columns)).rstrip()
 
 
+def _how(run: Entry) -> str:
+    few = of_so_many_shapes(run.get("shapes"))
+    return f"{run['effort']} effort, {run['examples']} examples in {run['seconds'] / 60:.0f} min{few}"
+
+
 def table(entries: dict[str, Entry]) -> Iterator[str]:
     present = {name: entry for name, entry in sorted(entries.items()) if "cells" in entry}
     subjects = list(dict.fromkeys(subject for entry in present.values() for subject in entry["cells"]))
     for number, (name, entry) in enumerate(present.items(), 1):
-        few = of_so_many_shapes(entry.get("shapes"))
-        how = f"{entry['effort']} effort, {entry['examples']} examples in {entry['seconds'] / 60:.0f} min{few}"
-        yield f"{number:>2}  {name:<27} {entry['version']:<47} {how}"
+        yield f"{number:>2}  {name:<27} {entry['version']:<47} {_how(entry)}"
+        for again in entry.get("again", ()):
+            version = "" if again["version"] == entry["version"] else f"{again['version']}, "
+            yield from textwrap.wrap(
+                f"{', '.join(again['operations'])}: {version}{_how(again)}",
+                125,
+                initial_indent=" " * 6,
+                subsequent_indent=" " * 6,
+            )
     yield from LEGEND.splitlines()
     yield ""
     yield _line("", [str(number) for number in range(1, len(present) + 1)], 6)

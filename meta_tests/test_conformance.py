@@ -13,7 +13,7 @@ from spec_tests.specification import gradients, operations
 
 from . import conformance, conformance_table
 from .commanding import EPS_OUTSIDE, NUMPY, RELU, Run, write
-from .conformance import DATA, GRADIENTS, alone, measured
+from .conformance import DATA, GRADIENTS, alone, measured, within
 from .conformance_table import Entry, deviations, findings, table
 
 NAMES = ("gelu", "glu", "relu", "swiglu")
@@ -81,6 +81,26 @@ def test_what_was_run_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monke
     assert measured(f"{tmp_path}/mine.py", "smoke", **how) == entry
     assert len(ran) == 5
     assert entry["cells"] == measured(f"{tmp_path}/mine.py", "smoke", names=NAMES)["cells"]
+
+
+def test_some_operations_may_be_tried_again(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU + GLU)
+    path = f"{tmp_path}/mine.py"
+    whole, relu, pair = (measured(path, "smoke", names=names) for names in (NAMES, ("relu",), ("relu", "glu")))
+    assert within(whole, relu)["cells"] == whole["cells"]
+    both = within(within(whole, pair), {**relu, "effort": "default", "version": "another", "shapes": 3, "seconds": 90})
+    assert [(again["operations"], again["effort"]) for again in both["again"]] == [(["glu"], "smoke"), (["relu"], "default")]
+    assert "again" not in whole
+    lines = list(table({"mine": both, "few": pair}))
+    assert f"      relu: another, default effort, {relu['examples']} examples in 2 min, 3 shapes of each operation" in lines
+    assert next(line for line in lines if line.startswith("swiglu")).split() == ["swiglu", "f"]  # nothing is said of the few
+
+
+def test_an_operation_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["conformance", "--only=relu,rrelu", "numpy-cpu"])
+    with pytest.raises(SystemExit, match="2"):
+        conformance.main()
+    assert "--only=relu,rrelu: there is no 'rrelu'; there are alibi_bias, " in capsys.readouterr().err
 
 
 def test_no_invariant_is_left_out_then_and_none_comes_twice() -> None:
