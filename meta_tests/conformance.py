@@ -40,8 +40,8 @@ def measured(
 ) -> Entry:
     """One backend's results in these operations, or gradients, or the sentence that refuses it."""
     chosen = [f"--backend={backend}", f"--effort={effort}", *more, *[f"--shapes={shapes}"] * (shapes is not None)]
-    every = {operations(): "not _vjp", gradients(): "_vjp"}
-    selections = list(map(alone, names)) if apart else [every.get(names) or " or ".join(map(alone, names))]
+    all_of_a_kind = {operations(): "not _vjp", gradients(): "_vjp"}
+    selections = list(map(alone, names)) if apart else [all_of_a_kind.get(names) or " or ".join(map(alone, names))]
     with ThreadPoolExecutor(apart or 1) as pool:
         kept = list(pool.map(lambda selection: _kept(keep, *chosen, "-k", selection), selections))
     runs = [Run(**record["run"]) for record in kept]
