@@ -9,14 +9,17 @@ a backend again, or in another way: its entry has their new cells, and says how 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from spec_tests.finding import built_in
+from spec_tests.report import Report, ReportError, read
 from spec_tests.specification import gradients, operations
 from spec_tests.summary import DTYPES
 
@@ -43,8 +46,7 @@ def measured(
     all_of_a_kind = {operations(): "not _vjp", gradients(): "_vjp"}
     selections = list(map(alone, names)) if apart else [all_of_a_kind.get(names) or " or ".join(map(alone, names))]
     with ThreadPoolExecutor(apart or 1) as pool:
-        kept = list(pool.map(lambda selection: _kept(keep, *chosen, "-k", selection), selections))
-    runs = [Run(**record["run"]) for record in kept]
+        runs = list(pool.map(lambda selection: _tried(keep, *chosen, "-k", selection), selections))
     if runs[0].code == 4:
         return {"absent": re.split(r" \(line |; ", runs[0].complaint.partition(": ")[2])[0]}
     if wrong := next((run for run in runs if run.code not in ENDED), None):
@@ -60,7 +62,7 @@ def measured(
         "effort": effort,
         "shapes": shapes,
         "examples": sum(fact["examples"] for fact in found),
-        "seconds": round(sum(record["seconds"] for record in kept)),
+        "seconds": round(sum(fact["seconds"] for fact in found)),
         "cells": cells,
     }
 
@@ -75,25 +77,34 @@ def within(whole: Entry, part: Entry) -> Entry:
     return {**whole, "cells": {**whole["cells"], **part["cells"]}, "again": again}
 
 
-def _kept(folder: Path | None, *args: str) -> Entry:
-    """A run and its seconds; the one that the folder has of the same words, if it has one."""
-    words = re.sub(r"[^\w.]+", "-", " ".join(args)).strip("-")
-    path = folder / f"{words}.json" if folder else None
-    if path and path.exists():
-        return dict(json.loads(path.read_text()))
-    began, run = time.monotonic(), _run(*args)
-    record = {"run": vars(run), "seconds": time.monotonic() - began}
-    if path and run.code in ENDED:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".part")  # what is interrupted here is not taken for a record
-        partial.write_text(json.dumps(record))
-        partial.replace(path)
-    return record
+def _tried(folder: Path | None, *args: str) -> Run:
+    """A run, with the verdicts of its report; what the folder's report of the same words has already is not tried again."""
+    with tempfile.TemporaryDirectory() as own:
+        place = (folder or Path(own)).resolve() / _named(args)
+        before = _report(place)
+        if before and before.complete:
+            return Run(0, "", {}, before.verdicts)
+        resume = ["--resume"] if before else []
+        run = _run(Path(own), *args, f"--report={place}", *resume)
+        after = _report(place)
+    return replace(run, facts=after.verdicts if after else [])
 
 
-def _run(*args: str) -> Run:
-    with tempfile.TemporaryDirectory() as folder:  # JAX has float64 only so
-        return pytest_run(Path(folder), *SUITE, *SEED, *args, env=environment(ROOT, JAX_ENABLE_X64="1"), timeout=None)
+def _named(words: tuple[str, ...]) -> str:
+    """A folder's name, of no more letters than one may have, and of no other words."""
+    said = " ".join(words)
+    return f"{re.sub(r'[^a-z0-9]+', '-', said.lower()).strip('-')[:100]}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+
+
+def _report(place: Path) -> Report | None:
+    with suppress(ReportError):  # none yet, or nothing in it
+        return read(place)
+    return None
+
+
+def _run(folder: Path, *args: str) -> Run:
+    """JAX has float64 only so."""
+    return pytest_run(folder, *SUITE, *SEED, *args, env=environment(ROOT, JAX_ENABLE_X64="1"), timeout=None)
 
 
 def alone(name: str) -> str:
@@ -104,8 +115,8 @@ def alone(name: str) -> str:
 def _cell(tried: list[Entry]) -> Entry:
     compared = next((fact for fact in tried if fact["id"].endswith(".reference")), {"class": None, "worst": None, "median": None})
     broken = [fact["id"].partition(".")[2] for fact in tried if fact["status"] == "failed"]
-    reached = {name: compared[name] for name in ("class", "worst", "median")}
-    return {**reached, "tried": len(tried), "broken": broken} if tried else {}
+    shares = {name: compared[name] if compared[name] is None else float(compared[name]) for name in ("worst", "median")}
+    return {"class": compared["class"], **shares, "tried": len(tried), "broken": broken} if tried else {}
 
 
 def main() -> None:
@@ -128,7 +139,7 @@ def main() -> None:
         "--keep",
         type=Path,
         metavar="DIR",
-        help="the runs are kept there, and those that are there already are not made again: for what takes hours, with --apart",
+        help="the runs' reports are kept there, and what they have is not tried again: for what takes hours, with --apart",
     )
     parser.add_argument("--only", default="", metavar="OPERATIONS", help="these, separated by commas, of the entry that is there")
     parser.add_argument("--write", action="store_true", help="into docs/conformance.json and docs/conformance.txt")
