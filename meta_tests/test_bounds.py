@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -121,3 +124,17 @@ def test_a_subnormal_argument_that_has_an_error_of_its_own_may_be_read_as_zero_a
         allowed = rms_norm.call(x, np.ones(1), eps=1e-5).expectation("fused")
         assert allowed.accepts(np.zeros(1)).all()
         assert not allowed.accepts(np.full(1, 4 * subnormal / 1e-5**0.5)).all()
+
+
+@pytest.mark.parametrize("cotangent", [2.0**-24, 37 * 2.0**-24, 320 * 2.0**-24, 2.0**-14, 2.0**-10, 0.3, -17.0])
+def test_the_tanh_form_may_be_differentiated_step_by_step_in_float16(cotangent: float) -> None:
+    """The smaller the cotangent, the more of it is subnormal on its way through the cube."""
+    x = np.arange(0, 2**15 - 2**10, 5, dtype=np.uint16).view(np.float16)
+    x = np.concatenate((x, -x))[np.abs(np.concatenate((x, x))) < 147]  # from 148 on 3 x² overflows
+    leaf, c = torch.tensor(x, requires_grad=True), torch.full(x.shape, cotangent, dtype=torch.float16)
+    y = 0.5 * leaf * (1 + torch.tanh(math.sqrt(2 / math.pi) * (leaf + 0.044715 * leaf**3)))
+    (slope,) = torch.autograd.grad(y, leaf, c)
+    call = operation("gelu_vjp", "float16").call(c.double().numpy(), x.astype(float), approximate="tanh")
+    allowed = call.expectation("eager")
+    assert np.all(allowed.accepts(slope.double().numpy().reshape(allowed.value.shape)))
+    assert np.mean(allowed.claimed) > 0.99

@@ -170,7 +170,8 @@ def restrictions(name: str) -> list[dict[str, Any]]:
     sizes = [{label: SIZES.get(label, (24,))} for label in dimensions(spec)]
     sizes += [{label: range(16, 200, 16)} for label in dimensions(spec) - SIZES.keys()]
     sizes += [{keyword: VALUES[keyword]} for keyword in spec.parameters if keyword not in spec.positional]
-    ranks = [{"batch_dims": (2,)}, {"batch_dims": (0,)}] if any(spec.core.values()) and name != "alibi_bias" else []
+    batched = any(spec.core.values()) and not hasattr(spec.module, "unbatched")
+    ranks = [{"batch_dims": (2,)}, {"batch_dims": (0,)}] if batched else []
     return sizes + ranks + ([{"positions": "consecutive"}] if "positions" in spec.positional else [])
 
 

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spec_tests.assertions import assert_equal
+from spec_tests.bounded import Bounded
+from spec_tests.formats import Arithmetic
 from spec_tests.message import _literal
+from spec_tests.violation import Violation
 
 from .commanding import EPS_OUTSIDE, NUMPY, Run, environment, pytest_run, python, suite, write
 
@@ -29,6 +33,13 @@ def failing(folder: Path, body: str, invariant: str, *args: str) -> str:
 def script(text: str) -> str:
     lines = text.partition("to see it without this suite:\n")[2].partition("\n\n")[0]
     return "\n".join(line.removeprefix("  ") for line in lines.splitlines())
+
+
+def test_what_is_not_claimed_is_not_counted() -> None:
+    float32 = Arithmetic.of("float32")
+    left, right = (Bounded([np.nan, 1.0, last], [np.inf, 0.0, 0.5], float32) for last in (2.0, 4.0))
+    with pytest.raises(Violation, match=r"^1 of 3 elements differ; the worst is \[2\]"):
+        assert_equal(left, right)
 
 
 def test_the_message_says_everything_in_order(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ def gelu_vjp(cotangent: Any, x: Any, *, approximate: str = "none") -> Any:
     Raises
         ValueError where approximate is neither "none" nor "tanh".
     Choices
-        Each form has the derivative of its own: they differ by up to 1.1e-3.
+        Each form has the derivative of its own: they differ by up to 1.1e-3. That of x^3 multiplies last, as in
+        automatic differentiation: what underflows before is lost 3 x^2 times over.
     Source
         Differentiation of Hendrycks and Gimpel 2016, arXiv:1606.08415.
 
@@ -35,6 +36,6 @@ def gelu_vjp(cotangent: Any, x: Any, *, approximate: str = "none") -> Any:
     if approximate == "tanh":
         factor = np.sqrt(2 / np.pi)
         t = np.tanh(factor * (x + 0.044715 * (x * x * x)))
-        inner = factor * (1 + (3 * 0.044715) * np.square(x))
-        return (c * (0.5 * (1 + t)) + 0.5 * (c * x) * (1 - np.square(t)) * inner,)
+        inner = factor * (0.5 * (c * x) * (1 - np.square(t)))
+        return (c * (0.5 * (1 + t)) + inner + 0.044715 * inner * 3 * np.square(x),)
     raise ValueError(f"gelu_vjp: approximate={approximate!r} is unknown; there are 'none' and 'tanh'.")

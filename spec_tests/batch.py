@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from .call import Call
+from .domain import BROADCAST
 from .draw import Draw
 from .tree import tree_map
+
+BATCHED = ("about:core", "about:not unbatched")  # the operations that a statement about the batch concerns
 
 
 def _batched(call: Call) -> dict[str, int]:
@@ -79,12 +82,14 @@ def poisoned(call: Call, index: tuple[int, ...], poison: float) -> Call:
     return _rebuilt(call, parts)
 
 
-def with_last_axis(call: Call) -> Call:
-    """The batch of an operation with an axis is what lies before it, once it is moved last."""
-    if "axis" not in call.keywords:
+def in_a_batch(call: Call) -> Call:
+    """The call, its axis moved last, if it has one: before it is the batch. Where that has no dimensions, two of the call."""
+    if "axis" in call.keywords:
+        (x,) = call.arguments
+        call = call.operation.call(np.moveaxis(x, call.keywords["axis"], -1), **{**call.keywords, "axis": -1})
+    if batch_shape(call):
         return call
-    (x,) = call.arguments
-    return call.operation.call(np.moveaxis(x, call.keywords["axis"], -1), **{**call.keywords, "axis": -1})
+    return _rebuilt(call, {name: np.stack(2 * [call.named[name]]) for name in _batched(call) if name not in BROADCAST})
 
 
 PARAMETERS = ("theta", "eps", "scale")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .assertions import assert_conforms, assert_equal, assert_identical, assert_same, assert_true
-from .batch import alone, changeable, changed, indexed, poisoned, portion, with_last_axis
+from .batch import BATCHED, alone, changeable, changed, in_a_batch, indexed, poisoned, portion
 from .call import Call
 from .draw import Draw
 from .invariant import invariant
@@ -58,10 +58,10 @@ def test_layout_blind(operation: Operation, draw: Draw) -> None:
             assert_equal(replaced(plain, operation.values(call, operation.run(call, operation.native(call, layout)))), plain)
 
 
-@invariant("B", needs=("about:core",))
+@invariant("B", needs=BATCHED)
 def test_batch_independence(operation: Operation, draw: Draw) -> None:
     """An entry's result is the same alone, and beside any other content of the batch, NaN and infinities included."""
-    call = with_last_axis(draw.call())
+    call = in_a_batch(draw.call())
     whole = operation.result(call)
     index = indexed(call, draw)
     assert_same(operation.result(alone(call, index)).value.reshape(np.shape(whole.value[index])), whole[index])
@@ -149,16 +149,13 @@ def test_not_an_alias(operation: Operation, draw: Draw) -> None:
         assert_identical(framework.numpy(result), later)
 
 
-@invariant("E", cost=4, needs=("about:core",))
+@invariant("E", cost=4, needs=BATCHED)
 def test_empty(operation: Operation, draw: Draw) -> None:
     """A batch of none gives a result of none, of the right shape and dtype."""
     if operation.domain.get("empty") is False:
         raise NotImplementedVariant("its domain excludes empty arrays")
-    call = with_last_axis(draw.call())
-    index = indexed(call, draw)
-    if not index:
-        raise NotImplementedVariant("its domain has no batch dimensions")
-    operation.result(alone(call, index, empty=True))
+    call = in_a_batch(draw.call())
+    operation.result(alone(call, indexed(call, draw), empty=True))
 
 
 # --- levels ---------------------------------------------------------------------------------------------------------
@@ -172,10 +169,10 @@ def test_bitwise_repeatable(operation: Operation, draw: Draw) -> None:
     assert_identical(operation.values(call, operation.run(call)), first)
 
 
-@invariant("E", level="batch-invariant", cost=2, needs=("about:core",))
+@invariant("E", level="batch-invariant", cost=2, needs=BATCHED)
 def test_batch_invariant(operation: Operation, draw: Draw) -> None:
     """An entry's result has the same bits alone as in any batch."""
-    call = with_last_axis(draw.call())
+    call = in_a_batch(draw.call())
     index = indexed(call, draw)
     whole = operation.values(call, operation.run(call))
     single = alone(call, index)
@@ -186,7 +183,7 @@ def test_batch_invariant(operation: Operation, draw: Draw) -> None:
 @invariant("E", level="nan-propagation", cost=2, needs=("about:core",))
 def test_nan_propagation(operation: Operation, draw: Draw) -> None:
     """A NaN in an entry of the batch shows in that entry's result."""
-    call = with_last_axis(draw.call())
+    call = in_a_batch(draw.call())
     name, index = operation.spec.positional[0], indexed(call, draw)
     x = call.named[name].astype(float)
     part = x[portion(call, name, index)] if x.size and call.named[name].dtype.kind == "f" else np.empty(0)

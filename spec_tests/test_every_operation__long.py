@@ -6,7 +6,7 @@ import numpy as np
 
 from . import effort
 from .assertions import assert_conforms, assert_true
-from .batch import batch_shape, stacked, with_last_axis
+from .batch import BATCHED, in_a_batch, stacked
 from .call import Call
 from .draw import SEQUENCES, Draw
 from .invariant import invariant
@@ -30,12 +30,12 @@ def test_long(operation: Operation, draw: Draw) -> None:
         assert_conforms(operation.result(call))
 
 
-@invariant("B", effort="thorough", cost=40, most=4, needs=("about:core",))
+@invariant("B", effort="thorough", cost=40, most=4, needs=BATCHED)
 def test_beyond_int32(operation: Operation, draw: Draw) -> None:
     """In a result of more than 2³¹ elements, as far as memory allows one, the entries of the batch are what they are in a small
     one: the first, those on both sides of that index, and the last."""
-    call = with_last_axis(draw.call())
-    if not (batch_shape(call) and call.value.size):
+    call = in_a_batch(draw.call())
+    if not call.value.size:
         return  # nothing to stack
     copies, rows = INT32 // call.value.size + 2, len(call.value)
     elements = sum(call.named[name].size for name in stacked(call)) + HELD * call.value.size

@@ -140,12 +140,11 @@ def test_causal_prefix(transformer_block: Operation, draw: Draw) -> None:
 @invariant("B", source=PRE, needs=("keyword:theta", "keyword:positions"))
 def test_shift_of_positions(transformer_block: Operation, draw: Draw) -> None:
     """Adding one number to all positions leaves the result, and without positions they are 0, …, n − 1."""
-    x, weights, keywords = drawn(draw, "theta")
-    if keywords.get("theta") is not None:
-        placed(draw, "offset")
-        positions = np.arange(x.shape[-2]) + draw.one_of((1, 62, 127, 2047, 4095))  # across the ends of usual tables
-        shifted = transformer_block(x, weights, **(keywords | {"positions": positions}))
-        assert_equal(shifted, transformer_block(x, weights, **{k: v for k, v in keywords.items() if k != "positions"}))
+    x, weights, keywords = drawn(draw, rotated=True)
+    placed(draw, "offset")
+    positions = np.arange(x.shape[-2]) + draw.one_of((1, 62, 127, 2047, 4095))  # across the ends of usual tables
+    shifted = transformer_block(x, weights, **(keywords | {"positions": positions}))
+    assert_equal(shifted, transformer_block(x, weights, **{k: v for k, v in keywords.items() if k != "positions"}))
 
 
 @invariant("B", source="the book's exercise 8", needs=("keyword:num_kv_heads",))

@@ -100,10 +100,10 @@ def _times(error: float, bound: float) -> str:
 
 
 def apart(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> Violation:
-    """The worst of the elements in which two sides of an equation do not meet."""
+    """The worst of the elements in which two sides of an equation do not meet; allowed is infinite where nothing is claimed."""
     with np.errstate(all="ignore"):
         distance = np.abs(a - b)
-        same = (distance <= allowed) | (a == b)
+        same = (distance <= allowed) | (a == b) | np.isinf(allowed)
         excess = np.where(same, -1.0, np.where(np.isnan(distance), np.inf, distance / allowed))
     at = np.unravel_index(int(np.argmax(excess)), a.shape)
     left, right = numbers(a[at], b[at])

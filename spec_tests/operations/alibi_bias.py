@@ -7,6 +7,7 @@ import numpy as np
 from spec_tests.draw import Draw
 
 core = {"slopes": 1}
+unbatched = True
 
 
 def slopes(draw: Draw, h: int) -> np.ndarray:
