@@ -71,3 +71,17 @@ def gate_s_slope_alone(cotangent: Any, x: Any, *, approximate: str = "none") -> 
     factor = np.sqrt(2 / np.pi)
     t = np.tanh(factor * (x + 0.044715 * (x * x * x)))
     return (cotangent * (0.5 * x * (1 - np.square(t)) * (factor * (1 + (3 * 0.044715) * np.square(x)))),)
+
+
+@deviation("reference", kind="arithmetic", dtypes=("float16",), seen=("https://github.com/facebookresearch/fairseq/issues/2235",))
+def slope_of_the_cube_overflows(cotangent: Any, x: Any, *, approximate: str = "none", held: Any) -> Any:
+    """in the tanh form 1 − tanh², which is 0, is multiplied by 3 x², which has overflowed: NaN.
+
+    Shows: float16 from 148 on. Hides: smaller numbers, the exact form, dtypes of more range.
+    """
+    if approximate == "none":
+        return gelu_vjp(cotangent, x, approximate=approximate)
+    factor = np.sqrt(2 / np.pi)
+    t = np.tanh(factor * (x + 0.044715 * (x * x * x)))
+    inner = factor * (0.5 * (cotangent * x) * (1 - np.square(t)))
+    return (cotangent * (0.5 * (1 + t)) + inner + 0.044715 * inner * held(3 * np.square(x)),)

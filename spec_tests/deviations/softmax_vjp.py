@@ -8,6 +8,8 @@ from reference_numpy.softmax import softmax
 from reference_numpy.softmax_vjp import softmax_vjp
 from spec_tests.deviation import deviation
 
+from ._steps import largest
+
 
 @deviation("reference", "constant_cotangent", "sums_to_zero")
 def diagonal_only(cotangent: Any, x: Any, *, axis: int) -> Any:
@@ -63,3 +65,15 @@ def softmax_of_the_result(cotangent: Any, x: Any, *, axis: int) -> Any:
     Shows: every row with two entries that differ. Hides: constant rows.
     """
     return softmax_vjp(cotangent, softmax(x, axis=axis), axis=axis)
+
+
+@deviation("reference", "constant_cotangent", kind="arithmetic", dtypes=("float16",))
+def square_of_the_sum_overflows(cotangent: Any, x: Any, *, axis: int, held: Any) -> Any:
+    """the exponentials' quotient by their sum is differentiated with the sum's square, which overflows: y c is left.
+
+    Shows: float16 rows whose exponentials add up to 256 and more. Hides: shorter or peaked rows, bfloat16.
+    """
+    e = np.exp(x - largest(x, axis))
+    total = np.sum(e, axis=axis, keepdims=True)
+    others = np.sum(cotangent * e, axis=axis, keepdims=True) / held(np.square(total))
+    return (e * (cotangent / total - others),)
