@@ -91,7 +91,7 @@ def _tried(folder: Path | None, *args: str) -> Run:
 
 
 def _named(words: tuple[str, ...]) -> str:
-    """A folder's name, of no more letters than one may have, and of no other words."""
+    """A folder's name: short enough for one, however many the words, and another for other words."""
     said = " ".join(words)
     return f"{re.sub(r'[^a-z0-9]+', '-', said.lower()).strip('-')[:100]}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
 
@@ -103,7 +103,7 @@ def _report(place: Path) -> Report | None:
 
 
 def _run(folder: Path, *args: str) -> Run:
-    """JAX has float64 only so."""
+    """The suite, with what JAX needs for float64."""
     return pytest_run(folder, *SUITE, *SEED, *args, env=environment(ROOT, JAX_ENABLE_X64="1"), timeout=None)
 
 

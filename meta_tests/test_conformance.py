@@ -90,6 +90,13 @@ def test_what_was_tried_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.M
     assert len(ran) == 2
 
 
+def test_a_report_s_folder_has_a_name_of_its_own_however_many_words() -> None:
+    many = ("--backend=/tmp/mine.py", "-k", " or ".join(map(conformance.alone, NAMES * 50)))
+    names = [conformance._named(words) for words in (many, (*many, "--effort=smoke"), many[:2])]
+    assert len(set(names)) == 3
+    assert all(len(name) < 128 and "/" not in name for name in names)
+
+
 def test_a_run_that_did_not_end_is_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, mine=NUMPY + RELU)
     run = conformance._run

@@ -24,7 +24,7 @@ def block_weights(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int, f: 
 
 def drawn(draw: Draw, *optional: str, rotated: bool = False) -> tuple[Any, ...]:
     """x, the weights and keywords, some of the optional ones among them; rotated: theta in any case."""
-    used = draw.variants(*optional) | {"theta"} if rotated else draw.variants(*optional)
+    used = draw.variants(*optional) | ({"theta"} if rotated else set())
     h, h_kv, keywords = configuration(draw, (1, 2, 3, 4, 4))
     d_k = draw.size("d_k", EVEN[:3] if "theta" in used else (1, 2, 3, 4, 5))
     n, d, f = draw.dims(n=longest(h), d=65, f=65)
