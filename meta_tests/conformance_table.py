@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from spec_tests.effort import of_so_many_shapes
@@ -91,17 +92,23 @@ def deviations(entries: dict[str, Entry]) -> Iterator[str]:
         for laws, dtypes in sharing.items():
             line = f"  {name}: {operation} in {', '.join(dtypes)}: {', '.join(laws)}"
             yield from textwrap.wrap(line, 125, subsequent_indent="      ")
-        found = list(findings(name.partition(" (")[0], operation, {law for laws in sharing for law in laws}))
-        yield from (f"    → {title}" for title in found or ["not among the findings"] * bool(sharing))
+        deviating = {dtype: set(cell["broken"]) for dtype, cell in own.items() if cell.get("broken")}
+        why = {dtype: findings(name.partition(" (")[0], operation, laws, dtype) for dtype, laws in deviating.items()}
+        yield from (f"    → {title}" for title in dict.fromkeys(chain.from_iterable(why.values())))
+        yield from (f"    → not among the findings: {dtype}" for dtype, found in why.items() if not found)
 
 
-def findings(backend: str, operation: str, laws: set[str]) -> Iterator[str]:
-    """The sections about this backend that name one of the invariants. Of a page about several backends, a title may name one."""
+def findings(backend: str, operation: str, laws: set[str], dtype: str) -> list[str]:
+    """The sections about this backend that name one of the invariants, and at the title's end the dtype, or all. Of a page about
+    several backends, a title may name one."""
+    found = []
     for page in sorted(FINDINGS.glob("*.md")):
         introduction, *sections = page.read_text().split("\n## ")
         if re.search(rf"`{backend}`|--backend={backend}`", introduction):
             about = re.findall(r"--backend=([\w-]+)", introduction)
             for title, _, text in (section.partition("\n") for section in sections):
                 named = [name for name in about if f"`{name}`" in title]
-                if backend in (named or [backend]) and any(f"`{operation}.{law}`" in text for law in laws):
-                    yield f"findings/{page.stem}: {title}"
+                held = re.search(rf"\(.*\b(all dtypes|{dtype})\b.*\)$", title)
+                if held and backend in (named or [backend]) and any(f"`{operation}.{law}`" in text for law in laws):
+                    found.append(f"findings/{page.stem}: {title}")
+    return found

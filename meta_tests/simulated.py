@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from reference_numpy._marks import logistic, normal_cdf
+from reference_numpy.logsumexp import logsumexp
 from spec_tests.formats import Arithmetic, Format
 
 
@@ -85,6 +86,18 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
         for term in self.rng.permutation(terms[1:]):
             total = self.arithmetic.every.round(self.compute(total + term))
         return self.at(total)
+
+    def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Any:
+        """Half the time: exp(s - logsumexp(s)), both in the compute format."""
+        if self.rng.random() < 0.5:
+            return 1.0
+        arithmetic = replace(self.arithmetic, precision="fused", wide=True)
+        given = [Simulated(x.value, arithmetic, self.rng, self.flushes) if isinstance(x, Simulated) else x for x in operands]
+        with np.errstate(all="ignore"):
+            once, again = (scores(*given) for _ in range(2))
+            kept, exactly = (np.expand_dims(logsumexp(s, axis=axis), axis) for s in (once, once.value))
+            off = self.compute(again.value - kept.value) - (once.value - exactly)
+            return Simulated(np.exp(np.where(np.isfinite(off), off, 0.0)), arithmetic, self.rng, self.flushes)
 
     def logistic(self) -> Simulated:
         way = self.rng.integers(3)

@@ -144,17 +144,26 @@ def test_whatever_deviates_is_among_the_findings(entries: tuple[Path, dict[str, 
 
 def test_a_finding_is_found_by_its_invariant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "page.md").write_text(
-        "# Found by `pytest --backend=mine`\n\n## A finding\n\nBy `relu.reference`.\n\n## Another\n\nBy `relu.sign`."
+        "# Found by `pytest --backend=mine`\n\n## A finding (float64, float32)\n\nBy `relu.reference`."
+        "\n\n## Another (all dtypes)\n\nBy `relu.sign`."
     )
     monkeypatch.setattr(conformance_table, "FINDINGS", tmp_path)
-    assert list(findings("mine", "relu", {"reference"})) == ["findings/page: A finding"]
-    assert list(findings("mine", "silu", {"reference"})) == []
-    assert list(findings("my", "relu", {"reference"})) == []
+    assert findings("mine", "relu", {"reference"}, "float32") == ["findings/page: A finding (float64, float32)"]
+    assert findings("mine", "relu", {"reference", "sign"}, "float16") == ["findings/page: Another (all dtypes)"]
+    assert findings("mine", "relu", {"reference"}, "float16") == []
+    assert findings("mine", "silu", {"reference"}, "float32") == []
+    assert findings("my", "relu", {"reference"}, "float32") == []
+    broken = {dtype: {"broken": ["reference"]} for dtype in ("float32", "float16")}
+    assert list(deviations({"mine": {"cells": {"relu": broken}}}))[1:] == [
+        "    → findings/page: A finding (float64, float32)",
+        "    → not among the findings: float16",
+    ]
 
 
 def test_a_title_may_name_one_of_the_page_s_backends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = "\n\n## Of `mine`\n\nBy `relu.reference`.\n\n## Of all\n\nBy `relu.reference`."
+    found = "\n\n## Of `mine` (all dtypes)\n\nBy `relu.reference`.\n\n## Of all (all dtypes)\n\nBy `relu.reference`."
     (tmp_path / "page.md").write_text(f"# Found by `pytest --backend=mine` and `pytest --backend=yours`{found}")
     monkeypatch.setattr(conformance_table, "FINDINGS", tmp_path)
-    assert list(findings("mine", "relu", {"reference"})) == ["findings/page: Of `mine`", "findings/page: Of all"]
-    assert list(findings("yours", "relu", {"reference"})) == ["findings/page: Of all"]
+    every = "findings/page: Of all (all dtypes)"
+    assert findings("mine", "relu", {"reference"}, "float32") == ["findings/page: Of `mine` (all dtypes)", every]
+    assert findings("yours", "relu", {"reference"}, "float32") == [every]

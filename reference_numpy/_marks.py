@@ -1,10 +1,11 @@
-"""What the equations need beside NumPy: entry into float64, three functions, and nine marks.
+"""What the equations need beside NumPy: entry into float64, three functions, and ten marks.
 
 A mark changes no value. It says what an implementation may do at that place, and only a number type that
 carries an error bound (it brings a method of the mark's name) takes notice.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -85,3 +86,10 @@ def through_quotient(x: Any) -> Any:
     """Return x. Where e / sum(e) is differentiated as it stands, x is divided by the sum and then multiplied by e, which the
     equation does in one step: two roundings more."""
     return x.through_quotient() if hasattr(x, "through_quotient") else x
+
+
+def recomputed(scores: Callable[..., Any], *operands: Any, axis: int) -> Any:
+    """1: exp(s - logsumexp(s)) over softmax(s), for the scores s of these operands. They are computed a second time, in another
+    order than the logsumexp's, which was kept in float32 or wider: its rounding is as large as the scores."""
+    x = operands[0]
+    return x.recomputed(scores, operands, axis) if hasattr(x, "recomputed") else 1.0

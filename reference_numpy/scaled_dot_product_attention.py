@@ -47,6 +47,10 @@ def scaled_dot_product_attention(
 
 
 def _weights(q: Any, k: Any, mask: Any, bias: Any, is_causal: bool, scale: Any) -> Any:
+    return rounded(softmax(_scores(q, k, mask, bias, is_causal, scale), axis=-1))
+
+
+def _scores(q: Any, k: Any, mask: Any, bias: Any, is_causal: bool, scale: Any) -> Any:
     n, m = q.shape[-2], k.shape[-2]
     if is_causal and n != m:
         raise ValueError(
@@ -60,4 +64,4 @@ def _weights(q: Any, k: Any, mask: Any, bias: Any, is_causal: bool, scale: Any) 
         scores = scores + float64(bias)
     if mask is not None:
         scores = np.where(mask, scores, -np.inf)
-    return rounded(softmax(scores, axis=-1))
+    return scores

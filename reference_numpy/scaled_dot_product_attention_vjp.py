@@ -2,9 +2,10 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import eager, float64, rounded, through_maximum, through_quotient
+from ._marks import eager, float64, recomputed, rounded, through_maximum, through_quotient, wide
 from ._sums import summed_to
-from .scaled_dot_product_attention import _weights
+from .scaled_dot_product_attention import _scores
+from .softmax import softmax
 
 
 def scaled_dot_product_attention_vjp(
@@ -35,8 +36,8 @@ def scaled_dot_product_attention_vjp(
     Raises
         ValueError as attention does.
     Choices
-        p may be recomputed from q and k, and the inner sum may be that of c y, with y as stored, or of p (c v^T): the
-        same number. The scale multiplies both dq and dk.
+        p may be recomputed from q, k and the logsumexp of each row of s; large scores then cost digits. The inner sum
+        may be that of c y, with y as stored, or of p (c v^T): the same number. The scale multiplies both dq and dk.
     Source
         Dao et al. 2022, arXiv:2205.14135, appendix B.2. Vaswani et al. 2017, arXiv:1706.03762, eq. 1, differentiated.
 
@@ -51,14 +52,19 @@ def scaled_dot_product_attention_vjp(
     c, q, k, v = float64(cotangent), float64(q), float64(k), float64(v)
     if scale is None:
         scale = 1 / np.sqrt(q.shape[-1])
-    p = _weights(q, k, mask, bias, is_causal, scale)
+
+    def scores(q: Any, k: Any, bias: Any) -> Any:
+        return _scores(q, k, mask, bias, is_causal, scale)
+
+    p = rounded(softmax(scores(q, k, bias), axis=-1))
+    again = recomputed(scores, q, k, bias, axis=-1)
     divided = eager(c)  # by the sum of a row's exponentials, where that divides after the product with v
     dp = rounded(np.matmul(divided, np.swapaxes(v, -1, -2)))
     inner = np.sum(c * rounded(np.matmul(p, v)), axis=-1, keepdims=True)
-    ds = p * through_quotient(dp) - p * through_quotient(inner)
+    ds = wide(p * through_quotient(dp) - p * through_quotient(inner)) * again
     ds = rounded(through_maximum(ds, np.sum(ds, axis=-1, keepdims=True), p, axis=-1))
     dq = rounded(np.matmul(ds, eager(k)) * scale)
     dk = rounded(np.matmul(np.swapaxes(ds, -1, -2), eager(q)) * scale)
-    dv = rounded(np.matmul(np.swapaxes(p, -1, -2), divided))
+    dv = rounded(np.matmul(np.swapaxes(wide(p) * again, -1, -2), divided))
     dbias = None if bias is None else summed_to(ds, float64(bias).shape)
     return summed_to(dq, q.shape), summed_to(dk, k.shape), summed_to(dv, v.shape), None, dbias

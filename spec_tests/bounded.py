@@ -17,7 +17,7 @@ import numpy as np
 from reference_numpy._marks import logistic, normal_cdf
 
 from .formats import Arithmetic, Format
-from .primitives import EAGER, OWN, density
+from .primitives import EAGER, OWN, density, of_logsumexp
 from .rules import RULES
 
 
@@ -161,6 +161,14 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         compute, every, infinite = self.arithmetic.compute, self.arithmetic.every, np.isinf(self.value)
         result = self.stored(*self.pair, compute, 2.0, infinite)
         return result if every is None else self.stored(*result.pair, every, 2.0, infinite)
+
+    def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Bounded:
+        """Of the order of the sums nothing: no two of the scores that a softmax's bound is made of need be of one order."""
+        arithmetic = replace(self.arithmetic, wide=True)
+        with np.errstate(all="ignore"):
+            value, error = scores(*(x if x is None else Bounded.input(x, arithmetic) for x in operands)).pair
+            roundings = of_logsumexp(value, axis) + np.max(error, axis=axis, keepdims=True)
+            return Bounded(np.ones_like(roundings), np.expm1(roundings * arithmetic.compute.u), arithmetic)
 
     def logistic(self) -> Bounded:
         with np.errstate(all="ignore"):

@@ -87,6 +87,14 @@ OWN: dict[str, Callable[..., Any]] = {  # the absolute error of each step, in un
 }
 
 
+def of_logsumexp(scores: Any, axis: int) -> Any:
+    """How many roundings exp(s - logsumexp(s)) has beyond those of softmax: that of m + log(l), which is as large as the scores;
+    the logarithm's; and that of a difference which is larger by log(l)."""
+    m = np.max(scores, axis=axis, keepdims=True)
+    log = np.log(np.sum(np.exp(scores - m), axis=axis, keepdims=True))
+    return np.where(np.isfinite(m), np.abs(m + log) + (ROUNDINGS["log"] + 1) * log, 0.0)
+
+
 def _eager_logistic(z: Any, x: Any, f: Format) -> Any:
     """e^-x, 1 + e^-x and the quotient each stored; and where e^-x overflows, the quotient is zero."""
     return np.where(-x > math.log(f.max) - 1, z, (1 + z * (3 - z)) * f.u)

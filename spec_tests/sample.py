@@ -20,7 +20,7 @@ from reference_numpy._marks import logistic, normal_cdf
 
 from .formats import Arithmetic, Format
 from .grid import on_grid
-from .primitives import EAGER, OWN
+from .primitives import EAGER, OWN, of_logsumexp
 from .sums import partial_sums, root_of_squares, vanishing
 
 DRAWS, COARSE = 24, 16  # the coarse draws have roundings 2**GUARD times larger, and must deviate that much more
@@ -168,6 +168,17 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         every, size = self.arithmetic.every, np.sqrt(2.0) * self.arithmetic.compute.u * np.abs(self.value[:1])
         result = self.moved(self.value, size)
         return self.at(result if every is None else self.on_grid(self.on_grid(result, every), every))
+
+    def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Sample:
+        """Nothing is stored in 16 bits on the way: where the scores are, so are the weights, and then they are kept."""
+        arithmetic = replace(self.arithmetic, precision="fused", wide=True)
+        given = [Sample(x.value, arithmetic, self.stream) if isinstance(x, Sample) else x for x in operands]
+        with np.errstate(all="ignore"):
+            once, again = (scores(*given).value for _ in range(2))
+            roundings = of_logsumexp(once[:1], _behind(axis))
+            kept = self.moved(np.zeros_like(roundings), roundings * arithmetic.compute.u)
+            off = again - once - kept
+            return Sample(np.exp(np.where(np.isfinite(off), off, 0.0)), arithmetic, self.stream)
 
     def logistic(self) -> Sample:
         with np.errstate(all="ignore"):

@@ -97,8 +97,6 @@ class FlashKernel(MathKernel):
     """F.scaled_dot_product_attention by its flash kernel, all batch dimensions taken for heads; it wants q, k and v of one width,
     so that the shorter are padded with zeros."""
 
-    forward_only = True
-
     kernel = SDPBackend.FLASH_ATTENTION
 
     def attention(self, q, k, v, seen, bias, scale):
@@ -112,6 +110,7 @@ class FlashKernel(MathKernel):
             added = torch.zeros((), dtype=q.dtype) if bias is None else bias
             added = added if seen is None else torch.where(seen, added, -math.inf)
             bias = added.expand(*batch, n, m).reshape(1, -1, n, m)
-        with sdpa_kernel(self.kernel):
+        learned = bias is not None and bias.requires_grad  # this kernel has no gradient for it
+        with sdpa_kernel(SDPBackend.MATH if learned else self.kernel):
             y = F.scaled_dot_product_attention(*shaped, bias, scale=scale)
         return y.reshape(*batch, n, width)[..., : v.shape[-1]].clone()
