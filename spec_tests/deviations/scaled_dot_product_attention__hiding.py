@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy._marks import rounded
+from reference_numpy._marks import float64, rounded
 from reference_numpy.softmax import softmax
 from spec_tests.deviation import deviation
 
-from .scaled_dot_product_attention import hidden, instead_of, weights
+from .scaled_dot_product_attention import hidden, instead_of, mean, scale_of, scores, visible, weights
 
 
 @deviation("reference", "masked_weight_is_zero")
@@ -50,6 +50,19 @@ def mask_adds_minus_a_billion(s: Any, mask: Any) -> Any:
     Shows: hidden keys whose scores are larger than that. Hides: ordinary scores.
     """
     return rounded(softmax(s if mask is None else s + np.where(mask, 0.0, -1e9), axis=-1))
+
+
+@deviation("reference", "scale_zero", seen=("https://github.com/pytorch/pytorch/pull/105202",))
+def causality_before_the_scale(
+    q: Any, k: Any, v: Any, mask: Any = None, bias: Any = None, *, is_causal: bool = False, scale: float | None = None
+) -> Any:
+    """later keys have the score minus infinity before the scale multiplies it, and a scale of 0 makes NaN of that.
+
+    Shows: a scale of 0, or below, under causality. Hides: positive scales, a mask instead.
+    """
+    q, k, v = float64(q), float64(k), float64(v)
+    s = hidden(scores(q, k, 1.0, None), visible(None, q.shape[-2], k.shape[-2], is_causal)) * scale_of(q, k, v, scale)
+    return mean(weights(s if bias is None else s + float64(bias), mask), v)
 
 
 @deviation("fully_masked_rows", seen=("https://github.com/ml-explore/mlx/issues/2395",))
