@@ -53,6 +53,15 @@ plain_rms_norm = rms_norm
 def rms_norm(x, weight):  # its eps is built in
     return plain_rms_norm(x, weight, eps=1e-5)
 """,
+    "zero, which some laws cannot do with": """
+domain = {name: {"eps": (0.0, 1e-5)} for name in ("rms_norm", "layer_norm")}
+dtypes = ("float64",)
+
+def layer_norm(x, weight, bias, *, eps):
+    x = x - x.mean(-1, keepdims=True)
+    with np.errstate(all="ignore"):
+        return x / np.sqrt(np.mean(x**2, -1, keepdims=True) + eps) * weight + bias
+""",
     "consecutive positions": """
 domain = {"rope": {"positions": "consecutive", "d_k": (4, 8)}}
 
@@ -106,6 +115,7 @@ OPERATIONS = {
     "dimensions": "scaled_dot_product_attention",
     "values": "rms_norm or softmax",
     "one value": "rms_norm",
+    "zero, which some laws cannot do with": "rms_norm or layer_norm",
     "products": "multihead_self_attention",
 }
 FORGOTTEN = ("dimensions", "values", "products")

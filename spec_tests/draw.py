@@ -143,9 +143,13 @@ class Draw(Choices):
     # --- configuration ----------------------------------------------------------------------------------------------
 
     def keyword(self, name: str, values: Iterable[Any]) -> dict[str, Any]:
-        """One of the values, as a keyword; left at its default where the function does not take it."""
-        allowed = self.operation.domain.get(name)
-        values = tuple(values) if allowed is None else tuple(allowed)
+        """One of the values, as a keyword; left at its default where the function does not take it. The domain's values instead,
+        if it has any; its 0 only where a 0 would do."""
+        values, allowed = tuple(values), self.operation.domain.get(name)
+        if allowed is not None:
+            values = tuple(value for value in allowed if value != 0 or 0 in values)
+            if not values:
+                raise NotImplementedVariant(f"its domain has no {name} but 0")
         if self.operation.accepts(name) or (allowed is not None and len(values) == 1):
             return {name: self.one_of(values)}
         return {name: -1} if name == "axis" else {}

@@ -45,6 +45,15 @@ def no_maximum_subtracted(x: Any, *, axis: int) -> Any:
     return x - np.log(np.sum(np.exp(x), axis=axis, keepdims=True))
 
 
+@deviation("reference", "minus_infinity", "differences", seen=("https://github.com/PaddlePaddle/Paddle/issues/4366",))
+def differences_clipped(x: Any, *, axis: int) -> Any:
+    """x − max(x) is clipped at −64, so that no logarithm is much smaller.
+
+    Shows: entries of −∞, or far below the maximum. Hides: rows within 64 of it.
+    """
+    return log_softmax(np.maximum(x - largest(x, axis), -64.0), axis=axis)
+
+
 @deviation("reference", "order", "equal_entries")
 def maximum_not_given_back(x: Any, *, axis: int) -> Any:
     """the maximum is subtracted inside the sum alone: x − log(sum(exp(x − max(x)))).

@@ -51,6 +51,15 @@ def maximum_of_all(x: Any, *, axis: int) -> Any:
     return shifted_by(x, exact(np.max(np.reshape(x, (int(np.prod(x.shape)),)), axis=0)), axis)
 
 
+@deviation("reference", "minus_infinity_is_zero", seen=("https://github.com/PaddlePaddle/Paddle/issues/4366",))
+def differences_clipped(x: Any, *, axis: int) -> Any:
+    """x − max(x) is clipped at −64, so that no probability is zero.
+
+    Shows: entries of −∞, or far below the maximum. Hides: rows within 64 of it.
+    """
+    return shifted_by(np.maximum(x - largest(x, axis), -64.0), 0.0, axis)
+
+
 @deviation("reference", "no_overflow")
 def mean_subtracted(x: Any, *, axis: int) -> Any:
     """the mean is subtracted, not the maximum, so that a peak overflows.
