@@ -53,7 +53,10 @@ def table(entries: dict[str, Entry]) -> Iterator[str]:
     present = {name: entry for name, entry in sorted(entries.items()) if "cells" in entry}
     subjects = list(dict.fromkeys(subject for entry in present.values() for subject in entry["cells"]))
     for number, (name, entry) in enumerate(present.items(), 1):
-        yield f"{number:>2}  {name:<27} {entry['version']:<47} {_how(entry)}"
+        implemented = {operation for operation, own in entry["cells"].items() if any(own.values())}
+        tried_again = {operation for again in entry.get("again", ()) for operation in again["operations"]}
+        how = _how(entry) if implemented - tried_again else ""  # of the first run nothing is left
+        yield f"{number:>2}  {name:<27} {entry['version']:<47} {how}".rstrip()
         for again in entry.get("again", ()):
             version = "" if again["version"] == entry["version"] else f"{again['version']}, "
             yield from textwrap.wrap(

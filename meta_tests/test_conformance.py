@@ -116,6 +116,9 @@ def test_some_operations_may_be_tried_again(tmp_path: Path) -> None:
     lines = list(table({"mine": both, "few": pair}))
     assert f"      relu: another, default effort, {relu['examples']} examples in 2 min, 3 shapes of each operation" in lines
     assert next(line for line in lines if line.startswith("swiglu")).split() == ["swiglu", "f"]  # nothing is said of the few
+    assert "smoke effort" in next(line for line in lines if " mine " in line)
+    renewed = within(both, measured(path, "smoke", names=("swiglu",)))
+    assert "effort" not in next(line for line in table({"mine": renewed}) if " mine " in line)
 
 
 def test_an_operation_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

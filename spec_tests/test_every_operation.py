@@ -276,10 +276,14 @@ def _assert_unchanged(before: dict[str, Any], after: dict[str, Any], how: str) -
 
 
 def _rows_repeated(draw: Draw) -> Call:
-    """A call whose arrays are constant along their first axis, so that they can be broadcast views."""
+    """A call whose arrays are constant along their first axis, so that they can be broadcast views. It may be the one that is
+    reduced: nothing but minus infinity is left to a level."""
     call = draw.call()
 
     def repeat(x: Any) -> Any:
-        return np.repeat(x[:1], len(x), axis=0) if _floating(x) and x.ndim > 1 else x
+        if not (_floating(x) and x.ndim > 1 and len(x)):
+            return x
+        one = np.where(np.isneginf(x[:1]), np.max(x, axis=0, keepdims=True), x[:1])
+        return np.repeat(one, len(x), axis=0)
 
     return call.operation.call(*map(repeat, call.arguments), **{k: repeat(v) for k, v in call.keywords.items()})

@@ -24,6 +24,15 @@ class BaseTwo(Exponentials):
         return (top + total.log2() * math.log(2)).squeeze(-1)
 
 
+class Unguarded(Exponentials):
+    """The maximum is subtracted whatever it is: a row of −∞ alone gives NaN, of which only a level speaks."""
+
+    def weighed(self, x):
+        top = x.amax(-1, keepdim=True)
+        e = torch.exp(x - top)
+        return e, e.sum(-1, keepdim=True), top
+
+
 class TimesReciprocal(Exponentials):
     """One reciprocal for each row, and a product for each entry."""
 

@@ -147,6 +147,18 @@ def halved_last(x: Any, *, approximate: str = "none", held: Any) -> Any:
     return held(held(2 * gelu(x, approximate=approximate)) / 2)
 
 
+@deviation("reference", "even_part", dtypes=("float64",))
+def constant_in_float32(x: Any, *, approximate: str = "none") -> Any:
+    """1/√2, or 0.044715 in the tanh form, has the digits of float32.
+
+    Shows: float64. Hides: float32, where it has to.
+    """
+    inverse_root, cubic = (float(np.float32(constant)) for constant in (math.sqrt(0.5), 0.044715))
+    if approximate == "none":
+        return x * normal_cdf(math.sqrt(2) * (x * inverse_root))
+    return by_tanh(x, ROOT * (x + cubic * (x * x * x)))
+
+
 @deviation("reference", dtypes=("float64",))
 def erf_of_seven_digits(x: Any, *, approximate: str = "none") -> Any:
     """erf is the five-term approximation of Abramowitz and Stegun, 7.1.26, good to 1.5e-7.

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from reference_numpy._marks import logistic
 from spec_tests.deviation import deviation
 
@@ -34,3 +36,13 @@ def slope_of_the_sigmoid_of_the_result(cotangent: Any, x: Any) -> Any:
     s = logistic(x)
     gate = logistic(x * s)
     return (cotangent * (s + x * (gate * (1 - gate))),)
+
+
+@deviation("reference", kind="arithmetic")
+def exponential_overflows(cotangent: Any, x: Any, *, held: Any) -> Any:
+    """c (1 + x e^-x / (1 + e^-x)) / (1 + e^-x), which is −∞ or NaN where x e^-x overflows.
+
+    Shows: x below −84 in float32, −703 in float64. Hides: larger numbers.
+    """
+    e = held(np.exp(-x))
+    return (cotangent * ((1 / (1 + e)) * (1 + held(x * e) / (1 + e))),)
