@@ -12,7 +12,7 @@ from spec_tests.finding import BackendError, built_in
 from spec_tests.loading import load
 from spec_tests.specification import operations
 
-from .commanding import ROOT, complaints, environment, python, write
+from .commanding import ROOT, complaints, environment, python, suite, write
 from .running import attempt, backend, trials
 
 PAGES = sorted((ROOT / "docs" / "findings").glob("*.md"))
@@ -88,6 +88,24 @@ def test_torch_compile_compiles_and_conforms(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(effort, "_current", "smoke")
     tried = [t for t in trials(under_test) if t[0].invariant.of(t[1].subject) == "rms_norm.reference"]
     assert [attempt(test, trial, 1) for test, trial in tried] == [None, None]
+
+
+LOOP = """
+import jax
+
+framework = "jax"
+
+def relu(x):
+    return jax.lax.while_loop(lambda carry: carry[0] < 1, lambda carry: (carry[0] + 1, jax.nn.relu(carry[1])), (0, x))[1]
+"""
+
+
+def test_what_a_framework_cannot_differentiate_is_not_implemented(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    write(tmp_path, mine=LOOP)
+    run = suite(tmp_path, "--backend=mine.py", "-k", "relu_vjp")
+    assert run.count("failed") == 0, run.text
+    assert "its result carries no gradient: relu_vjp" in run.text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

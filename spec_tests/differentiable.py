@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,20 @@ if TYPE_CHECKING:
 
 Arrays = tuple[Any, ...]
 Keywords = dict[str, Any]
+
+
+NO_GRADIENT = re.compile(r"reverse-mode|(derivative|vjp).*not implemented", re.IGNORECASE | re.DOTALL)
+
+
+@contextmanager
+def _where_there_is_a_gradient() -> Iterator[None]:
+    """Of a kernel or a loop that they cannot differentiate frameworks say so in words alone, by whatever exception."""
+    try:
+        yield
+    except (ValueError, RuntimeError) as error:
+        if isinstance(error, NotImplementedError) or not NO_GRADIENT.search(str(error)):
+            raise
+        raise NotImplementedError("its result carries no gradient") from error
 
 
 @dataclass(frozen=True)
@@ -26,8 +42,14 @@ class Differentiable:
     ) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
         """What the function answers, and what pulls a cotangent back to its arguments, each under its name."""
         of_inputs, names, inputs = self._of_inputs(framework, function, arrays, keywords)
-        y, pull = framework.linearized(of_inputs, inputs)
-        return y, lambda cotangent: dict(zip(names, map(framework.computed, pull(cotangent)), strict=True))
+        with _where_there_is_a_gradient():
+            y, pull = framework.linearized(of_inputs, inputs)
+
+        def pulled(cotangent: Any) -> dict[str, Any]:
+            with _where_there_is_a_gradient():
+                return dict(zip(names, map(framework.computed, pull(cotangent)), strict=True))
+
+        return y, pulled
 
     def accumulated(
         self, framework: Framework, function: Any, arrays: Arrays, keywords: Keywords, cotangents: list[Any]
