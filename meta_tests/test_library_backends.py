@@ -115,8 +115,8 @@ def test_the_findings_show_themselves(page: Path, tmp_path: Path) -> None:
     if not find_spec(page.stem):
         pytest.skip(f"{page.stem} is not installed here")
     text = page.read_text()
-    (distribution,) = set(metadata.packages_distributions()[page.stem])
-    if metadata.version(distribution).partition("+")[0] not in text:
+    versions = {metadata.version(name).partition("+")[0] for name in metadata.packages_distributions()[page.stem]}
+    if not any(version in text for version in versions):
         pytest.skip(f"the page is about another version of {page.stem}")
     examples = "\n".join(re.findall(r"```pycon\n(.*?)```", text, re.DOTALL))
     assert ">>> " in examples
