@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from spec_tests.bounded import Bounded
 from spec_tests.call import Call
@@ -124,6 +125,20 @@ def test_a_subnormal_argument_that_has_an_error_of_its_own_may_be_read_as_zero_a
         allowed = rms_norm.call(x, np.ones(1), eps=1e-5).expectation("fused")
         assert allowed.accepts(np.zeros(1)).all()
         assert not allowed.accepts(np.full(1, 4 * subnormal / 1e-5**0.5)).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_attention_may_recompute_its_weights_from_the_logsumexp(seed: int) -> None:
+    """As PyTorch's flash kernel does: where scores reach hundreds, the logsumexp's rounding is the most of its error."""
+    rng, scale = np.random.default_rng(seed), float(np.float32(1.7))
+    c, *given = (rng.integers(-9, 10, (1, 1, 16, 4)).astype(float) for _ in range(4))
+    leaves = [torch.tensor(x, dtype=torch.float32, requires_grad=True) for x in given]
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        y = torch.nn.functional.scaled_dot_product_attention(*leaves, scale=scale)
+    found = torch.autograd.grad(y, leaves, torch.tensor(c, dtype=torch.float32))
+    allowed = operation("scaled_dot_product_attention_vjp", "float32").call(c, *given, scale=scale).expectation("fused")
+    assert np.all(allowed.claimed)
+    assert np.all(allowed.accepts(np.concatenate([x.double().numpy().ravel() for x in found])))
 
 
 @pytest.mark.parametrize("cotangent", [2.0**-24, 37 * 2.0**-24, 320 * 2.0**-24, 2.0**-14, 2.0**-10, 0.3, -17.0])

@@ -90,19 +90,32 @@ def test_torch_compile_compiles_and_conforms(monkeypatch: pytest.MonkeyPatch) ->
     assert [attempt(test, trial, 1) for test, trial in tried] == [None, None]
 
 
-LOOP = """
+WITHOUT_GRADIENT = {
+    "jax": """
 import jax
 
 framework = "jax"
 
 def relu(x):
     return jax.lax.while_loop(lambda carry: carry[0] < 1, lambda carry: (carry[0] + 1, jax.nn.relu(carry[1])), (0, x))[1]
-"""
+""",
+    "mlx": """
+import mlx.core as mx
+
+framework = "mlx"
+dtypes = ("float32",)
+
+def relu(x):
+    with mx.stream(mx.cpu):
+        return mx.view(mx.view(mx.maximum(x, 0), mx.uint32), mx.float32)
+""",
+}
 
 
-def test_what_a_framework_cannot_differentiate_is_not_implemented(tmp_path: Path) -> None:
-    pytest.importorskip("jax")
-    write(tmp_path, mine=LOOP)
+@pytest.mark.parametrize("library", WITHOUT_GRADIENT)
+def test_what_a_framework_cannot_differentiate_is_not_implemented(library: str, tmp_path: Path) -> None:
+    pytest.importorskip(library)
+    write(tmp_path, mine=WITHOUT_GRADIENT[library])
     run = suite(tmp_path, "--backend=mine.py", "-k", "relu_vjp")
     assert run.count("failed") == 0, run.text
     assert "its result carries no gradient: relu_vjp" in run.text

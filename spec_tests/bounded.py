@@ -17,7 +17,7 @@ import numpy as np
 from reference_numpy._marks import logistic, normal_cdf
 
 from .formats import Arithmetic, Format
-from .primitives import EAGER, OWN, density, of_logsumexp
+from .primitives import EAGER, OWN, density, logsumexp_roundings
 from .rules import RULES
 
 
@@ -163,11 +163,11 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         return result if every is None else self.stored(*result.pair, every, 2.0, infinite)
 
     def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Bounded:
-        """Of the order of the sums nothing: no two of the scores that a softmax's bound is made of need be of one order."""
+        """For the rounding of the logsumexp alone: each score in a softmax's bound may be summed in an order of its own."""
         arithmetic = replace(self.arithmetic, wide=True)
         with np.errstate(all="ignore"):
             value, error = scores(*(x if x is None else Bounded.input(x, arithmetic) for x in operands)).pair
-            roundings = of_logsumexp(value, axis) + np.max(error, axis=axis, keepdims=True)
+            roundings = logsumexp_roundings(value, axis) + np.max(error, axis=axis, keepdims=True)
             return Bounded(np.ones_like(roundings), np.expm1(roundings * arithmetic.compute.u), arithmetic)
 
     def logistic(self) -> Bounded:

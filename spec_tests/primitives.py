@@ -87,7 +87,7 @@ OWN: dict[str, Callable[..., Any]] = {  # the absolute error of each step, in un
 }
 
 
-def of_logsumexp(scores: Any, axis: int) -> Any:
+def logsumexp_roundings(scores: Any, axis: int) -> Any:
     """How many roundings exp(s - logsumexp(s)) has beyond those of softmax: that of m + log(l), which is as large as the scores;
     the logarithm's; and that of a difference which is larger by log(l)."""
     m = np.max(scores, axis=axis, keepdims=True)

@@ -20,7 +20,7 @@ from reference_numpy._marks import logistic, normal_cdf
 
 from .formats import Arithmetic, Format
 from .grid import on_grid
-from .primitives import EAGER, OWN, of_logsumexp
+from .primitives import EAGER, OWN, logsumexp_roundings
 from .sums import partial_sums, root_of_squares, vanishing
 
 DRAWS, COARSE = 24, 16  # the coarse draws have roundings 2**GUARD times larger, and must deviate that much more
@@ -175,7 +175,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         given = [Sample(x.value, arithmetic, self.stream) if isinstance(x, Sample) else x for x in operands]
         with np.errstate(all="ignore"):
             once, again = (scores(*given).value for _ in range(2))
-            roundings = of_logsumexp(once[:1], _behind(axis))
+            roundings = logsumexp_roundings(once[:1], _behind(axis))
             kept = self.moved(np.zeros_like(roundings), roundings * arithmetic.compute.u)
             off = again - once - kept
             return Sample(np.exp(np.where(np.isfinite(off), off, 0.0)), arithmetic, self.stream)
