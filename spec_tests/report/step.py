@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ..effort import of_so_many_shapes
-from ..summary import DTYPES, Bug
+from ..summary import DTYPES, HELD, Bug
 from ..visible import visible
 from .subjects import Cell, Subject, plainest
 
@@ -66,7 +66,7 @@ def _cell(cell: Cell) -> str:
     if cell.broken:
         return f"❌ {len(cell.broken)} of {len(cell.tried)} fail"
     if cell.worst is None or cell.median is None:
-        return "conforms" if cell.tried else ""
+        return {"conforms": "conforms", "held": HELD}.get(cell.state, "")
     return f"{_text(cell.reached)} {cell.worst:.2f} {cell.median:.2g}"
 
 

@@ -32,11 +32,13 @@ class Cell:
     @cached_property
     def compared(self) -> Verdict:
         """The comparison with the oracle."""
-        return next((v for v in self.tried if v["id"].endswith(".reference") and v["worst"] is not None), {})
+        return next((v for v in self.tried if v["id"].endswith(".reference")), {})
 
     @property
     def state(self) -> str:
-        return "deviates" if self.broken else "conforms" if self.tried else "absent" if self.verdicts else ""
+        if self.broken:
+            return "deviates"
+        return "conforms" if self.compared else "held" if self.tried else "absent" if self.verdicts else ""
 
     @property
     def reached(self) -> str:
@@ -83,6 +85,11 @@ class Subject:
         return sorted({operation for (operation, _), cell in self._cells.items() if cell.tried})
 
     @cached_property
+    def compared(self) -> set[str]:
+        """Operations that were compared with the oracle: of others no conformance is claimed."""
+        return {operation for (operation, _), cell in self._cells.items() if cell.compared}
+
+    @cached_property
     def deviating(self) -> list[str]:
         """By an invariant, or by a level that was required."""
         return sorted({v["operation"] for v in self.verdicts if v["status"] == "failed"})
@@ -111,7 +118,7 @@ class Subject:
             return "bad"
         header = self.report.header
         less = not self.report.complete or header["selection"] or header["effort"] == "smoke"
-        return "good" if self.operations and not less else "open"
+        return "good" if self.compared and not less else "open"
 
     @property
     def sentence(self) -> str:
@@ -130,7 +137,9 @@ class Subject:
             return "the selected invariants hold"
         if header["effort"] == "smoke":
             return "smoke: nothing wrong found"
-        return f"{tried} operation{'s' * (tried != 1)} conform{'s' * (tried == 1)}{where}"
+        if not (conform := len(self.compared)):
+            return "nothing was compared with the oracle"
+        return f"{conform} operation{'s' * (conform != 1)} conform{'s' * (conform == 1)}{where}"
 
 
 def subjects(reports: Sequence[Report]) -> list[Subject]:
