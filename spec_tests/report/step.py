@@ -66,7 +66,7 @@ def _cell(cell: Cell) -> str:
     if cell.broken:
         return f"❌ {len(cell.broken)} of {len(cell.tried)} fail"
     if cell.worst is None or cell.median is None:
-        return {"conforms": "conforms", "held": HELD}.get(cell.state, "")
+        return HELD if cell.tried else ""
     return f"{_text(cell.reached)} {cell.worst:.2f} {cell.median:.2g}"
 
 

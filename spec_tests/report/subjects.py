@@ -32,7 +32,7 @@ class Cell:
     @cached_property
     def compared(self) -> Verdict:
         """The comparison with the oracle."""
-        return next((v for v in self.tried if v["id"].endswith(".reference")), {})
+        return next((v for v in self.tried if v["id"].endswith(".reference") and v["worst"] is not None), {})
 
     @property
     def state(self) -> str:
