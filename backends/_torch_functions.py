@@ -140,7 +140,8 @@ def rope(x, positions, *, theta=10000.0, layout="interleaved"):
     d, interleaved = x.shape[-1], layout == "interleaved"
     a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
     k = torch.arange(0, d, 2, dtype=torch.float64, device=x.device)
-    angles = positions[..., None] * theta ** (-k / d)
+    base = torch.ones_like(k) * theta  # for torch.compile, which compiles the power of a float anew for each float
+    angles = positions[..., None] * base ** (-k / d)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1 if interleaved else -2)
     return turned.reshape(x.shape)

@@ -1,13 +1,15 @@
 """The backends of other libraries: each is there or says in a sentence what it lacks, and does what its pages say."""
 
 import re
-from importlib import metadata
+from functools import partial
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from spec_tests import effort
+from spec_tests.draw import THETA
 from spec_tests.finding import BackendError, built_in
 from spec_tests.loading import load
 from spec_tests.specification import operations
@@ -88,6 +90,15 @@ def test_torch_compile_compiles_and_conforms(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(effort, "_current", "smoke")
     tried = [t for t in trials(under_test) if t[0].invariant.of(t[1].subject) == "rms_norm.reference"]
     assert [attempt(test, trial, 1) for test, trial in tried] == [None, None]
+
+
+def test_torch_compile_has_one_program_for_every_theta() -> None:
+    under_test = available("torch-compile")
+    torch, statistics = import_module("torch"), import_module("torch._dynamo.utils").counters["stats"]
+    rope, x, before = under_test.function("rope"), torch.ones(3, 5, 8), statistics["unique_graphs"]
+    for theta in THETA:
+        under_test.answered(partial(rope, x, torch.arange(5), theta=theta), "rope")
+    assert statistics["unique_graphs"] == before + 1
 
 
 WITHOUT_GRADIENT = {
