@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spec_tests import options
+from spec_tests.running import options
 
 pytest_plugins = ["spec_tests.plugin"]
 

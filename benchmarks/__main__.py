@@ -1,6 +1,6 @@
 """Every benchmark, one after the other: python -m benchmarks [PART …] [--write DIR]
 
-Each part also runs alone, with options of its own: python -m benchmarks.against --help
+Each part also runs alone, with options of its own: python -m benchmarks.against_rivals --help
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import argparse
 import subprocess
 import sys
 
-PARTS = ("importing", "first", "growth", "shares", "verdict", "against")
+PARTS = ("import_cost", "time_to_detection", "scaling", "profile_of_a_run", "time_to_verdict", "against_rivals")
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", default=PARTS, metavar="PART", help=f"{', '.join(PARTS)}; all, if none is given")
-    parser.add_argument("--write", metavar="DIR", help="a folder for the tables and their data: docs/benchmarks")
+    parser.add_argument("--write", metavar="DIR", help="a folder for the tables and their data: docs/measured/benchmarks")
     options = parser.parse_args(argv)
     if unknown := [part for part in options.parts if part not in PARTS]:
         parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from meta_tests.tightness import RandomDraw
-from spec_tests.gradient import Gradient
-from spec_tests.operation import Operation
-from spec_tests.specification import specification
-from spec_tests.tree import leaves, tree_map
+from meta_tests.support.random_draw import RandomDraw
+from spec_tests.calls.gradient import Gradient
+from spec_tests.calls.operation import Operation
+from spec_tests.specification.pytree import leaves, tree_map
+from spec_tests.specification.registry import specification
 
-from .subjects import Subject, clean
+from .wrong_implementations import Subject, clean
 
 DRAWN = 150  # calls in each dtype; as many again with other numbers in the arrays
 

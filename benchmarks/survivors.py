@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from .cpu_time import one_core, publish
 from .equivalence import DRAWN, difference
-from .measuring import one_core, publish
-from .ours import first_failure
-from .subjects import Subject, by_machine
+from .ourselves import first_failure
+from .wrong_implementations import Subject, by_machine
 
 
 @dataclass

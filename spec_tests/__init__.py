@@ -2,19 +2,19 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .specification.version import SPEC_VERSION, __version__
+
 if TYPE_CHECKING:
-    from .checking import DoesNotConform, check, parametrize
+    from .running.check import DoesNotConform, check, parametrize
 
-__version__ = "0.1.0"
-__all__ = ["DoesNotConform", "check", "parametrize"]
 
-SPEC_VERSION = "1.0"  # of the equations and invariants: a changed meaning is a new invariant id and a new version
+__all__ = ["SPEC_VERSION", "DoesNotConform", "__version__", "check", "parametrize"]
 
 
 def __getattr__(name: str) -> Any:
     """Imported when it is first used: every pytest run in an environment with this plugin imports the package."""
-    if name not in __all__:
+    if name not in ("DoesNotConform", "check", "parametrize"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import checking
+    from .running import check
 
-    return getattr(checking, name)
+    return getattr(check, name)

@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from .session import Session
+from .trials.collection import is_law_file
 
-HERE = Path(__file__).parent
+if TYPE_CHECKING:
+    from .running.session import Session
+
+
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
+
 LISTINGS = ("--list-backends", "--list-deviations")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(parser: Any, args: list[str]) -> None:
     if any("spec_tests" in arg or arg in LISTINGS for arg in args):
-        from . import options
+        from .running import options
 
         options.add(parser)
 
@@ -31,27 +34,25 @@ def pytest_load_initial_conftests(parser: Any, args: list[str]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("require_level", None) is None:  # not ours: a run that has nothing to do with this suite
         return
-    from . import workers
+    from .running import xdist_workers
 
-    workers.share_cores(config)  # before NumPy is imported
-    workers.share_devices(config)
-    workers.stop_on_termination()
-    from .session import Session
+    xdist_workers.share_cores(config)  # before NumPy is imported
+    xdist_workers.share_devices(config)
+    xdist_workers.stop_on_termination()
+    from .running.session import Session
 
-    config.pluginmanager.register(workers, "spec_tests.workers")
+    config.pluginmanager.register(xdist_workers, "spec_tests.workers")
     config.stash[SESSION] = session = Session.of(config)
     if not any(config.getoption(option.lstrip("-").replace("-", "_")) for option in LISTINGS):
-        workers.load(config, session)
-        from . import progress
-
-        progress.register(config, session)
+        xdist_workers.load(config, session)
+        register(config, session)
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     asked = [option for option in LISTINGS if config.getoption(option.lstrip("-").replace("-", "_"), None)]
     if not asked:
         return None
-    from . import listing
+    from .running import listing
 
     for option in asked:
         print(listing.LISTED[option]())
@@ -62,7 +63,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
     """Our test files are collected whatever a foreign project's python_files says."""
     from fnmatch import fnmatch
 
-    if not _ours(file_path):
+    if not is_law_file(file_path):
         return None
     patterns = parent.config.getini("python_files")
     if parent.session.isinitpath(file_path) or any(fnmatch(file_path.name, pattern) for pattern in patterns):
@@ -71,11 +72,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> Any:
-    return SpecModule.from_parent(parent, path=module_path) if _ours(module_path) else None
-
-
-def _ours(path: Path) -> bool:
-    return path.parent == HERE and path.suffix == ".py" and path.name.startswith("test_")
+    return SpecModule.from_parent(parent, path=module_path) if is_law_file(module_path) else None
 
 
 class SpecModule(pytest.Module):
@@ -94,7 +91,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     if SESSION not in metafunc.config.stash:
         raise pytest.UsageError("the invariants of spec_tests need its options: run pytest --pyargs spec_tests --backend=…")
-    trials = metafunc.config.stash[SESSION].collected(described)
+    trials = metafunc.config.stash[SESSION].selection.collect(described)
     metafunc.parametrize("trial", trials, ids=[trial.id for trial in trials])
 
 
@@ -142,7 +139,11 @@ def _backward(item: pytest.Item) -> bool:
 
 
 def _needless(config: pytest.Config, described: Any, trial: Any) -> bool:
-    return described is not None and (trial.redundant or config.stash[SESSION].unasked(described))
+    if described is None:
+        return False
+    from .running.selection import is_selected
+
+    return trial.redundant or not is_selected(described)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -152,7 +153,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
         return (yield)
     from functools import partial
 
-    from .tried import tried
+    from .running.runtest import tried
 
     test = pyfuncitem.obj
     pyfuncitem.obj = partial(tried, pyfuncitem.config.stash[SESSION], described, test)
@@ -167,7 +168,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     report = yield
     if _trial(item)[0] is None or call.when != "call":
         return report
-    from .verdict import judge
+    from .running.makereport import judge
 
     judge(report, item, call, item.config.stash[SESSION])
     return report
@@ -198,6 +199,25 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     if VERDICTS and not terminalreporter.no_summary:
-        from .summary import write
+        from .report.terminal import write
 
         write(terminalreporter, VERDICTS)
+
+
+def register(config: pytest.Config, session: Any) -> None:
+    """Where the results come together: not in a worker."""
+    if hasattr(config, "workerinput"):
+        if config.getoption("resume"):
+            from .running import resuming
+
+            resuming.register(config, None)
+        return
+    if config.getoption("resume") and not config.getoption("report"):
+        raise pytest.UsageError("--resume: name the report to go on with, as in --report=DIR --resume")
+    from .running.progress import Ticker
+
+    config.pluginmanager.register(Ticker(config), "spec_tests.progress")
+    if config.getoption("report"):
+        from .running.recording import recorder
+
+        config.pluginmanager.register(recorder(config, session), "spec_tests.report")

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical, assert_true, assert_unmoved, exactly
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical, assert_true, assert_unmoved, exactly
+from .inputs.draw import Draw, within_domain
 from .operations.alibi_bias import slopes
-from .operations.scaled_dot_product_attention import within_domain
+from .trials.invariant import invariant
 
 SOURCE = "the book's exercise 4"
 

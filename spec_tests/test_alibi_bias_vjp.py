@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical
+from .inputs.draw import Draw
 from .operations.alibi_bias import slopes
+from .trials.invariant import invariant
 
 
 @invariant("E", cost=2)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_true, assert_within, exactly
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_true, assert_within, exactly
+from .inputs.draw import Draw
 from .operations.alibi_slopes import HEADS, POWERS
+from .trials.invariant import invariant
 
 PAPER = "Press, Smith and Lewis 2021, arXiv:2108.12409, section 3"
 

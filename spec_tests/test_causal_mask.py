@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical, assert_true
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .calls.violation import NotImplementedVariant
+from .helpers.assertions import assert_equal, assert_identical, assert_true
+from .inputs.draw import Draw
 from .operations.causal_mask import ALIGNMENTS, arguments
-from .violation import NotImplementedVariant
+from .trials.invariant import invariant
 
 SOURCE = "CS336 assignment 1, section 3.5.5"
 

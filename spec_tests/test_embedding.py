@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from .assertions import assert_identical
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_identical
+from .inputs.draw import Draw
 from .operations.embedding import BATCHES, TABLES, ids
+from .trials.invariant import invariant
 
 
 def drawn(draw: Draw) -> tuple[np.ndarray, np.ndarray]:

@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_conforms, assert_equal, assert_identical, assert_true, assert_unmoved, assert_zero
-from .batch import BATCHED, in_a_batch, indexed, portion
-from .bounded import Bounded
-from .call import Call
-from .draw import Draw
-from .gradient import Gradient
-from .invariant import invariant
-from .layouts import LAYOUTS
-from .operation import WIDE, Result
-from .tree import leaves
-from .violation import NotImplementedVariant, telling
+from .bounds.bounded import Bounded
+from .calls.call import Call
+from .calls.gradient import Gradient
+from .calls.result import WIDE, Result
+from .calls.violation import NotImplementedVariant, telling
+from .helpers.assertions import assert_conforms, assert_equal, assert_identical, assert_true, assert_unmoved, assert_zero
+from .helpers.batch import BATCHED, in_a_batch, indexed, portion
+from .implementation.layouts import LAYOUTS
+from .inputs.draw import Draw
+from .specification.pytree import leaves
+from .trials.invariant import invariant
 
 
 @invariant("B", cost=0.5, each_dtype=True)

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_conforms, assert_equal, assert_identical, assert_same, assert_true
-from .batch import BATCHED, alone, changeable, changed, in_a_batch, indexed, poisoned, portion
-from .call import Call
-from .draw import Draw
-from .invariant import invariant
-from .layouts import LAYOUTS
-from .operation import Operation
-from .tree import leaves, tree_map
-from .violation import Loss, NotImplementedVariant, Violation, telling
+from .calls.call import Call
+from .calls.operation import Operation
+from .calls.violation import Loss, NotImplementedVariant, Violation, telling
+from .helpers.assertions import assert_conforms, assert_equal, assert_identical, assert_same, assert_true
+from .helpers.batch import BATCHED, alone, changeable, changed, in_a_batch, indexed, poisoned, portion
+from .implementation.layouts import LAYOUTS
+from .inputs.draw import Draw
+from .specification.pytree import leaves, tree_map
+from .trials.invariant import invariant
 
 
 @invariant("B", cost=0.25, each_dtype=True)

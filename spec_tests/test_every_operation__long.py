@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from . import effort
-from .assertions import assert_conforms, assert_true
-from .batch import BATCHED, in_a_batch, stacked
-from .call import Call
-from .draw import SEQUENCES, Draw
-from .invariant import invariant
-from .operation import Operation, Result
-from .violation import NotImplementedVariant, telling
+from .calls.call import Call
+from .calls.operation import Operation
+from .calls.result import Result
+from .calls.violation import NotImplementedVariant, telling
+from .helpers.assertions import assert_conforms, assert_true
+from .helpers.batch import BATCHED, in_a_batch, stacked
+from .inputs import effort
+from .inputs.draw import SEQUENCES, Draw
+from .trials.invariant import invariant
 
 INT32 = 2**31  # what a signed index of 32 bits cannot count to
 GIGABYTE = 10**9

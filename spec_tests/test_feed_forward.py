@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from . import regimes
-from .assertions import assert_equal, assert_identical, exactly
-from .batch import among_others
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .calls.violation import NotImplementedVariant
+from .helpers.assertions import assert_equal, assert_identical, exactly
+from .helpers.batch import among_others
+from .inputs import regimes
+from .inputs.draw import Draw
 from .operations.linear import FEW_TOKENS
-from .violation import NotImplementedVariant
+from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, earlier edition, eq. (3)"
 ACTIVATIONS = ("relu", "gelu")

@@ -1,10 +1,10 @@
 """What must hold of gelu's gradient."""
 
-from .assertions import assert_equal
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
-from .slopes import assert_at_zero, assert_elementwise, opposite
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal
+from .helpers.elementwise_gradients import assert_at_zero, assert_elementwise, opposite
+from .inputs.draw import Draw
+from .trials.invariant import invariant
 
 
 @invariant("B", cost=2)

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical, assert_unmoved, assert_within, exactly
-from .batch import among_others
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, assert_within, exactly
+from .helpers.batch import among_others
+from .inputs.draw import Draw
 from .operations.linear import TOKENS
+from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (6)"
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical
+from .inputs.draw import Draw
+from .trials.invariant import invariant
 
 EQUATION = "Dauphin et al. 2017, eq. 3"
 

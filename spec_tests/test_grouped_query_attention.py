@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_finite, assert_unmoved, assert_within, exactly
-from .attention import (
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_finite, assert_unmoved, assert_within, exactly
+from .helpers.attention import (
     attended,
     extremes,
     far,
@@ -18,11 +19,10 @@ from .attention import (
     sees,
     widened,
 )
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .inputs.draw import Draw, within_domain
 from .operations.grouped_query_attention import HEADS, drawn, heads
-from .operations.scaled_dot_product_attention import AFFORDABLE, SCALES, batch, dims, within_domain
+from .operations.scaled_dot_product_attention import AFFORDABLE, SCALES, batch, dims
+from .trials.invariant import invariant
 
 SOURCE = "the book's exercise 8"
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]

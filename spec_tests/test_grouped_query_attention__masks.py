@@ -4,13 +4,13 @@ import numpy as np
 
 from reference_numpy.causal_mask import causal_mask
 
-from .assertions import assert_equal
-from .attention import assert_aligned, assert_blind, assert_hidden, full, replaced_key
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
-from .operations.scaled_dot_product_attention import holding_a_key, within_domain
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal
+from .helpers.attention import assert_aligned, assert_blind, assert_hidden, full, replaced_key
+from .inputs.draw import Draw, within_domain
+from .operations.scaled_dot_product_attention import holding_a_key
 from .test_grouped_query_attention import arrays, group, hiding, repeated
+from .trials.invariant import invariant
 
 SOURCE = "the book's exercise 8"
 

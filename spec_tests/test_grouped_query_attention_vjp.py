@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal
+from .inputs.draw import Draw
 from .operations.grouped_query_attention import HEADS, heads
 from .operations.scaled_dot_product_attention import AFFORDABLE, batch, dims
+from .trials.invariant import invariant
 
 
 @invariant("B", source="Ainslie et al. 2023, section 2.2", needs=("about:core",), cost=2)

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical, assert_unmoved, exactly
-from .draw import EPS, MANY_ROWS, SIZES, Draw, single
-from .invariant import invariant
-from .offsets import row_and_offset
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, exactly
+from .helpers.exact_shifts import row_and_offset
+from .inputs.draw import EPS, MANY_ROWS, SIZES, Draw, single
+from .trials.invariant import invariant
 
 EQUATION = "Ba, Kiros and Hinton 2016, eq. (4); lab 2, section 1.2.1"
 

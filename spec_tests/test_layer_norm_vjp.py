@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical, exactly
-from .draw import EPS, Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical, exactly
+from .inputs.draw import EPS, Draw
 from .test_rms_norm_vjp import rows
+from .trials.invariant import invariant
 
 EQUATION = "Ba, Kiros and Hinton 2016, eq. 4, differentiated"
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical, assert_unmoved
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical, assert_unmoved
+from .inputs.draw import Draw
 from .operations.linear import TOKENS
+from .trials.invariant import invariant
 
 
 def shapes(draw: Draw) -> tuple[tuple[int, ...], int, int]:

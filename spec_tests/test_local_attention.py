@@ -6,8 +6,9 @@ import numpy as np
 
 from reference_numpy.sliding_window_mask import sliding_window_mask
 
-from .assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
-from .attention import (
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
+from .helpers.attention import (
     assert_blind,
     assert_hidden,
     extremes,
@@ -18,11 +19,10 @@ from .attention import (
     replaced_key,
     widened,
 )
-from .draw import LONG, SMALL, Draw
-from .invariant import invariant
-from .operation import Operation
+from .inputs.draw import LONG, SMALL, Draw, within_domain
 from .operations.local_attention import drawn
-from .operations.scaled_dot_product_attention import batch, part_of, within_domain
+from .operations.scaled_dot_product_attention import batch, part_of
+from .trials.invariant import invariant
 
 SOURCE = "the book's exercise 9"
 

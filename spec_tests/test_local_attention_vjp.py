@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .inputs.draw import Draw
 from .operations.local_attention import WINDOWS
 from .test_scaled_dot_product_attention_vjp import arrays, assert_silent
+from .trials.invariant import invariant
 
 
 @invariant("E", source="Beltagy, Peters and Cohan 2020, section 3.1", cost=2)

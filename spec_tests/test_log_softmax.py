@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_finite, assert_identical, assert_unmoved, assert_within, exactly
-from .draw import MANY_ROWS, Draw
-from .invariant import invariant
-from .offsets import row_and_offset
-from .operation import Operation
-from .regimes import LOGITS
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_finite, assert_identical, assert_unmoved, assert_within, exactly
+from .helpers.exact_shifts import row_and_offset
+from .inputs.draw import MANY_ROWS, Draw
+from .inputs.regimes import LOGITS
+from .trials.invariant import invariant
 
 EQUATION = "the logarithm of CS336 assignment 1, eq. (10)"
 UNDERFLOWING = {name: LOGITS[name] for name in ("spread", "shifted", "peaked")}

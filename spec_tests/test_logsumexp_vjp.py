@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal
+from .inputs.draw import Draw
 from .test_softmax_vjp import EQUATION, rows
+from .trials.invariant import invariant
 
 
 @invariant("B", source=EQUATION, cost=2)

@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical, exactly
-from .attention import other_values
-from .draw import THETA, Draw
-from .invariant import invariant
-from .operation import Operation, Result
+from .calls.operation import Operation
+from .calls.result import Result
+from .helpers.assertions import assert_equal, assert_identical, exactly
+from .helpers.attention import other_values
+from .inputs.draw import THETA, Draw, within_domain
 from .operations.multihead_self_attention import drawn, projections
 from .operations.rope import placed
-from .operations.scaled_dot_product_attention import batch, part_of, within_domain
+from .operations.scaled_dot_product_attention import batch, part_of
+from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eqs. (12) to (14)"
 ROPE = "CS336 assignment 1, section 3.5.3"

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from .assertions import assert_identical
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_identical
+from .inputs.draw import Draw
 from .operations.multihead_self_attention import drawn
 from .test_scaled_dot_product_attention_vjp import assert_silent
+from .trials.invariant import invariant
 
 
 @invariant("E", cost=2)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from .assertions import assert_true
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_true
+from .inputs.draw import Draw
 from .operations.parameter_count import STYLES, arguments
+from .trials.invariant import invariant
 
 SOURCE = "the book's exercise 6"
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from .assertions import assert_identical
-from .draw import MANY_ROWS, Draw
-from .invariant import invariant
-from .operation import Operation
-from .regimes import POINTS
+from .calls.operation import Operation
+from .helpers.assertions import assert_identical
+from .inputs.draw import MANY_ROWS, Draw
+from .inputs.regimes import POINTS
+from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, section 3.5.2"
 NORMAL = {name: fill for name, fill in POINTS.items() if name != "subnormal"}  # which may be read as zeros

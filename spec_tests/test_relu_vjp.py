@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from .assertions import assert_identical
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
-from .slopes import assert_elementwise, points
+from .calls.operation import Operation
+from .helpers.assertions import assert_identical
+from .helpers.elementwise_gradients import assert_elementwise, points
+from .inputs.draw import Draw
+from .trials.invariant import invariant
 
 
 @invariant("E", cost=2)

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical, assert_unmoved, exactly
-from .draw import EPS, MANY_ROWS, Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, exactly
+from .inputs.draw import EPS, MANY_ROWS, Draw
+from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (4), differentiated"
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_finite, assert_identical, assert_unmoved, exactly
-from .draw import BATCHES, THETA, Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .calls.violation import NotImplementedVariant
+from .helpers.assertions import assert_equal, assert_finite, assert_identical, assert_unmoved, exactly
+from .inputs.draw import BATCHES, THETA, Draw
 from .operations.rope import dims, options, placed
-from .violation import NotImplementedVariant
+from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eqs. (8) and (9)"
 SHIFTS = (1, 2, 7, 255, 300, 4096, 131_072, 1_000_000)

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_unmoved, exactly
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_unmoved, exactly
+from .inputs.draw import Draw
 from .operations.rope import dims, options, placed
+from .trials.invariant import invariant
 
 EQUATION = "Su et al. 2021, eq. 15"
 

@@ -6,8 +6,10 @@ import numpy as np
 
 from reference_numpy._marks import logistic
 
-from .assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
-from .attention import (
+from .calls.operation import Operation
+from .calls.violation import NotImplementedVariant
+from .helpers.assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
+from .helpers.attention import (
     attended,
     extremes,
     far,
@@ -21,11 +23,9 @@ from .attention import (
     sees,
     widened,
 )
-from .draw import LONG, SMALL, Draw
-from .invariant import invariant
-from .operation import Operation
-from .operations.scaled_dot_product_attention import SCALES, batch, dims, drawn, part_of, within_domain
-from .violation import NotImplementedVariant
+from .inputs.draw import LONG, SMALL, Draw, within_domain
+from .operations.scaled_dot_product_attention import SCALES, batch, dims, drawn, part_of
+from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (11)"
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -6,13 +6,13 @@ import numpy as np
 
 from reference_numpy.causal_mask import causal_mask
 
-from .assertions import assert_equal, exactly
-from .attention import assert_aligned, assert_blind, assert_hidden, full, perhaps_far_below, replaced_key
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
-from .operations.scaled_dot_product_attention import batch, drawn, holding_a_key, part_of, within_domain
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, exactly
+from .helpers.attention import assert_aligned, assert_blind, assert_hidden, full, perhaps_far_below, replaced_key
+from .inputs.draw import Draw, within_domain
+from .operations.scaled_dot_product_attention import batch, drawn, holding_a_key, part_of
 from .test_scaled_dot_product_attention import arrays, hiding
+from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (11)"
 

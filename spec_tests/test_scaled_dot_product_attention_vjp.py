@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
-from .operations.scaled_dot_product_attention import batch, dims, within_domain
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical
+from .inputs.draw import Draw, within_domain
+from .operations.scaled_dot_product_attention import batch, dims
+from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (11), differentiated"
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from .assertions import assert_equal, assert_finite, assert_identical, assert_true, assert_unmoved, assert_within, exactly
-from .draw import MANY_ROWS, Draw
-from .formats import Arithmetic
-from .invariant import invariant
-from .operation import Operation
-from .primitives import saturation
+from .bounds.error_model import saturation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_finite, assert_identical, assert_true, assert_unmoved, assert_within, exactly
+from .inputs.draw import MANY_ROWS, Draw
+from .specification.formats import Arithmetic
+from .trials.invariant import invariant
 
 EQUATION = "the gate of CS336 assignment 1, eqs. (5) and (6)"
 

@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from .assertions import assert_equal, assert_finite, assert_identical, assert_unmoved, assert_within, exactly
-from .bounded import Bounded
-from .draw import MANY_ROWS, Draw
-from .expectation import Expectation
-from .formats import Arithmetic
-from .invariant import invariant
-from .operation import WIDE, Operation
-from .primitives import ROUNDINGS, saturation
+from .bounds.bounded import Bounded
+from .bounds.error_model import ROUNDINGS, saturation
+from .bounds.expectation import Expectation
+from .calls.operation import Operation
+from .calls.result import WIDE
+from .helpers.assertions import assert_equal, assert_finite, assert_identical, assert_unmoved, assert_within, exactly
+from .inputs.draw import MANY_ROWS, Draw
+from .specification.formats import Arithmetic
+from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (5)"
 OMEGA = 0.27846454276107379510935873902  # W(1/e): the root of ω e^ω = 1/e

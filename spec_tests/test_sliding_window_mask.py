@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical
+from .inputs.draw import Draw
 from .operations.sliding_window_mask import WINDOWS, arguments
+from .trials.invariant import invariant
 
 SOURCE = "the book's exercise 9"
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical, exactly
-from .draw import MANY_ROWS, Draw
-from .invariant import invariant
-from .operation import Operation
-from .regimes import LOGITS, Fill
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical, exactly
+from .inputs.draw import MANY_ROWS, Draw
+from .inputs.regimes import LOGITS, Fill
+from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (10), differentiated"
 FLAT = {name: LOGITS[name] for name in ("constant", "zeros", "ties")}  # all of a row counts in its sum

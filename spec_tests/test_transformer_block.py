@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical, assert_within, exactly
-from .attention import other_values, taken
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation, Result
+from .calls.operation import Operation
+from .calls.result import Result
+from .helpers.assertions import assert_equal, assert_identical, assert_within, exactly
+from .helpers.attention import other_values, taken
+from .inputs.draw import Draw, within_domain
 from .operations.rope import placed
-from .operations.scaled_dot_product_attention import part_of, within_domain
+from .operations.scaled_dot_product_attention import part_of
 from .operations.transformer_block import drawn
+from .trials.invariant import invariant
 
 PRE = "CS336 assignment 1, section 3.6"
 Weights = dict[str, np.ndarray]

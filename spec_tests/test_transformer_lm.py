@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from .assertions import assert_equal, assert_identical, assert_true, assert_unmoved, exactly
-from .attention import taken
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation, Result
-from .operations.scaled_dot_product_attention import part_of, within_domain
+from .calls.operation import Operation
+from .calls.result import Result
+from .helpers.assertions import assert_equal, assert_identical, assert_true, assert_unmoved, exactly
+from .helpers.attention import taken
+from .inputs.draw import Draw, within_domain
+from .operations.scaled_dot_product_attention import part_of
 from .operations.transformer_lm import drawn
-from .tree import leaves
+from .specification.pytree import leaves
+from .trials.invariant import invariant
 
 SOURCE = "CS336 assignment 1, section 3.6"
 

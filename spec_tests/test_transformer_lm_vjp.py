@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from .draw import Draw
-from .invariant import invariant
-from .operation import Operation
+from .calls.operation import Operation
+from .inputs.draw import Draw
 from .operations.transformer_lm import drawn
 from .test_scaled_dot_product_attention_vjp import assert_silent
+from .trials.invariant import invariant
 
 
 @invariant("E", cost=2)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spec_tests.loading import Backend
+from spec_tests.implementation.backend import Backend
 
 
 class Absent(Exception):

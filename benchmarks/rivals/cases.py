@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.faithful import Faithful
-from spec_tests.formats import DTYPES
-from spec_tests.loading import Backend
-from spec_tests.tree import leaves, tree_map
+from spec_tests.deviations import OracleBackend
+from spec_tests.implementation.backend import Backend
+from spec_tests.specification.formats import DTYPES
+from spec_tests.specification.pytree import leaves, tree_map
 
 from . import Judging
 
@@ -49,7 +49,7 @@ def _copied(x: Any) -> Any:
 
 def oracle(operation: str, *arguments: Any, **keywords: Any) -> Any:
     """What stands here where a suite has stored numbers, or PyTorch's own."""
-    return getattr(Faithful(), operation)(*arguments, **keywords)
+    return getattr(OracleBackend(), operation)(*arguments, **keywords)
 
 
 def allclose(expected: Any, **tolerance: Any) -> Callable[[Any], None]:
@@ -62,9 +62,9 @@ def allclose(expected: Any, **tolerance: Any) -> Callable[[Any], None]:
 def judging(cases: Iterable[Case]) -> Judging:
     """Stops at the first case that fails. Cases that a correct implementation fails are left out."""
     by: dict[str, list[Case]] = defaultdict(list)
-    alarms, right = 0, (Faithful(), importlib.import_module("backends.numpy_cpu"))
+    alarms, right = 0, (OracleBackend(), importlib.import_module("backends.numpy_cpu"))
     for case in cases:
-        if all(case.passes(source) for source in right if "bfloat16" not in case.dtypes or isinstance(source, Faithful)):
+        if all(case.passes(source) for source in right if "bfloat16" not in case.dtypes or isinstance(source, OracleBackend)):
             by[case.operation].append(case)
         else:
             alarms += 1

@@ -12,14 +12,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from meta_tests.running import backend
-from spec_tests.assertions import assert_conforms
-from spec_tests.call import Call
-from spec_tests.draw import Draw
-from spec_tests.loading import Backend
-from spec_tests.operation import Operation, Result
-from spec_tests.specification import operations, specification
-from spec_tests.tree import tree_map
+from meta_tests.support.in_process import backend
+from spec_tests.calls.call import Call
+from spec_tests.calls.operation import Operation
+from spec_tests.calls.result import Result
+from spec_tests.helpers.assertions import assert_conforms
+from spec_tests.implementation.backend import Backend
+from spec_tests.inputs.draw import Draw
+from spec_tests.specification.pytree import tree_map
+from spec_tests.specification.registry import operations, specification
 
 from . import Absent, Judging
 

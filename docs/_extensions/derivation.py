@@ -13,18 +13,18 @@ from unittest import mock
 
 import numpy as np
 
-from meta_tests.running import backend
-from meta_tests.tightness import RandomDraw
-from spec_tests.bounded import Bounded
-from spec_tests.call import Call
-from spec_tests.expectation import expect
-from spec_tests.formats import FORMATS, PRECISIONS, Arithmetic
-from spec_tests.gradient import Gradient
-from spec_tests.operation import Operation
-from spec_tests.rules import RULES
-from spec_tests.sample import sampled_error
-from spec_tests.specification import specification
-from spec_tests.tree import leaves
+from meta_tests.support.in_process import backend
+from meta_tests.support.random_draw import RandomDraw
+from spec_tests.bounds.bounded import Bounded
+from spec_tests.bounds.expectation import expect
+from spec_tests.bounds.rules import RULES
+from spec_tests.bounds.sample import sampled_error
+from spec_tests.calls.call import Call
+from spec_tests.calls.gradient import Gradient
+from spec_tests.calls.operation import Operation
+from spec_tests.specification.formats import FORMATS, PRECISIONS, Arithmetic
+from spec_tests.specification.pytree import leaves
+from spec_tests.specification.registry import specification
 
 ROOT = Path(__file__).parents[2]
 EQUATIONS = (ROOT / "reference_numpy", ROOT / "spec_tests" / "operations")
@@ -48,7 +48,7 @@ def example(operation: str, dtype: str) -> Call:
     spec = specification(operation)
     kind = Gradient if spec.is_gradient else Operation
     for seed in range(1000):
-        call = RandomDraw(kind(spec, backend("spec_tests.faithful:Faithful"), dtype, spec.precision), seed).call()
+        call = RandomDraw(kind(spec, backend("spec_tests.deviations:OracleBackend"), dtype, spec.precision), seed).call()
         if call.value.size in SIZES and all(map(_ordinary, call.named.values())) and _claimed(call):
             return call
     raise LookupError(f"no example of {operation} is ordinary")

@@ -2,7 +2,7 @@
 
 The equation and its docstring (reference_numpy), the invariants and theirs (spec_tests/test_<operation>.py), why they hold
 (docs/proofs/<operation>.md), how the bound derives itself, the deviations and theirs (spec_tests/deviations/<operation>.py), and
-which catches which: docs/kill_matrix.json, and what the deviations state.
+which catches which: docs/measured/kill_matrix.json, and what the deviations state.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any
 from derivation import derived
 from proofs import equation, why
 
-from spec_tests.checking import invariants
-from spec_tests.deviation import KINDS, Deviation, own
-from spec_tests.formats import DTYPES
-from spec_tests.invariant import KINDS as CLAIMS
-from spec_tests.invariant import Invariant
-from spec_tests.specification import gradients, operations, specification
-from spec_tests.trial import GENERAL
+from spec_tests.deviations import KINDS, Deviation, own
+from spec_tests.specification.formats import DTYPES
+from spec_tests.specification.registry import gradients, operations, specification
+from spec_tests.trials.collection import invariants
+from spec_tests.trials.invariant import KINDS as CLAIMS
+from spec_tests.trials.invariant import Invariant
+from spec_tests.trials.trial import GENERAL
 
 HERE = Path(__file__).parent.parent
-FOLDER, MATRIX = HERE / "operations", HERE / "kill_matrix.json"
+FOLDER, MATRIX = HERE / "operations", HERE / "measured" / "kill_matrix.json"
 SHARED = "every_operation"  # the files of faults that strike in the same way everywhere
 
 SOON = 3  # examples

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from spec_tests.invariant import Invariant
+from spec_tests.trials.invariant import Invariant
 
 FOLDER = Path(__file__).parent.parent / "proofs"
 

@@ -1,4 +1,4 @@
-"""Which statements catch the deviations of which operation: docs/kill_matrix.json."""
+"""Which statements catch the deviations of which operation: docs/measured/kill_matrix.json."""
 
 import json
 from collections import defaultdict
@@ -10,10 +10,10 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from palette import BLUE, GREY
 
-from spec_tests.checking import invariants
-from spec_tests.trial import GENERAL
+from spec_tests.trials.collection import invariants
+from spec_tests.trials.trial import GENERAL
 
-MATRIX = Path(__file__).parent.parent / "kill_matrix.json"
+MATRIX = Path(__file__).parent.parent / "measured" / "kill_matrix.json"
 OWN = "its own laws"
 COMMON = {one.invariant.id.partition(".")[2] for one in invariants() if one.invariant.operations[0] in GENERAL}
 

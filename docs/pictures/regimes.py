@@ -1,4 +1,4 @@
-"""How much of the allowed error a backend uses on each kind of rows: docs/regimes.json."""
+"""How much of the allowed error a backend uses on each kind of rows: docs/measured/regimes.json."""
 
 import json
 from itertools import groupby
@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from palette import DTYPES, SHAPES, limited
 
-DATA = Path(__file__).parent.parent / "regimes.json"
+DATA = Path(__file__).parent.parent / "measured" / "regimes.json"
 
 
 def draw(figure: Figure, backend: str) -> str:

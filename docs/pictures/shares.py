@@ -1,4 +1,4 @@
-"""How much of the allowed error each shipped backend uses in one operation: docs/conformance.json, docs/gradients.json."""
+"""How much of the allowed error each shipped backend uses in one operation, from conformance.json and gradients.json."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from palette import CLASSES, DTYPES, MARKERS, ORANGE, limited
 
-DOCS = Path(__file__).parent.parent
+MEASURED = Path(__file__).parent.parent / "measured"
 Cells = dict[str, dict[str, dict[str, Any]]]  # by backend and dtype
 
 
@@ -33,8 +33,9 @@ def draw(figure: Figure, operation: str) -> str:
 
 def measured(operation: str) -> Cells:
     data = "gradients.json" if operation.endswith("_vjp") else "conformance.json"
-    entries = {name: entry.get("cells", {}).get(operation, {}) for name, entry in json.loads((DOCS / data).read_text()).items()}
-    return {name: own for name, own in entries.items() if any(own.values())}
+    entries = json.loads((MEASURED / data).read_text())
+    cells = {name: entry.get("cells", {}).get(operation, {}) for name, entry in entries.items()}
+    return {name: own for name, own in cells.items() if any(own.values())}
 
 
 def mark(axes: Any, row: int, cell: dict[str, Any]) -> None:

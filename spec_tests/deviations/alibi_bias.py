@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.alibi_bias import alibi_bias
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 def distance(n: int, m: int | None) -> Any:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.alibi_bias_vjp import alibi_bias_vjp
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference", "distances_of_one_query")

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.alibi_slopes import alibi_slopes
-from spec_tests.deviation import deviation
-from spec_tests.formats import FORMATS
+from spec_tests.specification.formats import FORMATS
+
+from . import deviation
 
 
 def geometric(first: float, ratio: float, count: int) -> Any:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.causal_mask import causal_mask
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 def offset(n: int, m: int | None, aligned: str) -> int:

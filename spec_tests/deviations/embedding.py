@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.embedding import embedding
-from spec_tests.deviation import deviation
-from spec_tests.faithful import holding
-from spec_tests.formats import DTYPES, FORMATS
+from spec_tests.specification.formats import DTYPES, FORMATS
 
-from ._steps import in_float32
+from . import deviation
+from ._steps import holding, in_float32
 
 
 @deviation("reference", "table", "one_hot_product", kind="convention")

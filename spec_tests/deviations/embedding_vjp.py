@@ -6,7 +6,8 @@ import numpy as np
 
 from reference_numpy._sums import rows
 from reference_numpy.embedding_vjp import embedding_vjp
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 def counts(token_ids: Any, weight: Any) -> Any:

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from spec_tests.deviation import HALF, deviation
-from spec_tests.faults import NORMS
-from spec_tests.formats import FORMATS, Format
-from spec_tests.narrow import computed
+from spec_tests.deviations._low_precision import computed
+from spec_tests.specification.formats import FORMATS, Format
+
+from . import HALF, deviation
+from ._faults import NORMS
 
 
 @deviation("reference", "window_counts_both_sides", kind="arithmetic", dtypes=HALF, operations=("local_attention",))

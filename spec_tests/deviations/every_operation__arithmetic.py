@@ -4,10 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.deviation import HALF, deviation
-from spec_tests.faithful import holding
-from spec_tests.faults import ATTENTIONS, MODELS, NORMS, PRODUCTS, Flushing, Saturating, Truncating, numbers, rounding_as
-from spec_tests.formats import FORMATS, Format
+from spec_tests.specification.formats import FORMATS, Format
+
+from . import HALF, deviation
+from ._faults import (
+    ATTENTIONS,
+    MODELS,
+    NORMS,
+    PRODUCTS,
+    Flushing,
+    Saturating,
+    Truncating,
+    numbers,
+    rounding_as,
+)
+from ._steps import holding
 
 SINGLE, HALF_RANGE, SHORT = FORMATS["float32"], FORMATS["float16"], FORMATS["bfloat16"]
 TENSOR, HUGE = Format("tf32", 11, -126, 127), 1e300

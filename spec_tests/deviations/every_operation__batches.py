@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.deviation import deviation
-from spec_tests.faults import arrays, batch_rank, floating
+from . import deviation
+from ._faults import arrays, batch_rank, floating
 
 
 @deviation("reference", "batch_independence", kind="fault", operations=("rms_norm", "layer_norm", "silu", "swiglu"))

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.deviation import deviation
-from spec_tests.faults import ATTENTIONS, NORMS, floating
+from . import deviation
+from ._faults import ATTENTIONS, NORMS, floating
 
 UNWRITTEN = ("https://github.com/fla-org/flash-linear-attention/pull/892", "https://github.com/pytorch/FBGEMM/pull/5754")
 

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.deviation import deviation
-from spec_tests.faults import ACTIVATIONS, dense, floating, read
-from spec_tests.tree import tree_map
+from spec_tests.specification.pytree import tree_map
+
+from . import deviation
+from ._faults import ACTIVATIONS, dense, floating, read
 
 NORMS = ("rms_norm_vjp", "layer_norm_vjp")
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.deviation import deviation
-from spec_tests.faults import dense, each, read, steps_of
+from . import deviation
+from ._faults import dense, each, read, steps_of
 
 
 @deviation(

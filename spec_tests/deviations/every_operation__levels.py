@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.deviation import HALF, deviation
-from spec_tests.faults import ATTENTIONS, NORMS, ROWS, batch_rank, floating
+from . import HALF, deviation
+from ._faults import ATTENTIONS, NORMS, ROWS, batch_rank, floating
 
 
 def _nudged(y: Any, where: Any) -> Any:

@@ -4,11 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.deviation import HALF, deviation
-from spec_tests.faults import (
-    arrays,
-    floating,
-)
+from . import HALF, deviation
+from ._faults import arrays, floating
 
 
 @deviation(

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from spec_tests.deviation import deviation
-from spec_tests.faults import ATTENTIONS, MASKS, NORMS
+from . import deviation
+from ._faults import ATTENTIONS, MASKS, NORMS
 
 
 def _but(keywords: dict[str, Any], **instead: Any) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.deviation import HALF, deviation
-from spec_tests.faults import ALIBI, MASKS, SOFTMAXES
+from . import HALF, deviation
+from ._faults import ALIBI, MASKS, SOFTMAXES
 
 
 @deviation("dtype_shape_device", kind="fault", operations=("logsumexp",))

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.deviation import deviation
-from spec_tests.faults import ATTENTIONS, arrays, shapes
-from spec_tests.tree import tree_map
+from spec_tests.specification.pytree import tree_map
+
+from . import deviation
+from ._faults import ATTENTIONS, arrays, shapes
 
 
 def _kept(memory: Any, key: Any, y: Any) -> Any:

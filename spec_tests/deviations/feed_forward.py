@@ -7,7 +7,8 @@ from reference_numpy.gelu import gelu
 from reference_numpy.linear import linear
 from reference_numpy.relu import relu
 from reference_numpy.silu import silu
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 ACTIVATIONS = {"relu": relu, "gelu": gelu}
 

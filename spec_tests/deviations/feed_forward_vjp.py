@@ -6,7 +6,8 @@ from reference_numpy.feed_forward_vjp import feed_forward_vjp
 from reference_numpy.linear import linear
 from reference_numpy.linear_vjp import linear_vjp
 from reference_numpy.relu_vjp import relu_vjp
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference")

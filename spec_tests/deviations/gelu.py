@@ -8,7 +8,8 @@ import numpy as np
 from reference_numpy._marks import normal_cdf
 from reference_numpy.gelu import gelu
 from reference_numpy.sigmoid import sigmoid
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 WIDE = ("float64", "float32")
 ROOT = math.sqrt(2 / math.pi)

@@ -6,7 +6,8 @@ import numpy as np
 
 from reference_numpy._marks import logistic, normal_cdf
 from reference_numpy.gelu_vjp import gelu_vjp
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference")

@@ -7,7 +7,8 @@ import numpy as np
 from reference_numpy.linear import linear
 from reference_numpy.sigmoid import sigmoid
 from reference_numpy.silu import silu
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference", "half_open", "linear_in_w2")

@@ -6,7 +6,8 @@ from reference_numpy.glu_vjp import glu_vjp
 from reference_numpy.linear import linear
 from reference_numpy.linear_vjp import linear_vjp
 from reference_numpy.sigmoid import sigmoid
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference", "half_open", "silent_signal")

@@ -12,7 +12,8 @@ import numpy as np
 from reference_numpy._marks import float64
 from reference_numpy.grouped_query_attention import grouped_query_attention
 from reference_numpy.scaled_dot_product_attention import scaled_dot_product_attention
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 def sharing(rule: Callable[[int, int], tuple[Any, Any]]) -> Callable[..., Any]:

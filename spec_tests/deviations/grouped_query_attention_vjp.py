@@ -6,7 +6,8 @@ import numpy as np
 
 from reference_numpy.grouped_query_attention_vjp import grouped_query_attention_vjp
 from reference_numpy.scaled_dot_product_attention_vjp import scaled_dot_product_attention_vjp
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 def of_copies(cotangent: Any, q: Any, k: Any, v: Any, mask: Any, **keywords: Any) -> tuple[Any, int, list[Any]]:

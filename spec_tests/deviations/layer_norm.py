@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.layer_norm import layer_norm
-from spec_tests.deviation import deviation
 
+from . import deviation
 from ._steps import moments
 
 # --- epsilon --------------------------------------------------------------------------------------------------------

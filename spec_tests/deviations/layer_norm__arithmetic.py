@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.layer_norm import layer_norm
-from spec_tests.deviation import HALF, deviation
-from spec_tests.formats import DTYPES
+from spec_tests.specification.formats import DTYPES
 
+from . import HALF, deviation
 from ._steps import accumulated, in_float32, mean_square, to_12_bits
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from reference_numpy._sums import rows, summed_to
 from reference_numpy.layer_norm_vjp import layer_norm_vjp
-from spec_tests.deviation import HALF, deviation
 
+from . import HALF, deviation
 from ._steps import accumulated, moments
 
 

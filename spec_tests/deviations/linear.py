@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.linear import linear
-from spec_tests.deviation import HALF, deviation
-from spec_tests.faithful import holding
-from spec_tests.formats import DTYPES, Format
+from spec_tests.specification.formats import DTYPES, Format
 
-from ._steps import accumulated, in_float16, in_float32, in_tf32
+from . import HALF, deviation
+from ._steps import accumulated, holding, in_float16, in_float32, in_tf32
 
 in_float8 = holding(Format("float8 e4m3", 4, -6, 8))
 

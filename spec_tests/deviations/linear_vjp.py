@@ -6,7 +6,8 @@ import numpy as np
 
 from reference_numpy._sums import rows, summed_to
 from reference_numpy.linear_vjp import linear_vjp
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference")

@@ -11,7 +11,8 @@ from reference_numpy.local_attention import local_attention
 from reference_numpy.scaled_dot_product_attention import scaled_dot_product_attention
 from reference_numpy.sliding_window_mask import sliding_window_mask
 from reference_numpy.softmax import softmax
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 def seeing(rule: Callable[[Any, Any, int, bool], Any]) -> Callable[..., Any]:

@@ -4,7 +4,8 @@ from typing import Any
 
 from reference_numpy.local_attention_vjp import local_attention_vjp
 from reference_numpy.scaled_dot_product_attention_vjp import scaled_dot_product_attention_vjp
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference", "outside_the_window")

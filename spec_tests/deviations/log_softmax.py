@@ -7,9 +7,9 @@ import numpy as np
 from reference_numpy._marks import finite_or_zero
 from reference_numpy.log_softmax import log_softmax
 from reference_numpy.softmax import softmax
-from spec_tests.deviation import HALF, deviation
-from spec_tests.formats import DTYPES
+from spec_tests.specification.formats import DTYPES
 
+from . import HALF, deviation
 from ._steps import accumulated, in_float32, largest
 
 

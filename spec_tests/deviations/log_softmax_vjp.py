@@ -7,7 +7,8 @@ import numpy as np
 from reference_numpy.log_softmax import log_softmax
 from reference_numpy.softmax import softmax
 from reference_numpy.softmax_vjp import softmax_vjp
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference", "sums_to_zero")

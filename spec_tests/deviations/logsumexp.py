@@ -6,8 +6,8 @@ import numpy as np
 
 from reference_numpy._marks import exact, finite_or_zero
 from reference_numpy.logsumexp import logsumexp
-from spec_tests.deviation import HALF, deviation
 
+from . import HALF, deviation
 from ._steps import accumulated, largest
 
 

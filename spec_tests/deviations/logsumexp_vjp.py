@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.softmax import softmax
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference", "sums_to_the_cotangent")

@@ -15,7 +15,8 @@ from reference_numpy._marks import float64, rounded
 from reference_numpy.grouped_query_attention import grouped_query_attention
 from reference_numpy.linear import linear
 from reference_numpy.rope import rope
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 def project(x: Any, w_q: Any, w_k: Any, w_v: Any, heads: int) -> Any:

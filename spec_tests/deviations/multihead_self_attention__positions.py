@@ -7,10 +7,10 @@ import numpy as np
 
 from reference_numpy._marks import float64, rounded
 from reference_numpy.rope import rope
-from spec_tests.deviation import deviation
-from spec_tests.faithful import holding
-from spec_tests.formats import FORMATS
+from spec_tests.specification.formats import FORMATS
 
+from . import deviation
+from ._steps import holding
 from .multihead_self_attention import instead_of, turn, turned
 
 Rotation = dict[str, Any]

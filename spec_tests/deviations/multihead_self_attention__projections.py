@@ -6,8 +6,8 @@ import numpy as np
 
 from reference_numpy._marks import float64
 from reference_numpy.linear import linear
-from spec_tests.deviation import deviation
 
+from . import deviation
 from .multihead_self_attention import instead_of, output, project
 
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from reference_numpy.multihead_self_attention_vjp import multihead_self_attention_vjp
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference")

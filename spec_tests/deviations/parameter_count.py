@@ -7,7 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from reference_numpy.parameter_count import parameter_count
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 def counting(change: Callable[[Any], int]) -> Callable[..., int]:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy._marks import positive
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference", "passes_or_stops")

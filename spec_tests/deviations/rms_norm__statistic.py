@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.deviation import deviation
-
+from . import deviation
 from ._steps import mean_square, next_power_of_two
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from reference_numpy._marks import eager, wide
 from reference_numpy.rope import rope
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 def angles(x: Any, positions: Any, theta: Any) -> Any:

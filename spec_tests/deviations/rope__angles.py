@@ -6,10 +6,10 @@ import numpy as np
 
 from reference_numpy._marks import wide
 from reference_numpy.rope import rope
-from spec_tests.deviation import HALF, deviation
-from spec_tests.faithful import holding
-from spec_tests.formats import FORMATS
+from spec_tests.specification.formats import FORMATS
 
+from . import HALF, deviation
+from ._steps import holding
 from .rope import angles, circle, joined, pairs
 
 

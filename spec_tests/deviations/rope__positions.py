@@ -6,7 +6,8 @@ import numpy as np
 
 from reference_numpy._marks import wide
 from reference_numpy.rope import rope
-from spec_tests.deviation import HALF, deviation
+
+from . import HALF, deviation
 
 
 @deviation("reference", "position_zero", "composition", seen=("https://github.com/fla-org/flash-linear-attention/issues/766",))

@@ -6,7 +6,8 @@ import numpy as np
 
 from reference_numpy.rope import rope
 from reference_numpy.rope_vjp import rope_vjp
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference", "turns_back")

@@ -15,7 +15,8 @@ import numpy as np
 from reference_numpy._marks import eager, float64, rounded
 from reference_numpy.causal_mask import causal_mask
 from reference_numpy.softmax import softmax
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 def scale_of(q: Any, k: Any, v: Any, scale: float | None) -> Any:

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from reference_numpy._marks import rounded
-from spec_tests.deviation import HALF, deviation
-from spec_tests.faithful import holding
-from spec_tests.formats import FORMATS, Format
+from spec_tests.specification.formats import FORMATS, Format
 
+from . import HALF, deviation
+from ._steps import holding
 from .scaled_dot_product_attention import hidden, instead_of, mean, scores, weights
 from .scaled_dot_product_attention__weights import exponentials
 

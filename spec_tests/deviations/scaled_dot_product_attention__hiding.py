@@ -7,8 +7,8 @@ import numpy as np
 
 from reference_numpy._marks import float64, rounded
 from reference_numpy.softmax import softmax
-from spec_tests.deviation import deviation
 
+from . import deviation
 from .scaled_dot_product_attention import hidden, instead_of, mean, scale_of, scores, visible, weights
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.causal_mask import causal_mask
-from spec_tests.deviation import deviation
 
+from . import deviation
 from .scaled_dot_product_attention import instead_of, visible
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from reference_numpy._marks import exact, rounded
 from reference_numpy.softmax import softmax
-from spec_tests.deviation import deviation
 
+from . import deviation
 from .scaled_dot_product_attention import hidden, instead_of, scores, weights
 
 

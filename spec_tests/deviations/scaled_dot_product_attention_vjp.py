@@ -9,7 +9,8 @@ from reference_numpy.causal_mask import causal_mask
 from reference_numpy.logsumexp import logsumexp
 from reference_numpy.scaled_dot_product_attention import _weights
 from reference_numpy.scaled_dot_product_attention_vjp import scaled_dot_product_attention_vjp
-from spec_tests.deviation import HALF, deviation
+
+from . import HALF, deviation
 
 
 def scaled(q: Any, scale: Any) -> Any:

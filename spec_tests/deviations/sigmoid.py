@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.sigmoid import sigmoid
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 def clipped(x: Any, low: float, high: float) -> Any:

@@ -3,7 +3,8 @@
 from typing import Any
 
 from reference_numpy.sigmoid import sigmoid
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference", "quarter_at_zero")

@@ -6,7 +6,8 @@ import numpy as np
 
 from reference_numpy.gelu import gelu
 from reference_numpy.sigmoid import sigmoid
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference", "zero")

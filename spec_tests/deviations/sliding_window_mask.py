@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.sliding_window_mask import sliding_window_mask
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 def distance(n: int, m: int | None) -> Any:

@@ -6,8 +6,8 @@ import numpy as np
 
 from reference_numpy._marks import exact, finite_or_zero
 from reference_numpy.softmax import softmax
-from spec_tests.deviation import deviation
 
+from . import deviation
 from ._steps import largest
 
 

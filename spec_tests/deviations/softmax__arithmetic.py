@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.softmax import softmax
-from spec_tests.deviation import HALF, deviation
 
+from . import HALF, deviation
 from ._steps import accumulated, in_float32, largest
 
 

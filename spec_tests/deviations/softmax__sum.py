@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.softmax import softmax
-from spec_tests.deviation import deviation
 
+from . import deviation
 from ._steps import largest, next_power_of_two
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from reference_numpy.softmax import softmax
 from reference_numpy.softmax_vjp import softmax_vjp
-from spec_tests.deviation import deviation
 
+from . import deviation
 from ._steps import largest
 
 

@@ -9,9 +9,10 @@ from reference_numpy.relu import relu
 from reference_numpy.sigmoid import sigmoid
 from reference_numpy.silu import silu
 from reference_numpy.swiglu import swiglu
-from spec_tests.deviation import deviation
-from spec_tests.faithful import holding
-from spec_tests.formats import FORMATS
+from spec_tests.specification.formats import FORMATS
+
+from . import deviation
+from ._steps import holding
 
 
 @deviation("reference", "shut", "gate_and_signal", seen=("https://github.com/ml-explore/mlx-lm/pull/767",))

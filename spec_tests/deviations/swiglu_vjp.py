@@ -8,7 +8,8 @@ from reference_numpy.linear_vjp import linear_vjp
 from reference_numpy.silu import silu
 from reference_numpy.silu_vjp import silu_vjp
 from reference_numpy.swiglu_vjp import swiglu_vjp
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference", "shut_gate")

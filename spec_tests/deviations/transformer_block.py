@@ -12,7 +12,8 @@ from reference_numpy._marks import float64, rounded
 from reference_numpy.multihead_self_attention import multihead_self_attention
 from reference_numpy.rms_norm import rms_norm
 from reference_numpy.swiglu import swiglu
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 Part = Callable[[Any], Any]
 

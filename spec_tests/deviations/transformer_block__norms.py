@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from spec_tests.deviation import deviation
-
+from . import deviation
 from .transformer_block import Part, instead_of, pre
 
 

@@ -5,8 +5,9 @@ from typing import Any
 from reference_numpy.multihead_self_attention_vjp import multihead_self_attention_vjp
 from reference_numpy.rms_norm_vjp import rms_norm_vjp
 from reference_numpy.transformer_block_vjp import transformer_block_vjp
-from spec_tests.deviation import deviation
-from spec_tests.parts import standing_in
+from spec_tests.specification.composition import standing_in
+
+from . import deviation
 
 
 @deviation("reference", "residual_path")

@@ -18,7 +18,8 @@ from reference_numpy.log_softmax import log_softmax
 from reference_numpy.rms_norm import rms_norm
 from reference_numpy.softmax import softmax
 from reference_numpy.transformer_block import transformer_block
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 Weights = dict[str, Any]
 Keywords = dict[str, Any]

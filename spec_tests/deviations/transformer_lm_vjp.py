@@ -3,7 +3,8 @@
 from typing import Any
 
 from reference_numpy.transformer_lm_vjp import transformer_lm_vjp
-from spec_tests.deviation import deviation
+
+from . import deviation
 
 
 @deviation("reference", "only_tokens_seen", kind="convention")

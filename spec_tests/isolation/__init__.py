@@ -1,1 +1,1 @@
-"""The backend in a process of its own: it is sent arguments and sends back answers, and knows nothing else of the suite."""
+"""The backend and its judge kept apart: patches are found in one process, and messages pass between two."""

@@ -16,7 +16,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-from ..guard import Fault, out_of_time
+from ..implementation.guard import Fault, out_of_time
 from .wire import LARGEST, LENGTHS, Malformed, packed, unpacked
 
 KEPT = 4000  # characters of what it prints, of one request

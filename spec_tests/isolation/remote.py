@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..differentiable import Differentiable
-from ..environment import environment_of
-from ..finding import BackendError
-from ..frameworks import Foreign, Framework, holder, widened
-from ..guard import Fault, Refused, current
-from ..loading import Backend, checked
-from ..tree import tree_map
+from ..implementation.autodiff import Differentiable
+from ..implementation.backend import Backend, checked
+from ..implementation.environment import environment_of
+from ..implementation.framework import Foreign, Framework, holder, widened
+from ..implementation.guard import Fault, Refused, current
+from ..implementation.lookup import BackendError
+from ..specification.pytree import tree_map
 from .process import STARTING, Ended, Process
 from .wire import Handle, Malformed
 

@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..cs336 import Adapters
-from ..differentiable import Differentiable
-from ..finding import BackendError, file_of, find, framed
-from ..guard import Fault, Refused, fault
+from ..implementation.autodiff import Differentiable
+from ..implementation.cs336 import Adapters
+from ..implementation.guard import Fault, Refused, fault
+from ..implementation.lookup import BackendError, file_of, find, framed
 from .wire import LENGTHS, Handle, packed, unpacked
 
 STATED = ("dtypes", "domain", "conventions", "precision", "version", "device")  # what a backend may say of itself

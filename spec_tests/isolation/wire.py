@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..frameworks import PLAIN, Foreign
+from ..implementation.framework import PLAIN, Foreign
 
 LENGTHS = struct.Struct("<QQ")  # of the header, and of everything after it
 LARGEST = 1 << 32  # bytes of a message

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.draw import Draw
+from spec_tests.inputs.draw import Draw
 
 core = {"slopes": 1}
 unbatched = True

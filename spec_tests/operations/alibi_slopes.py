@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.draw import Draw
+from spec_tests.inputs.draw import Draw
 
 short = True
 dtype = "float32"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spec_tests.draw import Draw
+from spec_tests.inputs.draw import Draw
 
 precision = "exact"
 dtype = "bool"

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests import regimes
-from spec_tests.draw import MANY_ROWS, Draw
+from spec_tests.inputs import regimes
+from spec_tests.inputs.draw import MANY_ROWS, Draw
 
 precision = "exact"
 core = {"token_ids": 0}

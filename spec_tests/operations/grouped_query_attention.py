@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from spec_tests.draw import Draw
+from spec_tests.calls.violation import NotImplementedVariant
+from spec_tests.inputs.draw import Draw
 from spec_tests.operations.scaled_dot_product_attention import AFFORDABLE, SCALES, batch, dims, holding_a_key
-from spec_tests.violation import NotImplementedVariant
 
 composed = True
 core = {"q": 3, "k": 3, "v": 3, "mask": 3}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spec_tests.draw import EPS, MANY_ROWS, Draw
+from spec_tests.inputs.draw import EPS, MANY_ROWS, Draw
 
 precision = "fused"
 core = {"x": 1}

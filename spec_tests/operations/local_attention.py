@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spec_tests.draw import SEQUENCES, Draw
+from spec_tests.inputs.draw import SEQUENCES, Draw
 from spec_tests.operations.scaled_dot_product_attention import SCALES, batch, broadcast, shared
 
 composed = True

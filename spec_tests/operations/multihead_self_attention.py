@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.draw import THETA, Draw
+from spec_tests.inputs.draw import THETA, Draw
 from spec_tests.operations.grouped_query_attention import heads
 from spec_tests.operations.scaled_dot_product_attention import batch, broadcast
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from spec_tests.draw import Draw
-from spec_tests.violation import NotImplementedVariant
+from spec_tests.calls.violation import NotImplementedVariant
+from spec_tests.inputs.draw import Draw
 
 short = True
 precision = "exact"

@@ -4,16 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests import regimes
-from spec_tests.draw import BATCHES, SMALL, Draw, single
-from spec_tests.violation import NotImplementedVariant
+from spec_tests.calls.violation import NotImplementedVariant
+from spec_tests.inputs import regimes
+from spec_tests.inputs.draw import BATCHES, SMALL, Draw, single
 
 composed = True
+
 core = {"q": 2, "k": 2, "v": 2, "mask": 2, "bias": 2}
 
 SCALES = single(1.0, 0.125, 0.0, 0.3, 0.0, 1.7, -0.6)
+
 BIASES = {"normal": regimes.normal, "integers": regimes.integers, "scaled": regimes.scaled(0.1, 4.0), "zeros": regimes.zeros}
+
 HOLED = {**BIASES, "minus infinity": regimes.with_minus_infinity}
+
 AFFORDABLE = 4000  # scores: each is sampled many times over
 
 
@@ -60,14 +64,6 @@ def holding_a_key(draw: Draw, mask: np.ndarray) -> np.ndarray:
         seen = np.floor(draw.rng.random(mask.shape[:-1]) * np.arange(1, n + 1)).astype(int)
         np.put_along_axis(mask, seen[..., None], True, axis=-1)
     return mask
-
-
-def within_domain(draw: Draw, **sizes: Any) -> None:
-    """A statement that needs other sizes than those drawn cannot be tried where the domain lacks them."""
-    for name, size in sizes.items():
-        allowed = draw.operation.domain.get(name)
-        if allowed is not None and not isinstance(allowed, str) and size not in allowed:
-            raise NotImplementedVariant(f"its domain has no {name} = {size}")
 
 
 def part_of(draw: Draw, whole: int, *names: str, rest: bool = False) -> int:

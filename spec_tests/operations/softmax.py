@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.draw import MANY_ROWS, Draw
+from spec_tests.inputs.draw import MANY_ROWS, Draw
 
 core = {"x": 1}
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.draw import EPS, Draw
+from spec_tests.inputs.draw import EPS, Draw
 from spec_tests.operations.multihead_self_attention import EVEN, configuration, longest, projections, rotation
 from spec_tests.operations.scaled_dot_product_attention import batch
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.draw import EPS, THETA, Draw
+from spec_tests.inputs.draw import EPS, THETA, Draw
 from spec_tests.operations.multihead_self_attention import EVEN, configuration
 from spec_tests.operations.scaled_dot_product_attention import batch
 from spec_tests.operations.transformer_block import block_weights

@@ -1,4 +1,4 @@
-"""What `--report=DIR` leaves behind, read back: `spec_tests.report.read(DIR)`."""
+"""What people and machines are told of a run: messages, tables, the page, the badge. `read` reads the data back."""
 
 from __future__ import annotations
 

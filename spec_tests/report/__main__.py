@@ -18,8 +18,8 @@ def main() -> int:
     )
     parser.add_argument("-o", "--output", metavar="FILE", default=PAGE, help=f"the page (default: {PAGE}, here)")
     options = parser.parse_args()
+    from .backend_results import subjects
     from .page import page
-    from .subjects import subjects
 
     try:
         text = page(subjects([read(report) for report in options.reports]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from ..visible import visible
-from .subjects import Subject
+from ..implementation.printable import visible
+from .backend_results import Subject
 
 COLOURS = {"good": "brightgreen", "bad": "red", "open": "lightgrey"}
 

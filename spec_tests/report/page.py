@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..formats import DTYPES as FLOATING
-from ..invariant import KINDS
-from ..summary import DTYPES
-from ..visible import visible
+from ..implementation.printable import visible
+from ..specification.formats import DTYPES as FLOATING
+from ..trials.invariant import KINDS
 from . import ReportError
-from .subjects import Cell, Subject, differences, named, plainest
+from .backend_results import Cell, Subject, differences, named, plainest
+from .verdicts import DTYPES
 
 HERE = Path(__file__).parent
 OPTIONS = {"keyword": "-k", "markexpr": "-m", "deselect": "--deselect", "lf": "--lf"}

@@ -1,0 +1,1 @@
+"""Example backends, right and wrong: data for the tests, never collected."""

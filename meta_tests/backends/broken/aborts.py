@@ -1,0 +1,9 @@
+"""A failed assertion in C."""
+
+import os
+
+from .._right import *
+
+
+def sigmoid(x):
+    os.abort()

@@ -1,0 +1,7 @@
+"""More than there is."""
+
+from .._right import *
+
+
+def sigmoid(x):
+    return np.ones(1 << 50, np.float32)

@@ -1,0 +1,9 @@
+"""More and more."""
+
+from .._right import *
+
+
+def sigmoid(x):
+    kept = []
+    while True:
+        kept.append(np.ones(1 << 24))

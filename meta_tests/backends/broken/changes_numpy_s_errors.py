@@ -1,0 +1,8 @@
+"""NumPy raises from now on."""
+
+from .._right import *
+
+
+def sigmoid(x):
+    np.seterr(all="raise")
+    return right(x)

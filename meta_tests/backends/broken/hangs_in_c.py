@@ -1,0 +1,9 @@
+"""It counts where Python cannot interrupt it."""
+
+from itertools import repeat
+
+from .._right import *
+
+
+def sigmoid(x):
+    return sum(repeat(1))

@@ -1,0 +1,7 @@
+"""An exception that is no Exception."""
+
+from .._right import *
+
+
+def sigmoid(x):
+    raise GeneratorExit

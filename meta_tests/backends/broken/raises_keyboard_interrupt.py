@@ -1,0 +1,7 @@
+"""As if a person had interrupted."""
+
+from .._right import *
+
+
+def sigmoid(x):
+    raise KeyboardInterrupt

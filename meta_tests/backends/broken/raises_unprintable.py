@@ -1,0 +1,12 @@
+"""An exception that cannot be printed."""
+
+from .._right import *
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise ValueError("no text")
+
+
+def sigmoid(x):
+    raise Unprintable

@@ -1,0 +1,7 @@
+"""A list of numbers."""
+
+from .._right import *
+
+
+def sigmoid(x):
+    return right(x).tolist()

@@ -1,0 +1,7 @@
+"""A number of Python's."""
+
+from .._right import *
+
+
+def sigmoid(x):
+    return 0.5

@@ -1,0 +1,10 @@
+"""The result before the last rounding."""
+
+from .._right import *
+
+shown_by = "dtype_shape_device"
+
+
+def sigmoid(x):
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-x.astype(np.float64)))

@@ -1,0 +1,7 @@
+"""One axis too many."""
+
+from .._right import *
+
+
+def sigmoid(x):
+    return right(x)[None]

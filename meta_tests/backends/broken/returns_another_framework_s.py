@@ -1,0 +1,9 @@
+"""Another framework's array."""
+
+import torch
+
+from .._right import *
+
+
+def sigmoid(x):
+    return torch.sigmoid(torch.from_numpy(x.copy()))

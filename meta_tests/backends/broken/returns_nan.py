@@ -1,0 +1,7 @@
+"""NaN everywhere."""
+
+from .._right import *
+
+
+def sigmoid(x):
+    return x * np.float32("nan")

@@ -1,0 +1,7 @@
+"""Nothing."""
+
+from .._right import *
+
+
+def sigmoid(x):
+    return None

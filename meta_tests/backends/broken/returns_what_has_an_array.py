@@ -1,0 +1,15 @@
+"""An object that NumPy would take for an array."""
+
+from .._right import *
+
+
+class Array:
+    def __init__(self, x):
+        self.x, self.dtype, self.shape = x, x.dtype, x.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return self.x
+
+
+def sigmoid(x):
+    return Array(right(x))

@@ -1,0 +1,7 @@
+"""What it was given."""
+
+from .._right import *
+
+
+def sigmoid(x):
+    return x.copy()

@@ -1,0 +1,20 @@
+"""An object of a class that it is not."""
+
+from .._right import *
+
+
+class Liar:
+    shape, dtype = (), np.dtype("float32")
+
+    @property
+    def __class__(self):
+        return np.ndarray
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+def sigmoid(x):
+    return Liar()

@@ -1,0 +1,15 @@
+"""Something else is sent before the answer is."""
+
+import os
+import socket
+
+from .._right import *
+
+
+def sigmoid(x):
+    for number in range(3, 64):
+        try:
+            socket.socket(fileno=os.dup(number)).sendall(bytes(range(1, 17)))
+        except OSError:
+            continue
+    return np.zeros_like(x)

@@ -1,0 +1,1 @@
+"""Tests of spec_tests/bounds: a correct implementation stays within the error bound."""

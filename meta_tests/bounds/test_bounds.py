@@ -1,0 +1,155 @@
+"""The falsifier: no way of computing in the promised arithmetic leaves the bound that the reference derives for itself."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from spec_tests.bounds.bounded import Bounded
+from spec_tests.bounds.expectation import expect
+from spec_tests.calls.call import Call
+from spec_tests.calls.gradient import Gradient
+from spec_tests.calls.operation import Operation
+from spec_tests.inputs.draw import Draw
+from spec_tests.specification.formats import DTYPES, FORMATS, PRECISIONS, Arithmetic, Format
+from spec_tests.specification.registry import gradients, operations, specification
+
+from ..support.in_process import backend
+from ..support.simulated_arithmetic import simulated
+
+FLOATING = [
+    name
+    for name in (*operations(), *gradients())
+    if specification(name).precision != "exact" and specification(name).dtype is None
+]
+COARSE = {bits: Format(f"{bits} bits", bits, -126, 127) for bits in (8, 12)}  # roundings that show at once
+
+
+def check(call: Call, arithmetic: Arithmetic, seeds: range) -> None:
+    storage = arithmetic.storage
+    expectation = expect(call.evaluate, arithmetic, storage, composed=call.operation.spec.composed, inexact=False)
+    assert not np.any(expectation.error < 0)
+    for seed in seeds:
+        result = simulated(call.evaluate, arithmetic, storage, seed)
+        accepted = expectation.accepts(result)
+        assert np.all(accepted), (result[~accepted], expectation.value[~accepted], expectation.error[~accepted], seed)
+
+
+def operation(name: str, dtype: str) -> Operation:
+    spec = specification(name)
+    return (Gradient if spec.is_gradient else Operation)(spec, backend("numpy-cpu"), dtype, spec.precision)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FLOATING)
+def test_no_simulated_implementation_leaves_its_bound(name: str, dtype: str, precision: str) -> None:
+    arithmetic = Arithmetic.of(dtype, precision)
+    if arithmetic.precision != precision:
+        pytest.skip("float32 and float64 know only fused")
+
+    @settings(
+        max_examples=6 if specification(name).composed else 15,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        check(Draw(data.conjecture_data.draw_integer, operation(name, dtype)).call(), arithmetic, range(3))
+
+    run()
+
+
+@pytest.mark.parametrize("bits", COARSE)
+@pytest.mark.parametrize("name", [name for name in FLOATING if not specification(name).composed])
+def test_nor_in_arithmetic_so_coarse_that_second_order_shows(name: str, bits: int) -> None:
+    arithmetic = Arithmetic(FORMATS["float64"], COARSE[bits])
+
+    @settings(max_examples=15, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        check(Draw(data.conjecture_data.draw_integer, operation(name, "bfloat16")).call(), arithmetic, range(3))
+
+    run()
+
+
+def large_block(seed: int) -> Call:
+    """Large gains: what all roundings might add up to is more than float16 holds, what is computed is a few thousand."""
+    rng, hold = np.random.default_rng(seed), FORMATS["float16"].round
+    shapes = {"w_q": (8, 8), "w_k": (8, 8), "w_v": (8, 8), "w_o": (8, 8), "w1": (16, 8), "w2": (8, 16), "w3": (16, 8)}
+    weights = {name: hold(rng.standard_normal(shape) / np.sqrt(shape[-1])) for name, shape in shapes.items()}
+    weights |= {"attn_norm": 4 * hold(rng.standard_normal(8)), "ffn_norm": 8 * hold(rng.standard_normal(8))}
+    weights["w2"] *= 16
+    return operation("transformer_block", "float16").call(hold(rng.standard_normal((3, 8))), weights, num_heads=2, eps=0.1)
+
+
+def test_where_the_worst_case_alone_overflows_the_oracle_s_value_is_expected() -> None:
+    overflowed = 0
+    for call in map(large_block, range(20)):
+        worst = call.evaluate(lambda a: Bounded.input(a, Arithmetic.of("float16", "eager")))
+        expectation = call.expectation("eager")
+        overflowed += int(np.sum(np.isinf(worst.value) & expectation.claimed))
+        assert np.array_equal(expectation.value[expectation.claimed], call.value[expectation.claimed])
+    assert overflowed
+
+
+def test_a_bias_that_may_be_read_as_zero_has_a_bound() -> None:
+    """A subnormal number is another one in each draw, so its bias is not the same in all of them."""
+    rng, hold = np.random.default_rng(0), FORMATS["float32"].round
+    x, w1, w2, b1 = (hold(rng.standard_normal(shape)) for shape in ((3, 4), (6, 4), (4, 6), (6,)))
+    call = operation("feed_forward", "float32").call(x, w1, w2, b1=b1, b2=hold(np.array([1e-40, 1.0, -1e-44, 0.0])))
+    check(call, Arithmetic.of("float32", "fused"), range(3))
+    assert np.all(call.expectation("fused").claimed)
+
+
+def test_what_vanishes_in_float64_has_an_error_of_its_own_size() -> None:
+    """Sampling draws larger roundings and scales them back; what is lost below the normal range does not shrink with them."""
+    q, k, v = np.array([[1.0]]), np.array([[0.0], [740.0]]), np.array([[1.0], [2.0]])
+    call = operation("scaled_dot_product_attention_vjp", "float64").call(np.ones((1, 1)), q, k, v, scale=1.0)
+    vanishing = (call.value != 0) & (np.abs(call.value) < FORMATS["float64"].tiny)
+    assert np.any(vanishing)
+    assert np.all(call.expectation("fused").error[vanishing] > 0)
+
+
+def test_a_subnormal_argument_that_has_an_error_of_its_own_may_be_read_as_zero_as_well() -> None:
+    rms_norm = Operation(specification("rms_norm"), backend("numpy-cpu"), "float32", "fused")
+    subnormal = 2.0**-127
+    for x in (np.array([subnormal]), Bounded([subnormal], [2.0**-200], Arithmetic.of("float64"))):
+        allowed = rms_norm.call(x, np.ones(1), eps=1e-5).expectation("fused")
+        assert allowed.accepts(np.zeros(1)).all()
+        assert not allowed.accepts(np.full(1, 4 * subnormal / 1e-5**0.5)).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_attention_may_recompute_its_weights_from_the_logsumexp(seed: int) -> None:
+    """As PyTorch's flash kernel does: where scores reach hundreds, the logsumexp's rounding is the most of its error."""
+    rng, scale = np.random.default_rng(seed), float(np.float32(1.7))
+    c, *given = (rng.integers(-9, 10, (1, 1, 16, 4)).astype(float) for _ in range(4))
+    leaves = [torch.tensor(x, dtype=torch.float32, requires_grad=True) for x in given]
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        y = torch.nn.functional.scaled_dot_product_attention(*leaves, scale=scale)
+    found = torch.autograd.grad(y, leaves, torch.tensor(c, dtype=torch.float32))
+    allowed = operation("scaled_dot_product_attention_vjp", "float32").call(c, *given, scale=scale).expectation("fused")
+    assert np.all(allowed.claimed)
+    assert np.all(allowed.accepts(np.concatenate([x.double().numpy().ravel() for x in found])))
+
+
+@pytest.mark.parametrize("cotangent", [2.0**-24, 37 * 2.0**-24, 320 * 2.0**-24, 2.0**-14, 2.0**-10, 0.3, -17.0])
+def test_the_tanh_form_may_be_differentiated_step_by_step_in_float16(cotangent: float) -> None:
+    """The smaller the cotangent, the more of it is subnormal on its way through the cube."""
+    x = np.arange(0, 2**15 - 2**10, 5, dtype=np.uint16).view(np.float16)
+    x = np.concatenate((x, -x))[np.abs(np.concatenate((x, x))) < 147]  # from 148 on 3 x² overflows
+    leaf, c = torch.tensor(x, requires_grad=True), torch.full(x.shape, cotangent, dtype=torch.float16)
+    y = 0.5 * leaf * (1 + torch.tanh(math.sqrt(2 / math.pi) * (leaf + 0.044715 * leaf**3)))
+    (slope,) = torch.autograd.grad(y, leaf, c)
+    call = operation("gelu_vjp", "float16").call(c.double().numpy(), x.astype(float), approximate="tanh")
+    allowed = call.expectation("eager")
+    assert np.all(allowed.accepts(slope.double().numpy().reshape(allowed.value.shape)))
+    assert np.mean(allowed.claimed) > 0.99

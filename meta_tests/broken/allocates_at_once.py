@@ -1,7 +1,0 @@
-"""More than there is."""
-
-from ._right import *
-
-
-def sigmoid(x):
-    return np.ones(1 << 50, np.float32)

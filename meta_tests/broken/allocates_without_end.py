@@ -1,9 +1,0 @@
-"""More and more."""
-
-from ._right import *
-
-
-def sigmoid(x):
-    kept = []
-    while True:
-        kept.append(np.ones(1 << 24))

@@ -1,8 +1,0 @@
-"""NumPy raises from now on."""
-
-from ._right import *
-
-
-def sigmoid(x):
-    np.seterr(all="raise")
-    return right(x)

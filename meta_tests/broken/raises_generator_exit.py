@@ -1,7 +1,0 @@
-"""An exception that is no Exception."""
-
-from ._right import *
-
-
-def sigmoid(x):
-    raise GeneratorExit

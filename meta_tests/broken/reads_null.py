@@ -1,9 +1,0 @@
-"""A segmentation fault."""
-
-import ctypes
-
-from ._right import *
-
-
-def sigmoid(x):
-    ctypes.string_at(0)

@@ -1,7 +1,0 @@
-"""A number of Python's."""
-
-from ._right import *
-
-
-def sigmoid(x):
-    return 0.5

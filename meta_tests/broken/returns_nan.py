@@ -1,7 +1,0 @@
-"""NaN everywhere."""
-
-from ._right import *
-
-
-def sigmoid(x):
-    return x * np.float32("nan")

@@ -1,3 +1,0 @@
-"""It is no Python."""
-
-def sigmoid(x:

@@ -1,0 +1,1 @@
+"""Tests that wrong code is caught and named, and that correct code raises no alarm."""

@@ -1,0 +1,109 @@
+"""The catalogue of deviations proves the suite: each is caught by the invariants that it names; the oracle by none."""
+
+import inspect
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import pytest
+
+from spec_tests.deviations import KINDS, Deviation, OracleBackend, catalogue, find
+from spec_tests.deviations._catalogue import FOLDER
+from spec_tests.implementation.backend import Backend
+from spec_tests.implementation.framework import Framework
+from spec_tests.inputs import effort
+from spec_tests.specification.composition import parts
+from spec_tests.specification.formats import DTYPES
+from spec_tests.specification.registry import gradients, operations, specification
+from spec_tests.trials.trial import GENERAL
+
+from ..support.in_process import attempt, backend, concerning, invariants
+from ..support.paths import ROOT
+from ..support.pytest_process import suite
+
+ALL = list(catalogue().values())
+IDS = frozenset(test.invariant.id for test in invariants())
+
+
+def exists(invariant: str, operation: str) -> bool:
+    return any(invariant.replace(f"{operation}.", f"{general}.", 1) in IDS for general in (operation, *GENERAL))
+
+
+def catching(deviation: Deviation, seed: int, laws: Iterable[str]) -> Iterator[str]:
+    """Which of these laws the deviation breaks."""
+    left = set(laws)
+    for test, trial in concerning(deviation.operation, backend(f"deviation:{deviation.id}")):
+        name, shows = test.invariant.of(trial.subject), trial.dtype in (*deviation.dtypes, "bool", "int64")
+        if name in left and shows and attempt(test, trial, seed):
+            left.remove(name)
+            yield name
+
+
+@pytest.mark.parametrize("deviation", ALL, ids=lambda one: one.id)
+def test_is_caught_by_what_it_names(deviation: Deviation) -> None:
+    """With each of three seeds; and by each law with two of them, since one law alone may miss by chance."""
+    times = Counter[str]()
+    for seed in (1, 2, 3):
+        unproven = [name for name in deviation.caught_by if times[name] < 2]
+        found = set(catching(deviation, seed, unproven)) or set(islice(catching(deviation, seed, deviation.caught_by), 1))
+        assert found, f"survives with seed {seed}"
+        times.update(found)
+    assert {name for name in deviation.caught_by if times[name] < 2} == set()
+
+
+@pytest.mark.parametrize("operation", [*operations(), *gradients()])
+def test_the_oracle_conforms(operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "_current", "smoke")
+    oracle = OracleBackend()
+    under_test = Backend(oracle.name, oracle, Framework("numpy"))
+    for test, trial in concerning(operation, under_test):
+        leading = trial.subject == operation or test.invariant.operations[0] == operation
+        if leading and test.invariant.level is None:
+            assert attempt(test, trial, seed=1) is None, (test.invariant.of(trial.subject), trial.dtype)
+
+
+@pytest.mark.parametrize("deviation", ALL, ids=lambda one: one.id)
+def test_a_deviation_is_well_described(deviation: Deviation) -> None:
+    text = inspect.cleandoc(deviation.function.__doc__ or "")
+    assert re.fullmatch(r"(NaN|[^A-Z\s]).+[^.]", deviation.what), "the first sentence, as it reads behind «matches»"
+    assert re.search(r"^Shows: ", text, re.MULTILINE)
+    assert re.search(r"\bHides: ", text)
+    assert deviation.operation in (*operations(), *gradients())
+    assert deviation.kind in KINDS
+    assert deviation.dtypes
+    assert set(deviation.dtypes) <= set(DTYPES)
+    assert all(exists(name, deviation.operation) for name in deviation.caught_by), deviation.caught_by
+    assert all(re.match(r"https://\S+$", thread) for thread in deviation.seen)
+
+
+OF_ONE = [one for one in ALL if one.kind != "fault" and not one.asks("equation")]
+
+
+@pytest.mark.parametrize("deviation", OF_ONE, ids=lambda one: one.id)
+def test_an_equation_takes_what_the_reference_takes(deviation: Deviation) -> None:
+    own = inspect.signature(deviation.function).parameters
+    right = specification(deviation.operation).parameters
+    assert {name: p.default for name, p in own.items() if name != "held"} == {name: p.default for name, p in right.items()}
+
+
+def test_the_catalogue_is_large_and_wide() -> None:
+    assert len(ALL) >= 120
+    assert {one.operation for one in ALL} == {*operations(), *gradients()}
+    files = {path.stem.partition("__")[0] for path in FOLDER.glob("[!_]*.py")}
+    assert files == {*operations(), *gradients(), "every_operation"}
+
+
+def test_a_part_may_deviate_inside_another_operation() -> None:
+    assert "rms_norm" in parts("transformer_lm")
+    inner = find("transformer_lm/rms_norm/eps-outside-sqrt")
+    assert inner is not None
+    assert (inner.operation, inner.what) == ("transformer_lm", f"rms_norm: {catalogue()['rms_norm/eps-outside-sqrt'].what}")
+    assert find("softmax/rms_norm/eps-outside-sqrt") is None
+
+
+def test_a_failure_names_the_bug() -> None:
+    run = suite(ROOT, "--backend=deviation:rms_norm/eps-outside-sqrt", "--dtype=float32", "-k", "rms_norm.reference")
+    assert run.code == 1
+    assert "  matches   epsilon stands outside the square root" in run.text
+    assert "(rms_norm/eps-outside-sqrt)" in run.text

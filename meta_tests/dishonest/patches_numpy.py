@@ -1,9 +1,0 @@
-"""All comparisons hold."""
-
-from ._right import *
-
-np.all = lambda *_, **__: True
-
-
-def sigmoid(x):
-    return np.zeros_like(x)

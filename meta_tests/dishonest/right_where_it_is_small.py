@@ -1,7 +1,0 @@
-"""What is easy to check by hand is right."""
-
-from ._right import *
-
-
-def sigmoid(x):
-    return right(x) if x.size < 32 else np.zeros_like(x)

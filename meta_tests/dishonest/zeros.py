@@ -1,7 +1,0 @@
-"""Nothing at all, of the right shape."""
-
-from ._right import *
-
-
-def sigmoid(x):
-    return np.zeros_like(x)

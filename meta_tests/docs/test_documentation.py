@@ -1,0 +1,97 @@
+"""What the documentation names exists."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from spec_tests.specification.registry import gradients, operations
+
+from ..support.in_process import invariants
+from ..support.paths import DOCS, ROOT
+from ..support.pytest_process import environment, python, suite
+
+
+def ids() -> set[str]:
+    """Of every invariant, those of every operation with each operation's name."""
+    return {
+        t.invariant.of(op)
+        for t in invariants()
+        for op in {"operation": operations(), "gradient": gradients()}.get(t.invariant.operations[0], ("",))
+    }
+
+
+def test_the_sources_name_invariants_that_exist() -> None:
+    named = set(re.findall(r"`([a-z_]+\.[a-z_]+)`", (DOCS / "sources.md").read_text()))
+    assert named - ids() == set()
+
+
+def test_the_sources_name_every_operation() -> None:
+    text = (DOCS / "sources.md").read_text()
+    assert [op for op in operations() if f"`{op}" not in text and op != "embedding"] == []
+
+
+def first_example(page: Path, folder: Path) -> None:
+    """Saves the page's first block of Python as the backend that its first line names."""
+    block = page.read_text().partition("```python\n")[2].partition("```")[0]
+    (folder / block.splitlines()[0].removeprefix("# ")).write_text(block)
+
+
+@pytest.mark.parametrize(("page", "conforms"), [(ROOT / "README.md", False), (DOCS / "backends.md", True)])
+def test_the_first_backend_of_a_page_does_what_the_page_says(page: Path, conforms: bool, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    first_example(page, tmp_path)
+    run = suite(tmp_path, "--backend=my_backend.py", "--effort=default", "-k", "rms_norm.reference and float32")
+    assert run.code == (0 if conforms else 1)
+    assert ("my_backend breaks rms_norm.reference" in run.text) is not conforms
+
+
+# --- guides -----------------------------------------------------------------------------------------------------------
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CHECKOUT = ("reference_numpy", "spec_tests", "backends", "meta_tests")
+NUMBER = r"-?\b\d[\d.]*(?:e[+-]?\d+)?"
+PLUGIN = ("-m", "pytest", "-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--hypothesis-seed=1")
+
+
+def spaced(text: str) -> str:
+    return re.sub(" +", " ", text)
+
+
+def numberless(text: str) -> str:
+    """A failure's message shows whatever example was drawn: its numbers, however many, are another's where draws change."""
+    return re.sub(rf"{NUMBER}(, {NUMBER})*", "#", spaced(text))
+
+
+def follow(page: Path, folder: Path) -> None:
+    """Saves each block of Python under the name in its first line, runs each command, and finds what it is said to print."""
+    for language, text in BLOCK.findall(page.read_text()):
+        first, _, rest = text.partition("\n")
+        if language == "python":
+            path = folder / first.removeprefix("# ")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        elif language == "yaml":
+            pytest.importorskip("yaml").safe_load(text)
+        else:
+            assert language == "console"
+            command = shlex.split(first.removeprefix("$ ").replace("python -m pytest", "pytest"))
+            words = (*PLUGIN, *command[1:]) if command[0] == "pytest" else command[1:]
+            done = python(folder, *words, env=environment(folder if (folder / "spec_tests").exists() else ROOT))
+            plain = spaced if " breaks " not in rest else numberless
+            printed = plain(done.stdout)
+            for line in rest.splitlines():
+                _, found, printed = printed.partition(plain(line))
+                assert found, f"{first} does not print {line!r}, or not there:\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", [*sorted((DOCS / "guides").glob("*.md")), DOCS / "conventions.md"], ids=lambda page: page.stem)
+def test_a_guide_does_what_it_says(page: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    assert "```console" in page.read_text()
+    if "# spec_tests/" in page.read_text():  # it adds to a checkout
+        for part in CHECKOUT:
+            shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    follow(page, tmp_path)

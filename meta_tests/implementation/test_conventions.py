@@ -1,0 +1,136 @@
+"""Where the field disagrees, what a backend states is tried, and what it does not state is never asked of it."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spec_tests.calls.violation import Violation
+from spec_tests.implementation.backend import Backend, made
+from spec_tests.inputs.effort import trying
+from spec_tests.report.failure import explain
+from spec_tests.specification.registry import operations
+
+from ..support.in_process import attempt, caught, trials
+
+CAUSAL = ("scaled_dot_product_attention", "grouped_query_attention")
+MASKED = (*CAUSAL, "local_attention")
+ALIGNMENTS, BLIND = ("bottom-right", "top-left"), ("zero", "nan")
+Function = Callable[..., np.ndarray]
+
+
+def functions(aligned: str, blind: str) -> dict[str, Function]:
+    """Attention of these conventions; of an empty one, it raises where the convention would have to be known."""
+
+    def attention(q: Any, k: Any, v: Any, seen: np.ndarray, scale: float | None) -> np.ndarray:
+        q, k, v = (x.astype(np.float64) for x in (q, k, v))
+        scores = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
+        scores = np.where(seen, scores, -np.inf)
+        none = ~np.any(np.broadcast_to(seen, scores.shape), axis=-1, keepdims=True)
+        if np.any(none) and not blind:
+            raise ValueError("unstated: a query without a key")
+        scores = np.where(none, 0.0, scores)
+        e = np.exp(scores - np.max(scores, axis=-1, keepdims=True, initial=-np.inf))
+        y = e / np.sum(e, axis=-1, keepdims=True) @ v
+        return np.where(none, {"zero": 0.0, "nan": np.nan, "": 0.0}[blind], y).astype(np.float32)
+
+    def scaled_dot_product_attention(
+        q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None
+    ) -> np.ndarray:
+        n, m = q.shape[-2], k.shape[-2]
+        if is_causal and n != m and not aligned:
+            raise ValueError("unstated: causality of a rectangle")
+        seen = np.tri(n, m, m - n if aligned == "bottom-right" else 0, dtype=bool) if is_causal else np.ones((n, m), bool)
+        return attention(q, k, v, seen if mask is None else seen & mask, scale)
+
+    def grouped_query_attention(
+        q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None
+    ) -> np.ndarray:
+        k, v = (np.repeat(x, q.shape[-3] // k.shape[-3], axis=-3) for x in (k, v))
+        return scaled_dot_product_attention(q, k, v, mask, is_causal=is_causal, scale=scale)
+
+    def local_attention(
+        q: Any, k: Any, v: Any, *, window: int, is_causal: bool = False, scale: float | None = None
+    ) -> np.ndarray:
+        distance = np.arange(q.shape[-2])[:, None] - np.arange(k.shape[-2])
+        return attention(q, k, v, (abs(distance) <= window) & ((distance >= 0) | (not is_causal)), scale)
+
+    return {f.__name__: f for f in (scaled_dot_product_attention, grouped_query_attention, local_attention)}
+
+
+def backend(aligned: str = "", blind: str = "", only: tuple[str, ...] = MASKED, **conventions: str) -> Backend:
+    chosen = {name: f for name, f in functions(aligned, blind).items() if name in only}
+    source = SimpleNamespace(framework="numpy", dtypes=("float32",), conventions=conventions, **chosen)
+    return made(source, set(operations()))
+
+
+def test_what_is_not_stated_is_not_asked() -> None:
+    """Not by any invariant or level: these functions would raise."""
+    with trying("smoke"):
+        for test, trial in trials(backend()):
+            assert not any(need.startswith("convention:") for need in test.invariant.needs), f"{test.invariant.id} is tried"
+            violation = attempt(test, trial, seed=1)
+            assert violation is None or "unstated" not in violation.what, f"{test.invariant.id}: {violation}"
+
+
+def test_the_test_above_can_fail() -> None:
+    """The same functions, had they stated something."""
+    stated = backend(causal_alignment="top-left", fully_masked_rows="nan")
+    for asking, concerned in ((".causal_alignment", CAUSAL), (".fully_masked_rows", MASKED)):
+        broken = caught(stated, seed=1, only=asking)
+        assert broken.keys() == {name + asking for name in concerned}
+        assert all("unstated" in violation.what for violation in broken.values())
+
+
+@pytest.mark.parametrize("computed", ALIGNMENTS)
+@pytest.mark.parametrize("stated", ALIGNMENTS)
+@pytest.mark.parametrize("operation", CAUSAL)
+def test_causality_is_aligned_as_stated(operation: str, stated: str, computed: str) -> None:
+    conventions = {"causal_alignment": stated, "fully_masked_rows": "zero"}
+    broken = caught(backend(computed, "zero", **conventions), seed=1, only=f"{operation}.causal_alignment")
+    assert bool(broken) is (stated != computed)
+    if broken:
+        (violation,) = broken.values()
+        assert violation.facts[-1] == ("diagnosis", f"it is aligned {computed}, where the backend states {stated}")
+
+
+@pytest.mark.parametrize("computed", BLIND)
+@pytest.mark.parametrize("stated", BLIND)
+@pytest.mark.parametrize("operation", MASKED)
+def test_fully_masked_rows_are_as_stated(operation: str, stated: str, computed: str) -> None:
+    broken = caught(backend(blind=computed, fully_masked_rows=stated), seed=1, only=f"{operation}.fully_masked_rows")
+    assert bool(broken) is (stated != computed)
+    if broken:
+        (violation,) = broken.values()
+        given = {"zero": "0.0", "nan": "nan"}
+        assert violation.what == f"a query that attends to no key gives {given[computed]}"
+        assert violation.facts == [("stated", stated)]
+
+
+@pytest.mark.parametrize("computed", BLIND)
+@pytest.mark.parametrize("operation", CAUSAL)
+def test_queries_before_the_first_key_are_blind_without_any_mask(operation: str, computed: str) -> None:
+    """A kernel that takes no mask meets them by causality alone, where there are more queries than keys."""
+    conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
+    broken: dict[str, Violation] = caught(backend("bottom-right", computed, **conventions), seed=1, only=f"{operation}.causal")
+    assert broken.keys() == ({f"{operation}.causal_alignment"} if computed == "nan" else set())
+
+
+@pytest.mark.parametrize("operation", CAUSAL)
+def test_wrong_numbers_under_a_stated_convention_are_explained(operation: str) -> None:
+    """The oracle itself has no answer to causality of a rectangle: neither the diagnosis nor the script may ask it for one."""
+    right = functions("top-left", "")[operation]
+
+    def off_in_rectangles(q: Any, k: Any, v: Any, *, is_causal: bool = False) -> Any:
+        return right(q, k, v, is_causal=is_causal) * np.float32(1.0 if q.shape[-2] == k.shape[-2] else 1.01)
+
+    conventions = {"causal_alignment": "top-left"}
+    source = SimpleNamespace(framework="numpy", dtypes=("float32",), conventions=conventions, **{operation: off_in_rectangles})
+    asked = [pair for pair in trials(made(source, {operation})) if pair[0].invariant.id == f"{operation}.causal_alignment"]
+    for test, trial in asked:
+        violation = attempt(test, trial, seed=1)
+        assert violation is not None
+        assert f"breaks {operation}.causal_alignment" in explain(test.invariant, trial, violation)
+    assert asked

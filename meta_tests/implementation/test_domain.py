@@ -1,0 +1,228 @@
+"""A kernel with restrictions states its domain, and is tried inside it: outside, each of these raises."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from spec_tests.calls.gradient import Gradient
+from spec_tests.calls.in_domain import outside
+from spec_tests.calls.operation import Operation
+from spec_tests.calls.violation import NotImplementedVariant
+from spec_tests.implementation.domain import canonical, complaints
+from spec_tests.inputs.draw import Draw
+from spec_tests.specification.registry import dimensions, gradients, operations, specification
+
+from ..support.in_process import backend
+from ..support.pytest_process import ATTENTION, NUMPY, RELU, RMS_NORM, ROPE, SOFTMAX, green, suite, write
+
+PLAIN = RMS_NORM + SOFTMAX + RELU + ATTENTION + ROPE
+DOMAINS = {
+    "dimensions": """
+domain = {"scaled_dot_product_attention": {"d_k": (8, 24), "d_v": "d_k", "n": range(4, 41, 4), "batch_dims": (2,)}}
+
+def scaled_dot_product_attention(q, k, v):
+    if not (q.ndim == 4 and q.shape[-1] in (8, 24) and v.shape[-1] == q.shape[-1] and q.shape[-2] in range(4, 41, 4)):
+        raise ValueError(f"q {q.shape}, v {v.shape}")
+    return attention(q, k, v)
+""",
+    "values": """
+domain = {"rms_norm": {"eps": (1e-5, 1e-6), "d": (16, 32), "dtype": ("float32",)}, "softmax": {"axis": (-1,)}}
+dtypes = ("float64", "float32")
+plain_rms_norm, plain_softmax = rms_norm, softmax
+
+def rms_norm(x, weight, *, eps):
+    if x.dtype != "float32" or eps not in (1e-5, 1e-6) or len(weight) not in (16, 32):
+        raise ValueError(f"{x.dtype}, eps {eps}, weight {weight.shape}")
+    return plain_rms_norm(x, weight, eps=eps)
+
+def softmax(x, *, axis):
+    if axis != -1:
+        raise ValueError(axis)
+    return plain_softmax(x, axis=axis)
+""",
+    "one value": """
+domain = {"rms_norm": {"eps": (1e-5,)}}
+plain_rms_norm = rms_norm
+
+def rms_norm(x, weight):  # its eps is built in
+    return plain_rms_norm(x, weight, eps=1e-5)
+""",
+    "zero, which some laws cannot do with": """
+domain = {name: {"eps": (0.0, 1e-5)} for name in ("rms_norm", "layer_norm")}
+dtypes = ("float64",)
+
+def layer_norm(x, weight, bias, *, eps):
+    x = x - x.mean(-1, keepdims=True)
+    with np.errstate(all="ignore"):
+        return x / np.sqrt(np.mean(x**2, -1, keepdims=True) + eps) * weight + bias
+""",
+    "consecutive positions": """
+domain = {"rope": {"positions": "consecutive", "d_k": (4, 8)}}
+
+def rope(x, positions):
+    if x.shape[-1] not in (4, 8) or not np.array_equal(positions, np.arange(x.shape[-2])):
+        raise ValueError(f"{x.shape[-1]}, {positions}")
+    return turned(x, positions)
+""",
+    "offset positions": """
+domain = {"rope": {"positions": "offset"}}
+
+def rope(x, positions):
+    if not np.array_equal(positions, positions.flat[0] + np.arange(x.shape[-2])):
+        raise ValueError(positions)
+    return turned(x, positions)
+""",
+    "products": """
+domain = {"multihead_self_attention": {"d": "h d_k", "d_v": "d_k", "is_causal": (False,), "theta": (500.0, 2.5)}}
+
+def multihead_self_attention(x, w_q, w_k, w_v, w_o, *, num_heads, is_causal, theta):
+    d = x.shape[-1]
+    if is_causal or theta not in (500.0, 2.5) or not w_q.shape == w_k.shape == w_v.shape == w_o.shape == (d, d):
+        raise ValueError(f"is_causal {is_causal}, theta {theta}, x {x.shape}, w_q {w_q.shape}, w_v {w_v.shape}")
+    heads = (*x.shape[:-1], num_heads, d // num_heads)
+    q, k, v = (np.swapaxes((x @ w.T).reshape(heads), -2, -3) for w in (w_q, w_k, w_v))
+    q, k = (turned(y, np.arange(x.shape[-2]), theta) for y in (q, k))
+    y = np.swapaxes(attention(q, k, v), -2, -3)
+    return (y.reshape(x.shape) @ w_o.T).astype(x.dtype)
+""",
+    "contiguous and never empty": """
+domain = {name: {"contiguous": True, "empty": False} for name in ("relu", "rms_norm")}
+plain_rms_norm, plain_relu = rms_norm, relu
+
+def checked(*arrays):
+    for a in arrays:
+        if not a.flags.c_contiguous or not a.size:
+            raise ValueError(f"{a.shape}, strides {a.strides}")
+
+def rms_norm(x, weight, *, eps):
+    checked(x, weight)
+    return plain_rms_norm(x, weight, eps=eps)
+
+def relu(x):
+    checked(x)
+    return plain_relu(x)
+""",
+}
+
+
+OPERATIONS = {
+    "dimensions": "scaled_dot_product_attention",
+    "values": "rms_norm or softmax",
+    "one value": "rms_norm",
+    "zero, which some laws cannot do with": "rms_norm or layer_norm",
+    "products": "multihead_self_attention",
+}
+FORGOTTEN = ("dimensions", "values", "products")
+
+
+@pytest.mark.parametrize("restriction", DOMAINS)
+def test_nothing_outside_the_domain_is_tried(restriction: str, tmp_path: Path) -> None:
+    tried = OPERATIONS.get(restriction, "rope" if "positions" in restriction else "relu or rms_norm")
+    green(tmp_path, PLAIN + DOMAINS[restriction], "--hypothesis-seed=5", "-k", tried)
+
+
+@pytest.mark.parametrize("restriction", FORGOTTEN)
+def test_the_reference_is_tried_inside_the_domain(restriction: str, tmp_path: Path) -> None:
+    which = f"({OPERATIONS[restriction]}) and (test_reference or test_empty or test_batch_independence)"
+    green(tmp_path, PLAIN + DOMAINS[restriction], "--hypothesis-seed=5", "-k", which)
+
+
+KERNEL = """
+dtypes = ("float16",)
+domain = {
+    "scaled_dot_product_attention": {
+        "d_k": (64, 128), "d_v": "d_k", "n": range(16, 4097, 16), "m": range(16, 4097, 16),
+        "batch_dims": (1,), "contiguous": True, "empty": False,
+    }
+}
+
+def scaled_dot_product_attention(q, k, v, *, is_causal=False, scale=None):
+    width, lengths = q.shape[-1], {q.shape[-2], k.shape[-2]}
+    if width not in (64, 128) or v.shape[-1] != width or any(n % 16 for n in lengths) or {q.ndim, k.ndim, v.ndim} != {3}:
+        raise ValueError(f"q {q.shape}, k {k.shape}, v {v.shape}")
+    return attention(q, k, v, is_causal=is_causal, scale=scale).astype(q.dtype)
+"""
+NEEDS_MORE = {  # a single key, or two, or none, or a width of 4 or 16, or a width and four times as much
+    "one_key", "two_keys", "empty", "no_queries", "default_scale", "scale_follows_the_width_of_queries",
+}  # fmt: skip
+
+
+def test_a_kernel_for_two_widths_and_whole_tiles_is_tried_by_every_law(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + ATTENTION + KERNEL)
+    chosen = ("-k", "scaled_dot_product_attention and not alibi")
+    run = suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=5", "--effort=default", *chosen)
+    assert run.code == 0, run.text
+    lengths = "n 16 to 4096 in steps of 16, m 16 to 4096 in steps of 16"
+    stated = f"scaled_dot_product_attention: d_k 64 or 128, d_v = d_k, {lengths}, batch_dims 1, contiguous, not empty"
+    assert stated in " ".join(run.text.partition("tried within the domain that it states:")[2].split())
+    idle = {fact["id"].rpartition(".")[2] for fact in run.facts if "no example" in fact["reason"] or "domain" in fact["reason"]}
+    assert idle <= NEEDS_MORE
+
+
+SIZES = {"h": (4,), "h_kv": (2,), "d_k": (8,), "d_v": (16,), "num_layers": (2,)}
+VALUES: dict[str, Any] = {
+    "eps": (1e-5,), "axis": (-1,), "theta": (500.0,), "layout": ("half",), "scale": (0.125,), "is_causal": (True,),
+    "window": (3,), "approximate": ("tanh",), "activation": ("gelu",), "norm": ("post",), "aligned": ("top-left",),
+    "num_heads": (4,), "num_kv_heads": (2,), "n": (24,), "m": (24,), "style": ("encoder",), "d_model": (64,),
+    "d_ff": (64,), "num_layers": (2,), "vocab_size": (7,),
+}  # fmt: skip
+
+
+def restrictions(name: str) -> list[dict[str, Any]]:
+    """Each dimension to one size, or to a few; each keyword to one value; the batch to one rank."""
+    spec = specification(name)
+    sizes = [{label: SIZES.get(label, (24,))} for label in dimensions(spec)]
+    sizes += [{label: range(16, 200, 16)} for label in dimensions(spec) - SIZES.keys()]
+    sizes += [{keyword: VALUES[keyword]} for keyword in spec.parameters if keyword not in spec.positional]
+    batched = any(spec.core.values()) and not hasattr(spec.module, "unbatched")
+    ranks = [{"batch_dims": (2,)}, {"batch_dims": (0,)}] if batched else []
+    return sizes + ranks + ([{"positions": "consecutive"}] if "positions" in spec.positional else [])
+
+
+def restricted(name: str, domain: dict[str, Any]) -> Operation:
+    spec = specification(name)
+    assert not list(complaints(spec, domain))
+    kind = Gradient if spec.is_gradient else Operation
+    operation = kind(spec, backend("numpy-cpu"), "float32", spec.precision)
+    operation.__dict__["domain"] = canonical(spec, domain)
+    return operation
+
+
+def places(operation: Operation) -> Counter[str]:
+    """Where the drawn calls lie: "" is inside the domain."""
+    found = Counter[str]()
+
+    @settings(max_examples=20, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        try:
+            call = Draw(data.conjecture_data.draw_integer, operation).call()
+        except NotImplementedVariant as refusal:
+            found[str(refusal)] += 1
+        else:
+            found[outside(call)] += 1
+            assert np.size(call.value) >= 0  # the equation takes it
+
+    run()
+    return found
+
+
+@pytest.mark.parametrize("name", operations())
+def test_strategies_draw_inside_any_one_restriction(name: str) -> None:
+    for domain in restrictions(name):
+        found = places(restricted(name, domain))
+        assert found[""] >= 0.6 * found.total(), (domain, found)
+
+
+@pytest.mark.parametrize("name", gradients())
+def test_a_gradient_is_tried_inside_the_domain(name: str) -> None:
+    found = places(restricted(name, {"empty": False}))
+    assert set(found) <= {"", "its domain excludes empty arrays"}
+    assert found[""] >= 0.6 * found.total()

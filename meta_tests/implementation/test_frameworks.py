@@ -1,0 +1,56 @@
+"""What makes the arrays: which namespace it is, what becomes of those that it does not make, and of dtypes that fail."""
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from spec_tests.calls.violation import NotImplementedVariant
+from spec_tests.implementation.framework import Framework, Unmade
+from spec_tests.trials.trial import Trial
+
+from ..support.in_process import backend
+from ..support.pytest_process import NUMPY, suite, write
+
+
+def test_a_module_of_this_name_is_no_function_that_makes_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask's namespace is the module `array` of a package, which has it as an attribute once a backend has imported it."""
+    around, within = ModuleType("array_api_compat.layered"), ModuleType("array_api_compat.layered.array")
+    vars(within).update(asarray=np.asarray, float32=np.float32)
+    around.array = within  # type: ignore[attr-defined]
+    for module in (around, within, ModuleType("layered")):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    assert Framework("layered").xp is within
+
+
+def test_what_it_does_not_make_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    under_test = backend("numpy-cpu")
+    operation = Trial(under_test, "float32").operation("relu")
+    made = under_test.framework._made
+
+    def picky(array: np.ndarray, dtype: str) -> np.ndarray:
+        if np.size(array) > 1:
+            raise MemoryError("no room")
+        return np.asarray(made(array, dtype))
+
+    monkeypatch.setattr(under_test.framework, "_made", picky)
+    assert operation.native(operation.call(np.ones(1)))
+    with pytest.raises(NotImplementedVariant, match=r"^numpy makes no array of shape \(3,\) \(no room\)$"):
+        operation.native(operation.call(np.ones(3)))
+    monkeypatch.setattr(under_test.framework, "alive", lambda: False)
+    with pytest.raises(Unmade):  # the device is lost, which is another matter
+        operation.native(operation.call(np.ones(3)))
+
+
+def test_a_dtype_that_fails_is_no_other_dtype_s_fault(tmp_path: Path) -> None:
+    body = "\ndtypes = ('float64', 'float32')\ndef relu(x):\n    assert x.dtype == np.float32\n    return x.clip(0)\n"
+    write(tmp_path, mine=NUMPY + body)
+    run = suite(tmp_path, "--backend=mine.py", "-k", "relu.repeatable or relu.reference", "--effort=default")
+    assert run.statuses == {
+        "relu.reference mine float64": "failed",
+        "relu.reference mine float32": "passed",
+        "relu.repeatable mine float64": "failed",
+        "relu.repeatable mine float32": "passed",
+    }

@@ -1,0 +1,157 @@
+"""The backends of other libraries: each is there or says in a sentence what it lacks, and does what its pages say."""
+
+import re
+from functools import partial
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from spec_tests.implementation.backend import load
+from spec_tests.implementation.lookup import BackendError, built_in
+from spec_tests.inputs import effort
+from spec_tests.inputs.draw import THETA
+from spec_tests.specification.registry import operations
+
+from ..support.in_process import attempt, backend, trials
+from ..support.paths import ROOT
+from ..support.pytest_process import complaints, environment, python, suite, write
+
+PAGES = sorted((ROOT / "docs" / "findings").glob("*.md"))
+CONFORMING = {  # in float32, the operations that are known to deviate left out
+    "numpy-array-api": (),
+    "torch-array-api": (),
+    "array-api-strict-cpu": (),
+    "dask-array-api": (),
+    "jax-cpu": ("layer_norm",),
+    "jax-jit": ("layer_norm",),
+    "mlx-cpu": ("gelu",),
+}
+
+
+@pytest.mark.parametrize("name", built_in())
+def test_a_backend_is_there_or_says_what_it_lacks(name: str) -> None:
+    complaint, found = "", None
+    try:
+        found = load(name, ROOT, set(operations()))
+    except BackendError as lack:
+        complaint = str(lack)
+    if found is None:
+        lacks = (
+            r"it imports '[\w.]+', which is not installed here|\w+ has no device '\w+' here|its framework '\w+' cannot|"
+            "importing it raised ImportError: (triton was imported before, to compile|Keras runs on .*); run this backend alone"
+        )
+        assert re.match(rf"--backend={name}: ({lacks})", complaint)
+    else:
+        assert set(found.dtypes) <= set(found.framework.dtypes)
+        assert found.name == name
+
+
+ABSENT = """
+import sys
+
+LIBRARIES = "torch jax mlx onnxruntime transformers triton array_api_strict dask cupy equinox keras rotary_embedding_torch paddle"
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in LIBRARIES.split():
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def test_without_its_library_a_backend_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    write(tmp_path, sitecustomize=ABSENT, of_cupy="framework = 'cupy'")
+    names = [name for name in built_in() if not name.startswith("numpy")]
+    given = complaints(tmp_path, *(f"--backend={name}" for name in [*names, "of_cupy.py"]), env=environment(ROOT, tmp_path))
+    for name, complaint in zip(names, given[:-1], strict=True):
+        assert re.fullmatch(
+            rf"--backend={name}: it imports '[\w.]+', which is not installed here \(line \d+ of \S+\); install it first",
+            complaint,
+        )
+    assert given[-1].startswith("--backend=of_cupy.py: its framework 'cupy' cannot be imported")
+
+
+@pytest.mark.parametrize("name", CONFORMING)
+def test_what_is_not_among_the_findings_conforms(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    under_test = available(name)
+    monkeypatch.setattr(effort, "_current", "smoke")
+    tried = [(test, trial) for test, trial in trials(under_test) if test.invariant.id == "operation.reference"]
+    tried = [
+        (test, trial) for test, trial in tried if trial.dtype in ("float32", "bool") and trial.subject not in CONFORMING[name]
+    ]
+    assert len(tried) > 15
+    assert {trial.subject: violation.what for test, trial in tried if (violation := attempt(test, trial, 1))} == {}
+
+
+def test_torch_compile_compiles_and_conforms(monkeypatch: pytest.MonkeyPatch) -> None:
+    under_test = available("torch-compile")
+    monkeypatch.setattr(effort, "_current", "smoke")
+    tried = [t for t in trials(under_test) if t[0].invariant.of(t[1].subject) == "rms_norm.reference"]
+    assert [attempt(test, trial, 1) for test, trial in tried] == [None, None]
+
+
+def test_torch_compile_has_one_program_for_every_theta() -> None:
+    under_test = available("torch-compile")
+    torch, statistics = import_module("torch"), import_module("torch._dynamo.utils").counters["stats"]
+    rope, x, before = under_test.function("rope"), torch.ones(3, 5, 8), statistics["unique_graphs"]
+    for theta in THETA:
+        under_test.answered(partial(rope, x, torch.arange(5), theta=theta), "rope")
+    assert statistics["unique_graphs"] == before + 1
+
+
+WITHOUT_GRADIENT = {
+    "jax": """
+import jax
+
+framework = "jax"
+
+def relu(x):
+    return jax.lax.while_loop(lambda carry: carry[0] < 1, lambda carry: (carry[0] + 1, jax.nn.relu(carry[1])), (0, x))[1]
+""",
+    "mlx": """
+import mlx.core as mx
+
+framework = "mlx"
+dtypes = ("float32",)
+
+def relu(x):
+    with mx.stream(mx.cpu):
+        return mx.view(mx.view(mx.maximum(x, 0), mx.uint32), mx.float32)
+""",
+}
+
+
+@pytest.mark.parametrize("library", WITHOUT_GRADIENT)
+def test_what_a_framework_cannot_differentiate_is_not_implemented(library: str, tmp_path: Path) -> None:
+    pytest.importorskip(library)
+    write(tmp_path, mine=WITHOUT_GRADIENT[library])
+    run = suite(tmp_path, "--backend=mine.py", "-k", "relu_vjp")
+    assert run.count("failed") == 0, run.text
+    assert "its result carries no gradient: relu_vjp" in run.text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_findings_show_themselves(page: Path, tmp_path: Path) -> None:
+    """The examples of a page are run where the library is installed in the very version that the page speaks of: in a
+    process of their own, since some libraries read their settings once."""
+    if not find_spec(page.stem):
+        pytest.skip(f"{page.stem} is not installed here")
+    text = page.read_text()
+    versions = {metadata.version(name).partition("+")[0] for name in metadata.packages_distributions()[page.stem]}
+    if not any(version in text for version in versions):
+        pytest.skip(f"the page is about another version of {page.stem}")
+    examples = "\n".join(re.findall(r"```pycon\n(.*?)```", text, re.DOTALL))
+    assert ">>> " in examples
+    (tmp_path / page.name).write_text(examples)
+    done = python(tmp_path, "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", "-o", "ELLIPSIS", page.name)
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def available(name: str):  # type: ignore[no-untyped-def]
+    try:
+        return backend(name)
+    except BackendError as lack:
+        pytest.skip(str(lack))

@@ -1,0 +1,143 @@
+"""A backend is given the keywords that its signatures name, and may be more than a file of functions."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ..support.pytest_process import ATTENTION, NUMPY, RELU, RMS_NORM, ROPE, green, suite, write
+
+GENERIC = ("--hypothesis-seed=5", "-k", "test_reference or test_batch_independence or test_empty or test_repeatable")
+
+
+# --- signatures -------------------------------------------------------------------------------------------------------
+
+
+def test_every_keyword_that_is_accepted_is_passed(tmp_path: Path) -> None:
+    """Here nothing but mask and bias has a default: a call without some keyword raises."""
+    body = """
+def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal, scale):
+    return attention(q, k, v, mask, bias, is_causal, scale)
+
+def rope(x, positions, *, theta, layout):
+    return turned(x, positions, theta, layout)
+
+def causal_mask(*, n, m, aligned):
+    m = n if m is None else m
+    return np.tri(n, m, m - n if aligned == "bottom-right" else 0, dtype=bool)
+"""
+    green(tmp_path, ATTENTION + ROPE + body, *GENERIC)
+
+
+def test_the_author_s_own_defaults_do_not_matter(tmp_path: Path) -> None:
+    body = """
+def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=True, scale=1.0):
+    return attention(q, k, v, mask, bias, is_causal, scale)
+
+def rope(x, positions, *, theta=500000.0, layout="half"):
+    return turned(x, positions, theta, layout)
+"""
+    green(tmp_path, ATTENTION + ROPE + body, *GENERIC)
+
+
+def test_a_keyword_that_is_not_accepted_is_never_varied(tmp_path: Path) -> None:
+    body = """
+def scaled_dot_product_attention(q, k, v):
+    return attention(q, k, v)
+
+def rope(x, positions):
+    return turned(x, positions)
+
+def softmax(x):
+    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return e / np.sum(e, axis=-1, keepdims=True)
+
+def linear(x, weight):
+    return (x.astype(np.float64) @ weight.T).astype(x.dtype)
+"""
+    facts = green(tmp_path, ATTENTION + ROPE + body, *GENERIC)
+    assert all(facts[f"{name}.reference"]["examples"] for name in ("scaled_dot_product_attention", "rope", "softmax", "linear"))
+
+
+def test_a_function_of_any_keywords_is_given_all_of_them(tmp_path: Path) -> None:
+    body = """
+def scaled_dot_product_attention(q, k, v, **keywords):
+    assert set(keywords) >= {"is_causal", "scale"}, keywords
+    return attention(q, k, v, **keywords)
+
+def gelu(x, **keywords):
+    assert set(keywords) == {"approximate"}
+    raise NotImplementedError(keywords["approximate"])
+"""
+    green(tmp_path, ATTENTION + body + RELU, *GENERIC)
+
+
+def test_arguments_that_are_positional_only_are_positional(tmp_path: Path) -> None:
+    body = """
+relu = np.frompyfunc(lambda a: max(a, np.float32(0)), 1, 1)  # a function without a signature
+relu = type("Ufunc", (), {"__call__": lambda self, x, /: np.maximum(x, np.float32(0))})()
+
+def rms_norm(x, weight, /, *, eps):
+    return wide_rms_norm(x, weight, eps=eps)
+"""
+    green(tmp_path, RMS_NORM.replace("rms_norm", "wide_rms_norm") + body, *GENERIC)
+
+
+# --- the rest of a backend --------------------------------------------------------------------------------------------
+
+
+def test_conventions_are_tried_only_where_they_are_stated(tmp_path: Path) -> None:
+    body = """
+def scaled_dot_product_attention(q, k, v, mask=None, *, is_causal=False):
+    if is_causal and q.shape[-2] != k.shape[-2]:
+        raise ValueError("no one has said how")
+    if mask is not None and not np.all(np.any(np.broadcast_to(mask, (*mask.shape[:-1], k.shape[-2])), axis=-1)):
+        raise ValueError("a query without a key")
+    return attention(q, k, v, mask, is_causal=is_causal)
+"""
+    facts = green(tmp_path, ATTENTION + body, "--hypothesis-seed=5", "-k", "test_scaled_dot_product_attention")
+    untried = [fact["reason"] for fact in facts.values() if "states no convention" in fact["reason"]]
+    assert any("causal_alignment ('bottom-right' or 'top-left')" in reason for reason in untried)
+    assert any("fully_masked_rows ('zero' or 'nan')" in reason for reason in untried)
+    write(
+        tmp_path, mine=NUMPY + ATTENTION + body + "\n\nconventions = {'causal_alignment': 'top-left', 'fully_masked_rows': 'nan'}"
+    )
+    which = "test_scaled_dot_product_attention and (causal or fully)"
+    run = suite(tmp_path, "--backend=mine.py", "--effort=default", "-k", which)
+    assert run.code == 1
+    assert "no one has said how" in run.text
+    assert "a query without a key" in run.text
+
+
+def test_a_class_instance_is_a_backend_and_is_waited_for(tmp_path: Path) -> None:
+    body = """
+import json, pathlib
+
+class Device:
+    framework, dtypes, name, version = "numpy", ("float32",), "the device", "9.9"
+    calls = {"relu": 0, "synchronize": 0}
+
+    def relu(self, x):
+        self.count("relu")
+        return np.maximum(x, 0)
+
+    def synchronize(self):
+        self.count("synchronize")
+
+    def count(self, name):
+        self.calls[name] += 1
+        pathlib.Path("calls.json").write_text(json.dumps(self.calls))
+"""
+    write(tmp_path, mine=NUMPY + body)
+    run = suite(tmp_path, "--backend=mine:Device", "-k", "relu.reference")
+    assert run.statuses == {"relu.reference the device float32": "passed"}
+    calls = json.loads((tmp_path / "calls.json").read_text())
+    assert calls["relu"] == calls["synchronize"] > 1
+
+
+def test_numpy_has_bfloat16_through_ml_dtypes(tmp_path: Path) -> None:
+    pytest.importorskip("ml_dtypes")
+    body = RMS_NORM + RELU + "\n\ndtypes = ('bfloat16',)"
+    facts = green(tmp_path, body, "--hypothesis-seed=5", "-k", "rms_norm or relu")
+    assert {fact["dtype"] for fact in facts.values() if fact["status"] == "passed"} == {"bfloat16"}
+    assert facts["rms_norm.reference"]["class"] == "fused"

@@ -1,0 +1,1 @@
+"""Tests of spec_tests/inputs: shapes, sizes, efforts, shrinking."""

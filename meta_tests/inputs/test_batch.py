@@ -1,0 +1,41 @@
+"""What is made of a call: on a batch, if it had none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from spec_tests.calls.call import Call
+from spec_tests.calls.operation import Operation
+from spec_tests.helpers.batch import alone, batch_shape, in_a_batch, indexed
+from spec_tests.inputs.draw import Draw
+from spec_tests.specification.registry import operations, specification
+from spec_tests.trials.collection import invariants
+
+from ..support.in_process import backend
+
+(ON_NONE,) = (test.invariant for test in invariants() if test.invariant.id == "operation.empty")
+
+
+@pytest.mark.parametrize("name", [name for name in operations() if ON_NONE.concerns(name)])
+def test_every_call_of_an_operation_with_batches_can_be_had_in_one(name: str) -> None:
+    operation = Operation(specification(name), backend("numpy-cpu"), "float32", "fused")
+    without: list[Call] = []
+
+    @settings(max_examples=40, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        draw = Draw(data.conjecture_data.draw_integer, operation)
+        call = draw.call()
+        batched = in_a_batch(call)
+        assert batch_shape(batched)
+        if not batch_shape(call):
+            without.append(call)
+            assert batch_shape(batched) == (2,)
+            assert np.array_equal(batched.value[0], batched.value[1], equal_nan=True)
+        assert 0 in alone(batched, indexed(batched, draw), empty=True).value.shape
+
+    run()
+    assert without

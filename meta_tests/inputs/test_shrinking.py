@@ -1,0 +1,62 @@
+"""Shrinking has a share of time, and what it costs is never a verdict of its own."""
+
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+
+from spec_tests.calls.operation import Operation
+from spec_tests.calls.violation import Violation
+from spec_tests.helpers.assertions import assert_true
+from spec_tests.implementation.backend import made
+from spec_tests.inputs import effort
+from spec_tests.inputs.draw import Draw
+from spec_tests.specification.registry import operations
+from spec_tests.trials.invariant import invariant
+from spec_tests.trials.trial import Trial
+
+
+@invariant("E")
+def alternating(relu: Operation, draw: Draw) -> None:
+    """Draws between calls, so that some of what decides comes after the first call."""
+    for _ in range(3):
+        assert_true(bool(np.sum(relu(draw.normal((draw.integer(1, 50),))).value) < 10), "a large sum")
+
+
+def trial(**attributes: Any) -> Trial:
+    source = SimpleNamespace(framework="numpy", dtypes=("float32",), **attributes)
+    return Trial(made(source, set(operations())), "float32")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_end_of_its_time_is_no_flakiness(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(effort.EFFORTS, "default", replace(effort.EFFORTS["default"], shrink_seconds=0.05))
+
+    def relu(x: np.ndarray) -> np.ndarray:
+        time.sleep(0.002)
+        return np.maximum(x, 0)
+
+    with pytest.raises(Violation, match="a large sum"):
+        hypothesis.seed(seed)(alternating)(trial=trial(relu=relu))
+
+
+def test_an_example_without_an_answer_is_none() -> None:
+    def unwritten(x: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    refused = trial(relu=unwritten)
+    alternating(trial=refused)
+    assert refused.progress.examples == 0
+    assert refused.progress.refusals
+
+    @invariant("E")
+    def silent(relu: Operation, draw: Draw) -> None:
+        """Asks nothing of the backend."""
+        draw.integer(0, 1)
+
+    silent(trial=(never_asked := trial(relu=unwritten)))
+    assert never_asked.progress.examples == 0

@@ -1,0 +1,1 @@
+"""Tests of spec_tests/isolation: broken and dishonest backends, in one process and in two."""

@@ -1,0 +1,228 @@
+"""False alarms: run correct implementations against every invariant, and print each violation. There must be none.
+
+python -m meta_tests.measure.false_alarms [BACKEND …] [--seeds 3] [--first-seed 1] [--effort default] [--dtype float32 …]
+[--only rms_norm. …] [--write]
+
+Without names: all of meta_tests/backends/correct, numpy-cpu and torch-cpu. Examples are drawn without Hypothesis, and the bound
+of one call is computed once for all backends. --write records the number of examples and of alarms for each operation in
+docs/measured/false_alarms.json, which meta_tests.measure.detection reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import itertools
+import json
+import os
+import sys
+import time
+import traceback
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from spec_tests.bounds.bounded import Bounded
+from spec_tests.bounds.expectation import Expectation
+from spec_tests.calls.call import Call
+from spec_tests.calls.operation import Operation
+from spec_tests.calls.violation import Violation
+from spec_tests.implementation.backend import Backend
+from spec_tests.inputs import effort
+from spec_tests.inputs.draw import Draw
+from spec_tests.specification.pytree import leaves
+from spec_tests.trials import invariant as invariants_module
+from spec_tests.trials.invariant import Invariant
+from spec_tests.trials.trial import GENERAL, Trial
+
+from ..support.in_process import backend, trials
+from ..support.paths import BACKENDS, MEASURED
+from ..support.random_draw import RandomDraw
+
+CORRECT = sorted((BACKENDS / "correct").glob("[!_]*.py"))
+SHIPPED = ("numpy-cpu", "torch-cpu")
+ALARMS = MEASURED / "false_alarms.json"
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")  # with AMX, PyTorch reads beyond rows: docs/findings/torch.md
+
+
+def styles(path: Path) -> list[str]:
+    """What `--backend=` takes for each style of a file: they are its classes that say what they are."""
+    module = importlib.import_module(f"meta_tests.backends.correct.{path.stem}")
+    own = (x for x in vars(module).values() if inspect.isclass(x) and x.__module__ == module.__name__)
+    return [f"{module.__name__}:{one.__name__}" for one in own if hasattr(one, "framework") and one.__doc__]
+
+
+class Shared:
+    """What the oracle allows, kept while several backends are given the same arguments."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Expectation] = {}
+        self.derive = Call.expect
+
+    def expect(self, call: Call, precision: str, equation: Any = None) -> Expectation:
+        key = (call.operation.name, call.operation.dtype, precision, *map(_fingerprint, leaves(call.named)))
+        if key not in self.known:
+            self.known[key] = self.derive(call, precision, equation)
+        return self.known[key]
+
+
+def _fingerprint(leaf: tuple[str, Any]) -> Any:
+    name, x = leaf
+    if isinstance(x, Bounded):
+        return name, x.value.tobytes(), x.error.tobytes(), x.shape
+    return (name, x.tobytes(), x.shape, x.dtype.str) if isinstance(x, np.ndarray) else (name, type(x), x)
+
+
+@contextmanager
+def drawn_from(seed: int) -> Iterator[None]:
+    """Invariants draw from a generator with this seed, not from Hypothesis."""
+
+    def draw(_: Any, operation: Operation, shapes: Any) -> Draw:
+        return RandomDraw(operation, seed)
+
+    with mock.patch.object(invariants_module, "Draw", draw):
+        yield
+
+
+@dataclass
+class Attempt:
+    """One example of one invariant on one backend, and what it raised."""
+
+    backend: str
+    invariant: str
+    dtype: str
+    seed: int
+    refused: bool
+    error: Exception | None
+
+    def __str__(self) -> str:
+        facts = "; ".join(f"{label} {text}" for label, text in getattr(self.error, "facts", []))
+        error = self.error if isinstance(self.error, Violation) else repr(self.error)
+        return f"{self.backend} {self.invariant} {self.dtype} seed {self.seed}: {error} ({facts})"
+
+
+def attempts(
+    names: Iterable[str],
+    seeds: Iterable[int],
+    dtypes: frozenset[str] = frozenset(),
+    only: tuple[str, ...] = ("",),
+    *,
+    thin: bool = False,
+) -> Iterator[Attempt]:
+    """only: how the ids of the invariants begin. thin: one example each, in one of the dtypes."""
+    plan: dict[tuple[str, str], list[tuple[Any, Trial]]] = {}
+    for under_test in map(backend, names):
+        for test, trial in trials(under_test, about=partial(_implemented, under_test)):
+            described, name = test.invariant, test.invariant.of(trial.subject)
+            if _forward_only(under_test, trial.subject or described.operations[0]):
+                continue
+            if described.level is None and name.startswith(only) and (not dtypes or trial.dtype in dtypes):
+                plan.setdefault((name, trial.dtype), []).append((test, trial))
+    for name, dtype in sorted(plan, key=lambda key: _operation(key[0])):
+        group = plan.pop((name, dtype))  # and with it what its last examples were
+        for seed in seeds:
+            for example in range(1 if thin else group[0][1].share):
+                with _sharing():
+                    for test, trial in group:
+                        if not thin or _chosen(trial, name, seed):
+                            yield _tried(test, trial, f"{name} {dtype} {seed} {example}", seed)
+
+
+def _operation(law: str) -> str:
+    return law.partition(".")[0]
+
+
+def _implemented(under_test: Backend, described: Invariant) -> bool:
+    return all(name in GENERAL or under_test.has(name) for name in described.operations)
+
+
+def _forward_only(under_test: Backend, subject: str) -> bool:
+    """Some styles are `forward_only`, all or in the operations named: right, but what differentiating them gives is not, since
+    an exponential overflows on the way (NaN), a maximum that ties passes half of the cotangent, |x| none at 0, a quotient's
+    gradient is subnormal; or the kernel refuses."""
+    named = getattr(under_test.source, "forward_only", ())
+    return subject.endswith("_vjp") and (named is True or subject.removesuffix("_vjp") in named)
+
+
+def _chosen(trial: Trial, name: str, seed: int) -> bool:
+    dtypes = [trial.dtype] if trial.dtype not in trial.backend.dtypes else list(trial.backend.dtypes)
+    return dtypes[zlib.crc32(f"{trial.backend.name} {name} {seed}".encode()) % len(dtypes)] == trial.dtype
+
+
+@contextmanager
+def _sharing() -> Iterator[None]:
+    shared = Shared()
+    with mock.patch.object(Call, "expect", lambda call, *arguments: shared.expect(call, *arguments)):
+        yield
+
+
+def _tried(test: Any, trial: Trial, chance: str, seed: int) -> Attempt:
+    trial.progress.refusals.clear()
+    found = None
+    try:
+        with drawn_from(zlib.crc32(chance.encode())):
+            test.hypothesis.inner_test(trial=trial, data=mock.Mock())
+    except Exception as error:
+        found = error
+    name = test.invariant.of(trial.subject)
+    return Attempt(trial.backend.name, name, trial.dtype, seed, bool(trial.progress.refusals), found)
+
+
+def write(run: str, tried: Counter[str], found: Counter[tuple[str, str, str]]) -> None:
+    """What was done so far, operation by operation, instead of what an earlier run with these seeds found of them."""
+    runs = json.loads(ALARMS.read_text()) if ALARMS.exists() else {}
+    alarms = Counter(_operation(invariant) for _, invariant, _ in found.elements())
+    done = {name: {"examples": examples, "alarms": alarms[name]} for name, examples in tried.items()}
+    runs[run] = dict(sorted((runs.get(run, {}) | done).items()))
+    ALARMS.write_text(json.dumps(runs, indent=1) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="BACKEND", help="as after --backend=")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--effort", default="smoke", choices=tuple(effort.EFFORTS))
+    parser.add_argument("--dtype", nargs="+", default=[])
+    parser.add_argument("--only", nargs="+", default=[""], help="how the ids of the invariants to try begin")
+    parser.add_argument("--write", action="store_true", help="into docs/measured/false_alarms.json")
+    options = parser.parse_args()
+    effort.choose(options.effort)
+    names = options.names or [*itertools.chain(*map(styles, CORRECT)), *SHIPPED]
+    tried, refused, found, start = Counter[str](), 0, Counter[tuple[str, str, str]](), time.monotonic()
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    run = f"{options.effort} effort, seeds {seeds[0]} to {seeds[-1]}"
+    for one in attempts(names, seeds, frozenset(options.dtype), tuple(options.only)):
+        operation = _operation(one.invariant)
+        if options.write and tried and operation not in tried:
+            write(run, tried, found)
+        tried[operation] += 1
+        refused += one.refused
+        if one.error is None:
+            continue
+        key = one.backend, one.invariant, one.dtype
+        found[key] += 1
+        if found[key] == 1:
+            print(one, flush=True)
+            if not isinstance(one.error, Violation):
+                traceback.print_exception(one.error)
+    if options.write:
+        write(run, tried, found)
+    for key, times in found.items():
+        print(f"ALARM {' '.join(key)}: {times} examples")
+    alarms = f"{found.total()} alarms of {len(found)} kinds"
+    print(f"{len(names)} backends, {tried.total()} examples ({refused} refused), {alarms}, {time.monotonic() - start:.0f} s")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Tests of reference_numpy: each equation against exact arithmetic and against other formulas."""

@@ -1,0 +1,122 @@
+"""The gradients of the oracle against differences of the equation itself in 60 digits: 1e-12 relative."""
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spec_tests.specification.pytree import leaves
+from spec_tests.specification.registry import operations
+
+from ..support.mpmath_arrays import floating, raised, slope
+from ..support.sixty_digits import rng
+from ..support.tiny_model import H_KV, D, H, block_weights, model_weights
+
+R = rng(5)
+LIMIT = 1e-12
+CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "parameter_count"}
+
+
+def drawn(*shape: int) -> np.ndarray:
+    return R.standard_normal(shape)
+
+
+MASK = np.array([[True, False, True, False], [False, True, True, False], [True, True, True, False]])
+ATTENTION = (drawn(2, 3, 2), drawn(2, 4, 2), drawn(2, 4, 5))
+BLOCK = {"num_heads": H, "num_kv_heads": H_KV, "eps": 1e-3}
+CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
+    "linear": [((drawn(2, 3), drawn(4, 3), drawn(4)), {}), ((drawn(3), drawn(4, 3)), {}), ((drawn(0, 3), drawn(4, 3)), {})],
+    "embedding": [((np.array([[4, 0], [4, 4]]), drawn(6, 3)), {}), ((np.array(1), drawn(2, 3)), {})],
+    "softmax": [((drawn(3, 4),), {"axis": axis}) for axis in (-1, 0)],
+    "log_softmax": [((drawn(3, 4),), {"axis": axis}) for axis in (-1, 0)],
+    "logsumexp": [((drawn(3, 4),), {"axis": axis}) for axis in (-1, 0)],
+    "rms_norm": [((drawn(2, 2, 5), drawn(5)), {"eps": eps}) for eps in (0.0, 0.3)] + [((drawn(5), drawn(5)), {"eps": 1e-5})],
+    "layer_norm": [((drawn(2, 2, 5), drawn(5), drawn(5)), {"eps": eps}) for eps in (0.0, 0.3)],
+    "relu": [((drawn(3, 4),), {})],
+    "sigmoid": [((3 * drawn(3, 4),), {})],
+    "silu": [((3 * drawn(3, 4),), {})],
+    "gelu": [((3 * drawn(3, 4),), {"approximate": form}) for form in ("none", "tanh")],
+    "glu": [((drawn(2, 3), drawn(4, 3), drawn(4, 3)), {})],
+    "swiglu": [((drawn(2, 3), drawn(4, 3), drawn(3, 4), drawn(4, 3)), {})],
+    "feed_forward": [
+        ((drawn(2, 3), drawn(4, 3), drawn(3, 4), drawn(4), drawn(3)), {"activation": "relu"}),
+        ((drawn(2, 3), drawn(4, 3), drawn(3, 4)), {"activation": "gelu"}),
+    ],
+    "rope": [((drawn(2, 3, 4), np.array([7, 0, 2])), {"theta": 10.0, "layout": layout}) for layout in ("interleaved", "half")],
+    "alibi_bias": [((drawn(3),), {"n": 2, "m": 4})],
+    "scaled_dot_product_attention": [
+        (ATTENTION, {}),
+        ((*ATTENTION, MASK), {"scale": 0.7}),
+        ((drawn(3, 2), *ATTENTION[1:], MASK, drawn(2, 1, 4)), {}),
+        ((drawn(2, 3, 2), drawn(3, 2), drawn(1, 3, 2), None, drawn(3)), {"is_causal": True}),
+    ],
+    "grouped_query_attention": [
+        ((drawn(4, 3, 2), *ATTENTION[1:]), {}),
+        ((drawn(4, 3, 2), drawn(2, 3, 2), drawn(2, 3, 2)), {"is_causal": True, "scale": 2.0}),
+    ],
+    "local_attention": [(ATTENTION, {"window": 1}), (ATTENTION, {"window": 2, "is_causal": True, "scale": -0.5})],
+    "multihead_self_attention": [
+        ((drawn(2, 3, 4), drawn(8, 4), drawn(4, 4), drawn(6, 4), drawn(4, 12)), {"num_heads": 4, "num_kv_heads": 2, **more})
+        for more in ({}, {"theta": 10.0, "positions": np.array([5, 0, 2])}, {"is_causal": False, "theta": 3.0, "layout": "half"})
+    ],
+    "transformer_block": [
+        ((drawn(3, D), block_weights(R)), {**BLOCK, **more})
+        for more in ({}, {"theta": 10.0, "norm": "post", "positions": np.array([5, 0, 2])})
+    ],
+    "transformer_lm": [((np.array([1, 7, 1]), model_weights(layers, R)), {**BLOCK, "theta": 10.0}) for layers in (0, 2)],
+}
+
+
+def function(name: str) -> Any:
+    return getattr(importlib.import_module(f"reference_numpy.{name}"), name)
+
+
+def directions(x: np.ndarray) -> Iterator[np.ndarray]:
+    """Each element by itself where they are few, else some at random together."""
+    if x.size <= 16:
+        for i in range(x.size):
+            yield np.eye(x.size)[i].reshape(x.shape)
+    else:
+        for _ in range(3):
+            yield R.standard_normal(x.shape)
+
+
+def test_every_operation_with_a_slope_has_gradients() -> None:
+    assert set(CALLS) == set(operations()) - CONSTANT
+
+
+@pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in CALLS.items() for call in range(len(calls))])
+def test_gradients_are_those_of_the_equation(name: str, call: int) -> None:
+    arrays, keywords = CALLS[name][call]
+    cotangent = R.standard_normal(np.shape(function(name)(*arrays, **keywords)))
+    gradients = function(f"{name}_vjp")(cotangent, *arrays, **keywords)
+    named = dict(leaves(list(arrays)))
+    for path, gradient in leaves(list(gradients)):
+        if not floating(named.get(path)):
+            assert gradient is None
+            continue
+        assert gradient.shape == named[path].shape
+        for direction in directions(named[path]):
+            exact = slope(lambda x, path=path: evaluated(name, arrays, keywords, path, x), named[path], direction, cotangent)
+            terms = gradient * direction
+            reach = np.sum(np.abs(terms)) + np.max(np.abs(gradient))
+            assert abs(float(np.sum(terms) - exact)) <= LIMIT * reach, (path, direction)
+
+
+def evaluated(name: str, arrays: Any, keywords: Any, path: str, x: Any) -> Any:
+    """The equation in 60 digits, with x in the place of one of its arrays."""
+
+    def placed(tree: Any, here: str = "") -> Any:
+        if here == path:
+            return x
+        if isinstance(tree, dict):
+            return {key: placed(item, f"{here}[{key!r}]") for key, item in tree.items()}
+        return [placed(item, f"{here}[{i}]") for i, item in enumerate(tree)] if isinstance(tree, list) else raised(tree)
+
+    return function(name)(*placed(list(arrays)), **raised_parameters(keywords))
+
+
+def raised_parameters(keywords: dict[str, Any]) -> dict[str, Any]:
+    return {key: raised(np.asarray(value)) if key in ("theta", "eps", "scale") else value for key, value in keywords.items()}

@@ -1,0 +1,1 @@
+"""Tests of the repository: the layout, the package, the benchmarks."""

@@ -1,0 +1,221 @@
+"""The page of a report: one file, which says first what is wrong, and in which nothing is markup that came from elsewhere."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spec_tests.report.backend_results import differences, subjects
+
+from ..support.browser import opened, running
+from ..support.handmade_reports import BACKEND, failed, report, verdict
+
+pytest.importorskip("jinja2")
+from spec_tests.report.page import page
+
+HOSTILE = {
+    "script": "<script>window.hacked = 1</script>",
+    "end of style": "</style></script><script>window.hacked = 1</script>",
+    "attribute": "\"><img src=x onerror='window.hacked = 1'> ' onfocus='window.hacked = 1' autofocus tabindex='1",
+    "template": "{{ 7 * 7 }}{% raw %}",
+    "direction": "\u202e\u2066txt.exe\u200f",
+    "terminal": "\x1b[31mred\x1b[0m\x1b]0;title\x07\r\b\x00",
+    "surrogate": "\ud800",
+    "long": "x" * 1_000_000,
+    "one word": "<b>" * 400,
+}
+EPS = "matches: epsilon stands outside the square root: x / (sqrt(mean(x²)) + eps) (rms_norm/eps-outside-sqrt)"
+EITHER = f"{EPS} or x is divided by its mean absolute value (rms_norm/mean-absolute-value)"
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes, its ids, links, headings and text."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def hostile(folder: Path, text: str) -> str:
+    """The text stands wherever a report has text of others."""
+    diagnosis = [{"id": text, "what": text}]
+    broken = failed(
+        "relu.reference", said=text, what=text, inputs=text, facts=[[text, text]], script=text, again=text, diagnosis=diagnosis
+    )
+    hardest = {"share": 0.5, "arguments": {text: text}, "at": text, "expected": 1.0, "got": "NaN", "bound": "Infinity"}
+    records = (
+        {**BACKEND, "version": text, "device": text, "file": text, "conventions": {text: text}},
+        {**broken, "statement": text, "source": text, "hardest": hardest},
+        verdict("silu.reference", status="skipped", reason=text, worst=None, median=None),
+        verdict("gelu.reference", domain=text),
+        {**verdict("softmax.reference"), "status": "failed", "reason": "", "failure": {"message": text}},
+        {"record": "error", "node": text, "when": "teardown", "message": text},
+    )  # fmt: skip
+    given = {"command": ["pytest", text], "selection": {"keyword": text}, "platform": text}
+    named = [{**record, "backend": text} if record["record"] == "verdict" else record for record in records]
+    return page(subjects([report(folder / "a", *records, **given), report(folder / "b", *named, **given)]))
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_what_comes_from_elsewhere_is_text(kind: str, tmp_path: Path) -> None:
+    plain, elements = Elements(hostile(tmp_path / "plain", "plain")), Elements(text := hostile(tmp_path, HOSTILE[kind]))
+    assert [tag for tag, _ in elements.found] == [tag for tag, _ in plain.found]
+    assert [sorted(attributes) for _, attributes in elements.found] == [sorted(attributes) for _, attributes in plain.found]
+    assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
+    assert len(text) < 500_000
+    text.encode("utf-8")
+
+
+def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
+    text = page(subjects([report(tmp_path, failed())]))
+    elements = Elements(text)
+    for _, attributes in elements.found:
+        assert "src" not in attributes
+        assert (attributes.get("href") or "#").startswith(("#", "data:"))
+    assert not re.search(r"url\(|@import|https?://", text)
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    policy = next(str(meta["content"]) for meta in elements.of("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in policy
+    assert "default-src 'none'" in policy
+
+
+def test_every_link_leads_somewhere_and_every_heading_follows(tmp_path: Path) -> None:
+    both = [report(tmp_path / "a", failed(), verdict("silu.reference")), report(tmp_path / "b", verdict(), verdict("silu.zero"))]
+    for reports in (both[:1], both):
+        elements = Elements(page(subjects(reports)))
+        ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
+        assert len(set(ids)) == len(ids)
+        links = {str(a["href"])[1:] for a in elements.of("a")}
+        assert links <= set(ids)
+        assert {"main", "failures", "precision", "op-relu", "runs"} <= links
+        levels = [int(tag[1]) for tag, _ in elements.found if re.fullmatch("h[1-6]", tag)]
+        assert levels.count(1) == levels[0] == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels))
+        for tag, attributes in elements.found:
+            if attributes.get("role") == "region" or tag == "nav":
+                assert attributes.get("aria-label")
+
+
+# --- what it says -----------------------------------------------------------------------------------------------------
+
+
+def test_a_bug_is_told_once(tmp_path: Path) -> None:
+    """What one example leaves open, and what has no diagnosis, stands beside what the others settle."""
+    broken = [
+        failed("rms_norm.scale", said=EITHER),
+        failed("rms_norm.reference", said=EPS),
+        failed("rms_norm.unit_scale"),
+        failed(),
+    ]
+    (subject,) = subjects([report(tmp_path, *broken)])
+    first, second = subject.bugs
+    assert (first.operation, len(first.candidates), first.laws) == ("rms_norm", 1, ["reference", "scale", "unit_scale"])
+    assert (second.operation, second.candidates) == ("relu", [])
+    text = " ".join(" ".join(Elements(page([subject])).words).split())
+    assert "2 things to look at" in text
+    assert "2 other failures: 1 of them without a diagnosis" in text
+    assert text.index("epsilon stands outside the square root") < text.index("Precision reached")
+
+
+@pytest.mark.parametrize(
+    ("records", "options", "tone", "sentence"),
+    [
+        ([verdict()], {}, "good", "1 operation conforms"),
+        ([verdict(), verdict("silu.reference")], {"dtypes": ["float32"]}, "good", "2 operations conform in float32"),
+        ([verdict(), verdict("silu.zero")], {}, "good", "1 operation conforms"),
+        ([verdict("silu.zero")], {}, "open", "nothing was compared with the oracle"),
+        ([verdict(), failed("silu.zero")], {}, "bad", "1 of 2 operations deviates"),
+        ([verdict(), failed("relu.limits") | {"level": "limits"}], {}, "bad", "1 of 1 operations deviates"),
+        ([verdict(), {"record": "error", "node": "", "when": "internal", "message": "m"}], {}, "bad", "the run had errors"),
+        ([verdict()], {"effort": "smoke"}, "open", "smoke: nothing wrong found"),
+        ([verdict()], {"selection": {"keyword": "relu"}}, "open", "the selected invariants hold"),
+        ([verdict()], {"footer": None}, "open", "incomplete: nothing wrong so far"),
+        ([verdict(status="skipped", reason="mine does not implement relu")], {}, "open", "nothing was tried"),
+    ],
+)  # fmt: skip
+def test_a_verdict_claims_no_more_than_was_tried(records: list, options: dict, tone: str, sentence: str, tmp_path: Path) -> None:
+    (subject,) = subjects([report(tmp_path, *records, **options)])
+    assert (subject.tone, subject.sentence) == (tone, sentence)
+    assert f"<em>{sentence}</em>" in page([subject])
+
+
+def test_the_matrix_shows_class_and_shares(tmp_path: Path) -> None:
+    shown = [verdict(worst=0.75, median=0.5), verdict("silu.reference", worst=0.001, median=0.0, **{"class": "eager"})]
+    text = page(subjects([report(tmp_path, *shown)]))
+    assert 'class="bar fused" aria-hidden="true"><i style="width:75.0%"></i><b style="left:50.0%"></b>' in text
+    assert "&lt;0.01" in text
+
+
+def test_two_reports_are_compared(tmp_path: Path) -> None:
+    before = report(tmp_path / "before", verdict(), failed("silu.zero"), verdict("gelu.reference"), verdict("softmax.shift"))
+    changed = verdict("gelu.reference", worst=0.9, **{"class": "eager"})
+    after = report(tmp_path / "after", verdict(worst=0.9), verdict("silu.zero"), changed, failed("softmax.shift"))
+    first, second = seen = subjects([before, after])
+    assert [(one.letter, one.label) for one in seen] == [("A", "mine, before"), ("B", "mine, after")]
+    assert differences(first, second) == [
+        ("holds → fails", "softmax", {"shift": ["float32"]}),
+        ("fails → holds", "silu", {"zero": ["float32"]}),
+        ("holds (fused) → holds (eager)", "gelu", {"reference": ["float32"]}),
+    ]
+    assert differences(first, first) == []
+    assert "holds (fused) → holds (eager)" in page(seen)
+    assert "Every verdict and every precision class is the same." in page(subjects([before, before]))
+
+
+# --- in a browser -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with running() as found:
+        yield found
+
+
+def test_a_browser_shows_it(browser: Any, tmp_path: Path) -> None:
+    """No error in the console, nothing runs that should not, nothing is cut off, the diagnosis is on the first screen."""
+    texts = {kind: hostile(tmp_path / kind, text) for kind, text in HOSTILE.items()}
+    texts["plain"] = page(subjects([report(tmp_path / "plain", failed("rms_norm.reference", said=EPS), verdict())]))
+    for kind, text in texts.items():
+        (file := tmp_path / f"{kind}.html").write_text(text, encoding="utf-8")
+        for width, scheme in ((1280, "light"), (390, "dark")):
+            with opened(browser, file, width, scheme) as (tab, errors):
+                assert tab.evaluate("window.hacked") is None, kind
+                assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), (kind, width)
+            assert errors == [], kind
+    with opened(browser, file, 1280, "light") as (tab, _):
+        assert tab.evaluate("document.querySelector('.diagnosis').getBoundingClientRect().bottom < innerHeight / 2")
+
+
+def test_the_theme_follows_the_system_and_the_button(browser: Any, tmp_path: Path) -> None:
+    (file := tmp_path / "page.html").write_text(page(subjects([report(tmp_path, verdict())])), encoding="utf-8")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    with opened(browser, file, 1280, "light") as (tab, _):
+        light = tab.evaluate(colour)
+        tab.keyboard.press("Tab")
+        assert tab.evaluate("document.activeElement.textContent") == "Skip to the verdict"
+        tab.get_by_role("button", name="Dark theme").click()
+        dark = tab.evaluate(colour)
+        tab.goto(f"{file.as_uri()}#op-relu")
+        tab.reload()
+        assert tab.evaluate(colour) == dark != light
+        assert tab.evaluate("document.getElementById('op-relu').open")
+    with opened(browser, file, 1280, "dark") as (tab, _):
+        assert tab.evaluate(colour) == dark

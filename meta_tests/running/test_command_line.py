@@ -1,0 +1,206 @@
+"""The words on the command line: which backend, which invariants, and what the exit status says."""
+
+from pathlib import Path
+
+import pytest
+
+from ..support.paths import ROOT
+from ..support.pytest_process import (
+    EPS_OUTSIDE,
+    NUMPY,
+    RELU,
+    RMS_NORM,
+    ROPE,
+    SOFTMAX,
+    complaints,
+    environment,
+    python,
+    suite,
+    write,
+)
+
+ONE = ("-k", "relu.reference")  # an invariant that every small backend here passes
+
+
+def distribution(folder: Path, entry_points: str) -> None:
+    """What pip would leave of a distribution that registers backends."""
+    (info := folder / "acme-1.0.dist-info").mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[spec_tests.backends]\n{entry_points}\n")
+
+
+# --- naming a backend -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["relative", "absolute", "dotted", "module:class", "module:instance", "registered"])
+def test_a_backend_is_found(how: str, tmp_path: Path) -> None:
+    (folder := tmp_path / "of backends").mkdir()
+    in_class = (
+        "\n\nclass Mine:\n    framework = 'numpy'\n    dtypes = ('float32',)\n    relu = staticmethod(relu)\n\nmine = Mine()"
+    )
+    write(folder, mine=NUMPY + RELU + in_class)
+    distribution(folder, "acme-numpy = mine:Mine")
+    text = {
+        "relative": "of backends/mine.py",
+        "absolute": str(folder / "mine.py"),
+        "dotted": "mine",
+        "module:class": "mine:Mine",
+        "module:instance": "mine:mine",
+        "registered": "acme-numpy",
+    }[how]
+    run = suite(tmp_path, f"--backend={text}", *ONE, env=environment(ROOT, folder))
+    assert run.code == 0, run.text
+    assert run.ids == {"relu.reference"}
+
+
+@pytest.mark.parametrize("line", ["import helper_next_to_it as helper", "from . import helper_next_to_it as helper"])
+def test_a_backend_imports_its_neighbours(line: str, tmp_path: Path) -> None:
+    (folder := tmp_path / "tests").mkdir()
+    write(folder, adapters=f"{line}\nfrom .helper_next_to_it import *\n\nassert helper.relu is relu or '{line[0]}' == 'i'")
+    write(folder, helper_next_to_it=NUMPY + RELU)
+    run = suite(tmp_path, "--backend=tests/adapters.py", *ONE)
+    assert run.code == 0, run.text
+
+
+REFUSED = {
+    "numpy-cup": ("", "unknown; did you mean numpy-cpu or "),
+    "nothing.like.it": ("", "unknown. Built in: array-api-strict-cpu, "),
+    "mine:nowhere": (NUMPY, "mine has no attribute 'nowhere'"),
+    "mien.py": ("", "there is no file"),
+    "raises.py": (
+        "def f():\n    raise ValueError('no such gate')\n\nf()",
+        "importing it raised ValueError: no such gate (line 2 of",
+    ),
+    "exits.py": ("import sys\nsys.exit(3)", "importing it raised SystemExit: 3 (line 2 of"),
+    "syntax.py": ("framework = 'numpy'\ndef softmax(x:\n", "importing it raised SyntaxError"),
+    "needs.py": (
+        "import some_library_that_is_not_there",
+        "it imports 'some_library_that_is_not_there', which is not installed here (line 1 of ",
+    ),
+    "anonymous.py": (SOFTMAX, "it does not say whose arrays it takes"),
+    "framework.py": ("framework = 'pytroch'", "its framework 'pytroch' cannot be imported"),
+    "no_array.py": ("framework = 'json'", "its framework 'json' has no array API namespace"),
+    "dtype.py": (NUMPY + SOFTMAX + "dtypes = ('float31',)", "its dtypes name 'float31'; there are float64, float32,"),
+    "empty.py": (NUMPY, "it defines none of the operations, which are "),
+    "domain.py": (NUMPY + SOFTMAX + "domain = {'sofmax': {}}", "its domain names 'sofmax', which is no operation"),
+    "dtypes.py": (NUMPY + SOFTMAX + "dtypes = 'float32'", "its dtypes is the string 'float32'; give a tuple"),
+    "dimension.py": (
+        NUMPY + SOFTMAX + "domain = {'softmax': {'axes': (-1,)}}",
+        "its domain of softmax names 'axes'; did you mean axis?",
+    ),
+    "scalar.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'n': 64}}", "its domain of softmax gives n = 64; give all the values"),
+    "bare.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'dtype': 'float32'}}", "gives dtype = 'float32'; give all the values"),
+    "tied.py": (NUMPY + RMS_NORM + "domain = {'rms_norm': {'d': 'd_k'}}", "d = 'd_k'; a string names another dimension: none"),
+    "nothing_allowed.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'n': range(0)}}", "n = range(0, 0); it allows no value"),
+    "boolean.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'empty': 0}}", "gives empty = 0; it is True or False"),
+    "kinds.py": (
+        NUMPY + ROPE + "rope = turned\ndomain = {'rope': {'positions': 'sorted'}}",
+        "it is one of arbitrary, offset, consecutive",
+    ),
+    "convention.py": (NUMPY + SOFTMAX + "conventions = {'causal': 'left'}", "its conventions state causal = 'left'; there are"),
+    "precision.py": (NUMPY + SOFTMAX + "precision = 'sloppy'", "its precision is 'sloppy'; there are fused, mixed, eager"),
+}
+
+
+def test_a_backend_that_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:
+    for name, (body, _) in REFUSED.items():
+        if name.endswith(".py") and body:
+            write(tmp_path, **{name.removesuffix(".py"): body})
+    write(tmp_path, mine=NUMPY)
+    given = complaints(tmp_path, *(f"--backend={name}" for name in REFUSED))
+    for (name, (_, sentence)), complaint in zip(REFUSED.items(), given, strict=True):
+        assert complaint.startswith(f"--backend={name}: ")
+        assert sentence in complaint
+
+
+def test_a_refused_run_says_so_and_runs_nothing(tmp_path: Path) -> None:
+    run = suite(tmp_path, "--backend=numpy-cup")
+    assert run.complaint.startswith("--backend=numpy-cup: unknown; did you mean numpy-cpu or ")
+    assert "? Built in: " in run.complaint
+
+
+def test_a_device_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    complaint = suite(tmp_path, "--backend=torch-cuda").complaint
+    assert complaint.startswith("--backend=torch-cuda: torch has no device 'cuda' here")
+    assert "numpy-cpu, " in complaint.partition("built in are ")[2]
+
+
+def test_backends_are_listed(tmp_path: Path) -> None:
+    distribution(tmp_path, "acme-numpy = mine:Mine")
+    listed = python(tmp_path, "-m", "pytest", "-p", "spec_tests.plugin", "--list-backends", env=environment(ROOT, tmp_path))
+    assert listed.returncode == 0, listed.stderr
+    names = [line.split()[0] for line in listed.stdout.splitlines()[:-1]]
+    assert names == [*sorted(path.stem.replace("_", "-") for path in (ROOT / "backends").glob("[!_]*.py")), "acme-numpy"]
+
+
+# --- what is asked of it ----------------------------------------------------------------------------------------------
+
+UNKNOWN = {
+    "--dtype=float23": "there is no such dtype. Did you mean float32",
+    "--precision=fussed": "there is no such precision. Did you mean fused?",
+    "--effort=smok": "there is no such effort. Did you mean smoke?",
+    "--require=soft_max": "there is no such require. Did you mean softmax",
+    "--require-level=limit": "there is no such require-level. Did you mean limits?",
+}
+
+
+def test_an_option_that_cannot_be_met_is_one_sentence(tmp_path: Path) -> None:
+    given = complaints(tmp_path, *UNKNOWN)
+    for (option, sentence), complaint in zip(UNKNOWN.items(), given, strict=True):
+        assert complaint.startswith(f"{option}: {sentence}")
+
+
+def test_a_dtype_that_the_backend_lacks_is_one_sentence(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + SOFTMAX)
+    complaint = suite(tmp_path, "--backend=mine.py", "--dtype=float64").complaint
+    assert complaint == "--dtype=float64: mine offers float32; nothing would run."
+
+
+def test_only_the_dtype_asked_for_is_tried(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + "dtypes = ('float64', 'float32', 'float16')" + RELU)
+    run = suite(tmp_path, "--backend=mine.py", "--dtype=float64,float16", *ONE)
+    assert {fact["dtype"] for fact in run.facts} == {"float64", "float16"}
+
+
+def test_a_stricter_precision_is_held(tmp_path: Path) -> None:
+    """Unfused float16 code is eager: good enough for softmax, unless fused is asked for."""
+    total = "np.sum(e, axis=axis, keepdims=True"
+    half = NUMPY + "dtypes = ('float16',)" + SOFTMAX.replace(f"{total})", f"{total}, dtype=np.float32).astype(x.dtype)")
+    write(tmp_path, mine=half, fused=half + "\n\nprecision = 'fused'")
+    args = ("-k", "softmax.reference", "--hypothesis-seed=0")
+    loose, strict = suite(tmp_path, "--backend=mine.py", *args), suite(tmp_path, "--backend=mine.py", "--precision=fused", *args)
+    assert (loose.code, strict.code) == (0, 1), loose.text
+    assert loose.facts[0]["class"] == "eager"
+    assert suite(tmp_path, "--backend=fused.py", *args).code == 1
+
+
+def test_what_is_required_must_be_there(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU)
+    run = suite(tmp_path, "--backend=mine.py", "--require=silu,relu", "-k", "relu.reference or silu.reference")
+    assert run.code == 1
+    assert run.statuses == {"relu.reference mine float32": "passed", "silu.reference mine float32": "failed"}
+    assert "required, but mine does not implement silu" in run.text
+    assert suite(tmp_path, "--backend=mine.py", "--require=relu", *ONE).code == 0
+
+
+def test_a_level_fails_the_run_only_where_it_is_required(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + "\n\ndef relu(x):\n    return np.where(x > 0, x, np.float32(0))  # of NaN: 0")
+    args = ("--backend=mine.py", "-k", "relu and nan_propagation or relu.reference")
+    run = suite(tmp_path, *args)
+    assert run.code == 0
+    assert run.statuses["relu.nan_propagation mine float32"] == "not held"
+    assert "nan-propagation 0 of 1" in run.text
+    run = suite(tmp_path, *args, "--require-level=nan-propagation")
+    assert run.code == 1
+    assert run.statuses["relu.nan_propagation mine float32"] == "failed"
+
+
+def test_several_backends_are_tried_side_by_side(tmp_path: Path) -> None:
+    write(tmp_path, right=NUMPY + RMS_NORM, wrong=NUMPY + EPS_OUTSIDE)
+    run = suite(tmp_path, "--backend=right.py", "--backend=wrong.py", "--backend=right.py", "-k", "rms_norm.reference")
+    assert run.statuses == {"rms_norm.reference right float32": "passed", "rms_norm.reference wrong float32": "failed"}
+    assert "= right: precision class reached" in run.text
+    assert "= wrong: precision class reached" in run.text

@@ -1,0 +1,223 @@
+"""A failure says what broke, on which inputs, how far off, and how to see it again: in one screen."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spec_tests.bounds.bounded import Bounded
+from spec_tests.calls.violation import Violation
+from spec_tests.helpers.assertions import assert_equal
+from spec_tests.report.reproduction import _literal
+from spec_tests.specification.formats import Arithmetic
+
+from ..support.pytest_process import EPS_OUTSIDE, NUMPY, Run, environment, pytest_run, python, suite, write
+
+
+def message(run: Run, name: str = "mine") -> str:
+    """What stands between the test's name and the next headline."""
+    assert run.code == 1, run.text
+    found = re.search(rf"^_+ test_.* _+\n({name} breaks .*?)^(?:=|-----)", run.text, re.MULTILINE | re.DOTALL)
+    assert found, run.text
+    return found[1].rstrip()
+
+
+def failing(folder: Path, body: str, invariant: str, *args: str) -> str:
+    write(folder, mine=NUMPY + body)
+    return message(suite(folder, "--backend=mine.py", "--hypothesis-seed=1", "-k", invariant, *args))
+
+
+def script(text: str) -> str:
+    lines = text.partition("to see it without this suite:\n")[2].partition("\n\n")[0]
+    return "\n".join(line.removeprefix("  ") for line in lines.splitlines())
+
+
+def test_what_is_not_claimed_is_not_counted() -> None:
+    float32 = Arithmetic.of("float32")
+    left, right = (Bounded([np.nan, 1.0, last], [np.inf, 0.0, 0.5], float32) for last in (2.0, 4.0))
+    with pytest.raises(Violation, match=r"^1 of 3 elements differ; the worst is \[2\]"):
+        assert_equal(left, right)
+
+
+def test_the_message_says_everything_in_order(tmp_path: Path) -> None:
+    text = failing(tmp_path, EPS_OUTSIDE, "rms_norm.eps_is_inside_the_root")
+    parts = (
+        r"^mine breaks rms_norm\.eps_is_inside_the_root$",
+        r"^  For \|x\| far below √ε, y = x g / √ε, for the ε that is given; a row of zeros gives exactly zeros\.$",
+        r"^  \(within the derived bound, CS336 assignment 1, eq\. \(4\); float32, default device, numpy \d+\.\d+\.\d+\)$",
+        r"^rms_norm\($",
+        r"^    x = \[\[",
+        r"^    weight = \[",
+        r"^    eps = \d",
+        r"^\d+ of \d+ elements differ; the worst is \[\d+, \d+\]$",
+        r"^  left      -?\d",
+        r"^  right     -?\d",
+        r"^  apart     .* x the bound$",
+        r"^  bound     \d",
+        r"^to see it without this suite:$",
+        r"^  import numpy as np$",
+        r"^  print\(backend\.rms_norm\(np\.array\(",
+        r"^again: pytest --pyargs spec_tests --backend=mine\.py --dtype=float32 --example=[\d.]+ -k rms_norm\.eps_is_inside_the_",
+    )
+    rest = text
+    for part in parts:
+        found = re.search(part, rest, re.MULTILINE)
+        assert found, f"{part} is missing, or out of order, in\n{text}"
+        rest = rest[found.end() :]
+    assert len(text.splitlines()) <= 50
+    assert len(script(text).splitlines()) < 8
+
+
+def test_the_worst_element_the_script_and_the_command_are_true(tmp_path: Path) -> None:
+    text = failing(tmp_path, EPS_OUTSIDE, "rms_norm.reference")
+    fact = {name: re.search(rf"^  {name} +(\S+)(.*)$", text, re.MULTILINE) for name in ("expected", "got", "error", "bound")}
+    expected, got, error, bound = (float(found[1]) for found in fact.values() if found)
+    assert abs(got - expected) == pytest.approx(error, rel=0.01)
+    share = re.search(r" = (\S+) x the bound, (\S+) ulp of float32", fact["error"][2] if fact["error"] else "")
+    assert share
+    assert error / bound == pytest.approx(float(share[1]), rel=0.02)
+
+    write(tmp_path, shown=script(text))
+    shown = python(tmp_path, "shown.py", env=environment())
+    assert shown.returncode == 0, shown.stderr
+    printed = [float(number) for number in re.findall(r"-?\d+\.\d*(?:e[-+]\d+)?", shown.stdout)]
+    assert any(number == pytest.approx(got, rel=1e-6) for number in printed), f"{got} is not in {shown.stdout}"
+
+    words = shlex.split(text.rpartition("again: pytest ")[2])
+    again = pytest_run(tmp_path, "-p", "spec_tests.plugin", "-p", "no:cacheprovider", *words)
+    assert message(again).splitlines()[0] == "mine breaks rms_norm.reference"
+    assert len(again.facts) == 1
+
+
+BACKENDS = {
+    "dotted": ("package.mine", "importlib.import_module('package.mine')"),
+    "instance": ("package.mine:Mine", "importlib.import_module('package.mine').Mine()"),
+    "relative": ("package/relative.py", "importlib.import_module('package.relative')  # in "),
+    "hyphenated": ("wrong-one.py", "importlib.import_module('wrong-one')  # in "),
+}
+
+
+@pytest.mark.parametrize("how", BACKENDS)
+def test_the_script_loads_the_backend_however_it_was_named(how: str, tmp_path: Path) -> None:
+    text, load = BACKENDS[how]
+    (folder := tmp_path / "package").mkdir()
+    of_class = "\n\nclass Mine:\n    framework = 'numpy'\n    rms_norm = staticmethod(rms_norm)\n    dtypes = ('float32',)\n"
+    write(folder, mine=NUMPY + EPS_OUTSIDE + of_class, relative="from .mine import *")
+    write(tmp_path, **{"wrong-one": NUMPY + EPS_OUTSIDE})
+    name = "relative" if how == "relative" else "wrong-one" if how == "hyphenated" else re.escape(text)
+    shown = message(suite(tmp_path, f"--backend={text}", "-k", "rms_norm.reference"), name)
+    assert f"backend = {load}" in script(shown)
+    assert f"again: pytest --pyargs spec_tests --backend={text} " in shown
+    write(tmp_path, shown=script(shown))
+    assert python(tmp_path, "shown.py", env=environment()).returncode == 0
+
+
+def test_a_bfloat16_script_runs(tmp_path: Path) -> None:
+    pytest.importorskip("ml_dtypes")
+    text = failing(tmp_path, EPS_OUTSIDE + "\n\ndtypes = ('bfloat16',)", "rms_norm.reference", "--effort=default")
+    write(tmp_path, shown=script(text))
+    shown = python(tmp_path, "shown.py", env=environment())
+    assert shown.returncode == 0, shown.stderr
+
+
+WRONG = {
+    "shape": ("return np.maximum(x, 0)[None]", "reference", r"the result has shape \(.*\)\n  expected  \("),
+    "list": ("return list(np.maximum(x, 0))", "reference", r"the result is a list, not an array of numpy"),
+    "none": ("return None", "reference", r"the result is a NoneType, not an array of numpy"),
+    "exception": (
+        "return x.nowhere",
+        "reference",
+        r"the call raised AttributeError: 'numpy.ndarray' object has no attribute 'nowh",
+    ),
+    "dtype": ("return np.maximum(x, 0).astype('float64')", "dtype_shape_device", r"the result is float64\n  expected  float32"),
+    "changed": ("return np.maximum(x, 0, out=x)", "inputs_unchanged", r"argument \S*(arguments|x)\S* was changed by the call"),
+    "nan": ("return x * np.float32('nan')", "reference", r"the worst is .*\n  expected  \S+\n  got       nan\n"),
+}
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_what_is_wrong_is_said(how: str, tmp_path: Path) -> None:
+    line, invariant, said = WRONG[how]
+    text = failing(tmp_path, f"\n\ndef relu(x):\n    {line}\n", f"relu.{invariant}")
+    assert re.search(said, text), text
+    assert text.startswith(f"mine breaks relu.{invariant}\n")
+    assert "again: pytest" in text
+    assert "Traceback" not in text
+    assert len(text.splitlines()) <= 50
+
+
+def test_what_the_backend_prints_is_not_in_the_way(tmp_path: Path) -> None:
+    text = failing(tmp_path, "\n\ndef relu(x):\n    print('noise')\n    return x\n", "relu.reference")
+    assert "noise" not in text.partition("again:")[0]
+
+
+def test_a_missing_requirement_is_one_line(tmp_path: Path) -> None:
+    text = failing(tmp_path, EPS_OUTSIDE, "relu.reference", "--require=relu")
+    assert "required, but mine does not implement relu" in text
+
+
+DETACHED = """
+import torch
+
+framework = "torch"
+dtypes = ("float32",)
+
+def silu(x):
+    return x * torch.sigmoid(x).detach()
+"""
+
+
+def test_the_script_of_a_gradient_differentiates(tmp_path: Path) -> None:
+    write(tmp_path, mine=DETACHED)
+    shown = message(suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "silu_vjp.reference"))
+    got = re.search(r"^  got +(\S+)$", shown, re.MULTILINE)
+    assert got
+    write(tmp_path, shown=script(shown))
+    answered = python(tmp_path, "shown.py", env=environment())
+    assert answered.returncode == 0, answered.stderr
+    assert got[1][:6] in answered.stdout
+
+
+REFUSING = """
+    if x.size == 0:
+        raise ValueError("nothing to normalize")"""
+
+
+def test_a_call_without_an_answer_is_not_explained_by_what_others_answered(tmp_path: Path) -> None:
+    head, _, rest = EPS_OUTSIDE.partition("eps):")
+    assert "matches" in failing(tmp_path, EPS_OUTSIDE, "rms_norm.reference")
+    text = failing(tmp_path, f"{head}eps):{REFUSING}{rest}", "rms_norm.empty")
+    assert "the call raised ValueError: nothing to normalize" in text
+    assert "matches" not in text
+
+
+FORGETFUL = """
+import functools
+
+@functools.cache
+def kept(d_k):
+    return {}
+
+def rope(x, positions, *, theta=10000.0):
+    theta = kept(x.shape[-1]).setdefault("theta", theta)
+    angle = positions[..., None] * theta ** (-np.arange(0, x.shape[-1], 2) / x.shape[-1])
+    a, b = x[..., 0::2].astype(np.float64), x[..., 1::2].astype(np.float64)
+    turned = np.stack([a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)], -1)
+    return turned.reshape(x.shape).astype(x.dtype)
+"""
+
+
+def test_an_option_that_is_not_asked_for_is_said_with_the_value_that_is_taken(tmp_path: Path) -> None:
+    text = failing(tmp_path, FORGETFUL, "rope.reference")
+    assert "matches   the right answer for another theta than was given (another theta)" in text
+    assert re.search(r"^  theta     [\d.]+", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("x", [[[-4.0, 0.75], [-(2.0**-140), 3e38]], [0.5, 1 / 3], [-0.25, 2.0, 1e-30]])
+def test_an_array_is_written_as_shortly_as_its_numbers_allow(x: list[Any]) -> None:
+    written = _literal(np.array(x))
+    assert np.array_equal(eval(written), x)
+    assert "00" not in written

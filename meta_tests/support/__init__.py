@@ -1,0 +1,1 @@
+"""What the tests, the measurements, the benchmarks and the documentation share."""

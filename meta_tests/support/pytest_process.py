@@ -1,0 +1,156 @@
+"""pytest as a user runs it: a process of its own, in an empty folder, on a backend of a few lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .paths import ROOT
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background, and as children would have it then
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+NUMPY = 'import numpy as np\n\nframework = "numpy"\ndtypes = ("float32",)\n'
+SOFTMAX = """
+def softmax(x, *, axis):
+    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+"""
+RELU = """
+def relu(x):
+    return np.maximum(x, 0)
+"""
+RMS_NORM = """
+def rms_norm(x, weight, *, eps):
+    h = x.astype(np.float64)
+    return (h / np.sqrt(np.mean(np.square(h), -1, keepdims=True) + eps) * weight).astype(x.dtype)
+"""
+EPS_OUTSIDE = """
+def rms_norm(x, weight, *, eps):
+    h = x.astype(np.float64)
+    return (h / (np.sqrt(np.mean(np.square(h), -1, keepdims=True)) + eps) * weight).astype(x.dtype)
+"""
+
+ATTENTION = """
+def attention(q, k, v, mask=None, bias=None, is_causal=False, scale=None):
+    q, k, v = (a.astype(np.float64) for a in (q, k, v))
+    s = q @ np.swapaxes(k, -1, -2) * (k.shape[-1] ** -0.5 if scale is None else scale)
+    if bias is not None:
+        s = s + bias
+    for seen in (mask, np.tri(q.shape[-2], k.shape[-2], dtype=bool) if is_causal else None):
+        s = s if seen is None else np.where(seen, s, -np.inf)
+    e = np.exp(s - np.max(s, axis=-1, keepdims=True))
+    return (e / np.sum(e, axis=-1, keepdims=True) @ v).astype(np.float32)
+"""
+ROPE = """
+def turned(x, positions, theta=10000.0, layout="interleaved"):
+    d = x.shape[-1]
+    pairs = (slice(0, d, 2), slice(1, d, 2)) if layout == "interleaved" else (slice(0, d // 2), slice(d // 2, d))
+    angle = positions[..., None] * float(theta) ** (-np.arange(0, d, 2) / d)
+    a, b = (x[..., pair].astype(np.float64) for pair in pairs)
+    y = np.empty(x.shape, np.float64)
+    y[..., pairs[0]], y[..., pairs[1]] = a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)
+    return y.astype(x.dtype)
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    code: int
+    text: str
+    nodes: dict[str, str]  # what became of each test: "", or the tag that junit gives it
+    facts: list[dict[str, Any]]  # the suite's own verdicts
+
+    def count(self, status: str) -> int:
+        return Counter(fact["status"] for fact in self.facts)[status]
+
+    @property
+    def ids(self) -> set[str]:
+        """The invariants that ran."""
+        return {fact["id"] for fact in self.facts if fact["status"] != "skipped"}
+
+    @property
+    def statuses(self) -> dict[str, str]:
+        return {f"{fact['id']} {fact['backend']} {fact['dtype']}": fact["status"] for fact in self.facts}
+
+    @property
+    def complaint(self) -> str:
+        """The one sentence of a run that was refused."""
+        assert self.code == 4, self.text
+        assert "Traceback" not in self.text, self.text
+        assert "collected" not in self.text, self.text
+        lines = [line for line in self.text.splitlines() if line.strip()]
+        assert len(lines) == 1, self.text
+        return lines[0].removeprefix("ERROR: ")
+
+
+def environment(*paths: Path, **extra: str) -> dict[str, str]:
+    """This process's, without what the pytest that runs the meta tests has put there."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON", "HYPOTHESIS"))}
+    return {**kept, "PYTHONPATH": os.pathsep.join(map(str, paths)), "COLUMNS": "160", **extra}
+
+
+def python(
+    folder: Path, *args: str, env: dict[str, str] | None = None, timeout: float | None = 300
+) -> subprocess.CompletedProcess[str]:
+    env, command = env or environment(ROOT), [sys.executable, *args]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(textwrap.dedent(text))
+
+
+def pytest_run(folder: Path, *args: str, env: dict[str, str] | None = None, timeout: float | None = 300) -> Run:
+    report = folder / "junit.xml"
+    report.unlink(missing_ok=True)
+    done = python(folder, "-m", "pytest", f"--junitxml={report}", *args, env=env, timeout=timeout)
+    cases = list(ElementTree.parse(report).iter("testcase")) if report.exists() else []
+    nodes = {f"{case.get('classname')}::{case.get('name')}": case[-1].tag if len(case) else "" for case in cases}
+    recorded = [tag.get("value", "") for case in cases for tag in case.iter("property") if tag.get("name") == "spec_tests"]
+    return Run(done.returncode, done.stdout + done.stderr, nodes, [json.loads(value) for value in recorded])
+
+
+REFUSALS = """
+import contextlib, io, json, sys, pytest
+
+for args in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+        code = pytest.main(["-p", "spec_tests.plugin", "--pyargs", "spec_tests", *args])
+    print(json.dumps([code, out.getvalue()]))
+"""
+
+
+def complaints(folder: Path, *commands: str, env: dict[str, str] | None = None) -> list[str]:
+    """What each of many commands is refused with, one after the other in one process."""
+    done = python(folder, "-c", REFUSALS, json.dumps([[command] for command in commands]), env=env)
+    assert done.returncode == 0, done.stderr
+    outcomes = [json.loads(line) for line in done.stdout.splitlines()]
+    return [Run(code, text, {}, []).complaint for code, text in outcomes]
+
+
+def suite(folder: Path, *args: str, env: dict[str, str] | None = None) -> Run:
+    """The suite on backends in the folder, as if it were installed."""
+    cache = () if "cacheprovider" in args else ("-p", "no:cacheprovider")
+    args = tuple(arg for arg in args if arg != "cacheprovider")
+    plugin = ("-p", "spec_tests.plugin", "--hypothesis-profile=default")  # where CI is set, another one ignores the seed
+    return pytest_run(folder, *plugin, *cache, "--pyargs", "spec_tests", "--effort=smoke", *args, env=env)
+
+
+def green(folder: Path, body: str, *args: str) -> dict[str, Any]:
+    """The backend conforms; what was seen, by invariant."""
+    write(folder, mine=NUMPY + body)
+    run = suite(folder, "--backend=mine.py", *args)
+    assert run.code == 0, run.text
+    assert run.count("passed") > 0
+    return {fact["id"]: fact for fact in run.facts}

@@ -1,0 +1,3 @@
+"""How far a correct answer may be from the value of the equation: numbers that carry an error bound, and the rules for it."""
+
+from . import rules as rules  # registers the rule of each NumPy function

@@ -1,0 +1,155 @@
+"""How each function of NumPy passes errors on: one rule for each, by the function's name.
+
+A rule computes the value, bounds what the operands' errors may do to it (to all orders, no linearization), and leaves it to
+`step` or `accumulated` to add what the function itself may err.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .bounded import RULES, Bounded, implements
+from .error_model import ROUNDINGS
+
+
+@implements
+def _add(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
+    return like.step("add", x.value + y.value, x.error + y.error, x.value, y.value)
+
+
+@implements
+def _subtract(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
+    return like.step("subtract", x.value - y.value, x.error + y.error, x.value, y.value)
+
+
+@implements
+def _negative(like: Bounded, x: Bounded) -> Bounded:
+    return x.at(-x.value, x.error)
+
+
+@implements
+def _absolute(like: Bounded, x: Bounded) -> Bounded:
+    return x.at(np.abs(x.value), x.error)
+
+
+@implements
+def _multiply(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
+    inherited = _times(np.abs(x.value), y.error) + _times(np.abs(y.value) + y.error, x.error)
+    return like.step("multiply", x.value * y.value, inherited, x.value, y.value)
+
+
+@implements
+def _square(like: Bounded, x: Bounded) -> Bounded:
+    inherited = _times(2 * np.abs(x.value) + x.error, x.error)
+    return like.step("square", np.square(x.value), inherited, x.value)
+
+
+@implements
+def _divide(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
+    z, room = x.value / y.value, np.abs(y.value) - y.error
+    inherited = np.where(room > 0, (x.error + _times(np.abs(z), y.error)) / room, np.inf)
+    return like.step("divide", z, inherited, x.value)
+
+
+@implements
+def _sqrt(like: Bounded, x: Bounded) -> Bounded:
+    z = np.sqrt(x.value)
+    slope = z + np.sqrt(np.maximum(x.value - x.error, 0))
+    return like.step("sqrt", z, np.where(x.error == 0, 0.0, x.error / slope), x.value)
+
+
+@implements
+def _exp(like: Bounded, x: Bounded) -> Bounded:
+    z = np.exp(x.value)
+    inherited = np.where(z > 0, z * np.expm1(x.error), np.where(np.isinf(x.value), 0.0, np.exp(x.value + x.error)))
+    return like.step("exp", z, inherited, np.where(x.value == 0, x.error, x.value))  # 0 is 0 only if it is sure
+
+
+@implements
+def _log(like: Bounded, x: Bounded) -> Bounded:
+    inherited = np.where(x.error == 0, 0.0, np.where(x.error < x.value, -np.log1p(-x.error / x.value), np.inf))
+    return like.step("log", np.log(x.value), inherited, np.where(x.value == 0, np.inf, x.value))
+
+
+@implements
+def _tanh(like: Bounded, x: Bounded) -> Bounded:
+    nearest = np.minimum(np.maximum(np.abs(x.value) - x.error, 0), 300)
+    inherited = np.where(np.isinf(x.value), 0.0, np.minimum(x.error / np.cosh(nearest) ** 2, 2))
+    return like.step("tanh", np.tanh(x.value), inherited, x.value)
+
+
+def _circular(function: np.ufunc) -> Callable[..., Bounded]:
+    def apply(like: Bounded, x: Bounded) -> Bounded:
+        inherited = np.where(np.isinf(x.error), np.inf, np.minimum(x.error, 2))
+        value = function(x.value)
+        own = ROUNDINGS[function.__name__] * like.arithmetic.compute.u
+        return like.stored(value, inherited + own, like.arithmetic.compute, 0.0)
+
+    return apply
+
+
+RULES["sin"], RULES["cos"] = _circular(np.sin), _circular(np.cos)
+
+
+@implements
+def _power(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
+    z = np.power(x.value, y.value)
+    base = np.where(x.error < x.value, -np.log1p(-x.error / x.value), np.inf)
+    exponent = np.abs(np.log(x.value)) * y.error + np.where(y.value == 0, 0.0, np.abs(y.value) * base)
+    return like.step("power", z, z * np.expm1(exponent), x.value, y.value)
+
+
+@implements
+def _maximum(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
+    return like.at(np.maximum(x.value, y.value), np.maximum(x.error, y.error))
+
+
+@implements
+def _matmul(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
+    """n products and n - 1 additions, in any order, fused or not: n u |x||y| (Jeannerod and Rump 2013)."""
+    n, compute = x.shape[-1], like.arithmetic.compute
+    a, b = np.abs(x.value), np.abs(y.value)
+    exact = not (np.any(x.error) or np.any(y.error))
+    inherited = 0.0 if exact else a @ y.error + x.error @ (b + y.error)
+    size = a @ b if exact else (a + x.error) @ (b + y.error)
+    underflow = np.where(size > 0, n * compute.tiny / compute.u, 0.0)
+    return like.accumulated(x.value @ y.value, inherited, n * size + underflow)
+
+
+@implements
+def _sum(like: Bounded, x: Bounded, *, axis: int, keepdims: bool = False) -> Bounded:
+    """n - 1 additions, in any order: (n - 1) u sum|x| (Rump 2012)."""
+    size = np.sum(np.abs(x.value) + x.error, axis=axis, keepdims=keepdims)
+    inherited = np.sum(x.error, axis=axis, keepdims=keepdims)
+    infinite = np.any(np.isinf(x.value), axis=axis, keepdims=keepdims)
+    return like.accumulated(np.sum(x.value, axis=axis, keepdims=keepdims), inherited, (x.shape[axis] - 1) * size, infinite)
+
+
+@implements
+def _mean(like: Bounded, x: Bounded, *, axis: int, keepdims: bool = False) -> Bounded:
+    return _divide(like, _sum(like, x, axis=axis, keepdims=keepdims), like.at(x.shape[axis], 0.0))
+
+
+@implements
+def _rint(like: Bounded, x: Bounded) -> Bounded:
+    low, z, high = (np.rint(part) for part in (x.value - x.error, x.value, x.value + x.error))
+    return like.at(z, np.maximum(high - z, z - low))
+
+
+@implements
+def _max(like: Bounded, x: Bounded, *, axis: int, keepdims: bool = False) -> Bounded:
+    return like.at(*(np.max(part, axis=axis, keepdims=keepdims) for part in x.pair))
+
+
+@implements
+def _where(like: Bounded, condition: Any, x: Any, y: Any) -> Bounded:
+    x, y = (a if hasattr(a, "error") else like.literal(a) for a in (x, y))
+    return like.at(np.where(condition, x.value, y.value), np.where(condition, x.error, y.error))
+
+
+def _times(x: Any, error: Any) -> Any:
+    """x · error, where an exact operand adds nothing even to an infinity; zero times an unknown may be NaN."""
+    return np.where(error == 0, 0.0, x * error)

@@ -1,0 +1,162 @@
+"""The gradients of an operation as an operation of their own: its vector-Jacobian product, whose first argument is a cotangent.
+
+Its value is the gradient of the one argument that `wrt` names, or, of several, all of them one after the other as one vector.
+They come from the backend's `<operation>_vjp`, or from its framework's automatic differentiation.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..bounds.bounded import Bounded
+from ..implementation.autodiff import Differentiable
+from ..specification.pytree import leaves
+from ..specification.registry import specification
+from .call import Call
+from .operation import Operation
+from .result import Result
+from .violation import NotImplementedVariant, Violation, place
+
+
+@dataclass(frozen=True)
+class Gradient(Operation):
+    @cached_property
+    def forward(self) -> Operation:
+        spec = specification(self.spec.forward)
+        return Operation(spec, self.backend, self.dtype, spec.precision)
+
+    @cached_property
+    def own(self) -> Any:
+        """The backend's function of this name, if it has one."""
+        return self.backend.function(self.name)
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        return self.own or self._derived
+
+    @cached_property
+    def accepted(self) -> frozenset[str] | None:
+        return super().accepted if self.own else self.forward.accepted
+
+    def accepts(self, keyword: str) -> bool:
+        return keyword == "wrt" or super().accepts(keyword)
+
+    @cached_property
+    def domain(self) -> dict[str, Any]:
+        return self.forward.domain
+
+    @cached_property
+    def missing(self) -> str:
+        if self.own:
+            return super().missing
+        if self.forward.missing or self.backend.framework.differentiates:
+            return self.forward.missing
+        return f"{self.backend.name} does not implement {self.name}"
+
+    # --- one call ---------------------------------------------------------------------------------------------------
+
+    def call(self, *arguments: Any, wrt: str | tuple[str, ...] = (), **keywords: Any) -> Call:
+        """wrt: the arguments whose gradients are asked for; all that have one, if none is named."""
+        call = super().call(*arguments, **keywords)
+        reached = tuple(name for name in self._floating(call) if _anywhere(name) not in self._unreached)
+        if not (wrt or reached):
+            raise NotImplementedVariant(f"{self.backend.name}'s {self.spec.forward} carries no gradient of its arguments")
+        call.keywords["wrt"] = wrt or reached
+        return call
+
+    def _floating(self, call: Call) -> dict[str, tuple[int, ...]]:
+        """The shape of each argument that has a gradient: of each floating array."""
+        given = {**dict(zip(self.spec.positional, call.arguments, strict=False)), **call.keywords}
+        arrays = ((path, x) for name in self.spec.positional[1:] for path, x in leaves(given.get(name), name))
+        return {
+            path: x.shape for path, x in arrays if isinstance(x, Bounded) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
+        }
+
+    def native(self, call: Call, layout: str = "contiguous") -> tuple[tuple[Any, ...], dict[str, Any]]:
+        positional, keywords = super().native(call, layout)
+        return positional, {name: value for name, value in keywords.items() if name != "wrt"}
+
+    def values(self, call: Call, result: Any) -> np.ndarray:
+        wrt = call.keywords["wrt"]
+        names, shapes, found = [wrt] if isinstance(wrt, str) else wrt, self._floating(call), self.by_name(result)
+        if absent := [name for name in names if found.get(name) is None]:
+            if self.own:
+                raise Violation(f"there is no gradient of {', '.join(absent)}")
+            self._unreached.update(map(_anywhere, absent))
+            raise NotImplementedVariant(f"{self.backend.name}'s {self.spec.forward} carries no gradient of {', '.join(absent)}")
+        arrays = [self._array(name, found[name], shapes[name]) for name in names]
+        values = arrays[0] if isinstance(wrt, str) else np.concatenate([x.ravel() for x in arrays])
+        return call.saw(result, self.storage.round(values))
+
+    def by_name(self, result: Any) -> dict[str, Any]:
+        """Every gradient that there is by the name of its argument; those inside of one too: weights['w_q']."""
+        if not self.own:
+            return dict(result)
+        if not isinstance(result, list | tuple):
+            kind = self.backend.framework.kind(result)
+            raise Violation(f"the result is {kind}, not a tuple with one gradient for each array argument")
+        if len(result) > (most := len(self.spec.positional) - 1):
+            raise Violation(f"the result has {len(result)} gradients", [("expected", f"{most}, one for each array argument")])
+        return {path: x for name, tree in zip(self.spec.positional[1:], result, strict=False) for path, x in leaves(tree, name)}
+
+    def _array(self, name: str, gradient: Any, shape: tuple[int, ...]) -> np.ndarray:
+        framework = self.backend.framework
+        if not framework.is_array(gradient):
+            raise Violation(f"the gradient of {name} is {framework.kind(gradient)}, not an array of {framework.name}")
+        values = framework.numpy(gradient)
+        if values.shape != shape:
+            raise Violation(f"the gradient of {name} has shape {values.shape}", [("expected", str(shape))])
+        return values
+
+    def _placed(self, call: Call) -> Iterator[tuple[str, int, tuple[int, ...]]]:
+        """The name of each gradient in the vector of all, where it starts, and its shape."""
+        shapes, start = self._floating(call), 0
+        for name in call.keywords["wrt"]:
+            yield name, start, shapes[name]
+            start += math.prod(shapes[name])
+
+    def parts(self, result: Result) -> dict[str, Bounded]:
+        """Each gradient by itself, of the vector of all."""
+        slices = ((name, slice(start, start + math.prod(shape)), shape) for name, start, shape in self._placed(result.call))
+        return {name: np.reshape(result[at], shape) for name, at, shape in slices}  # type: ignore[call-overload]
+
+    def place(self, call: Call, index: tuple[Any, ...]) -> str:
+        if isinstance(wrt := call.keywords["wrt"], str):
+            return f"{wrt}{place(index)}"
+        name, start, shape = max((one for one in self._placed(call) if one[1] <= index[0]), key=lambda one: one[1])
+        return f"{name}{place(np.unravel_index(int(index[0]) - start, shape))}"
+
+    @property
+    def _unreached(self) -> set[str]:
+        """The arguments that the framework's graph does not reach, as was found out: a layer may hold a copy of its weights."""
+        return self.backend.unreached.setdefault(self.name, set())
+
+    # --- automatic differentiation --------------------------------------------------------------------------------------
+
+    def linearized(self, *arrays: Any, **keywords: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
+        """What the operation answers to native arguments, and how a cotangent is pulled back to them."""
+        return self.backend.linearized(self._function, arrays, keywords)
+
+    def accumulated(self, cotangents: list[Any], *arrays: Any, **keywords: Any) -> dict[str, Any]:
+        """What each argument's gradient holds after a backward pass for each cotangent."""
+        return self.backend.accumulated(self._function, arrays, keywords, cotangents)
+
+    @cached_property
+    def _function(self) -> Differentiable:
+        return Differentiable(self.forward.name, self.spec.positional[1:], self.dtype)
+
+    def _derived(self, cotangent: Any, *arrays: Any, **keywords: Any) -> dict[str, Any]:
+        _, pull = self.linearized(*arrays, **keywords)
+        return pull(cotangent)
+
+
+def _anywhere(name: str) -> str:
+    """In whichever layer."""
+    return re.sub(r"\[\d+\]", "", name)

@@ -1,0 +1,183 @@
+"""One operation of one backend in one dtype: called with NumPy arrays, it answers with numbers that know their bound."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..bounds.bounded import Bounded
+from ..implementation.backend import Backend
+from ..implementation.domain import canonical
+from ..implementation.framework import Unmade
+from ..implementation.guard import Fault, Refused
+from ..specification.formats import FORMATS, PRECISIONS, Arithmetic
+from ..specification.pytree import tree_map
+from ..specification.registry import Specification
+from .call import Call
+from .in_domain import not_taken, outside
+from .result import Result
+from .violation import NotImplementedVariant, Violation, of, place
+
+
+@dataclass(frozen=True)
+class Operation:
+    spec: Specification
+    backend: Backend
+    dtype: str
+    precision: str  # the loosest class that passes in this run
+    history: list[Call] = field(default_factory=list, compare=False, repr=False)
+    gate: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
+    note: Callable[..., None] = field(default=lambda *_: None, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @cached_property
+    def storage(self) -> Any:
+        return FORMATS.get(self.spec.dtype or self.dtype, FORMATS["float64"])
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        function = self.backend.function(self.name)
+        assert function is not None
+        return function
+
+    @cached_property
+    def accepted(self) -> frozenset[str] | None:
+        """The keywords that the function takes; None: any."""
+        try:
+            parameters = inspect.signature(self.function).parameters.values()
+        except (TypeError, ValueError):
+            return None
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):
+            return None
+        return frozenset(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
+
+    def accepts(self, keyword: str) -> bool:
+        return self.accepted is None or keyword in self.accepted
+
+    @cached_property
+    def domain(self) -> dict[str, Any]:
+        return canonical(self.spec, self.backend.domain.get(self.name, {}))
+
+    @cached_property
+    def missing(self) -> str:
+        """Why the operation cannot be tried at all, if so."""
+        if self.backend.function(self.name) is None:
+            return f"{self.backend.name} does not implement {self.name}"
+        if self.dtype not in self.domain.get("dtype", (self.dtype,)):
+            return f"{self.backend.name} restricts {self.name} to {', '.join(self.domain['dtype'])}"
+        for keyword in self.spec.required:
+            if not self.accepts(keyword) and keyword != "axis" and len(self.domain.get(keyword, ())) != 1:
+                return f"{self.backend.name}'s {self.name} takes no {keyword}, and states no one value of it in its domain"
+        return ""
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Result:
+        return self.result(self.call(*arguments, **keywords))
+
+    def call(self, *arguments: Any, **keywords: Any) -> Call:
+        """The call with its arguments as the dtype holds them; what that rounding changes is carried as their error."""
+        arrays = {name: tree_map(self._held, value) for name, value in keywords.items() if name in self.spec.positional}
+        defaults = {name: value for name, value in self.spec.defaults.items() if self.accepts(name)}
+        given = {**defaults, **keywords, **arrays}
+        if given.get("theta") is None and "layout" in self.domain:
+            given["layout"], *_ = self.domain["layout"]  # nothing is rotated: any will do
+        call = Call(self, tuple(tree_map(self._held, a) for a in arguments), given)
+        self.history.append(call)
+        return call
+
+    def _held(self, x: Any) -> Any:
+        x = np.asarray(x) if isinstance(x, np.generic) else x
+        if isinstance(x, Bounded):
+            value = self.storage.round(x.value)
+            with np.errstate(all="ignore"):
+                error = np.where(value == x.value, x.error, x.error + np.abs(value - x.value))
+            return Bounded(value, error, Arithmetic.of(self.dtype)) if np.any(error) else value
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+            value = self.storage.round(x)
+            same = (value == x) | np.isnan(x)
+            if not np.all(same):
+                with np.errstate(all="ignore"):
+                    error = np.where(same, 0.0, np.abs(value - x) + 2.0**-53 * np.abs(x))
+                return Bounded(value, error, Arithmetic.of(self.dtype))
+        return x
+
+    def result(self, call: Call) -> Result:
+        return Result(self.values(call, self.run(call)), call)
+
+    def run(self, call: Call, arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None) -> Any:
+        """The backend's own answer."""
+        self.gate()
+        if reason := outside(call) or ("" if arguments else not_taken(call)):
+            raise NotImplementedVariant(reason)
+        positional, keywords = arguments or self.native(call)
+        framework = self.backend.framework
+        call.result = self.tried(lambda: framework.known(framework.computed(self.function(*positional, **keywords))))
+        return call.result
+
+    def tried(self, step: Callable[[], Any]) -> Any:
+        """What the backend answers; whatever else becomes of the step, but NotImplementedError, is a violation."""
+        try:
+            return self.backend.answered(step, self.name)
+        except Refused as refusal:
+            raise NotImplementedVariant(str(refusal)) from refusal
+        except Fault as fault:
+            raise of(fault) from fault
+
+    def native(self, call: Call, layout: str = "contiguous") -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The framework's arguments. Keywords that the function does not take are left out: they are at their default. Raises
+        NotImplementedVariant where the framework itself makes no such array."""
+        framework = self.backend.framework
+
+        def convert(x: Any) -> Any:
+            if isinstance(x, Bounded):
+                x = x.value
+            if not isinstance(x, np.ndarray):
+                return x
+            dtype = {"f": self.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
+            try:
+                return framework.laid_out(x, dtype, layout)
+            except Unmade as lack:
+                if not framework.alive():
+                    raise
+                raise NotImplementedVariant(str(lack)) from lack
+
+        positional = tuple(tree_map(convert, a) for a in call.arguments)
+        keywords = {k: tree_map(convert, v) for k, v in call.keywords.items() if self.accepts(k)}
+        return positional, keywords
+
+    def values(self, call: Call, result: Any) -> np.ndarray:
+        """The result's values, of the right shape, as float64 (or bool, or int)."""
+        framework, shape = self.backend.framework, call.value.shape
+        if self.spec.dtype == "int64" and type(result) is int:
+            return call.saw(result, np.asarray(result))
+        if not framework.is_array(result):
+            raise Violation(f"the result is {framework.kind(result)}, not an array of {framework.name}")
+        if not framework.on_device(result):
+            raise Violation(f"the result is on {framework.device_of(result)}", [("expected", framework.place)])
+        try:
+            values = framework.numpy(result)
+        except Exception as error:
+            raise Violation(f"the result cannot be read ({error})") from error
+        if values.shape != shape:
+            raise Violation(f"the result has shape {values.shape}", [("expected", str(shape))])
+        if self.spec.dtype == "bool" and values.dtype.kind != "b":
+            raise Violation(f"the result is {framework.dtype_of(result)}", [("expected", "bool")])
+        held = values.dtype.kind != "f" or framework.dtype_of(result) == self.storage.name
+        return call.saw(result, values if held else self.storage.round(values))
+
+    def place(self, call: Call, index: tuple[Any, ...]) -> str:
+        """Where in the call's result."""
+        return place(index)
+
+    def classes(self) -> tuple[str, ...]:
+        """The precision classes up to the loosest that passes, strictest first."""
+        if self.precision == "exact" or FORMATS.get(self.dtype, FORMATS["float64"]).precision >= 24:
+            return (self.precision if self.precision == "exact" else "fused",)
+        return PRECISIONS[: PRECISIONS.index(self.precision) + 1]

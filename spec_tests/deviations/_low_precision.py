@@ -1,0 +1,106 @@
+"""A number type that computes in fewer bits than were promised: what an equation becomes where its steps, its sums or the
+operands of its matrix products are rounded to a format of one's choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reference_numpy._marks import logistic, normal_cdf
+
+from ..bounds.bounded import REARRANGING
+from ..specification.formats import FORMATS, Format
+from ._faults import numbers
+
+EXACT = FORMATS["float64"]
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How it is computed: steps are stored, operands of matrix products and sums of `block` terms rounded in these formats."""
+
+    steps: Format = EXACT
+    operands: Format = EXACT
+    sums: Format = EXACT
+    block: int = 0  # of terms that are added exactly; 0: all of them
+
+
+class Narrow(np.lib.mixins.NDArrayOperatorsMixin):
+    def __init__(self, value: Any, manner: Manner):
+        if not isinstance(value, np.ndarray | np.generic):
+            raise TypeError(f"of float64 arrays alone, not of {type(value).__name__}: what is narrow knows no bound")
+        self.value, self.manner = np.asarray(value, dtype=np.float64), manner
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.value.ndim
+
+    def __getitem__(self, index: Any) -> Narrow:
+        return self.at(self.value[index])
+
+    def at(self, value: Any) -> Narrow:
+        return Narrow(value, self.manner)
+
+    def step(self, value: Any) -> Narrow:
+        return self.at(self.manner.steps.round(value))
+
+    def logistic(self) -> Narrow:
+        return self.step(logistic(self.value))
+
+    def normal_cdf(self) -> Narrow:
+        return self.step(normal_cdf(self.value))
+
+    def positive(self) -> Narrow:
+        return self.at(np.where(self.value > 0, 1.0, 0.0))
+
+    def piled(self, axis: int) -> Narrow:
+        return np.sum(self, axis=axis)  # type: ignore[call-overload]
+
+    def finite_or_zero(self) -> Narrow:
+        return self.at(np.where(np.isfinite(self.value), self.value, 0.0))
+
+    def accumulated(self, n: int, terms: Callable[[slice], np.ndarray]) -> Narrow:
+        """The sum over n terms, given block after block."""
+        block = self.manner.block or max(n, 1)
+        total = self.manner.sums.round(terms(slice(0, block)))
+        for start in range(block, n, block):
+            total = self.manner.sums.round(total + terms(slice(start, start + block)))
+        return self.step(total)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
+        if method != "__call__" or options:
+            return NotImplemented
+        values = [_plain(x) for x in args]
+        if ufunc is np.matmul:
+            a, b = (self.manner.operands.round(x) for x in values)
+            return self.accumulated(a.shape[-1], lambda s: a[..., s] @ (b[..., s, :] if b.ndim > 1 else b[s]))
+        result = ufunc(*values)
+        return self.step(result) if result.dtype.kind == "f" else result
+
+    def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
+        name = function.__name__
+        if name in ("sum", "mean"):
+            x = np.moveaxis(self.value, options["axis"], 0)
+            total = self.accumulated(len(x), lambda s: np.sum(x[s], axis=0))
+            total = total.at(np.expand_dims(total.value, options["axis"])) if options.get("keepdims") else total
+            return total / len(x) if name == "mean" else total
+        if name in ("max", "where", *REARRANGING):
+            return self.at(function(*map(_plain, args), **options))
+        return NotImplemented
+
+
+def _plain(x: Any) -> Any:
+    return [_plain(item) for item in x] if isinstance(x, list | tuple) else x.value if isinstance(x, Narrow) else x
+
+
+def computed(equation: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], **manner: Any) -> Any:
+    """The equation's value on float64 arrays, computed in that manner."""
+    arguments, keywords = numbers(lambda x: Narrow(x, Manner(**manner)), arguments, keywords)
+    return equation(*arguments, **keywords).value

@@ -1,0 +1,1 @@
+"""Which known deviation, or which near miss, explains the wrong answers of a backend."""

@@ -1,0 +1,1 @@
+"""What several law files share: the meanings of "equal", attention, the batch, elementwise gradients."""

@@ -1,0 +1,53 @@
+"""The same values, stored differently: what a kernel that reads its memory blindly gets wrong."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+LAYOUTS = ("contiguous", "transposed", "strided", "offset", "padded rows", "broadcast", "reversed", "read-only")
+
+
+class Maker(Protocol):
+    """What makes the arrays: a framework."""
+
+    name: str
+    xp: Any
+
+    def native(self, array: Any, dtype: str) -> Any: ...
+
+
+def laid_out(framework: Maker, array: np.ndarray, dtype: str, layout: str) -> Any:
+    """A native array equal to `array`, whose memory around and between the values is poisoned where there is any."""
+    xp, ndim = framework.xp, array.ndim
+    poison = {"f": np.nan, "b": True}.get(array.dtype.kind, 0)
+
+    def view_of(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+        buffer = np.full(shape, poison, dtype=array.dtype)
+        buffer[index] = array
+        return framework.native(buffer, dtype)[index]
+
+    if ndim == 0 or layout == "contiguous" or array.size == 0:
+        return framework.native(array, dtype)
+    if layout == "transposed" and ndim >= 2:
+        order = tuple(reversed(range(ndim)))
+        return xp.permute_dims(framework.native(np.ascontiguousarray(array.transpose(order)), dtype), order)
+    if layout == "strided":
+        return view_of((*array.shape[:-1], 2 * array.shape[-1]), (..., slice(None, None, 2)))
+    if layout == "offset":
+        return view_of((array.shape[0] + 3, *array.shape[1:]), (slice(3, None), ...))
+    if layout == "padded rows":
+        return view_of((*array.shape[:-1], array.shape[-1] + 5), (..., slice(2, array.shape[-1] + 2)))
+    if layout == "broadcast" and np.all(array == array.flat[0]):
+        return xp.broadcast_to(framework.native(array.flat[0], dtype), array.shape)
+    if layout == "broadcast" and np.all(array == array[:1]):
+        return xp.broadcast_to(framework.native(array[:1], dtype), array.shape)
+    if layout == "reversed" and framework.name == "numpy":
+        backwards = (slice(None, None, -1),) * ndim  # every axis: features alone, reversed in x and in a weight, cancel
+        return framework.native(array[backwards], dtype)[backwards]
+    if layout == "read-only" and framework.name == "numpy":
+        native = framework.native(array, dtype)
+        native.flags.writeable = False
+        return native
+    return framework.native(array, dtype)

@@ -1,0 +1,1 @@
+"""How an example is drawn: its shapes, its values, and how many examples are tried."""

@@ -1,0 +1,116 @@
+"""In one process with the suite a backend may replace what the suite relies on: it is found out, told, and put back."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+from operator import attrgetter, call, is_, itemgetter
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+RELIED_ON = ("builtins", "hypothesis", "hypothesis.core", "math", "numpy", "numpy.linalg", "pytest", "time")
+OURS = ("reference_numpy", "spec_tests")
+SUITE = Path(__file__).parents[1]
+ON_DEMAND = ("backends", "deviations", "isolation", "operations")  # folders whose modules are imported when needed
+WITH_A_REPORT = (  # modules that only a run with --report imports
+    "report.backend_results", "report.badge", "report.github_step", "report.page",
+    "running.recorded_details", "running.recording", "running.resuming",
+)  # fmt: skip
+CODE, DEFAULTS = attrgetter("__code__"), attrgetter("__defaults__")
+
+
+def _modules() -> Iterator[ModuleType]:
+    for name, module in sorted(sys.modules.items()):
+        if isinstance(module, ModuleType) and (name in RELIED_ON or name.partition(".")[0] in OURS):
+            yield module
+
+
+class Place:
+    """A module or one of our own classes, with its functions, classes and methods."""
+
+    def __init__(self, holder: Any, called: str):
+        self.holder, self.called = holder, called
+        self.names = {name: value for name, value in list(vars(holder).items()) if callable(value)}
+        self.find = itemgetter("__doc__", *self.names)  # of one name alone it would make no tuple
+
+    def restored(self) -> Iterator[str]:
+        for name, value in self.names.items():
+            if vars(self.holder).get(name) is not value:
+                setattr(self.holder, name, value)
+                yield f"{self.called}.{name}"
+
+
+def _places() -> Iterator[Place]:
+    for module in _modules():
+        yield Place(module, module.__name__)
+        if module.__name__.partition(".")[0] in OURS:
+            for name, value in list(vars(module).items()):
+                if isinstance(value, type) and value.__module__ == module.__name__:
+                    yield Place(value, f"{module.__name__}.{name}")
+
+
+def _same(found: Iterable[Any], known: Iterable[Any]) -> bool:
+    return all(map(is_, found, known))  # of thousands of them, at every test: no loop of Python's
+
+
+class Sweep:
+    """Places that are compared all at once."""
+
+    def __init__(self, places: list[Place]):
+        self.places = places
+        self.finders, self.namespaces = [place.find for place in places], [vars(place.holder) for place in places]
+        self.known = list(self._found())
+
+    def _found(self) -> Iterable[Any]:
+        """What stands at each place under each name."""
+        return chain.from_iterable(map(call, self.finders, self.namespaces))
+
+    def restored(self) -> list[str]:
+        with suppress(KeyError):  # a name is gone
+            if _same(self._found(), self.known):
+                return []
+        return [name for place in self.places for name in place.restored()]
+
+
+def preloaded() -> Iterator[str]:
+    """Yield the modules that are imported before any backend is, so that no backend can patch them first."""
+    for package in OURS:
+        for path in sorted((SUITE.parent / package).rglob("[a-z]*.py")):
+            *folders, name = path.relative_to(SUITE.parent / package).with_suffix("").parts
+            if not (name.startswith("test_") or {*folders} & {*ON_DEMAND} or ".".join([*folders, name]) in WITH_A_REPORT):
+                yield ".".join([package, *folders, name])
+
+
+class Integrity:
+    """Of everything that is loaded when it is made."""
+
+    def __init__(self) -> None:
+        for name in preloaded():
+            importlib.import_module(name)
+        places = [place for place in _places() if place.names]
+        self.strangers = Sweep([place for place in places if place.called in RELIED_ON])
+        self.ours = Sweep([place for place in places if place.called not in RELIED_ON])
+        self.tests = {name for name in sys.modules if name.startswith("spec_tests.test_")}
+        every = ((value, f"{place.called}.{name}") for place in places for name, value in place.names.items())
+        named = {value: called for value, called in every if isinstance(value, FunctionType)}
+        self.functions, self.named = list(named), list(named.values())
+        self.codes, self.defaults = list(map(CODE, named)), list(map(DEFAULTS, named))
+
+    def restored(self) -> list[str]:
+        """What was replaced since; it is as it was again."""
+        return [*self.strangers.restored(), *self.ours.restored(), *self._bodies_restored()]
+
+    def _bodies_restored(self) -> Iterator[str]:
+        if not (_same(map(CODE, self.functions), self.codes) and _same(map(DEFAULTS, self.functions), self.defaults)):
+            for function, code, defaults, called in zip(self.functions, self.codes, self.defaults, self.named, strict=True):
+                if function.__code__ is not code or function.__defaults__ is not defaults:
+                    function.__code__, function.__defaults__ = code, defaults
+                    yield called
+
+    def imported(self) -> list[str]:
+        """Which of the suite's tests were loaded since."""
+        return sorted(name for name in sys.modules if name.startswith("spec_tests.test_") and name not in self.tests)

@@ -1,0 +1,1 @@
+"""How the arguments of each operation are drawn, one file for each operation."""

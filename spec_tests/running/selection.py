@@ -1,0 +1,99 @@
+"""Which trials a run makes of an invariant: the backends, operations and dtypes, and the number of examples of each."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+from ..implementation.backend import CONVENTIONS, Backend
+from ..inputs import effort
+from ..specification.registry import gradients, operations, specification
+from ..trials.invariant import Invariant
+from ..trials.trial import GENERAL, Trial
+
+# When a backend lacks an operation, these invariants say so for all others.
+REPORT_ABSENCE = ("operation.reference", "gradient.reference")
+
+
+def is_selected(invariant: Invariant) -> bool:
+    """Whether the invariant is tried at the current effort. Some are tried at one effort only."""
+    return invariant.effort in (None, effort.current().name)
+
+
+def operation_names(invariant: Invariant) -> tuple[str, ...]:
+    """Return the operations that a general invariant is tried on, or ("",) for an invariant of one operation."""
+    return {"operation": operations(), "gradient": gradients()}.get(invariant.operations[0], ("",))
+
+
+@dataclass(frozen=True)
+class Selection:
+    backends: tuple[Backend, ...]
+    dtypes: tuple[str, ...]  # as --dtype gives them; empty means all that a backend has
+    precision: str | None
+    required: tuple[str, ...]
+
+    def trials(self, invariant: Invariant) -> list[Trial]:
+        """Return the trials of an invariant at the current effort."""
+        return self.collect(invariant) if is_selected(invariant) else []
+
+    def collect(self, invariant: Invariant) -> list[Trial]:
+        """Return the trials of an invariant, also where another effort tries it: pytest collects it, then deselects it."""
+        return [
+            trial
+            for backend in self.backends
+            for name in operation_names(invariant)
+            for trial in self._trials(backend, name, invariant)
+        ]
+
+    def _trials(self, backend: Backend, operation_name: str, invariant: Invariant) -> list[Trial]:
+        fixed = specification(invariant.leading(operation_name)).dtype
+        if operation_name and not invariant.concerns(operation_name):
+            return []
+        dtypes = (fixed,) if fixed else tuple(d for d in backend.dtypes if not self.dtypes or d in self.dtypes)
+        trials = [Trial(backend, dtype, self.precision, operation_name) for dtype in dtypes if invariant.speaks_of(dtype)]
+        cost = _cost(invariant, operation_name)
+        if not trials or cost > effort.current().dearest:  # pytest needs an item that it can deselect
+            return [Trial(backend, dtypes[0], self.precision, operation_name, redundant=True)]
+        present = [trial for trial in trials if not trial.missing(invariant.operations)]
+        if not present:  # one line says that the operation is absent, instead of one for each dtype and invariant
+            trials[0].redundant = invariant.id not in REPORT_ABSENCE and not set(invariant.operations) & set(self.required)
+            return trials[:1]
+        if not invariant.each_dtype:
+            present = _choose_dtypes(present, effort.current().dtypes(cost), invariant.of(operation_name))
+        for trial in present:
+            share = effort.current().examples(cost, len(present))
+            trial.needs, trial.share = _unmet_need(trial, invariant), min(share, invariant.most or share)
+        return present
+
+
+def _unmet_need(trial: Trial, invariant: Invariant) -> str:
+    """Return why the backend cannot be tried on this invariant: a convention or a keyword is missing. "" if nothing is."""
+    for need in invariant.needs:
+        kind, _, what = need.partition(":")
+        if kind == "convention" and what not in trial.backend.conventions:
+            choice = " or ".join(repr(v) for v in CONVENTIONS[what])
+            return f"{trial.backend.name} states no convention {what} ({choice})"
+        if kind == "keyword":
+            name = invariant.leading(trial.subject)
+            operation = trial.operation(name)
+            if not operation.missing and not operation.accepts(what):
+                return f"{trial.backend.name}'s {name} takes no {what}"
+            if what in operation.domain:
+                return f"{trial.backend.name} restricts the {what} of {name}"
+    return ""
+
+
+def _cost(invariant: Invariant, operation_name: str) -> float:
+    """Return the cost of one example. A plain invariant of a plain operation costs 1."""
+    specs = [specification(operation_name if name in GENERAL else name) for name in invariant.operations]
+    composed = effort.current().composed if specs[0].composed else 1.0
+    passes = 2 if specs[0].is_gradient else 1  # forward and backward
+    return invariant.cost * max(spec.cost for spec in specs) * composed**passes
+
+
+def _choose_dtypes(trials: list[Trial], count: int, invariant_id: str) -> list[Trial]:
+    """Keep `count` of the trials. Other invariants keep other dtypes, so that together they cover all."""
+    if count >= len(trials):
+        return trials
+    start, step = zlib.crc32(invariant_id.encode()) % len(trials), len(trials) // count
+    return sorted((trials[(start + i * step) % len(trials)] for i in range(count)), key=trials.index)

@@ -1,0 +1,192 @@
+"""What one pytest run tries: its backends, dtypes and requirements, all checked before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ..calls.violation import Violation
+from ..implementation import environment, guard
+from ..implementation.backend import Backend, load
+from ..implementation.domain import described
+from ..implementation.lookup import BackendError
+from ..inputs import effort
+from ..inputs.choices import spelt
+from ..isolation.tampering import Integrity
+from ..specification.formats import DTYPES, PRECISIONS
+from ..specification.registry import gradients, operations
+from ..trials.invariant import Invariant
+from ..trials.trial import GENERAL, Trial
+from .arguments import LEVELS, budget, files, how_many_shapes, known, limits, row
+from .known_failures import Entry, Known, updated
+from .selection import Selection, operation_names
+
+DEFAULT = "numpy-cpu"
+
+
+@dataclass
+class Session:
+    requested: tuple[str, ...]
+    folder: Path
+    dtypes: tuple[str, ...]
+    precision: str | None
+    required: tuple[str, ...]
+    levels: frozenset[str]
+    isolate: bool = False
+    example: tuple[int, ...] = ()  # this one alone
+    known: tuple[Known, ...] = ()
+    update: bool = False
+    told: bool = False  # the report has heard of the backends
+
+    @staticmethod
+    def of(config: pytest.Config) -> Session:
+        option = config.getoption
+        precision = option("precision")
+        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0], budget(option), how_many_shapes(option("shapes")))
+        guard.choose(limits(option))
+        return Session(
+            tuple(dict.fromkeys(option("backend"))),
+            config.invocation_params.dir,
+            known("dtype", option("dtype"), DTYPES),
+            known("precision", [precision], PRECISIONS)[0] if precision else None,
+            known("require", option("require"), (*operations(), *gradients())),
+            frozenset(known("require-level", option("require_level"), LEVELS)),
+            option("isolate"),
+            row(option),
+            files(option, config.invocation_params.dir),
+            option("update_known"),
+        )
+
+    @staticmethod
+    def on(
+        backend: Backend, dtypes: tuple[str, ...] = (), precision: str | None = None, levels: frozenset[str] = frozenset()
+    ) -> Session:
+        """On one backend, without a command line."""
+        session = Session((backend.name,), Path(), dtypes, precision, (), levels)
+        session.backends = session.checked([backend])
+        return session
+
+    @cached_property
+    def backends(self) -> tuple[Backend, ...]:
+        try:
+            found = [self._loaded(text) for text in self.requested or (DEFAULT,)]
+        except BackendError as error:
+            raise pytest.UsageError(str(error)) from None
+        return self.checked(found)
+
+    def _loaded(self, text: str) -> Backend:
+        if not self.isolate:
+            return self._apart(text, Integrity())
+        from ..isolation.remote import isolated
+
+        return isolated(text, self.folder, operations(), gradients())
+
+    def _apart(self, text: str, integrity: Integrity) -> Backend:
+        """Loaded into this process, in which it may replace nothing."""
+        environment.put(text, self.folder)
+        backend = load(text, self.folder, operations())
+        done = [f"replaced {name}" for name in integrity.restored()] + [f"loaded {name}" for name in integrity.imported()]
+        if done:
+            said = f"importing it {done[0]}, on which its verdicts depend"
+            raise BackendError(f"--backend={text}: {said}; --isolate keeps the two apart")
+        return backend
+
+    def settle(self) -> None:
+        """What another plugin's fixture has replaced for a test is no backend's doing."""
+        if not self.isolate:
+            self.integrity.strangers.restored()
+
+    def restore(self) -> list[str]:
+        """What a backend has replaced, if it could, is as it was."""
+        return [] if self.isolate else self.integrity.restored()
+
+    @cached_property
+    def integrity(self) -> Integrity:
+        """Of the suite, once its tests are loaded."""
+        return Integrity()
+
+    def checked(self, found: list[Backend]) -> tuple[Backend, ...]:
+        """They have one of the dtypes asked for."""
+        for backend in found:
+            if self.dtypes and not set(self.dtypes) & set(backend.dtypes):
+                raise pytest.UsageError(
+                    f"--dtype={','.join(self.dtypes)}: {backend.name} offers {', '.join(backend.dtypes)}; nothing would run."
+                )
+        return tuple(found)
+
+    @property
+    def selection(self) -> Selection:
+        return Selection(self.backends, self.dtypes, self.precision, self.required)
+
+    def known_of(self, invariant: Invariant, trial: Trial) -> tuple[str, str, Entry | None]:
+        """Whether it is known to be failing or flaky, which line says so, and what that says."""
+        facts = self.identity(invariant, trial)
+        for file in self.known:
+            if found := file.of(facts):
+                return file.kind, f"{file.path.name}, line {found[0]}", found[1]
+        return "", "", None
+
+    def named_in_files(self, collected: set[str]) -> None:
+        """What the files name exists."""
+        if any(file.unmatched(collected) for file in self.known):
+            from ..trials.collection import invariants
+
+            every = {t.invariant.of(subject) for t in invariants() for subject in operation_names(t.invariant)}
+            for complaint in filter(None, (file.unmatched(every) for file in self.known)):
+                raise pytest.UsageError(complaint)
+
+    def update_files(self, verdicts: list[dict[str, Any]]) -> None:
+        for file in self.known if self.update else ():
+            file.path.write_text(updated(file, verdicts), encoding="utf-8")
+
+    def one_alone(self, items: list[pytest.Item]) -> None:
+        if len(items) > 1:
+            raise pytest.UsageError(
+                f"--example is of one invariant in one dtype, and {len(items)} are selected: add the -k, --dtype and --backend "
+                "of the line that printed it"
+            )
+
+    def identity(self, invariant: Invariant, trial: Trial) -> dict[str, str]:
+        framework = trial.backend.framework
+        return {
+            "id": invariant.of(trial.subject),
+            "backend": trial.backend.name,
+            "dtype": trial.dtype,
+            "device": framework.device or framework.place,
+        }
+
+    def absent(self, invariant: Invariant, trial: Trial, reason: str) -> None:
+        names = {trial.subject if name in GENERAL else name for name in invariant.operations}
+        if names & set(self.required):
+            raise Violation(f"required, but {reason}")
+        pytest.skip(reason)
+
+    def facts(self, invariant: Invariant, trial: Trial, status: str, reason: str, seconds: float) -> dict[str, Any]:
+        """The verdict, as plain data."""
+        progress = trial.progress
+        return {
+            **self.identity(invariant, trial),
+            "operation": trial.subject or invariant.module,
+            "version": trial.backend.version,
+            "domain": described(trial.operation(trial.subject or invariant.module).domain),
+            "kind": invariant.kind,
+            "level": invariant.level,
+            "status": status,
+            "reason": reason,
+            "class": progress.reached,
+            "examples": progress.examples,
+            "refused": len(progress.refusals),
+            "worst": max(progress.shares, default=None),
+            "median": float(np.median(progress.shares)) if progress.shares else None,
+            "unclaimed": progress.unclaimed / progress.elements if progress.elements else 0.0,
+            "seconds": round(seconds, 4),
+            "example": spelt(progress.row) if status == "failed" else None,
+            "known": progress.known,
+            "repeats": progress.repeats,
+            "oracle": trial.backend.oracle,
+        }

@@ -1,0 +1,1 @@
+"""What is specified: the operations, their arguments and dimensions, the dtypes, and the precision classes."""

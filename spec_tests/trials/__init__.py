@@ -1,0 +1,1 @@
+"""One invariant on one backend in one dtype: its examples, and what they showed."""
