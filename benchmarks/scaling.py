@@ -21,7 +21,7 @@ from typing import Any
 from meta_tests.support.in_process import backend
 from meta_tests.support.random_draw import RandomDraw
 from spec_tests.calls.operation import Operation
-from spec_tests.implementation.backend import made
+from spec_tests.implementation.backend import build_backend
 from spec_tests.specification.registry import operations, specification
 
 from .cpu_time import one_core, publish, table
@@ -39,7 +39,7 @@ def times(name: str, under_test: str, size: int, calls: int) -> dict[str, float]
     """CPU ms of each step of a call, the sizes given."""
     source, (growing, others) = backend(under_test).source, GROWING[name]
     domain = {name: {growing: (size,), **others, "batch_dims": (1,)}}
-    restricted = made(SimpleNamespace(**{**vars(source), "domain": domain}), set(operations()))
+    restricted = build_backend(SimpleNamespace(**{**vars(source), "domain": domain}), set(operations()))
     operation = Operation(specification(name), restricted, "float32", "fused")
     spent: dict[str, list[float]] = defaultdict(list)
 

@@ -14,7 +14,7 @@ from typing import Any
 from meta_tests.measure.kill_matrix import spread
 from meta_tests.support.paths import ROOT
 from spec_tests.deviations import Deviation, OracleBackend, catalogue
-from spec_tests.implementation.backend import Backend, made
+from spec_tests.implementation.backend import Backend, build_backend
 from spec_tests.specification.formats import DTYPES
 from spec_tests.specification.registry import gradients, operations
 
@@ -37,7 +37,7 @@ class Subject:
         return "catalogue" if self.origin == "catalogue" else "machine"
 
     def backend(self) -> Backend:
-        return made(self.source(), set(operations()))
+        return build_backend(self.source(), set(operations()))
 
 
 def by_name() -> list[Subject]:
@@ -103,4 +103,4 @@ def users() -> dict[str, tuple[str, ...]]:
 def clean(origin: str) -> Backend:
     """The correct implementation that such a subject was made of."""
     source = importlib.import_module("backends.numpy_cpu") if origin == "backend" else OracleBackend()
-    return made(source, set(operations()))
+    return build_backend(source, set(operations()))

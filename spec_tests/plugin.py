@@ -28,7 +28,7 @@ def pytest_load_initial_conftests(parser: Any, args: list[str]) -> None:
     if any("spec_tests" in arg or arg in LISTINGS for arg in args):
         from .running import options
 
-        options.add(parser)
+        options.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -104,7 +104,7 @@ def _trial(item: pytest.Item) -> Any:
 def pytest_itemcollected(item: pytest.Item) -> None:
     described, trial = _trial(item)
     if described:
-        item.extra_keyword_matches |= {described.of(trial.subject), f"[{described.of(trial.subject)}]"}
+        item.extra_keyword_matches |= {described.of(trial.operation_name), f"[{described.of(trial.operation_name)}]"}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -113,16 +113,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     of two failures that tells more which is first."""
     items[:] = [item for item in items if not _needless(config, *_trial(item))]
     items.sort(key=_backward)
-    whole = {described.of(trial.subject) for described, trial in map(_trial, items) if described}
+    whole = {described.of(trial.operation_name) for described, trial in map(_trial, items) if described}
     if SESSION in config.stash:
-        config.stash[SESSION].named_in_files(whole)
+        config.stash[SESSION].check_known_ids(whole)
     config.option.keyword = re.sub(r"[\w.]+", lambda word: f"[{word[0]}]" if word[0] in whole else word[0], config.option.keyword)
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_selected_items(config: pytest.Config, items: list[pytest.Item]) -> None:
     if SESSION in config.stash and config.stash[SESSION].example:
-        config.stash[SESSION].one_alone([item for item in items if _trial(item)[0]])
+        config.stash[SESSION].require_one_item([item for item in items if _trial(item)[0]])
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -135,7 +135,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def _backward(item: pytest.Item) -> bool:
     described, trial = _trial(item)
-    return described is not None and described.of(trial.subject).partition(".")[0].endswith("_vjp")
+    return described is not None and described.of(trial.operation_name).partition(".")[0].endswith("_vjp")
 
 
 def _needless(config: pytest.Config, described: Any, trial: Any) -> bool:
@@ -153,10 +153,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
         return (yield)
     from functools import partial
 
-    from .running.runtest import tried
+    from .running.runtest import run_trial
 
     test = pyfuncitem.obj
-    pyfuncitem.obj = partial(tried, pyfuncitem.config.stash[SESSION], described, test)
+    pyfuncitem.obj = partial(run_trial, pyfuncitem.config.stash[SESSION], described, test)
     try:
         return (yield)
     finally:
@@ -168,9 +168,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     report = yield
     if _trial(item)[0] is None or call.when != "call":
         return report
-    from .running.makereport import judge
+    from .running.makereport import make_report
 
-    judge(report, item, call, item.config.stash[SESSION])
+    make_report(report, item, call, item.config.stash[SESSION])
     return report
 
 
@@ -191,7 +191,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """A run in which nothing ran is not green."""
     if SESSION in session.config.stash and not hasattr(session.config, "workerinput"):
-        session.config.stash[SESSION].update_files(VERDICTS)
+        session.config.stash[SESSION].update_known_files(VERDICTS)
     ours = SESSION in session.config.stash and bool(VERDICTS) and not hasattr(session.config, "workerinput")
     if ours and exitstatus == 0 and all(verdict["status"] == "skipped" for verdict in VERDICTS):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
@@ -214,10 +214,10 @@ def register(config: pytest.Config, session: Any) -> None:
         return
     if config.getoption("resume") and not config.getoption("report"):
         raise pytest.UsageError("--resume: name the report to go on with, as in --report=DIR --resume")
-    from .running.progress import Ticker
+    from .running.progress import ProgressLines
 
-    config.pluginmanager.register(Ticker(config), "spec_tests.progress")
+    config.pluginmanager.register(ProgressLines(config), "spec_tests.progress")
     if config.getoption("report"):
-        from .running.recording import recorder
+        from .running.recording import build_recorder
 
-        config.pluginmanager.register(recorder(config, session), "spec_tests.report")
+        config.pluginmanager.register(build_recorder(config, session), "spec_tests.report")

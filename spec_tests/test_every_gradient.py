@@ -8,7 +8,7 @@ from .bounds.bounded import Bounded
 from .calls.call import Call
 from .calls.gradient import Gradient
 from .calls.result import WIDE, Result
-from .calls.violation import NotImplementedVariant, telling
+from .calls.violation import NotImplementedVariant, add_fact
 from .helpers.assertions import assert_conforms, assert_equal, assert_identical, assert_true, assert_unmoved, assert_zero
 from .helpers.batch import BATCHED, in_a_batch, indexed, portion
 from .implementation.layouts import LAYOUTS
@@ -21,7 +21,7 @@ from .trials.invariant import invariant
 def test_reference(gradient: Gradient, draw: Draw) -> None:
     """The gradient of every argument equals the equation's, within the bound that its own lines derive; the cotangent is
     random, a sum's ones, a single one, or the result itself."""
-    assert_conforms(gradient.result(draw.call()), gradient.note)
+    assert_conforms(gradient.result(draw.call()), gradient.recorder.add_comparison)
 
 
 @invariant("B", cost=8)
@@ -54,7 +54,7 @@ def test_layout_blind(gradient: Gradient, draw: Draw) -> None:
         (cotangent, *arrays), keywords = gradient.native(call, layout)
         of_cotangent = ((cotangent, *dense[0][1:]), dense[1])
         for stored, native in (("cotangent", of_cotangent), ("arguments", ((dense[0][0], *arrays), keywords))):
-            with telling("stored", f"{stored} {layout}"):
+            with add_fact("stored", f"{stored} {layout}"):
                 assert_equal(Result(gradient.values(call, gradient.run(call, native)), call), plain)
 
 
@@ -111,7 +111,7 @@ def test_entries_are_independent(gradient: Gradient, draw: Draw) -> None:
     for name, part in gradient.parts(result).items():
         if name in gradient.spec.core and part.ndim - gradient.spec.core[name] == len(index):
             part.value[portion(call, name, index)] = 0.0
-            with telling("argument", name):
+            with add_fact("argument", name):
                 assert_zero(part)
 
 
@@ -125,7 +125,7 @@ def test_forward_unchanged(gradient: Gradient, draw: Draw) -> None:
     plain = gradient.forward.call(*call.arguments[1:], **without_wrt(call))
     y, pull, cotangent = graph(gradient, call)
     answered = gradient.forward.values(plain, y)
-    gradient.tried(lambda: pull(cotangent))
+    gradient.attempt(lambda: pull(cotangent))
     assert_identical(framework.numpy(y), answered)
     assert_unmoved(Result(answered, plain), gradient.forward.result(plain))
 
@@ -135,13 +135,13 @@ def test_backward_twice(gradient: Gradient, draw: Draw) -> None:
     """The same graph pulled back again, after another cotangent, gives the same gradients, and leaves those it gave before."""
     call = draw.call()
     _, pull, cotangent = graph(gradient, call)
-    native = gradient.tried(lambda: pull(cotangent))
+    native = gradient.attempt(lambda: pull(cotangent))
     first = Result(gradient.values(call, native), call)
     other = with_cotangent(call, draw.vectors(call.arguments[0].shape))
-    second = gradient.tried(lambda: pull(gradient.native(other)[0][0]))
+    second = gradient.attempt(lambda: pull(gradient.native(other)[0][0]))
     assert_equal(Result(gradient.values(other, second), other), gradient.result(other))
     assert_identical(gradient.values(call, native), first.value)
-    assert_equal(Result(gradient.values(call, gradient.tried(lambda: pull(cotangent))), call), first)
+    assert_equal(Result(gradient.values(call, gradient.attempt(lambda: pull(cotangent))), call), first)
 
 
 @invariant("B", cost=4)
@@ -154,7 +154,7 @@ def test_accumulates(gradient: Gradient, draw: Draw) -> None:
     if gradient.own or not framework.accumulates:
         raise NotImplementedVariant("its gradients are not kept with the arguments")
     cotangents = [native[0][0], gradient.native(other)[0][0]]
-    total = gradient.values(call, gradient.tried(lambda: gradient.accumulated(cotangents, *native[0][1:], **native[1])))
+    total = gradient.values(call, gradient.attempt(lambda: gradient.accumulate(cotangents, *native[0][1:], **native[1])))
     with np.errstate(all="ignore"):
         if not np.array_equal(total, gradient.storage.round(one.value + two.value), equal_nan=True):  # as it mostly is
             stored = Bounded(total, 2 * gradient.storage.u * np.abs(total) + 2 * gradient.storage.flush, WIDE)
@@ -183,5 +183,5 @@ def graph(gradient: Gradient, call: Call) -> tuple[Any, Any, Any]:
         raise NotImplementedVariant("its gradients are no framework's")
     gradient.run(call)  # refused, or recorded, as any other
     (cotangent, *arrays), keywords = gradient.native(call)
-    y, pull = gradient.tried(lambda: gradient.linearized(*arrays, **keywords))
+    y, pull = gradient.attempt(lambda: gradient.linearize(*arrays, **keywords))
     return y, pull, cotangent

@@ -7,7 +7,7 @@ import numpy as np
 
 from .calls.call import Call
 from .calls.operation import Operation
-from .calls.violation import Loss, NotImplementedVariant, Violation, telling
+from .calls.violation import Lost, NotImplementedVariant, Violation, add_fact
 from .helpers.assertions import assert_conforms, assert_equal, assert_identical, assert_same, assert_true
 from .helpers.batch import BATCHED, alone, changeable, changed, in_a_batch, indexed, poisoned, portion
 from .implementation.layouts import LAYOUTS
@@ -19,7 +19,7 @@ from .trials.invariant import invariant
 @invariant("B", cost=0.25, each_dtype=True)
 def test_reference(operation: Operation, draw: Draw) -> None:
     """The value equals the equation, evaluated in float64 on the very same inputs, within the derived bound."""
-    assert_conforms(operation.result(draw.call()), operation.note)
+    assert_conforms(operation.result(draw.call()), operation.recorder.add_comparison)
 
 
 @invariant("E", each_dtype=True)
@@ -43,7 +43,7 @@ def test_inputs_unchanged(operation: Operation, draw: Draw) -> None:
     native = operation.native(call, layout)
     before = _values(framework, native)
     operation.run(call, native)
-    with telling("stored", layout):
+    with add_fact("stored", layout):
         _assert_unchanged(before, _values(framework, native), "was changed by the call")
 
 
@@ -54,7 +54,7 @@ def test_layout_blind(operation: Operation, draw: Draw) -> None:
     call = _rows_repeated(draw) if equal_rows else draw.call()
     plain = operation.result(call)
     for layout in ("broadcast",) if equal_rows and not operation.domain.get("contiguous") else _layouts(operation):
-        with telling("stored", layout):
+        with add_fact("stored", layout):
             assert_equal(replaced(plain, operation.values(call, operation.run(call, operation.native(call, layout)))), plain)
 
 
@@ -88,10 +88,10 @@ def _disturb(operation: Operation, call: Call) -> None:
     """What becomes of the call itself, the dtype's own trials say."""
     try:
         operation.run(call)
-    except Loss:
+    except Lost:
         raise
     except (Violation, NotImplementedVariant):
-        operation.history.pop()
+        operation.recorder.calls.pop()
 
 
 @invariant("E", needs=("about:core",))
@@ -117,7 +117,7 @@ def test_every_argument_counts(operation: Operation, draw: Draw) -> None:
         one, other = (call.expectation(operation.precision).ends for call in (before, after))
         apart = (one[1] < other[0]) | (other[1] < one[0])
         same = apart & (first == second)
-        with telling("changed", f"{name}{', in the same memory' if same_memory else ''}"):
+        with add_fact("changed", f"{name}{', in the same memory' if same_memory else ''}"):
             assert_true(not np.any(same), f"{int(np.sum(same))} elements did not change, of {int(np.sum(apart))} that must")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from .calls.call import Call
 from .calls.operation import Operation
 from .calls.result import Result
-from .calls.violation import NotImplementedVariant, telling
+from .calls.violation import NotImplementedVariant, add_fact
 from .helpers.assertions import assert_conforms, assert_true
 from .helpers.batch import BATCHED, in_a_batch, stacked
 from .inputs import effort
@@ -47,14 +47,14 @@ def test_beyond_int32(operation: Operation, draw: Draw) -> None:
     assert_true(tuple(result.shape) == shape, f"the result has shape {tuple(result.shape)}", expected=shape)
     for copy in (0, INT32 // call.value.size, copies - 1):
         call.result = None
-        with telling("stacked", f"{copies} times along the first axis; the rows from {copy * rows} on"):
+        with add_fact("stacked", f"{copies} times along the first axis; the rows from {copy * rows} on"):
             values = operation.values(call, result[copy * rows : (copy + 1) * rows])
             assert_conforms(Result(values, call))
 
 
 def _afford(elements: int, width: int, what: str) -> None:
-    if (needed := elements * width / GIGABYTE) > effort.budget():
-        raise NotImplementedVariant(f"{what} about {needed:.1f} GB, and --memory-budget is {effort.budget():g}")
+    if (needed := elements * width / GIGABYTE) > effort.memory_budget():
+        raise NotImplementedVariant(f"{what} about {needed:.1f} GB, and --memory-budget is {effort.memory_budget():g}")
 
 
 def _stacked(operation: Operation, call: Call, copies: int) -> Any:

@@ -21,7 +21,7 @@ from typing import Any
 from derivation import derived
 from proofs import equation, why
 
-from spec_tests.deviations import KINDS, Deviation, own
+from spec_tests.deviations import KINDS, Deviation, deviations_of
 from spec_tests.specification.formats import DTYPES
 from spec_tests.specification.registry import gradients, operations, specification
 from spec_tests.trials.collection import invariants
@@ -45,13 +45,13 @@ def laws(operation: str) -> list[Invariant]:
     """Those of the operation alone; of several operations with it; of every operation."""
     kind = "gradient" if operation in gradients() else "operation"
     described = [test.invariant for test in invariants()]
-    fitting = [one for one in described if one.operations[0] == kind and one.concerns(operation)]
+    fitting = [one for one in described if one.operations[0] == kind and one.applies_to(operation)]
     return [one for one in described if one.module == operation and one.operations[0] not in GENERAL] + fitting
 
 
 def deviations(operation: str) -> tuple[list[Deviation], list[Deviation]]:
     """Its own, and the faults that strike every operation."""
-    found = own(operation)
+    found = deviations_of(operation)
     shared = [one for one in found if one.function.__module__.rpartition(".")[2].startswith(SHARED)]
     return [one for one in found if one not in shared], shared
 
@@ -67,7 +67,7 @@ def matrix() -> dict[str, dict[str, int]]:
 
 def kills(operation: str) -> Kills:
     found: Kills = defaultdict(list)
-    for one in own(operation):
+    for one in deviations_of(operation):
         for law in sorted({*matrix().get(one.id, ()), *one.caught_by}):
             found[law].append(one.id)
     return found

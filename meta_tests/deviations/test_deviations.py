@@ -13,12 +13,12 @@ from spec_tests.deviations._catalogue import FOLDER
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
 from spec_tests.inputs import effort
-from spec_tests.specification.composition import parts
+from spec_tests.specification.composition import parts_of
 from spec_tests.specification.formats import DTYPES
 from spec_tests.specification.registry import gradients, operations, specification
 from spec_tests.trials.trial import GENERAL
 
-from ..support.in_process import attempt, backend, concerning, invariants
+from ..support.in_process import attempt, backend, invariants, trials_of
 from ..support.paths import ROOT
 from ..support.pytest_process import suite
 
@@ -33,8 +33,8 @@ def exists(invariant: str, operation: str) -> bool:
 def catching(deviation: Deviation, seed: int, laws: Iterable[str]) -> Iterator[str]:
     """Which of these laws the deviation breaks."""
     left = set(laws)
-    for test, trial in concerning(deviation.operation, backend(f"deviation:{deviation.id}")):
-        name, shows = test.invariant.of(trial.subject), trial.dtype in (*deviation.dtypes, "bool", "int64")
+    for test, trial in trials_of(deviation.operation, backend(f"deviation:{deviation.id}")):
+        name, shows = test.invariant.of(trial.operation_name), trial.dtype in (*deviation.dtypes, "bool", "int64")
         if name in left and shows and attempt(test, trial, seed):
             left.remove(name)
             yield name
@@ -57,10 +57,10 @@ def test_the_oracle_conforms(operation: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(effort, "_current", "smoke")
     oracle = OracleBackend()
     under_test = Backend(oracle.name, oracle, Framework("numpy"))
-    for test, trial in concerning(operation, under_test):
-        leading = trial.subject == operation or test.invariant.operations[0] == operation
+    for test, trial in trials_of(operation, under_test):
+        leading = trial.operation_name == operation or test.invariant.operations[0] == operation
         if leading and test.invariant.level is None:
-            assert attempt(test, trial, seed=1) is None, (test.invariant.of(trial.subject), trial.dtype)
+            assert attempt(test, trial, seed=1) is None, (test.invariant.of(trial.operation_name), trial.dtype)
 
 
 @pytest.mark.parametrize("deviation", ALL, ids=lambda one: one.id)
@@ -95,7 +95,7 @@ def test_the_catalogue_is_large_and_wide() -> None:
 
 
 def test_a_part_may_deviate_inside_another_operation() -> None:
-    assert "rms_norm" in parts("transformer_lm")
+    assert "rms_norm" in parts_of("transformer_lm")
     inner = find("transformer_lm/rms_norm/eps-outside-sqrt")
     assert inner is not None
     assert (inner.operation, inner.what) == ("transformer_lm", f"rms_norm: {catalogue()['rms_norm/eps-outside-sqrt'].what}")

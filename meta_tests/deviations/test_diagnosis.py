@@ -8,6 +8,7 @@ import pytest
 from reference_numpy.rope import rope
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
+from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.fit import diagnose
 from spec_tests.diagnosis.near_misses import another_option, in_float32, looser_class
 from spec_tests.implementation.backend import Backend
@@ -24,11 +25,11 @@ def answered(by: str, operation: str, *arguments: Any, dtype: str = "float32", p
     name = by if by == ORACLE else f"deviation:{by}"
     called = Operation(specification(operation), backend(name), dtype, precision)
     called(*arguments, **keywords)
-    return called.history[0]
+    return called.recorder.calls[0]
 
 
 def names(failing: list[Call], *others: Call) -> list[str]:
-    return [one.id for one in diagnose(failing, others)]
+    return [one.id for one in diagnose(Evidence.gather(failing, others))]
 
 
 def normalized(by: str, x: np.ndarray = ROW, *, eps: float = 0.5, dtype: str = "float32") -> Call:
@@ -80,8 +81,8 @@ class Unshifted:
 def test_a_row_that_vanishes_in_its_own_arithmetic_does_not_speak_against_it() -> None:
     kernel = Operation(specification("softmax"), Backend("unshifted", Unshifted, Framework("numpy")), "float32", "eager")
     kernel(np.array([[-189.0, -125.0], [1.0, 2.0], [500.0, 0.0]]), axis=-1)
-    assert np.isnan(kernel.history[0].observed).tolist() == [[True, True], [False, False], [True, False]]
-    assert names(kernel.history) == ["softmax/no-maximum-subtracted"]
+    assert np.isnan(kernel.recorder.calls[0].observed).tolist() == [[True, True], [False, False], [True, False]]
+    assert names(kernel.recorder.calls) == ["softmax/no-maximum-subtracted"]
 
 
 class Rounded:
@@ -96,9 +97,9 @@ def test_the_looser_class_that_explains_it() -> None:
     row, column, bias = np.array([1.0, 2**-7]), np.array([[1.0, 0.5]]), np.array([-1.0])
     kernel = Operation(specification("linear"), Backend("rounded", Rounded, Framework("numpy")), "bfloat16", "fused")
     kernel(row, column, bias)
-    assert looser_class(kernel.history) == "mixed"
+    assert looser_class(Evidence.gather(kernel.recorder.calls)) == "mixed"
     ignored = answered("linear/bias-ignored", "linear", row, column, bias, dtype="bfloat16", precision="fused")
-    assert looser_class([ignored]) == ""
+    assert looser_class(Evidence.gather([ignored])) == ""
 
 
 class Single:
@@ -122,30 +123,34 @@ def single(operation: str, *arguments: Any, **keywords: Any) -> Call:
     backend = Backend("single", Single, Framework("numpy"))
     kernel = Operation(specification(operation), backend, "float64", "fused")
     kernel(*arguments, **keywords)
-    return kernel.history[0]
+    return kernel.recorder.calls[0]
 
 
 def test_float64_that_is_computed_in_float32() -> None:
-    assert in_float32([single("rms_norm", ROW / 3, GAIN, eps=1e-5)])
-    assert in_float32([single("rms_norm", 1e200 * ROW, GAIN, eps=1e-5)], [single("rms_norm", ROW / 3, GAIN, eps=1e-5)])
+    assert in_float32(Evidence.gather([single("rms_norm", ROW / 3, GAIN, eps=1e-5)]))
+    assert in_float32(
+        Evidence.gather([single("rms_norm", 1e200 * ROW, GAIN, eps=1e-5)], [single("rms_norm", ROW / 3, GAIN, eps=1e-5)])
+    )
 
 
 def test_one_step_in_float32_is_enough() -> None:
-    assert in_float32([single("rope", np.tile(ROW / 3, (3, 1)), np.array([1, 2, 1000]), theta=1e4)])
+    assert in_float32(Evidence.gather([single("rope", np.tile(ROW / 3, (3, 1)), np.array([1, 2, 1000]), theta=1e4)]))
 
 
 @pytest.mark.parametrize("eps", [1e-4, 1e-12])
 def test_what_is_further_off_than_float32_or_nearer_is_not_computed_in_float32(eps: float) -> None:
-    assert not in_float32([answered("rms_norm/eps-ignored", "rms_norm", ROW / 3, GAIN, eps=eps, dtype="float64")])
+    assert not in_float32(
+        Evidence.gather([answered("rms_norm/eps-ignored", "rms_norm", ROW / 3, GAIN, eps=eps, dtype="float64")])
+    )
 
 
 def test_overflow_alone_does_not_say_float32() -> None:
-    assert not in_float32([single("rms_norm", 1e200 * ROW, GAIN, eps=1e-5)])
+    assert not in_float32(Evidence.gather([single("rms_norm", 1e200 * ROW, GAIN, eps=1e-5)]))
 
 
 def test_right_answers_and_other_dtypes_are_not_said_to_be_in_float32() -> None:
-    assert not in_float32([normalized(ORACLE, dtype="float64")])
-    assert not in_float32([normalized("rms_norm/eps-ignored", eps=1e-6)])
+    assert not in_float32(Evidence.gather([normalized(ORACLE, dtype="float64")]))
+    assert not in_float32(Evidence.gather([normalized("rms_norm/eps-ignored", eps=1e-6)]))
 
 
 class Remembering:
@@ -163,23 +168,23 @@ def turned(*given: tuple[int, float]) -> list[Call]:
     kernel = Operation(specification("rope"), Backend("remembering", Remembering(), Framework("numpy")), "float64", "fused")
     for width, theta in given:
         kernel(np.ones((3, width)), np.array([7, 8, 9]), theta=theta)
-    return kernel.history
+    return kernel.recorder.calls
 
 
 def test_the_option_of_an_earlier_call_is_said() -> None:
     *others, failing = turned((4, 100.0), (8, 1e4), (4, 1e4), (4, 500.0), (8, 100.0), (8, 500.0))
     assert names([failing], *others) == []
-    assert another_option([failing], others) == ("theta", [100.0, 1e4])
+    assert another_option(Evidence.gather([failing], others)) == ("theta", [100.0, 1e4])
 
 
 def test_one_answer_for_another_option_may_be_by_chance() -> None:
     earlier, failing = turned((4, 100.0), (4, 1e4))
-    assert another_option([failing], [earlier]) is None
+    assert another_option(Evidence.gather([failing], [earlier])) is None
 
 
 def test_another_option_has_to_explain_every_wrong_answer() -> None:
     *others, failing = turned((4, 100.0), (4, 1e4), (4, 500.0))
-    assert another_option([failing], others) is not None
+    assert another_option(Evidence.gather([failing], others)) is not None
     assert others[1].observed is not None
     others[1].observed[-1, -1] += 1
-    assert another_option([failing], others) is None
+    assert another_option(Evidence.gather([failing], others)) is None

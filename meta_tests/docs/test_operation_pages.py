@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spec_tests.deviations import own
+from spec_tests.deviations import deviations_of
 from spec_tests.specification.registry import gradients, operations
 
 from ..support.in_process import invariants
@@ -27,7 +27,7 @@ def test_a_page_has_every_law_and_every_deviation_of_its_operation(operation: st
     laws = [one.of(operation).partition(".")[2] for one in PAGES.laws(operation)]
     special, shared = PAGES.deviations(operation)
     assert headings == [*laws, *(one.name for one in special)]
-    assert {one.id for one in own(operation)} == {one.id for one in (*special, *shared)}
+    assert {one.id for one in deviations_of(operation)} == {one.id for one in (*special, *shared)}
     assert all(f"- `{one.id}`: " in text for one in shared)
     targets = re.findall(r"^\((.*)\)=$", text, re.MULTILINE)
     assert len(set(targets)) == len(targets)

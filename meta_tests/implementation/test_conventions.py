@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from spec_tests.calls.violation import Violation
-from spec_tests.implementation.backend import Backend, made
-from spec_tests.inputs.effort import trying
-from spec_tests.report.failure import explain
+from spec_tests.implementation.backend import Backend, build_backend
+from spec_tests.inputs.effort import using_effort
+from spec_tests.report.failure import failure_message
 from spec_tests.specification.registry import operations
 
-from ..support.in_process import attempt, caught, trials
+from ..support.in_process import attempt, caught_by, trials
 
 CAUSAL = ("scaled_dot_product_attention", "grouped_query_attention")
 MASKED = (*CAUSAL, "local_attention")
@@ -63,12 +63,12 @@ def functions(aligned: str, blind: str) -> dict[str, Function]:
 def backend(aligned: str = "", blind: str = "", only: tuple[str, ...] = MASKED, **conventions: str) -> Backend:
     chosen = {name: f for name, f in functions(aligned, blind).items() if name in only}
     source = SimpleNamespace(framework="numpy", dtypes=("float32",), conventions=conventions, **chosen)
-    return made(source, set(operations()))
+    return build_backend(source, set(operations()))
 
 
 def test_what_is_not_stated_is_not_asked() -> None:
     """Not by any invariant or level: these functions would raise."""
-    with trying("smoke"):
+    with using_effort("smoke"):
         for test, trial in trials(backend()):
             assert not any(need.startswith("convention:") for need in test.invariant.needs), f"{test.invariant.id} is tried"
             violation = attempt(test, trial, seed=1)
@@ -79,7 +79,7 @@ def test_the_test_above_can_fail() -> None:
     """The same functions, had they stated something."""
     stated = backend(causal_alignment="top-left", fully_masked_rows="nan")
     for asking, concerned in ((".causal_alignment", CAUSAL), (".fully_masked_rows", MASKED)):
-        broken = caught(stated, seed=1, only=asking)
+        broken = caught_by(stated, seed=1, only=asking)
         assert broken.keys() == {name + asking for name in concerned}
         assert all("unstated" in violation.what for violation in broken.values())
 
@@ -89,7 +89,7 @@ def test_the_test_above_can_fail() -> None:
 @pytest.mark.parametrize("operation", CAUSAL)
 def test_causality_is_aligned_as_stated(operation: str, stated: str, computed: str) -> None:
     conventions = {"causal_alignment": stated, "fully_masked_rows": "zero"}
-    broken = caught(backend(computed, "zero", **conventions), seed=1, only=f"{operation}.causal_alignment")
+    broken = caught_by(backend(computed, "zero", **conventions), seed=1, only=f"{operation}.causal_alignment")
     assert bool(broken) is (stated != computed)
     if broken:
         (violation,) = broken.values()
@@ -100,7 +100,7 @@ def test_causality_is_aligned_as_stated(operation: str, stated: str, computed: s
 @pytest.mark.parametrize("stated", BLIND)
 @pytest.mark.parametrize("operation", MASKED)
 def test_fully_masked_rows_are_as_stated(operation: str, stated: str, computed: str) -> None:
-    broken = caught(backend(blind=computed, fully_masked_rows=stated), seed=1, only=f"{operation}.fully_masked_rows")
+    broken = caught_by(backend(blind=computed, fully_masked_rows=stated), seed=1, only=f"{operation}.fully_masked_rows")
     assert bool(broken) is (stated != computed)
     if broken:
         (violation,) = broken.values()
@@ -114,7 +114,7 @@ def test_fully_masked_rows_are_as_stated(operation: str, stated: str, computed: 
 def test_queries_before_the_first_key_are_blind_without_any_mask(operation: str, computed: str) -> None:
     """A kernel that takes no mask meets them by causality alone, where there are more queries than keys."""
     conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
-    broken: dict[str, Violation] = caught(backend("bottom-right", computed, **conventions), seed=1, only=f"{operation}.causal")
+    broken: dict[str, Violation] = caught_by(backend("bottom-right", computed, **conventions), seed=1, only=f"{operation}.causal")
     assert broken.keys() == ({f"{operation}.causal_alignment"} if computed == "nan" else set())
 
 
@@ -128,9 +128,11 @@ def test_wrong_numbers_under_a_stated_convention_are_explained(operation: str) -
 
     conventions = {"causal_alignment": "top-left"}
     source = SimpleNamespace(framework="numpy", dtypes=("float32",), conventions=conventions, **{operation: off_in_rectangles})
-    asked = [pair for pair in trials(made(source, {operation})) if pair[0].invariant.id == f"{operation}.causal_alignment"]
+    asked = [
+        pair for pair in trials(build_backend(source, {operation})) if pair[0].invariant.id == f"{operation}.causal_alignment"
+    ]
     for test, trial in asked:
         violation = attempt(test, trial, seed=1)
         assert violation is not None
-        assert f"breaks {operation}.causal_alignment" in explain(test.invariant, trial, violation)
+        assert f"breaks {operation}.causal_alignment" in failure_message(test.invariant, trial, violation)
     assert asked

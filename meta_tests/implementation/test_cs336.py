@@ -13,7 +13,7 @@ from spec_tests.implementation.backend import Backend, load
 from spec_tests.implementation.lookup import BackendError
 from spec_tests.specification.registry import operations
 
-from ..support.in_process import caught
+from ..support.in_process import caught_by
 from ..support.paths import BACKENDS
 from ..support.pytest_process import python, suite
 
@@ -98,7 +98,7 @@ def test_a_bug_is_caught(invariant: str, elsewhere: Path) -> None:
     text = path.read_text()
     assert right in text
     path.write_text(text.replace(right, wrong))
-    assert caught(loaded(elsewhere), seed=1, only=invariant).keys() == {invariant}
+    assert caught_by(loaded(elsewhere), seed=1, only=invariant).keys() == {invariant}
 
 
 def unwritten(text: str) -> str:
@@ -201,10 +201,10 @@ def test_the_edition_of_2024_is_understood(tmp_path: Path) -> None:
     assert {name for name in operations() if backend.function(name)} == {
         "feed_forward", "scaled_dot_product_attention", "multihead_self_attention", "rms_norm",
     }  # fmt: skip
-    assert caught(backend, seed=1, only=".reference") == {}
-    assert caught(backend, seed=1, only="masked") == {}
+    assert caught_by(backend, seed=1, only=".reference") == {}
+    assert caught_by(backend, seed=1, only="masked") == {}
     (tmp_path / "wrong.py").write_text(EARLIER.replace("masked_fill(mask", "masked_fill(~mask"))
-    assert "scaled_dot_product_attention.reference" in caught(loaded(tmp_path, "wrong.py"), seed=1, only="attention.reference")
+    assert "scaled_dot_product_attention.reference" in caught_by(loaded(tmp_path, "wrong.py"), seed=1, only="attention.reference")
 
 
 @pytest.mark.usefixtures("forgotten")

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from spec_tests.calls.gradient import Gradient
-from spec_tests.calls.in_domain import outside
+from spec_tests.calls.in_domain import outside_domain
 from spec_tests.calls.operation import Operation
 from spec_tests.calls.violation import NotImplementedVariant
-from spec_tests.implementation.domain import canonical, complaints
+from spec_tests.implementation.domain import canonical, find_complaints
 from spec_tests.inputs.draw import Draw
 from spec_tests.specification.registry import dimensions, gradients, operations, specification
 
@@ -188,7 +188,7 @@ def restrictions(name: str) -> list[dict[str, Any]]:
 
 def restricted(name: str, domain: dict[str, Any]) -> Operation:
     spec = specification(name)
-    assert not list(complaints(spec, domain))
+    assert not list(find_complaints(spec, domain))
     kind = Gradient if spec.is_gradient else Operation
     operation = kind(spec, backend("numpy-cpu"), "float32", spec.precision)
     operation.__dict__["domain"] = canonical(spec, domain)
@@ -207,7 +207,7 @@ def places(operation: Operation) -> Counter[str]:
         except NotImplementedVariant as refusal:
             found[str(refusal)] += 1
         else:
-            found[outside(call)] += 1
+            found[outside_domain(call)] += 1
             assert np.size(call.value) >= 0  # the equation takes it
 
     run()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spec_tests.calls.violation import NotImplementedVariant
-from spec_tests.implementation.framework import Framework, Unmade
+from spec_tests.implementation.framework import CannotMakeArray, Framework
 from spec_tests.trials.trial import Trial
 
 from ..support.in_process import backend
@@ -28,19 +28,19 @@ def test_a_module_of_this_name_is_no_function_that_makes_arrays(monkeypatch: pyt
 def test_what_it_does_not_make_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     under_test = backend("numpy-cpu")
     operation = Trial(under_test, "float32").operation("relu")
-    made = under_test.framework._made
+    made = under_test.framework._make
 
     def picky(array: np.ndarray, dtype: str) -> np.ndarray:
         if np.size(array) > 1:
             raise MemoryError("no room")
         return np.asarray(made(array, dtype))
 
-    monkeypatch.setattr(under_test.framework, "_made", picky)
+    monkeypatch.setattr(under_test.framework, "_make", picky)
     assert operation.native(operation.call(np.ones(1)))
     with pytest.raises(NotImplementedVariant, match=r"^numpy makes no array of shape \(3,\) \(no room\)$"):
         operation.native(operation.call(np.ones(3)))
-    monkeypatch.setattr(under_test.framework, "alive", lambda: False)
-    with pytest.raises(Unmade):  # the device is lost, which is another matter
+    monkeypatch.setattr(under_test.framework, "is_alive", lambda: False)
+    with pytest.raises(CannotMakeArray):  # the device is lost, which is another matter
         operation.native(operation.call(np.ones(3)))
 
 

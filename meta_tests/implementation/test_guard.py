@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from spec_tests.implementation.framework import Foreign, Framework
-from spec_tests.implementation.guard import Fault, Refused, answered
+from spec_tests.implementation.guard import Fault, Refused, run_guarded
 from spec_tests.implementation.lookup import BackendError
-from spec_tests.implementation.process_state import PROCESS, Surroundings, settings
-from spec_tests.isolation.tampering import Integrity
+from spec_tests.implementation.process_state import PROCESS, ProcessState, framework_settings
+from spec_tests.isolation.tampering import PatchDetector
 from spec_tests.running.session import Session
 
 from ..support.paths import ROOT
@@ -35,12 +35,12 @@ def raising(error: BaseException) -> Callable[[], None]:
 @pytest.mark.parametrize("error", [SystemExit(0), KeyboardInterrupt(), RecursionError("deep"), MemoryError(), GeneratorExit()])
 def test_whatever_is_raised_is_a_fault(error: BaseException) -> None:
     with pytest.raises(Fault, match=f"^the call raised {type(error).__name__}"):
-        answered(raising(error), 5.0)
+        run_guarded(raising(error), 5.0)
 
 
 def test_not_implemented_is_a_refusal() -> None:
     with pytest.raises(Refused, match="next week"):
-        answered(raising(NotImplementedError("next week")), 5.0)
+        run_guarded(raising(NotImplementedError("next week")), 5.0)
 
 
 def test_a_person_may_interrupt() -> None:
@@ -51,7 +51,7 @@ def test_a_person_may_interrupt() -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started these tests with it ignored
     try:
         with pytest.raises(KeyboardInterrupt):
-            answered(step, 60.0)
+            run_guarded(step, 60.0)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)
@@ -66,14 +66,14 @@ def test_the_clock_ends_what_catches_it_once() -> None:
         return ""
 
     with pytest.raises(Fault, match=r"^no answer within 0\.2 s \(--time-limit\)$") as fault:
-        answered(step, 0.2)
+        run_guarded(step, 0.2)
     assert fault.value.late
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_a_thread_has_no_clock_and_still_an_answer() -> None:
     found: list[int] = []
-    thread = threading.Thread(target=lambda: found.append(answered(lambda: 7, 0.1)))
+    thread = threading.Thread(target=lambda: found.append(run_guarded(lambda: 7, 0.1)))
     thread.start()
     thread.join()
     assert found == [7]
@@ -89,14 +89,14 @@ def test_what_a_framework_cannot_tell_is_not_asked() -> None:
     silent, telling = ModuleType("silent"), ModuleType("telling")
     silent.default_device = State()  # type: ignore[attr-defined]
     telling.default_device, telling.set_default_device = (lambda: "cpu"), print  # type: ignore[attr-defined]
-    assert [piece.name for piece in settings(silent, telling)] == ["telling's default_device"]
+    assert [piece.name for piece in framework_settings(silent, telling)] == ["telling's default_device"]
 
 
 @pytest.fixture
 def kept() -> Iterator[None]:
-    surroundings = Surroundings()
+    surroundings = ProcessState()
     yield
-    surroundings.restored()
+    surroundings.restore()
 
 
 CHANGES: dict[str, Callable[[], object]] = {
@@ -117,7 +117,7 @@ def test_what_a_call_changes_is_told_and_put_back(name: str) -> None:
     (piece,) = [piece for piece in PROCESS if piece.name == name]
     before = piece.get()
     with pytest.raises(Fault, match=f"^the call changed {name}"):
-        answered(CHANGES[name], 5.0)
+        run_guarded(CHANGES[name], 5.0)
     assert piece.get() == before
 
 
@@ -130,7 +130,7 @@ def test_what_raises_leaves_nothing_changed_either() -> None:
 
     before, filters = np.geterr(), list(warnings.filters)
     with pytest.raises(Fault, match="ValueError"):
-        answered(step, 5.0)
+        run_guarded(step, 5.0)
     assert np.geterr() == before
     assert list(warnings.filters) == filters
 
@@ -157,10 +157,10 @@ class Derived(np.ndarray):
 def test_what_is_no_array_is_its_description_alone() -> None:
     numpy = Framework("numpy")
     x = np.ones(2)
-    assert numpy.known([Odd(), x, 3])[0] == Foreign("a Odd")
-    assert numpy.known([Odd(), x, 3])[1] is x
-    assert numpy.known({"a": (Odd(),)}) == {"a": (Foreign("a Odd"),)}
-    assert numpy.known(x.view(Derived)) == Foreign("a Derived (derived from numpy's)")
+    assert numpy.describe_foreign([Odd(), x, 3])[0] == Foreign("a Odd")
+    assert numpy.describe_foreign([Odd(), x, 3])[1] is x
+    assert numpy.describe_foreign({"a": (Odd(),)}) == {"a": (Foreign("a Odd"),)}
+    assert numpy.describe_foreign(x.view(Derived)) == Foreign("a Derived (derived from numpy's)")
     assert numpy.is_array(np.float32(1))
     assert not numpy.is_array(Odd())
 
@@ -171,16 +171,16 @@ def test_what_is_no_array_is_its_description_alone() -> None:
 def test_what_is_replaced_is_told_and_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     from spec_tests.bounds.expectation import Expectation
 
-    integrity, body = Integrity(), Expectation.accepts.__code__
-    assert integrity.restored() == []
+    integrity, body = PatchDetector(), Expectation.accepts.__code__
+    assert integrity.restore() == []
     monkeypatch.delattr(math, "erf")
     monkeypatch.setattr(np, "all", lambda *_: True)
     monkeypatch.setattr(time, "monotonic", lambda: 0.0)
     Expectation.accepts.__code__ = (lambda self, result: True).__code__
     method = "spec_tests.bounds.expectation.Expectation.accepts"
-    assert integrity.restored() == ["math.erf", "numpy.all", "time.monotonic", method]
+    assert integrity.restore() == ["math.erf", "numpy.all", "time.monotonic", method]
     assert Expectation.accepts.__code__ is body
-    assert integrity.restored() == []
+    assert integrity.restore() == []
 
 
 def test_what_anothers_fixture_replaces_is_no_backends_doing(tmp_path: Path) -> None:
@@ -198,4 +198,4 @@ def test_a_backend_that_replaces_something_is_refused(tmp_path, monkeypatch: pyt
     (tmp_path / "mine.py").write_text("import numpy as np\nnp.allclose = print\nframework = 'numpy'\ndef relu(x): return x\n")
     session = Session((), tmp_path, (), None, (), frozenset())
     with pytest.raises(BackendError, match=r"importing it replaced numpy\.allclose, on which its verdicts depend; --isolate"):
-        session._loaded("mine.py")
+        session._load("mine.py")

@@ -19,7 +19,7 @@ from ..support.in_process import backend
 (ON_NONE,) = (test.invariant for test in invariants() if test.invariant.id == "operation.empty")
 
 
-@pytest.mark.parametrize("name", [name for name in operations() if ON_NONE.concerns(name)])
+@pytest.mark.parametrize("name", [name for name in operations() if ON_NONE.applies_to(name)])
 def test_every_call_of_an_operation_with_batches_can_be_had_in_one(name: str) -> None:
     operation = Operation(specification(name), backend("numpy-cpu"), "float32", "fused")
     without: list[Call] = []

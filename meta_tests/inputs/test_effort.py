@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import pytest
 
-from spec_tests.inputs.effort import trying
+from spec_tests.inputs.effort import using_effort
 from spec_tests.trials.trial import Trial
 
 from ..support.in_process import backend, trials
@@ -15,9 +15,9 @@ GRADIENTS = "deviation:softmax_vjp/last-axis"  # of every operation; NumPy has n
 def tried(effort: str, law: str, name: str = "numpy-cpu") -> dict[str, list[Trial]]:
     """Each operation's trials of a law."""
     found = defaultdict(list)
-    with trying(effort):
+    with using_effort(effort):
         for test, trial in trials(backend(name), about=lambda one: one.id.endswith(f".{law}")):
-            found[test.invariant.of(trial.subject).partition(".")[0]].append(trial)
+            found[test.invariant.of(trial.operation_name).partition(".")[0]].append(trial)
     return found
 
 

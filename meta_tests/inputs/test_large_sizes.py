@@ -11,7 +11,7 @@ import pytest
 
 from spec_tests import test_every_operation__long
 from spec_tests.calls.violation import Violation
-from spec_tests.implementation.backend import Backend, made
+from spec_tests.implementation.backend import Backend, build_backend
 from spec_tests.inputs import effort
 from spec_tests.specification.registry import operations
 
@@ -71,7 +71,7 @@ WRONG = {
 
 
 def backend(**functions: Callable[..., Any]) -> Backend:
-    return made(SimpleNamespace(framework="numpy", dtypes=("float32",), name="mine", **functions), set(operations()))
+    return build_backend(SimpleNamespace(framework="numpy", dtypes=("float32",), name="mine", **functions), set(operations()))
 
 
 def found(under_test: Backend, law: str) -> list[Violation | None]:
@@ -84,14 +84,14 @@ def found(under_test: Backend, law: str) -> list[Violation | None]:
 def test_what_ends_at_sixteen_bits_is_caught(name: str) -> None:
     assert found(backend(**{name: WRONG[name]}), "long") == []  # not tried
     assert found(backend(**{name: WRONG[name]}), "reference") == [None]  # nor seen otherwise
-    with effort.trying("thorough"):
+    with effort.using_effort("thorough"):
         assert all(found(backend(**{name: WRONG[name]}), "long"))
 
 
 def test_the_shipped_backend_is_right_however_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test_every_operation__long, "INT32", 2**20)
     monkeypatch.setitem(effort.EFFORTS, "thorough", replace(effort.EFFORTS["thorough"], base=16, least=4))
-    with effort.trying("thorough"):
+    with effort.using_effort("thorough"):
         for law in ("long", "beyond_int32"):
             shown = found(in_process.backend("numpy-cpu"), law)
             assert len(shown) > 15
@@ -103,9 +103,9 @@ def test_an_index_that_wraps_is_caught_where_there_is_memory_for_it(monkeypatch:
     names = ("relu", "rms_norm", "linear", "scaled_dot_product_attention")
     wraps = backend(**{name: of_an_index(getattr(RIGHT, name), 2**18) for name in names})
     monkeypatch.setattr(test_every_operation__long, "INT32", 2**18)
-    with effort.trying("thorough"):
+    with effort.using_effort("thorough"):
         assert all(found(wraps, "beyond_int32"))
-        effort.choose("thorough", 1e-6)
+        effort.set_effort("thorough", 1e-6)
         assert not any(found(wraps, "beyond_int32"))
 
 

@@ -9,11 +9,11 @@ from random import Random
 import pytest
 
 import spec_tests
-from spec_tests.inputs.choices import few_shapes
+from spec_tests.inputs.choices import shape_choices
 from spec_tests.inputs.draw import Draw
-from spec_tests.inputs.effort import trying
+from spec_tests.inputs.effort import using_effort
 from spec_tests.specification.registry import operations
-from spec_tests.trials.examples import Plain
+from spec_tests.trials.examples import RandomChoices
 from spec_tests.trials.trial import Trial
 
 from ..support.in_process import backend
@@ -26,9 +26,9 @@ def drawn(name: str, shapes: int | None, seed: int = 0, dtype: str = "float32", 
     """Of the required arguments in some examples."""
     operation = Trial(backend("deviation:softmax_vjp/last-axis"), dtype).operation(name)
     found, random = set(), Random(seed)
-    with trying("default", shapes):
+    with using_effort("default", shapes):
         for _ in range(examples):
-            choices = Plain(random, name)
+            choices = RandomChoices(random, name)
             call = Draw(choices.draw_integer, operation, choices.draw_shape).call()
             found.add(tuple(getattr(x, "shape", ()) for x in call.arguments))
     return found
@@ -51,7 +51,7 @@ def test_they_are_the_same_for_each_seed_and_dtype_and_for_the_gradient() -> Non
 def test_where_any_may_come_nothing_is_drawn_for_them() -> None:
     random = Random(3)
     before = random.getstate()
-    assert few_shapes("relu", random) is None
+    assert shape_choices("relu", random) is None
     assert random.getstate() == before
 
 

@@ -12,7 +12,7 @@ import pytest
 from spec_tests.calls.operation import Operation
 from spec_tests.calls.violation import Violation
 from spec_tests.helpers.assertions import assert_true
-from spec_tests.implementation.backend import made
+from spec_tests.implementation.backend import build_backend
 from spec_tests.inputs import effort
 from spec_tests.inputs.draw import Draw
 from spec_tests.specification.registry import operations
@@ -29,7 +29,7 @@ def alternating(relu: Operation, draw: Draw) -> None:
 
 def trial(**attributes: Any) -> Trial:
     source = SimpleNamespace(framework="numpy", dtypes=("float32",), **attributes)
-    return Trial(made(source, set(operations())), "float32")
+    return Trial(build_backend(source, set(operations())), "float32")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -50,8 +50,8 @@ def test_an_example_without_an_answer_is_none() -> None:
 
     refused = trial(relu=unwritten)
     alternating(trial=refused)
-    assert refused.progress.examples == 0
-    assert refused.progress.refusals
+    assert refused.tally.examples == 0
+    assert refused.tally.refusals
 
     @invariant("E")
     def silent(relu: Operation, draw: Draw) -> None:
@@ -59,4 +59,4 @@ def test_an_example_without_an_answer_is_none() -> None:
         draw.integer(0, 1)
 
     silent(trial=(never_asked := trial(relu=unwritten)))
-    assert never_asked.progress.examples == 0
+    assert never_asked.tally.examples == 0

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from spec_tests.implementation.framework import Foreign
-from spec_tests.isolation.remote import isolated
-from spec_tests.isolation.wire import LENGTHS, Handle, Malformed, packed, unpacked
+from spec_tests.isolation.remote import load_isolated
+from spec_tests.isolation.wire import LENGTHS, Handle, MalformedMessage, pack, unpack
 from spec_tests.specification.registry import gradients, operations
 
 from ..support.paths import ROOT
@@ -22,12 +22,12 @@ from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, SOFTMAX, environm
 
 def load(folder: Path, body: str, head: str = NUMPY):
     write(folder, mine=head + body)
-    return isolated("mine.py", folder, operations(), gradients())
+    return load_isolated("mine.py", folder, operations(), gradients())
 
 
 def answer(backend, name, x, **keywords):
     native = backend.framework.native(np.asarray(x), "float32")
-    return backend.framework.numpy(backend.answered(lambda: backend.function(name)(native, **keywords), name))
+    return backend.framework.numpy(backend.run_guarded(lambda: backend.function(name)(native, **keywords), name))
 
 
 # --- what it knows ----------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def test_it_knows_neither_the_equations_nor_who_judges(tmp_path: Path, capfd: py
     assert answer(backend, "relu", [-1, 2]).tolist() == [0, 2]
     said = capfd.readouterr().out
     assert said == "knows [] ['<string>', 'framework.py', 'guard.py', 'server.py']\n"
-    assert not backend.oracle
+    assert not backend.imports_oracle
 
 
 def test_nothing_of_it_is_loaded_here(tmp_path: Path) -> None:
@@ -247,11 +247,11 @@ TREES = [
 
 @pytest.mark.parametrize("tree", TREES, ids=str)
 def test_a_message_arrives_as_it_was_sent(tree) -> None:
-    message = packed(tree)
+    message = pack(tree)
     header, rest = LENGTHS.unpack(message[: LENGTHS.size])
     body = memoryview(message[LENGTHS.size :])
     assert len(body) == header + rest
-    assert repr(unpacked(bytes(body[:header]), body[header:])) == repr(tree)
+    assert repr(unpack(bytes(body[:header]), body[header:])) == repr(tree)
 
 
 HOSTILE = [
@@ -264,5 +264,5 @@ HOSTILE = [
 
 @pytest.mark.parametrize("header", HOSTILE, ids=lambda header: repr(header[:40]))
 def test_what_is_no_message_is_said_to_be_none(header: bytes) -> None:
-    with pytest.raises(Malformed):
-        unpacked(header, memoryview(b"12345678"))
+    with pytest.raises(MalformedMessage):
+        unpack(header, memoryview(b"12345678"))

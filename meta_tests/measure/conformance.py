@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from spec_tests.implementation.lookup import built_in
+from spec_tests.implementation.lookup import built_in_backends
 from spec_tests.report import Report, ReportError, read
 from spec_tests.report.verdicts import DTYPES
 from spec_tests.specification.registry import gradients, operations
@@ -154,7 +154,7 @@ def main() -> None:
     stated = {"dtype": options.dtype, "precision": options.precision, "time-limit": options.time_limit}
     more = [f"--{option}={value}" for option, value in stated.items() if value]
     how = {"names": names, "shapes": options.shapes, "apart": options.apart, "keep": options.keep}
-    for backend in options.backends or built_in():
+    for backend in options.backends or built_in_backends():
         entry = measured(backend, options.effort, *more, **how)
         name = f"{backend} ({options.precision})" if options.precision else backend
         if "cells" not in entries.get(name, {}):

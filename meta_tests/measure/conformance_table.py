@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from spec_tests.inputs.effort import of_so_many_shapes
+from spec_tests.inputs.effort import describe_shapes
 
 from ..support.paths import ROOT
 
@@ -45,7 +45,7 @@ def _line(start: str, columns: list[str], width: int) -> str:
 
 
 def _how(run: Entry) -> str:
-    few = of_so_many_shapes(run.get("shapes"))
+    few = describe_shapes(run.get("shapes"))
     return f"{run['effort']} effort, {run['examples']} examples in {run['seconds'] / 60:.0f} min{few}"
 
 

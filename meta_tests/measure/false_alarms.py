@@ -122,8 +122,8 @@ def attempts(
     plan: dict[tuple[str, str], list[tuple[Any, Trial]]] = {}
     for under_test in map(backend, names):
         for test, trial in trials(under_test, about=partial(_implemented, under_test)):
-            described, name = test.invariant, test.invariant.of(trial.subject)
-            if _forward_only(under_test, trial.subject or described.operations[0]):
+            described, name = test.invariant, test.invariant.of(trial.operation_name)
+            if _forward_only(under_test, trial.operation_name or described.operations[0]):
                 continue
             if described.level is None and name.startswith(only) and (not dtypes or trial.dtype in dtypes):
                 plan.setdefault((name, trial.dtype), []).append((test, trial))
@@ -166,15 +166,15 @@ def _sharing() -> Iterator[None]:
 
 
 def _tried(test: Any, trial: Trial, chance: str, seed: int) -> Attempt:
-    trial.progress.refusals.clear()
+    trial.tally.refusals.clear()
     found = None
     try:
         with drawn_from(zlib.crc32(chance.encode())):
             test.hypothesis.inner_test(trial=trial, data=mock.Mock())
     except Exception as error:
         found = error
-    name = test.invariant.of(trial.subject)
-    return Attempt(trial.backend.name, name, trial.dtype, seed, bool(trial.progress.refusals), found)
+    name = test.invariant.of(trial.operation_name)
+    return Attempt(trial.backend.name, name, trial.dtype, seed, bool(trial.tally.refusals), found)
 
 
 def write(run: str, tried: Counter[str], found: Counter[tuple[str, str, str]]) -> None:
@@ -196,7 +196,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[""], help="how the ids of the invariants to try begin")
     parser.add_argument("--write", action="store_true", help="into docs/measured/false_alarms.json")
     options = parser.parse_args()
-    effort.choose(options.effort)
+    effort.set_effort(options.effort)
     names = options.names or [*itertools.chain(*map(styles, CORRECT)), *SHIPPED]
     tried, refused, found, start = Counter[str](), 0, Counter[tuple[str, str, str]](), time.monotonic()
     seeds = range(options.first_seed, options.first_seed + options.seeds)

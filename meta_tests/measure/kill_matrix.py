@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spec_tests.deviations import catalogue, find, own
+from spec_tests.deviations import catalogue, deviations_of, find
+from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.fit import diagnose
 from spec_tests.inputs import effort
 
-from ..support.in_process import attempt, backend, concerning
+from ..support.in_process import attempt, backend, trials_of
 
 
 @dataclass
@@ -79,15 +80,15 @@ def kill(name: str, seed: int, *, shrink: bool = False, named: bool = False) -> 
     deviation, under_test = find(name), backend(f"deviation:{name}")
     assert deviation is not None
     found, tried, spent = Kill(name, seed), 0, 0.0
-    for test, trial in concerning(deviation.operation, under_test):
-        law = test.invariant.of(trial.subject)
+    for test, trial in trials_of(deviation.operation, under_test):
+        law = test.invariant.of(trial.operation_name)
         if trial.dtype not in (*deviation.dtypes, "bool", "int64"):
             continue
         if named and (law not in deviation.caught_by or law in {*found.caught, *found.levels}):
             continue
         start = time.perf_counter()
         violation = attempt(test, trial, seed, shrink=shrink)
-        progress = trial.progress
+        progress = trial.tally
         spent, tried = spent + time.perf_counter() - start, tried + progress.examples
         if violation is None:
             continue
@@ -97,7 +98,7 @@ def kill(name: str, seed: int, *, shrink: bool = False, named: bool = False) -> 
         if found.examples is None:
             found.examples, found.seconds = tried, round(spent, 2)
         found.caught.setdefault(law, {})[trial.dtype] = progress.examples
-        names = [one.id for one in diagnose(progress.calls, trial.evidence)]
+        names = [one.id for one in diagnose(Evidence.gather(progress.calls, trial.other_calls))]
         found.named[name if name in names else names[0] if names else ""] += 1
         found.tied += name in names and len(names) > 1
         found.elements.append(max((call.size for call in progress.calls), default=0))  # a person looks at the largest
@@ -106,7 +107,7 @@ def kill(name: str, seed: int, *, shrink: bool = False, named: bool = False) -> 
 
 def _work(job: tuple[str, int, tuple[str, int | None], dict[str, bool]]) -> Kill:
     name, seed, (chosen, shapes), how = job
-    effort.choose(chosen, shapes=shapes)
+    effort.set_effort(chosen, shapes=shapes)
     return kill(name, seed, **how)
 
 
@@ -142,7 +143,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="a JSON file for the matrix")
     parser.add_argument("--new", action="store_true", help="only what has no row in that file")
     options = parser.parse_args()
-    names = [one for name in options.names for one in ([name] if find(name) else [d.id for d in own(name)])]
+    names = [one for name in options.names for one in ([name] if find(name) else [d.id for d in deviations_of(name)])]
     names = names or (list(catalogue()) if options.named else spread())
     how = {"shrink": options.shrink, "named": options.named}
     known = {(one.id, one.seed): one for one in (read(options.write) if options.write else [])}

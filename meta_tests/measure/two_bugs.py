@@ -12,14 +12,15 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from spec_tests.deviations import SUBSTITUTED, Deviation, OracleBackend, catalogue, own
+from spec_tests.deviations import SUBSTITUTED, Deviation, OracleBackend, catalogue, deviations_of
+from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.fit import diagnose
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
-from spec_tests.specification.composition import parts, standing_in
+from spec_tests.specification.composition import parts_of, substitute
 from spec_tests.specification.registry import operations, specification
 
-from ..support.in_process import attempt, concerning
+from ..support.in_process import attempt, trials_of
 
 VERDICTS = ONE, NONE, THIRD = "named one of the two", "named none", "named a third"
 
@@ -30,8 +31,8 @@ def pairs() -> list[tuple[str, str]]:
     for operation in operations():
         if specification(operation).dtype in ("bool", "int64"):
             continue
-        first = [one for one in own(operation) if one.kind in SUBSTITUTED]
-        second = [*first, *(one for part in parts(operation) for one in own(part) if one.kind in SUBSTITUTED)]
+        first = [one for one in deviations_of(operation) if one.kind in SUBSTITUTED]
+        second = [*first, *(one for part in parts_of(operation) for one in deviations_of(part) if one.kind in SUBSTITUTED)]
         found += [(a.id, b.id) for i, a in enumerate(first) for b in second[i + 1 :]]
     return found
 
@@ -43,7 +44,7 @@ def both(a: Deviation, b: Deviation) -> Deviation:
     @wraps(right)
     def equation(*arguments: Any, **keywords: Any) -> Any:
         if b.operation != a.operation:
-            with standing_in(b.operation, b.function):
+            with substitute(b.operation, b.function):
                 return a.function(*arguments, **keywords)
         once, twice, truth = (f(*arguments, **keywords) for f in (a.function, b.function, right))
         return once + (twice - truth)
@@ -56,9 +57,9 @@ def diagnosed(job: tuple[str, str, int]) -> list[tuple[str, str, list[str]]]:
     a, b, seed = catalogue()[job[0]], catalogue()[job[1]], job[2]
     inner = b.id if b.operation == a.operation else f"{a.operation}/{b.id}"
     oracle, called = OracleBackend(both(a, b)), []
-    for test, trial in concerning(a.operation, Backend("both", oracle, Framework("numpy"))):
-        if test.invariant.of(trial.subject) == f"{a.operation}.reference" and attempt(test, trial, seed):
-            called.append((a.id, inner, [one.id for one in diagnose(trial.progress.calls, trial.evidence)]))
+    for test, trial in trials_of(a.operation, Backend("both", oracle, Framework("numpy"))):
+        if test.invariant.of(trial.operation_name) == f"{a.operation}.reference" and attempt(test, trial, seed):
+            called.append((a.id, inner, [one.id for one in diagnose(Evidence.gather(trial.tally.calls, trial.other_calls))]))
     return called
 
 

@@ -113,7 +113,7 @@ def test_every_rival_says_who_it_is() -> None:
 
 
 def test_a_bug_is_judged_by_all_that_call_the_operation() -> None:
-    outcome = against_rivals.judged(named("rms_norm/eps-outside-sqrt"), ("cs336", "kernelbench"))
+    outcome = against_rivals.deviation_results(named("rms_norm/eps-outside-sqrt"), ("cs336", "kernelbench"))
     assert set(outcome.seen) == {"default", "smoke", "cs336", "kernelbench"}
     assert outcome.seen["default"][0]
     assert outcome.by.startswith("rms_norm.")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from spec_tests.report import Report
-from spec_tests.report.backend_results import subjects
+from spec_tests.report.backend_results import build_results
 from spec_tests.report.badge import badge
 from spec_tests.report.github_step import step_summary
 
@@ -26,7 +26,7 @@ HOSTILE = "<script>x</script> | `code` **b** [l](javascript:x) # @you\n\n# headi
 
 
 def seen(*reports: Report) -> dict[str, Any]:
-    return dict(json.loads(badge(subjects(reports))))
+    return dict(json.loads(badge(build_results(reports))))
 
 
 # --- the badge --------------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ class Tags(HTMLParser):
 def test_a_summary_says_what_is_wrong_before_the_table(tmp_path: Path) -> None:
     known = "matches: epsilon stands outside the square root (rms_norm/eps-outside-sqrt)"
     text = step_summary(
-        subjects([report(tmp_path, failed("rms_norm.reference", said=known), verdict(), verdict(dtype="bfloat16"))])
+        build_results([report(tmp_path, failed("rms_norm.reference", said=known), verdict(), verdict(dtype="bfloat16"))])
     )
     assert text.startswith("## ❌ mine: 1 of 2 operations deviates\n")
     assert "### rms\\_norm: epsilon stands outside the square root" in text
@@ -75,7 +75,7 @@ def test_a_summary_says_what_is_wrong_before_the_table(tmp_path: Path) -> None:
 def test_nothing_in_a_summary_is_markup(tmp_path: Path) -> None:
     hostile = failed(said=HOSTILE, what=HOSTILE, inputs=HOSTILE, again=HOSTILE, facts=[[HOSTILE, HOSTILE]])
     error = {"record": "error", "node": HOSTILE, "when": "setup", "message": HOSTILE}
-    text = step_summary(subjects([report(tmp_path, {**hostile, "backend": HOSTILE}, error)]))
+    text = step_summary(build_results([report(tmp_path, {**hostile, "backend": HOSTILE}, error)]))
     assert set(Tags(text).tags) == {"pre"}
     assert text.count("</pre>") == 1
     pre = text[text.index("<pre>") : text.index("</pre>")]

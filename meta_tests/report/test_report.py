@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from spec_tests.isolation.tampering import WITH_A_REPORT
-from spec_tests.report import Report, ReportError, line, read
+from spec_tests.report import Report, ReportError, format_record, read
 
 from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, Run, environment, python, suite, write
@@ -98,7 +98,7 @@ def test_every_line_is_as_the_schema_says(failing: tuple[Run, Report]) -> None:
 
 def test_whatever_a_record_holds_is_one_line_of_ascii() -> None:
     said = {"a": float("nan"), "b": [float("inf"), -float("inf")], "c": "\n\r\u2028\x00\ud800 é", 1: {2, 3} & {3}, "d": None}
-    text = line(said)
+    text = format_record(said)
     assert text.isascii()
     assert text.count("\n") == 1
     assert json.loads(text) == {"a": "NaN", "b": ["Infinity", "-Infinity"], "c": said["c"], "1": "{3}", "d": None}

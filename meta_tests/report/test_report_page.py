@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from spec_tests.report.backend_results import differences, subjects
+from spec_tests.report.backend_results import build_results, differences
 
 from ..support.browser import opened, running
 from ..support.handmade_reports import BACKEND, failed, report, verdict
@@ -70,7 +70,7 @@ def hostile(folder: Path, text: str) -> str:
     )  # fmt: skip
     given = {"command": ["pytest", text], "selection": {"keyword": text}, "platform": text}
     named = [{**record, "backend": text} if record["record"] == "verdict" else record for record in records]
-    return page(subjects([report(folder / "a", *records, **given), report(folder / "b", *named, **given)]))
+    return page(build_results([report(folder / "a", *records, **given), report(folder / "b", *named, **given)]))
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -85,7 +85,7 @@ def test_what_comes_from_elsewhere_is_text(kind: str, tmp_path: Path) -> None:
 
 
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
-    text = page(subjects([report(tmp_path, failed())]))
+    text = page(build_results([report(tmp_path, failed())]))
     elements = Elements(text)
     for _, attributes in elements.found:
         assert "src" not in attributes
@@ -100,7 +100,7 @@ def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
 def test_every_link_leads_somewhere_and_every_heading_follows(tmp_path: Path) -> None:
     both = [report(tmp_path / "a", failed(), verdict("silu.reference")), report(tmp_path / "b", verdict(), verdict("silu.zero"))]
     for reports in (both[:1], both):
-        elements = Elements(page(subjects(reports)))
+        elements = Elements(page(build_results(reports)))
         ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
         assert len(set(ids)) == len(ids)
         links = {str(a["href"])[1:] for a in elements.of("a")}
@@ -125,7 +125,7 @@ def test_a_bug_is_told_once(tmp_path: Path) -> None:
         failed("rms_norm.unit_scale"),
         failed(),
     ]
-    (subject,) = subjects([report(tmp_path, *broken)])
+    (subject,) = build_results([report(tmp_path, *broken)])
     first, second = subject.bugs
     assert (first.operation, len(first.candidates), first.laws) == ("rms_norm", 1, ["reference", "scale", "unit_scale"])
     assert (second.operation, second.candidates) == ("relu", [])
@@ -152,14 +152,14 @@ def test_a_bug_is_told_once(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_verdict_claims_no_more_than_was_tried(records: list, options: dict, tone: str, sentence: str, tmp_path: Path) -> None:
-    (subject,) = subjects([report(tmp_path, *records, **options)])
+    (subject,) = build_results([report(tmp_path, *records, **options)])
     assert (subject.tone, subject.sentence) == (tone, sentence)
     assert f"<em>{sentence}</em>" in page([subject])
 
 
 def test_the_matrix_shows_class_and_shares(tmp_path: Path) -> None:
     shown = [verdict(worst=0.75, median=0.5), verdict("silu.reference", worst=0.001, median=0.0, **{"class": "eager"})]
-    text = page(subjects([report(tmp_path, *shown)]))
+    text = page(build_results([report(tmp_path, *shown)]))
     assert 'class="bar fused" aria-hidden="true"><i style="width:75.0%"></i><b style="left:50.0%"></b>' in text
     assert "&lt;0.01" in text
 
@@ -168,7 +168,7 @@ def test_two_reports_are_compared(tmp_path: Path) -> None:
     before = report(tmp_path / "before", verdict(), failed("silu.zero"), verdict("gelu.reference"), verdict("softmax.shift"))
     changed = verdict("gelu.reference", worst=0.9, **{"class": "eager"})
     after = report(tmp_path / "after", verdict(worst=0.9), verdict("silu.zero"), changed, failed("softmax.shift"))
-    first, second = seen = subjects([before, after])
+    first, second = seen = build_results([before, after])
     assert [(one.letter, one.label) for one in seen] == [("A", "mine, before"), ("B", "mine, after")]
     assert differences(first, second) == [
         ("holds → fails", "softmax", {"shift": ["float32"]}),
@@ -177,7 +177,7 @@ def test_two_reports_are_compared(tmp_path: Path) -> None:
     ]
     assert differences(first, first) == []
     assert "holds (fused) → holds (eager)" in page(seen)
-    assert "Every verdict and every precision class is the same." in page(subjects([before, before]))
+    assert "Every verdict and every precision class is the same." in page(build_results([before, before]))
 
 
 # --- in a browser -----------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def browser() -> Iterator[Any]:
 def test_a_browser_shows_it(browser: Any, tmp_path: Path) -> None:
     """No error in the console, nothing runs that should not, nothing is cut off, the diagnosis is on the first screen."""
     texts = {kind: hostile(tmp_path / kind, text) for kind, text in HOSTILE.items()}
-    texts["plain"] = page(subjects([report(tmp_path / "plain", failed("rms_norm.reference", said=EPS), verdict())]))
+    texts["plain"] = page(build_results([report(tmp_path / "plain", failed("rms_norm.reference", said=EPS), verdict())]))
     for kind, text in texts.items():
         (file := tmp_path / f"{kind}.html").write_text(text, encoding="utf-8")
         for width, scheme in ((1280, "light"), (390, "dark")):
@@ -205,7 +205,7 @@ def test_a_browser_shows_it(browser: Any, tmp_path: Path) -> None:
 
 
 def test_the_theme_follows_the_system_and_the_button(browser: Any, tmp_path: Path) -> None:
-    (file := tmp_path / "page.html").write_text(page(subjects([report(tmp_path, verdict())])), encoding="utf-8")
+    (file := tmp_path / "page.html").write_text(page(build_results([report(tmp_path, verdict())])), encoding="utf-8")
     colour = "getComputedStyle(document.body).backgroundColor"
     with opened(browser, file, 1280, "light") as (tab, _):
         light = tab.evaluate(colour)

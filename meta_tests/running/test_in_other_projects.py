@@ -151,7 +151,7 @@ GIVEN = {
 def test_any_object_can_be_checked(how: str) -> None:
     verdicts = spec_tests.check(GIVEN[how], "relu.rectifies", effort="smoke")
     assert [(fact["id"], fact["dtype"], fact["status"]) for fact in verdicts] == [("relu.rectifies", "float32", "passed")]
-    assert effort.current().name == "default"
+    assert effort.current_effort().name == "default"
 
 
 def test_what_the_command_line_takes_can_be_checked(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from spec_tests.bounds.bounded import Bounded
 from spec_tests.calls.violation import Violation
 from spec_tests.helpers.assertions import assert_equal
-from spec_tests.report.reproduction import _literal
+from spec_tests.report.reproduction import format_array
 from spec_tests.specification.formats import Arithmetic
 
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, Run, environment, pytest_run, python, suite, write
@@ -218,6 +218,6 @@ def test_an_option_that_is_not_asked_for_is_said_with_the_value_that_is_taken(tm
 
 @pytest.mark.parametrize("x", [[[-4.0, 0.75], [-(2.0**-140), 3e38]], [0.5, 1 / 3], [-0.25, 2.0, 1e-30]])
 def test_an_array_is_written_as_shortly_as_its_numbers_allow(x: list[Any]) -> None:
-    written = _literal(np.array(x))
+    written = format_array(np.array(x))
     assert np.array_equal(eval(written), x)
     assert "00" not in written

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from spec_tests.report import Report, line, read
+from spec_tests.report import Report, format_record, read
 
 HEADER = {
     "record": "header", "schema": 1, "suite": "0.1.0", "spec": "1.0", "started": "2026-01-02T03:04:05+00:00",
@@ -50,5 +50,5 @@ def report(folder: Path, *records: dict[str, Any], footer: dict[str, Any] | None
     """As a run would have written it."""
     folder.mkdir(parents=True, exist_ok=True)
     whole = [{**HEADER, **header}, BACKEND, *records, *([footer] if footer else [])]
-    (folder / "report.jsonl").write_text("".join(map(line, whole)))
+    (folder / "report.jsonl").write_text("".join(map(format_record, whole)))
     return read(folder)

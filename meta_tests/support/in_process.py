@@ -38,10 +38,10 @@ def trials(
                 yield test, trial
 
 
-def concerning(operation: str, under_test: Backend, precision: str | None = None) -> Iterator[tuple[Any, Trial]]:
+def trials_of(operation: str, under_test: Backend, precision: str | None = None) -> Iterator[tuple[Any, Trial]]:
     """The trials in which the operation has a part."""
     for test, trial in trials(under_test, precision, lambda described: {operation, *GENERAL} & set(described.operations)):
-        if not trial.subject or trial.subject == operation:
+        if not trial.operation_name or trial.operation_name == operation:
             yield test, trial
 
 
@@ -51,11 +51,11 @@ def attempt(test: Any, trial: Trial, seed: int, *, shrink: bool = False) -> Viol
     return find_violation(test, trial, f"{seed} {trial.id}", database=None, phases=phases)
 
 
-def caught(under_test: Backend, seed: int = 0, only: str = "", precision: str | None = None) -> dict[str, Violation]:
+def caught_by(under_test: Backend, seed: int = 0, only: str = "", precision: str | None = None) -> dict[str, Violation]:
     """The invariants that the backend breaks, each with what was seen."""
     broken: dict[str, Violation] = {}
     for test, trial in trials(under_test, precision):
-        name = test.invariant.of(trial.subject)
+        name = test.invariant.of(trial.operation_name)
         if test.invariant.level is None and name not in broken and only in name:
             violation = attempt(test, trial, seed)
             if violation is not None:

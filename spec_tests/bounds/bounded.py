@@ -17,7 +17,7 @@ import numpy as np
 from reference_numpy._marks import logistic, normal_cdf
 
 from ..specification.formats import Arithmetic, Format
-from .error_model import EAGER, OWN, density, logsumexp_roundings
+from .error_model import EAGER_ERRORS, STEP_ERRORS, density, logsumexp_roundings
 
 RULES: dict[str, Callable[..., Bounded]] = {}  # of NumPy's functions, by name; rules.py fills it
 
@@ -91,7 +91,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
     def step(self, name: str, value: Any, inherited: Any, *operands: Any) -> Bounded:
         """The result of one elementary step on operands that carry the inherited error."""
         compute, every = self.arithmetic.compute, self.arithmetic.every
-        own = OWN[name](np.abs(value) + inherited, *operands, f=compute) * compute.u
+        own = STEP_ERRORS[name](np.abs(value) + inherited, *operands, f=compute) * compute.u
         infinite = np.isinf(value)
         if infinite.any():
             own = np.where(infinite, 0.0, own)
@@ -99,8 +99,8 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         result = self.stored(value, inherited + own, compute, 0.0, infinite)
         if every is None:
             return result
-        if name in EAGER:
-            result = self.at(result.value, result.error + EAGER[name](value, *operands, every))
+        if name in EAGER_ERRORS:
+            result = self.at(result.value, result.error + EAGER_ERRORS[name](value, *operands, every))
         return self.stored(*result.pair, every, 1.0, infinite)
 
     def accumulated(self, value: Any, inherited: Any, own: Any, infinite: Any = False) -> Bounded:
@@ -205,17 +205,17 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
             if name in RULES:
                 return RULES[name](self, *args, **options)
             if name in REARRANGING:
-                return self.at(*(function(*_only(part, args), **_only(part, options)) for part in ("value", "error")))
+                return self.at(*(function(*_each(part, args), **_each(part, options)) for part in ("value", "error")))
         return NotImplemented
 
 
-def _only(part: str, x: Any) -> Any:
+def _each(part: str, x: Any) -> Any:
     if isinstance(x, Bounded):
         return getattr(x, part)
     if isinstance(x, list | tuple):
-        return type(x)(_only(part, item) for item in x)
+        return type(x)(_each(part, item) for item in x)
     if isinstance(x, dict):
-        return {key: _only(part, item) for key, item in x.items()}
+        return {key: _each(part, item) for key, item in x.items()}
     return x
 
 

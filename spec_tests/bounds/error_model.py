@@ -69,7 +69,7 @@ def _normal_cdf(z: Any, x: Any, *, f: Format) -> Any:
     return by_erf + z + 2 * np.abs(x) * density(x)
 
 
-OWN: dict[str, Callable[..., Any]] = {  # the absolute error of each step, in units of u of the compute format
+STEP_ERRORS: dict[str, Callable[..., Any]] = {  # the absolute error of each step, in units of u of the compute format
     "add": _once,
     "subtract": _once,
     "multiply": _once,
@@ -105,7 +105,7 @@ def _eager_normal_cdf(z: Any, x: Any, f: Format) -> Any:
     return (1 + 2 * z + 2 * np.abs(x) * density(x)) * f.u
 
 
-EAGER: dict[str, Callable[..., Any]] = {
+EAGER_ERRORS: dict[str, Callable[..., Any]] = {
     "logistic": _eager_logistic,
     "normal_cdf": _eager_normal_cdf,
 }  # the steps that are several when unfused

@@ -11,7 +11,7 @@ from ..specification.formats import Format
 APART = 4
 
 
-def on_grid(x: np.ndarray, chance: np.ndarray, factor: np.ndarray, f: Format) -> np.ndarray:
+def round_on_grid(x: np.ndarray, chance: np.ndarray, factor: np.ndarray, f: Format) -> np.ndarray:
     """x, whose first axis is that of the draws, each rounded by f on a grid of a scale of its own, and coarser by its factor: as
     in a real rounding, equal values get equal errors. So do most that are close, but a real grid may part them: in every fourth
     draw each value has a scale of its own."""
@@ -43,7 +43,7 @@ def _scattered(x: np.ndarray) -> np.ndarray:
 LEAST = 1e-280  # squares below it may have lost what makes them up
 
 
-def partial_sums(n: int, total: np.ndarray, root: np.ndarray) -> np.ndarray:
+def spread_of_partial_sums(n: int, total: np.ndarray, root: np.ndarray) -> np.ndarray:
     """Root of the sum of squared partial sums of n terms in random order: sequential summation errs by u times it.
     root is that of the sum of the squared terms."""
     squares = np.square(root)
@@ -60,7 +60,7 @@ def root_of_squares(a: np.ndarray, b: np.ndarray, f: Format) -> np.ndarray:
     return np.sqrt(squares)
 
 
-def vanishing(a: np.ndarray, b: np.ndarray, f: Format) -> Any:
+def lost_to_underflow(a: np.ndarray, b: np.ndarray, f: Format) -> Any:
     """What a @ b lacks at most if products below the normal range are zeros."""
     of_rows, of_columns = _least(a, axis=-1), _least(b, axis=-2)
     if not of_rows.size or not of_columns.size or np.min(of_rows) * np.min(of_columns) >= f.tiny:

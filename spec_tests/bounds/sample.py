@@ -19,14 +19,14 @@ import numpy as np
 from reference_numpy._marks import logistic, normal_cdf
 
 from ..specification.formats import Arithmetic, Format
-from .error_model import EAGER, OWN, logsumexp_roundings
-from .random_rounding import on_grid, partial_sums, root_of_squares, vanishing
+from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings
+from .random_rounding import lost_to_underflow, root_of_squares, round_on_grid, spread_of_partial_sums
 
 DRAWS, COARSE = 24, 16  # the coarse draws have roundings 2**GUARD times larger, and must deviate that much more
-DEVIATIONS = 10
-GUARD = 3
+SIGMAS = 10
+COARSE_FACTOR_LOG2 = 3
 VANISHED = 1000  # so many numbers below the normal range, or fewer, may have been left out of a sum
-FACTOR = np.array([1.0] * DRAWS + [2.0**GUARD] * COARSE)
+FACTOR = np.array([1.0] * DRAWS + [2.0**COARSE_FACTOR_LOG2] * COARSE)
 
 
 @cache
@@ -95,16 +95,16 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         if first.size and np.min(first) < f.tiny:
             size = size + np.minimum(first, f.tiny)
         step = size * self.stream.signs((len(FACTOR), *value.shape[1:]))
-        step[DRAWS:] *= 2.0**GUARD
+        step[DRAWS:] *= 2.0**COARSE_FACTOR_LOG2
         step += value
-        return _overflowing(step, f)
+        return _overflow(step, f)
 
     def step(self, name: str, value: np.ndarray, *operands: np.ndarray) -> Sample:
         f, every = self.arithmetic.compute, self.arithmetic.every
         first, *given = (x[:1] for x in (value, *operands))
-        size = OWN[name](np.abs(first), *given, f=f) * f.u
-        if every is not None and name in EAGER:
-            size = size + EAGER[name](first, *given, every)
+        size = STEP_ERRORS[name](np.abs(first), *given, f=f) * f.u
+        if every is not None and name in EAGER_ERRORS:
+            size = size + EAGER_ERRORS[name](first, *given, every)
         result = self.moved(value, size)
         return self.at(result if every is None else self.on_grid(result, every))
 
@@ -114,7 +114,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
 
     def on_grid(self, x: np.ndarray, f: Format) -> np.ndarray:
         chance = self.stream.rng.random(len(FACTOR)).reshape(-1, *[1] * (x.ndim - 1))
-        return _overflowing(on_grid(x, chance, self.factor(x.ndim - 1), f), f)
+        return _overflow(round_on_grid(x, chance, self.factor(x.ndim - 1), f), f)
 
     # --- the marks of the reference, and the two functions that NumPy lacks --------------------------------------------
 
@@ -127,7 +127,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(f.round(self.value))
 
     def joined(self, term: Any, n: int) -> Sample:
-        total, size = _aligned([(self + term).value, np.abs(term.value) if isinstance(term, Sample) else np.abs(term)[None]])
+        total, size = _align_ranks([(self + term).value, np.abs(term.value) if isinstance(term, Sample) else np.abs(term)[None]])
         return self.at(self.moved(total, np.sqrt(n) * self.arithmetic.compute.u * size[:1]))
 
     def eager(self) -> Sample:
@@ -153,14 +153,14 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         total, every = np.sum(self, axis=axis), self.arithmetic.every  # type: ignore[call-overload]
         if every is None:
             return total
-        size = np.sqrt(np.sum(np.square(self.value[:1]), axis=_behind(axis)))
-        spread = partial_sums(self.shape[axis] - 1, total.value[:1], size)
+        size = np.sqrt(np.sum(np.square(self.value[:1]), axis=_behind_draws(axis)))
+        spread = spread_of_partial_sums(self.shape[axis] - 1, total.value[:1], size)
         return self.at(self.on_grid(self.moved(total.value, spread * every.u), every))
 
     def through_maximum(self, left: Sample, x: Sample, axis: int) -> Sample:
         """Taken off, what is left would take the entry's own error with it. Added, it covers the code with it and without."""
-        largest = x.value == np.max(x.value, axis=_behind(axis), keepdims=True)
-        value, largest, rest = _aligned([self.value, largest, left.value])
+        largest = x.value == np.max(x.value, axis=_behind_draws(axis), keepdims=True)
+        value, largest, rest = _align_ranks([self.value, largest, left.value])
         return self.at(value + np.where(largest, rest, 0.0))
 
     def through_quotient(self) -> Sample:
@@ -174,7 +174,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         given = [Sample(x.value, arithmetic, self.stream) if isinstance(x, Sample) else x for x in operands]
         with np.errstate(all="ignore"):
             once, again = (scores(*given).value for _ in range(2))
-            roundings = logsumexp_roundings(once[:1], _behind(axis))
+            roundings = logsumexp_roundings(once[:1], _behind_draws(axis))
             kept = self.moved(np.zeros_like(roundings), roundings * arithmetic.compute.u)
             off = again - once - kept
             return Sample(np.exp(np.where(np.isfinite(off), off, 0.0)), arithmetic, self.stream)
@@ -198,17 +198,19 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
             values = [a.value if isinstance(a, Sample) else like.literal(a) for a in args]
             if name == "matmul" and values[0].ndim == 2:  # a vector: the draws' axis must not pass for its rows
                 return (like.at(values[0][:, None]) @ args[1])[..., 0, :]
-            operands = _aligned(values)
+            operands = _align_ranks(values)
             value: np.ndarray = ufunc(*operands)
             if name == "matmul":
                 a, b = (x[:1] for x in operands)
-                spread = partial_sums(a.shape[-1], value[:1], root_of_squares(a, b, like.arithmetic.compute))
-                return like.summed(value, spread, vanishing(a, b, like.arithmetic.compute) / DEVIATIONS)
+                spread = spread_of_partial_sums(a.shape[-1], value[:1], root_of_squares(a, b, like.arithmetic.compute))
+                return like.summed(value, spread, lost_to_underflow(a, b, like.arithmetic.compute) / SIGMAS)
             if name in ("negative", "absolute", "maximum"):
                 return like.at(value)
             if name in ("sin", "cos"):  # accurate to ulps of 1, and stored only where the equation says so
-                return like.at(like.moved(value, OWN[name](value[:1], f=like.arithmetic.compute) * like.arithmetic.compute.u))
-            return like.step(name, value, *operands) if name in OWN else NotImplemented
+                return like.at(
+                    like.moved(value, STEP_ERRORS[name](value[:1], f=like.arithmetic.compute) * like.arithmetic.compute.u)
+                )
+            return like.step(name, value, *operands) if name in STEP_ERRORS else NotImplemented
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
         name = function.__name__
@@ -217,37 +219,37 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
                 n = self.shape[options["axis"]]
                 return np.sum(*args, **options) / self.at(np.full((1,), float(n)))
             if name in ("sum", "max"):
-                options = {**options, "axis": _behind(options["axis"])}
+                options = {**options, "axis": _behind_draws(options["axis"])}
                 total = function(args[0].value, **options)
                 return self.at(total) if name == "max" else self._sum(args[0].value[:1], total, options)
             if name == "where":
                 condition, *rest = args
                 x, y = (a.value if isinstance(a, Sample) else self.literal(a) for a in rest)
-                condition, x, y = _aligned([np.asarray(condition)[None], x, y])
+                condition, x, y = _align_ranks([np.asarray(condition)[None], x, y])
                 return self.at(np.where(condition, x, y))
             if name == "reshape":
                 return self.at(np.reshape(args[0].value, (len(args[0].value), *args[1])))
             if name in ("concatenate", "stack"):
-                return self.at(function(_same_draws([x.value for x in args[0]]), axis=_behind(options["axis"])))
+                return self.at(function(_same_draws([x.value for x in args[0]]), axis=_behind_draws(options["axis"])))
             if name in ("swapaxes", "moveaxis", "repeat", "squeeze", "expand_dims"):
-                places = [_behind(a) if name in ("swapaxes", "moveaxis") else a for a in args[1:]]
-                options = {k: _behind(v) if k == "axis" else v for k, v in options.items()}
+                places = [_behind_draws(a) if name in ("swapaxes", "moveaxis") else a for a in args[1:]]
+                options = {k: _behind_draws(v) if k == "axis" else v for k, v in options.items()}
                 return self.at(function(args[0].value, *places, **options))
         return NotImplemented
 
     def _sum(self, x: np.ndarray, total: np.ndarray, options: Any) -> Sample:
         """x: the first draw's terms."""
         n = x.shape[options["axis"]]
-        spread = partial_sums(n - 1, total[:1], np.sqrt(np.sum(np.square(x), **options)))
-        together = (n - 1) * np.sum(np.abs(x), **options) / DEVIATIONS  # equal terms err in one direction
+        spread = spread_of_partial_sums(n - 1, total[:1], np.sqrt(np.sum(np.square(x), **options)))
+        together = (n - 1) * np.sum(np.abs(x), **options) / SIGMAS  # equal terms err in one direction
         return self.summed(total, np.maximum(spread, together))
 
 
-def _behind(axis: int) -> int:
+def _behind_draws(axis: int) -> int:
     return axis + 1 if axis >= 0 else axis
 
 
-def _aligned(values: list[np.ndarray]) -> list[np.ndarray]:
+def _align_ranks(values: list[np.ndarray]) -> list[np.ndarray]:
     """Broadcasting must not see the axis of the draws: dimensions are added behind it."""
     ndim = max(v.ndim for v in values)
     return [v.reshape(v.shape[0], *[1] * (ndim - v.ndim), *v.shape[1:]) for v in values]
@@ -258,7 +260,7 @@ def _same_draws(values: list[np.ndarray]) -> list[np.ndarray]:
     return [np.broadcast_to(v, (draws, *v.shape[1:])) for v in values]
 
 
-def _overflowing(value: np.ndarray, f: Format) -> np.ndarray:
+def _overflow(value: np.ndarray, f: Format) -> np.ndarray:
     if value.size and not (np.max(value) < f.max / 2 and np.min(value) > -f.max / 2):
         return np.where(np.abs(value) > f.max / 2, np.copysign(np.inf, value), value)
     return value
@@ -266,10 +268,10 @@ def _overflowing(value: np.ndarray, f: Format) -> np.ndarray:
 
 def sampled_error(evaluate: Callable[[Callable[[Any], Any]], Any], value: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
     """The error that sampling allows around `value`; `evaluate(wrap)` runs the equation on wrapped inputs."""
-    scale = float(DEVIATIONS)
+    scale = float(SIGMAS)
     if arithmetic.compute.precision == 53:  # float64 cannot show its own roundings: draw larger ones, and scale back
         coarse = Format("float64 with fewer bits", 24, -1022, 1023)
-        arithmetic, scale = replace(arithmetic, compute=coarse), DEVIATIONS * 2.0**-29
+        arithmetic, scale = replace(arithmetic, compute=coarse), SIGMAS * 2.0**-29
     stream = Stream()
     result = evaluate(lambda x: Sample.input(x, arithmetic, stream))
     with np.errstate(all="ignore"):
@@ -278,9 +280,9 @@ def sampled_error(evaluate: Callable[[Callable[[Any], Any]], Any], value: np.nda
         unit = np.where(largest > 0, largest, 1.0)  # so that the squares do not underflow
         squares = np.square(deviation / unit)
         small = unit * np.sqrt(np.mean(squares[:DRAWS], axis=0))
-        large = unit * np.sqrt(np.mean(squares[DRAWS:], axis=0)) / 2.0**GUARD
+        large = unit * np.sqrt(np.mean(squares[DRAWS:], axis=0)) / 2.0**COARSE_FACTOR_LOG2
         linear = (large <= 2 * small) & (small <= 2 * large)
     if np.mean(linear) < 0.95:  # too ill-conditioned for this arithmetic: nothing is claimed
         linear = np.zeros_like(linear)
-    error = np.where(small < VANISHED * arithmetic.compute.tiny, DEVIATIONS * small, scale * small)  # no rounding: unscaled
+    error = np.where(small < VANISHED * arithmetic.compute.tiny, SIGMAS * small, scale * small)  # no rounding: unscaled
     return np.where(linear & np.isfinite(small), error, np.inf)

@@ -13,7 +13,7 @@ import numpy as np
 from ..bounds.bounded import Bounded
 from ..bounds.expectation import Expectation, expect
 from ..specification.formats import Arithmetic
-from ..specification.pytree import leaves, picked, tree_map
+from ..specification.pytree import leaves, pick, tree_map
 
 
 class Callee(Protocol):
@@ -43,7 +43,7 @@ class Call:
     keywords: dict[str, Any]
     result: Any = None
     observed: np.ndarray | None = None  # the result's values
-    judged: dict[Any, Any] = field(default_factory=dict, repr=False)  # what deviations make of it
+    deviation_results: dict[Any, Any] = field(default_factory=dict, repr=False)  # what deviations make of it
 
     @cached_property
     def named(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class Call:
         with np.errstate(all="ignore"):
             return np.asarray(self._asked(self.operation.spec.reference(*_plain(self.arguments), **keywords), wrt))
 
-    def saw(self, result: Any, values: np.ndarray) -> np.ndarray:
+    def record(self, result: Any, values: np.ndarray) -> np.ndarray:
         """The values of its own result are kept; not those of a call whose arguments differ where it must not matter."""
         self.result = result if self.result is None else self.result
         if result is self.result:
@@ -91,7 +91,7 @@ class Call:
 
     def _asked(self, result: Any, wrt: Any) -> Any:
         """Of several gradients those asked for."""
-        return result if wrt is None else picked(result, self.operation.spec.positional[1:], wrt)
+        return result if wrt is None else pick(result, self.operation.spec.positional[1:], wrt)
 
     _expectations: dict[str, Expectation] = field(default_factory=dict)
 

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from ..bounds.bounded import Bounded
-from ..implementation.autodiff import Differentiable
+from ..implementation.autodiff import Differentiation
 from ..specification.pytree import leaves
 from ..specification.registry import specification
 from .call import Call
 from .operation import Operation
 from .result import Result
-from .violation import NotImplementedVariant, Violation, place
+from .violation import NotImplementedVariant, Violation, format_index
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Gradient(Operation):
         return self.own or self._derived
 
     @cached_property
-    def accepted(self) -> frozenset[str] | None:
-        return super().accepted if self.own else self.forward.accepted
+    def accepted_keywords(self) -> frozenset[str] | None:
+        return super().accepted_keywords if self.own else self.forward.accepted_keywords
 
     def accepts(self, keyword: str) -> bool:
         return keyword == "wrt" or super().accepts(keyword)
@@ -93,14 +93,14 @@ class Gradient(Operation):
             raise NotImplementedVariant(f"{self.backend.name}'s {self.spec.forward} carries no gradient of {', '.join(absent)}")
         arrays = [self._array(name, found[name], shapes[name]) for name in names]
         values = arrays[0] if isinstance(wrt, str) else np.concatenate([x.ravel() for x in arrays])
-        return call.saw(result, self.storage.round(values))
+        return call.record(result, self.storage.round(values))
 
     def by_name(self, result: Any) -> dict[str, Any]:
         """Every gradient that there is by the name of its argument; those inside of one too: weights['w_q']."""
         if not self.own:
             return dict(result)
         if not isinstance(result, list | tuple):
-            kind = self.backend.framework.kind(result)
+            kind = self.backend.framework.describe_type(result)
             raise Violation(f"the result is {kind}, not a tuple with one gradient for each array argument")
         if len(result) > (most := len(self.spec.positional) - 1):
             raise Violation(f"the result has {len(result)} gradients", [("expected", f"{most}, one for each array argument")])
@@ -109,7 +109,7 @@ class Gradient(Operation):
     def _array(self, name: str, gradient: Any, shape: tuple[int, ...]) -> np.ndarray:
         framework = self.backend.framework
         if not framework.is_array(gradient):
-            raise Violation(f"the gradient of {name} is {framework.kind(gradient)}, not an array of {framework.name}")
+            raise Violation(f"the gradient of {name} is {framework.describe_type(gradient)}, not an array of {framework.name}")
         values = framework.numpy(gradient)
         if values.shape != shape:
             raise Violation(f"the gradient of {name} has shape {values.shape}", [("expected", str(shape))])
@@ -129,31 +129,30 @@ class Gradient(Operation):
 
     def place(self, call: Call, index: tuple[Any, ...]) -> str:
         if isinstance(wrt := call.keywords["wrt"], str):
-            return f"{wrt}{place(index)}"
+            return f"{wrt}{format_index(index)}"
         name, start, shape = max((one for one in self._placed(call) if one[1] <= index[0]), key=lambda one: one[1])
-        return f"{name}{place(np.unravel_index(int(index[0]) - start, shape))}"
+        return f"{name}{format_index(np.unravel_index(int(index[0]) - start, shape))}"
 
     @property
     def _unreached(self) -> set[str]:
         """The arguments that the framework's graph does not reach, as was found out: a layer may hold a copy of its weights."""
-        return self.backend.unreached.setdefault(self.name, set())
+        return self.backend.without_gradient.setdefault(self.name, set())
 
     # --- automatic differentiation --------------------------------------------------------------------------------------
 
-    def linearized(self, *arrays: Any, **keywords: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
-        """What the operation answers to native arguments, and how a cotangent is pulled back to them."""
-        return self.backend.linearized(self._function, arrays, keywords)
+    def linearize(self, *arrays: Any, **keywords: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
+        """Return the answer to native arguments, and a function from a cotangent to their gradients."""
+        return self.backend.linearize(self._differentiation(arrays, keywords))
 
-    def accumulated(self, cotangents: list[Any], *arrays: Any, **keywords: Any) -> dict[str, Any]:
-        """What each argument's gradient holds after a backward pass for each cotangent."""
-        return self.backend.accumulated(self._function, arrays, keywords, cotangents)
+    def accumulate(self, cotangents: list[Any], *arrays: Any, **keywords: Any) -> dict[str, Any]:
+        """Return what the gradient of each argument holds after a backward pass for each cotangent."""
+        return self.backend.accumulate(self._differentiation(arrays, keywords), cotangents)
 
-    @cached_property
-    def _function(self) -> Differentiable:
-        return Differentiable(self.forward.name, self.spec.positional[1:], self.dtype)
+    def _differentiation(self, arrays: tuple[Any, ...], keywords: dict[str, Any]) -> Differentiation:
+        return Differentiation(self.forward.name, self.spec.positional[1:], self.dtype, arrays, keywords)
 
     def _derived(self, cotangent: Any, *arrays: Any, **keywords: Any) -> dict[str, Any]:
-        _, pull = self.linearized(*arrays, **keywords)
+        _, pull = self.linearize(*arrays, **keywords)
         return pull(cotangent)
 
 

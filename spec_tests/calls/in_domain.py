@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..implementation.domain import BROADCAST, OTHER
-from ..specification.registry import _shapes, dimensions
+from ..implementation.domain import BROADCAST, NOT_DIMENSIONS
+from ..specification.registry import argument_dimensions, dimensions
 
 if TYPE_CHECKING:
     from .call import Call
 
 
-def sizes(call: Call) -> dict[str, int]:
+def dimension_sizes(call: Call) -> dict[str, int]:
     """What the dimensions of a call measure."""
     spec, named = call.operation.spec, call.named
     found = {}
     if {"h", "num_heads"} <= dimensions(spec) | named.keys():
         found = {"h": named["num_heads"], "h_kv": named.get("num_kv_heads") or named["num_heads"]}
-    for name, labels in _shapes(spec).items():
+    for name, labels in argument_dimensions(spec).items():
         if (shape := _shape(name, named)) is None:
             continue
         for label, size in zip(labels, shape[len(shape) - len(labels) :], strict=False):
             *factors, last = label.split()  # "h d_k": the heads side by side
             found[last] = size // max(math.prod(found.get(factor, 1) for factor in factors), 1)
     rows = next((name for name in spec.positional if name != "cotangent"), "")  # a reduction's cotangent has no such axis
-    if not _shapes(spec) and (shape := _shape(rows, named)):
+    if not argument_dimensions(spec) and (shape := _shape(rows, named)):
         (label,) = dimensions(spec)
         found[label] = shape[named.get("axis", -1)]
     return found
@@ -38,7 +38,7 @@ def _shape(name: str, named: dict[str, Any]) -> tuple[int, ...] | None:
     return getattr(named.get(name, named.get("weights", {}).get(name)), "shape", None)
 
 
-def not_taken(call: Call) -> str:
+def keyword_not_taken(call: Call) -> str:
     """Which of the call's keywords the function does not take, though its value is not what the function has without it."""
     operation = call.operation
     for name, value in call.keywords.items():
@@ -50,14 +50,16 @@ def not_taken(call: Call) -> str:
     return ""
 
 
-def outside(call: Call) -> str:
+def outside_domain(call: Call) -> str:
     """Why the call lies outside the domain that the backend states for the operation; nothing if it does not."""
     domain, spec = call.operation.domain, call.operation.spec
     if not domain:
         return ""
-    measured = sizes(call)
+    measured = dimension_sizes(call)
     shapes = {name: _shape(name, call.named) for name in spec.core if name not in BROADCAST}
-    trailing = {name: core or int(not _shapes(spec)) for name, core in spec.core.items()}  # an elementwise row is no batch
+    trailing = {
+        name: core or int(not argument_dimensions(spec)) for name, core in spec.core.items()
+    }  # an elementwise row is no batch
     ranks = [max(len(shape) - trailing[name], 0) for name, shape in shapes.items() if shape is not None]
     for rank in ranks:
         if rank not in domain.get("batch_dims", ranks):
@@ -65,7 +67,7 @@ def outside(call: Call) -> str:
     if domain.get("empty") is False and 0 in call.value.shape:
         return "its domain excludes empty arrays"
     for name, allowed in domain.items():
-        if name in OTHER:
+        if name in NOT_DIMENSIONS:
             continue
         value: Any = measured.get(name, call.keywords.get(name, spec.defaults.get(name)))
         if isinstance(allowed, str):  # another dimension, or a product of some

@@ -13,15 +13,16 @@ import numpy as np
 from ..bounds.bounded import Bounded
 from ..implementation.backend import Backend
 from ..implementation.domain import canonical
-from ..implementation.framework import Unmade
+from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused
 from ..specification.formats import FORMATS, PRECISIONS, Arithmetic
 from ..specification.pytree import tree_map
 from ..specification.registry import Specification
 from .call import Call
-from .in_domain import not_taken, outside
+from .in_domain import keyword_not_taken, outside_domain
+from .recorder import Recorder
 from .result import Result
-from .violation import NotImplementedVariant, Violation, of, place
+from .violation import NotImplementedVariant, Violation, format_index, from_fault
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,7 @@ class Operation:
     backend: Backend
     dtype: str
     precision: str  # the loosest class that passes in this run
-    history: list[Call] = field(default_factory=list, compare=False, repr=False)
-    gate: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
-    note: Callable[..., None] = field(default=lambda *_: None, compare=False, repr=False)
+    recorder: Recorder = field(default_factory=Recorder, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -49,7 +48,7 @@ class Operation:
         return function
 
     @cached_property
-    def accepted(self) -> frozenset[str] | None:
+    def accepted_keywords(self) -> frozenset[str] | None:
         """The keywords that the function takes; None: any."""
         try:
             parameters = inspect.signature(self.function).parameters.values()
@@ -60,7 +59,7 @@ class Operation:
         return frozenset(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
 
     def accepts(self, keyword: str) -> bool:
-        return self.accepted is None or keyword in self.accepted
+        return self.accepted_keywords is None or keyword in self.accepted_keywords
 
     @cached_property
     def domain(self) -> dict[str, Any]:
@@ -89,7 +88,7 @@ class Operation:
         if given.get("theta") is None and "layout" in self.domain:
             given["layout"], *_ = self.domain["layout"]  # nothing is rotated: any will do
         call = Call(self, tuple(tree_map(self._held, a) for a in arguments), given)
-        self.history.append(call)
+        self.recorder.calls.append(call)
         return call
 
     def _held(self, x: Any) -> Any:
@@ -113,22 +112,22 @@ class Operation:
 
     def run(self, call: Call, arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None) -> Any:
         """The backend's own answer."""
-        self.gate()
-        if reason := outside(call) or ("" if arguments else not_taken(call)):
+        self.recorder.before_run()
+        if reason := outside_domain(call) or ("" if arguments else keyword_not_taken(call)):
             raise NotImplementedVariant(reason)
         positional, keywords = arguments or self.native(call)
         framework = self.backend.framework
-        call.result = self.tried(lambda: framework.known(framework.computed(self.function(*positional, **keywords))))
+        call.result = self.attempt(lambda: framework.describe_foreign(framework.force(self.function(*positional, **keywords))))
         return call.result
 
-    def tried(self, step: Callable[[], Any]) -> Any:
+    def attempt(self, step: Callable[[], Any]) -> Any:
         """What the backend answers; whatever else becomes of the step, but NotImplementedError, is a violation."""
         try:
-            return self.backend.answered(step, self.name)
+            return self.backend.run_guarded(step, self.name)
         except Refused as refusal:
             raise NotImplementedVariant(str(refusal)) from refusal
         except Fault as fault:
-            raise of(fault) from fault
+            raise from_fault(fault) from fault
 
     def native(self, call: Call, layout: str = "contiguous") -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The framework's arguments. Keywords that the function does not take are left out: they are at their default. Raises
@@ -142,9 +141,9 @@ class Operation:
                 return x
             dtype = {"f": self.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
             try:
-                return framework.laid_out(x, dtype, layout)
-            except Unmade as lack:
-                if not framework.alive():
+                return framework.lay_out(x, dtype, layout)
+            except CannotMakeArray as lack:
+                if not framework.is_alive():
                     raise
                 raise NotImplementedVariant(str(lack)) from lack
 
@@ -156,9 +155,9 @@ class Operation:
         """The result's values, of the right shape, as float64 (or bool, or int)."""
         framework, shape = self.backend.framework, call.value.shape
         if self.spec.dtype == "int64" and type(result) is int:
-            return call.saw(result, np.asarray(result))
+            return call.record(result, np.asarray(result))
         if not framework.is_array(result):
-            raise Violation(f"the result is {framework.kind(result)}, not an array of {framework.name}")
+            raise Violation(f"the result is {framework.describe_type(result)}, not an array of {framework.name}")
         if not framework.on_device(result):
             raise Violation(f"the result is on {framework.device_of(result)}", [("expected", framework.place)])
         try:
@@ -170,11 +169,11 @@ class Operation:
         if self.spec.dtype == "bool" and values.dtype.kind != "b":
             raise Violation(f"the result is {framework.dtype_of(result)}", [("expected", "bool")])
         held = values.dtype.kind != "f" or framework.dtype_of(result) == self.storage.name
-        return call.saw(result, values if held else self.storage.round(values))
+        return call.record(result, values if held else self.storage.round(values))
 
     def place(self, call: Call, index: tuple[Any, ...]) -> str:
         """Where in the call's result."""
-        return place(index)
+        return format_index(index)
 
     def classes(self) -> tuple[str, ...]:
         """The precision classes up to the loosest that passes, strictest first."""

@@ -21,20 +21,20 @@ class Violation(AssertionError):
         self.what, self.facts = what, facts or []
 
 
-class Silence(Violation):
+class NoAnswer(Violation):
     """The call gave no answer that could be judged, so that nothing explains its values."""
 
 
-class Loss(Silence):
+class Lost(NoAnswer):
     """It had none in time, or took its process along: to see it again costs as much."""
 
 
-def of(fault: Fault) -> Silence:
-    return (Loss if fault.late or fault.lost else Silence)(fault.what, fault.facts)
+def from_fault(fault: Fault) -> NoAnswer:
+    return (Lost if fault.late or fault.lost else NoAnswer)(fault.what, fault.facts)
 
 
 @contextmanager
-def telling(label: str, fact: str) -> Iterator[None]:
+def add_fact(label: str, fact: str) -> Iterator[None]:
     """What is violated meanwhile is told with one more fact."""
     try:
         yield
@@ -43,7 +43,7 @@ def telling(label: str, fact: str) -> Iterator[None]:
         raise
 
 
-def unrepeated(violation: Violation) -> Violation:
+def not_repeated(violation: Violation) -> Violation:
     """What was seen once, and not again on the very same inputs: an answer that depends on earlier calls, or on chance."""
     return type(violation)(violation.what, [*violation.facts, ("repeated", "the same inputs did not fail again")])
 
@@ -52,7 +52,7 @@ class NotImplementedVariant(Exception):
     """The backend refused this combination of arguments with NotImplementedError."""
 
 
-def numbers(a: Any, b: Any) -> tuple[str, str]:
+def format_pair(a: Any, b: Any) -> tuple[str, str]:
     """Of nine digits, or of as many as it takes to tell them apart."""
     if not isinstance(a, float | np.floating):
         return str(a), str(b)
@@ -60,12 +60,12 @@ def numbers(a: Any, b: Any) -> tuple[str, str]:
     return next((pair for pair in written if pair[0] != pair[1]), written[0])
 
 
-def place(index: tuple[Any, ...]) -> str:
+def format_index(index: tuple[Any, ...]) -> str:
     return "[" + ", ".join(str(int(i)) for i in index) + "]" if index else "the only element"
 
 
-def deviates(
-    result: np.ndarray, expectation: Expectation, accepted: np.ndarray, where: Callable[[tuple[Any, ...]], str] = place
+def exceeds_bound(
+    result: np.ndarray, expectation: Expectation, accepted: np.ndarray, where: Callable[[tuple[Any, ...]], str] = format_index
 ) -> Violation:
     """The worst of the elements that no correct implementation stores."""
     with np.errstate(all="ignore"):
@@ -79,7 +79,7 @@ def deviates(
         ulp = 2 * float(expectation.storage.half_gap(expectation.storage.round(value), np.asarray(value)))
     told = np.isfinite(error) and bound <= abs(value) and error >= ulp / 2 > 0  # of what should vanish ulps say nothing
     ulps = f", {error / ulp:.3g} ulp of {expectation.storage.name}" if told else ""
-    expected, answered = numbers(value, got)
+    expected, answered = format_pair(value, got)
     return Violation(
         wrong,
         [
@@ -99,16 +99,16 @@ def _times(error: float, bound: float) -> str:
     return ", just above the bound" if ratio == "1" else f" = {ratio} x the bound"
 
 
-def apart(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> Violation:
+def sides_differ(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> Violation:
     """The worst of the elements in which two sides of an equation do not meet; allowed is infinite where nothing is claimed."""
     with np.errstate(all="ignore"):
         distance = np.abs(a - b)
         same = (distance <= allowed) | (a == b) | np.isinf(allowed)
         excess = np.where(same, -1.0, np.where(np.isnan(distance), np.inf, distance / allowed))
     at = np.unravel_index(int(np.argmax(excess)), a.shape)
-    left, right = numbers(a[at], b[at])
+    left, right = format_pair(a[at], b[at])
     return Violation(
-        f"{int(np.sum(~same))} of {a.size} elements differ; the worst is {place(at)}",
+        f"{int(np.sum(~same))} of {a.size} elements differ; the worst is {format_index(at)}",
         [
             ("left", left),
             ("right", right),

@@ -1,8 +1,18 @@
 """Bugs that have a name, one file for each operation. Files whose names begin with _ are the machinery."""
 
-from ._catalogue import HALF, KINDS, SUBSTITUTED, Deviation, catalogue, deviation, find, of_parts, own
+from ._catalogue import HALF, KINDS, SUBSTITUTED, Deviation, catalogue, deviation, deviations_of, deviations_of_parts, find
 from ._oracle_backend import OracleBackend, backend
 
 __all__ = [
-    "HALF", "KINDS", "SUBSTITUTED", "Deviation", "OracleBackend", "backend", "catalogue", "deviation", "find", "of_parts", "own",
+    "HALF",
+    "KINDS",
+    "SUBSTITUTED",
+    "Deviation",
+    "OracleBackend",
+    "backend",
+    "catalogue",
+    "deviation",
+    "deviations_of",
+    "deviations_of_parts",
+    "find",
 ]  # fmt: skip

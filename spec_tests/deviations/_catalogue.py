@@ -14,7 +14,7 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
-from ..specification.composition import parts, standing_in
+from ..specification.composition import parts_of, substitute
 from ..specification.formats import DTYPES
 from ..specification.registry import specification
 
@@ -106,25 +106,25 @@ def find(name: str) -> Deviation | None:
     """rms_norm/eps-outside-sqrt, or transformer_block/rms_norm/eps-outside-sqrt: the same inside another operation."""
     operation, _, inner = name.partition("/")
     whole = catalogue().get(name)
-    return whole or next((one for one in of_parts(operation) if one.part and one.part.id == inner), None)
+    return whole or next((one for one in deviations_of_parts(operation) if one.part and one.part.id == inner), None)
 
 
-def own(operation: str) -> tuple[Deviation, ...]:
+def deviations_of(operation: str) -> tuple[Deviation, ...]:
     return tuple(one for one in catalogue().values() if one.operation == operation)
 
 
-def of_parts(operation: str) -> tuple[Deviation, ...]:
+def deviations_of_parts(operation: str) -> tuple[Deviation, ...]:
     """The deviations of the operations that this one is made of, inside it."""
-    return tuple(within(operation, one) for part in parts(operation) for one in own(part) if one.kind in SUBSTITUTED)
+    return tuple(inside(operation, one) for part in parts_of(operation) for one in deviations_of(part) if one.kind in SUBSTITUTED)
 
 
-def within(operation: str, inner: Deviation) -> Deviation:
+def inside(operation: str, inner: Deviation) -> Deviation:
     """The operation made of a deviating part."""
     right = specification(operation).reference
 
     @wraps(right)
     def equation(*arguments: Any, **keywords: Any) -> Any:
-        with standing_in(inner.operation, inner.function):
+        with substitute(inner.operation, inner.function):
             return right(*arguments, **keywords)
 
     return replace(inner, operation=operation, function=equation, part=inner, caught_by=(f"{operation}.reference",))

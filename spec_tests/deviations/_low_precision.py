@@ -19,7 +19,7 @@ EXACT = FORMATS["float64"]
 
 
 @dataclass(frozen=True)
-class Manner:
+class RoundingManner:
     """How it is computed: steps are stored, operands of matrix products and sums of `block` terms rounded in these formats."""
 
     steps: Format = EXACT
@@ -28,8 +28,8 @@ class Manner:
     block: int = 0  # of terms that are added exactly; 0: all of them
 
 
-class Narrow(np.lib.mixins.NDArrayOperatorsMixin):
-    def __init__(self, value: Any, manner: Manner):
+class LowPrecision(np.lib.mixins.NDArrayOperatorsMixin):
+    def __init__(self, value: Any, manner: RoundingManner):
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"of float64 arrays alone, not of {type(value).__name__}: what is narrow knows no bound")
         self.value, self.manner = np.asarray(value, dtype=np.float64), manner
@@ -42,31 +42,31 @@ class Narrow(np.lib.mixins.NDArrayOperatorsMixin):
     def ndim(self) -> int:
         return self.value.ndim
 
-    def __getitem__(self, index: Any) -> Narrow:
+    def __getitem__(self, index: Any) -> LowPrecision:
         return self.at(self.value[index])
 
-    def at(self, value: Any) -> Narrow:
-        return Narrow(value, self.manner)
+    def at(self, value: Any) -> LowPrecision:
+        return LowPrecision(value, self.manner)
 
-    def step(self, value: Any) -> Narrow:
+    def step(self, value: Any) -> LowPrecision:
         return self.at(self.manner.steps.round(value))
 
-    def logistic(self) -> Narrow:
+    def logistic(self) -> LowPrecision:
         return self.step(logistic(self.value))
 
-    def normal_cdf(self) -> Narrow:
+    def normal_cdf(self) -> LowPrecision:
         return self.step(normal_cdf(self.value))
 
-    def positive(self) -> Narrow:
+    def positive(self) -> LowPrecision:
         return self.at(np.where(self.value > 0, 1.0, 0.0))
 
-    def piled(self, axis: int) -> Narrow:
+    def piled(self, axis: int) -> LowPrecision:
         return np.sum(self, axis=axis)  # type: ignore[call-overload]
 
-    def finite_or_zero(self) -> Narrow:
+    def finite_or_zero(self) -> LowPrecision:
         return self.at(np.where(np.isfinite(self.value), self.value, 0.0))
 
-    def accumulated(self, n: int, terms: Callable[[slice], np.ndarray]) -> Narrow:
+    def accumulated(self, n: int, terms: Callable[[slice], np.ndarray]) -> LowPrecision:
         """The sum over n terms, given block after block."""
         block = self.manner.block or max(n, 1)
         total = self.manner.sums.round(terms(slice(0, block)))
@@ -97,10 +97,10 @@ class Narrow(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def _plain(x: Any) -> Any:
-    return [_plain(item) for item in x] if isinstance(x, list | tuple) else x.value if isinstance(x, Narrow) else x
+    return [_plain(item) for item in x] if isinstance(x, list | tuple) else x.value if isinstance(x, LowPrecision) else x
 
 
 def computed(equation: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], **manner: Any) -> Any:
     """The equation's value on float64 arrays, computed in that manner."""
-    arguments, keywords = numbers(lambda x: Narrow(x, Manner(**manner)), arguments, keywords)
+    arguments, keywords = numbers(lambda x: LowPrecision(x, RoundingManner(**manner)), arguments, keywords)
     return equation(*arguments, **keywords).value

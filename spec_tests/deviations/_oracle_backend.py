@@ -36,7 +36,7 @@ class OracleBackend:
             setattr(self, deviation.operation, own(deviation.operation, deviation.function))
 
 
-def prepared(name: str, equation: Callable[..., Any], storage: Format) -> Callable[..., Any]:
+def prepare(name: str, equation: Callable[..., Any], storage: Format) -> Callable[..., Any]:
     """The equation of operation `name`, given what it asks for beside the operation's own arguments."""
     given = {"held": holding(storage), "storage": storage, "equation": specification(name).reference}
     asked = inspect.signature(equation).parameters
@@ -55,7 +55,7 @@ def _native(name: str, equation: Callable[..., Any]) -> Callable[..., Any]:
         def stored(y: Any) -> Any:
             return storage.round(y).astype(dtype or spec.dtype) if getattr(y, "dtype", np.dtype(int)).kind == "f" else y
 
-        ready = prepared(name, equation, storage)
+        ready = prepare(name, equation, storage)
         evaluate = _with_conventions(ready) if attention else ready
         with np.errstate(all="ignore"):
             y = evaluate(*tree_map(_widened, list(arguments)), **tree_map(_widened, keywords))

@@ -5,7 +5,7 @@ from typing import Any
 from reference_numpy.multihead_self_attention_vjp import multihead_self_attention_vjp
 from reference_numpy.rms_norm_vjp import rms_norm_vjp
 from reference_numpy.transformer_block_vjp import transformer_block_vjp
-from spec_tests.specification.composition import standing_in
+from spec_tests.specification.composition import substitute
 
 from . import deviation
 
@@ -104,5 +104,5 @@ def causality_forgotten(
     def everywhere(*arrays: Any, **keywords: Any) -> Any:
         return multihead_self_attention_vjp(*arrays, **{**keywords, "is_causal": False})
 
-    with standing_in("multihead_self_attention_vjp", everywhere):
+    with substitute("multihead_self_attention_vjp", everywhere):
         return transformer_block_vjp(cotangent, x, weights, positions, eps=eps, norm=norm, **options)

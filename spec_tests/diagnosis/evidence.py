@@ -1,8 +1,9 @@
-"""The calls that a diagnosis has to go by: those answered wrongly, and those answered rightly."""
+"""The calls that a diagnosis rests on: those that the backend answered wrongly, and those that it answered rightly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,20 +11,32 @@ from ..bounds.expectation import Expectation
 from ..calls.call import Call
 
 
-def wrong_and_right(failing: Sequence[Call], others: Sequence[Call]) -> tuple[list[Call], list[Call]]:
-    """The calls whose answers are wrong, and those whose are right, of one operation, the smallest first. In other dtypes there
-    may be other bugs, but this one would show there too: their right answers count, and their wrong ones do not."""
-    about = {call.operation.name for call in failing}
-    others = [call for call in others if call not in failing and call.operation.name in about]
-    known = [call for call in sorted([*failing, *others], key=lambda call: call.size) if _known(call)]
-    dtypes = {call.operation.dtype for call in failing}
-    wrong = [call for call in known if call.operation.dtype in dtypes and np.any(wrong_in(call))]
-    same = [call for call in known if wrong and call.operation.name == wrong[0].operation.name]
-    return [call for call in same if call in wrong], [call for call in same if not np.any(wrong_in(call))]
+@dataclass(frozen=True)
+class Evidence:
+    """Calls of one operation, the smallest first. A failure gathers them once, and every explanation is tested on them."""
+
+    wrong: list[Call]
+    right: list[Call]
+
+    @classmethod
+    def gather(cls, failing: Sequence[Call], others: Sequence[Call] = ()) -> Evidence:
+        """Sort the calls of the failing example, and other calls that were answered, into wrong and right ones.
+
+        Calls in other dtypes may be wrong because of another bug, so that their wrong answers are left out. Their right answers
+        count: the bug that explains this failure would show there too.
+        """
+        operations = {call.operation.name for call in failing}
+        others = [call for call in others if call not in failing and call.operation.name in operations]
+        comparable = [call for call in sorted([*failing, *others], key=lambda call: call.size) if _is_comparable(call)]
+        dtypes = {call.operation.dtype for call in failing}
+        wrong = [call for call in comparable if call.operation.dtype in dtypes and np.any(wrong_in(call))]
+        same_operation = [call for call in comparable if wrong and call.operation.name == wrong[0].operation.name]
+        right = [call for call in same_operation if not np.any(wrong_in(call))]
+        return cls([call for call in same_operation if call in wrong], right)
 
 
-def _known(call: Call) -> bool:
-    """Both have an answer; where the oracle leaves one to the conventions, as to causality of a rectangle, it raises."""
+def _is_comparable(call: Call) -> bool:
+    """Whether both the backend and the oracle have an answer. The oracle has none where a convention decides (it raises)."""
     if call.observed is None or call.inexact:
         return False
     try:
@@ -34,12 +47,15 @@ def _known(call: Call) -> bool:
 
 
 def answer_of(call: Call) -> np.ndarray:
-    return np.asarray(call.observed, dtype=np.float64)  # masks too
+    """Return the backend's answer as float64; a mask too."""
+    return np.asarray(call.observed, dtype=np.float64)
 
 
 def truth_of(call: Call) -> Expectation:
+    """Return the oracle's value with its error bound."""
     return call.expectation(call.operation.precision)
 
 
 def wrong_in(call: Call) -> np.ndarray:
+    """Return which elements of the answer are wrong."""
     return np.asarray(~truth_of(call).accepts(answer_of(call)))

@@ -1,8 +1,8 @@
 """Which known deviation explains what a backend answered.
 
-A deviation's equation runs on the same arguments and on the same number types as the oracle's, so it too says how far a
-correct implementation *of it* may be. It is named if the answers lie within its bounds wherever it claims any, and if, where
-they are wrong, it lies beyond the bounds of the right equation: what one example leaves open, the others settle.
+The equation of a deviation runs on the same arguments and number types as the reference equation, so it too has an error bound.
+A deviation is named if every answer lies within its bound, and if the wrong answers lie where the two bounds do not overlap.
+Several examples together decide between deviations that agree on one.
 """
 
 from __future__ import annotations
@@ -16,53 +16,52 @@ import numpy as np
 
 from ..calls.call import Call
 from ..calls.operation import Operation
-from ..deviations import Deviation, of_parts, own
-from ..deviations._low_precision import Manner, Narrow
-from ..deviations._oracle_backend import prepared
+from ..deviations import Deviation, deviations_of, deviations_of_parts
+from ..deviations._low_precision import LowPrecision, RoundingManner
+from ..deviations._oracle_backend import prepare
 from ..specification.formats import Arithmetic, Format
-from .evidence import answer_of, truth_of, wrong_and_right, wrong_in
+from .evidence import Evidence, answer_of, truth_of, wrong_in
 
-NAMED = 3  # more candidates than that are no diagnosis
+MAX_CANDIDATES = 3  # more than these are no diagnosis
 
 
 @dataclass
 class Fit:
-    """How well a deviation explains some calls."""
+    """How well a deviation explains the calls."""
 
     deviation: Deviation
-    told_apart: int = 0  # wrong elements that it explains and the right equation cannot
-    distance: float = 0.0  # of the answers from it, relative to their distance from the truth
+    told_apart: int = 0  # wrong elements that the deviation explains and the right equation cannot
+    distance: float = 0.0  # largest distance from an answer, relative to the distance of that answer from the truth
 
     @property
     def order(self) -> tuple[Any, ...]:
         return (round(np.log2(self.distance + 2.0**-20)), -self.told_apart)
 
 
-def diagnose(failing: Sequence[Call], others: Sequence[Call] = ()) -> list[Deviation]:
-    """The deviations that explain the calls of the failing example and some of others, the most specific first; none, if too
-    many do or none does."""
-    wrong, right = wrong_and_right(failing, others)
+def diagnose(evidence: Evidence) -> list[Deviation]:
+    """Return the deviations that explain the evidence, those that fit equally well; none if too many do, or none does."""
+    wrong, right = evidence.wrong, evidence.right
     if not wrong:
         return []
     candidates = list(_candidates(wrong[0].operation))
-    fits = [fit for one in candidates if (fit := _fit(one, wrong, right)) is not None]
+    fits = [fit for one in candidates if (fit := _try_fit(one, wrong, right)) is not None]
     fits = fits or [Fit(one) for one in candidates if _coincides(one, wrong, right)]
     fits.sort(key=lambda fit: (*fit.order, fit.deviation.part is not None))
     best = [fit.deviation for fit in fits if fit.order == fits[0].order]
-    return best if len(best) <= NAMED else []
+    return best if len(best) <= MAX_CANDIDATES else []
 
 
 def _candidates(operation: Operation) -> Iterable[Deviation]:
-    """Those that have an equation, and can be seen in the dtype."""
-    every = (*own(operation.name), *of_parts(operation.name))
+    """Return the deviations that have an equation and show in this dtype."""
+    every = (*deviations_of(operation.name), *deviations_of_parts(operation.name))
     return (one for one in every if one.kind != "fault" and operation.dtype in (*one.dtypes, "bool", "int64"))
 
 
-def _fit(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call]) -> Fit | None:
+def _try_fit(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call]) -> Fit | None:
     fit = Fit(deviation)
     nearer = [_nearer(deviation, call) for call in wrong]
     if not any(nearer) or any(_shows(deviation, call) for call, near in zip(wrong, nearer, strict=True) if not near):
-        return None  # where it is right in float64, its own arithmetic may yet be wrong
+        return None  # where a deviation is right in float64, its arithmetic may still be wrong
     for call in (*wrong, *(call for call in right if _shows(deviation, call))):
         for precision in call.operation.classes():
             if explained := _explained(deviation, call, precision):
@@ -74,30 +73,32 @@ def _fit(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call]) -> 
     return fit if fit.told_apart else None
 
 
-def _once(judge: Callable[..., Any]) -> Callable[..., Any]:
-    """What a deviation makes of a call is worked out once: many failures share their evidence."""
+def _cached(judge: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep what a deviation makes of a call, since many failures share their evidence."""
 
     @wraps(judge)
     def known(deviation: Deviation, call: Call, *others: Any) -> Any:
         key = judge.__name__, deviation.id, *others
-        if key not in call.judged:
-            call.judged[key] = judge(deviation, call, *others)
-        return call.judged[key]
+        if key not in call.deviation_results:
+            call.deviation_results[key] = judge(deviation, call, *others)
+        return call.deviation_results[key]
 
     return known
 
 
 def _coincides(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call]) -> bool:
-    """An arithmetic that loses digits leaves its own result so uncertain that the truth is among what it may give. It explains
-    the answers if it allows each of them, and is itself wrong in the very calls in which they are."""
+    """Whether an arithmetic deviation allows every answer, and is wrong in exactly the calls that are answered wrongly.
+
+    An arithmetic that loses digits has such a wide bound that the truth lies within it, so that `_try_fit` cannot name it.
+    """
     if deviation.kind != "arithmetic" or len(wrong) < 2 or not right:
         return False
     return all(_shows(deviation, call) == (call in wrong) and _allows(deviation, call) for call in (*wrong, *right))
 
 
-@_once
+@_cached
 def _allows(deviation: Deviation, call: Call) -> bool:
-    """In some class that passes."""
+    """Whether the deviation allows the answer in some precision class that passes."""
     try:
         every = [call.expect(precision, _equation(deviation, call)) for precision in call.operation.classes()]
     except Exception:
@@ -107,7 +108,7 @@ def _allows(deviation: Deviation, call: Call) -> bool:
 
 
 def _values(deviation: Deviation, call: Call) -> np.ndarray | None:
-    """What the deviation gives in float64, if it can be evaluated there."""
+    """Return the values of the deviation in float64, None if it cannot be evaluated."""
     try:
         with np.errstate(all="ignore"):
             values = np.asarray(call.evaluate(np.asarray, _equation(deviation, call)), dtype=np.float64)
@@ -117,29 +118,29 @@ def _values(deviation: Deviation, call: Call) -> np.ndarray | None:
 
 
 def _undefined(deviation: Deviation, call: Call) -> Any:
-    """Where it is NaN if every step is rounded to the dtype, or to what that is computed in: of rows that vanish there, say."""
+    """Return where the deviation is NaN if every step is rounded to the dtype, or to the format that it is computed in."""
     storage, compute = call.operation.storage, Arithmetic.of(call.operation.dtype).compute
     stored = _nan(deviation, call, storage)
     return stored if compute == storage else stored | _nan(deviation, call, compute)
 
 
 def _nan(deviation: Deviation, call: Call, steps: Format) -> Any:
-    manner = Manner(steps=steps)
+    manner = RoundingManner(steps=steps)
     try:
         with np.errstate(all="ignore"):
-            own = call.evaluate(lambda x: Narrow(np.asarray(x, dtype=np.float64), manner), _equation(deviation, call))
+            own = call.evaluate(lambda x: LowPrecision(np.asarray(x, dtype=np.float64), manner), _equation(deviation, call))
         return np.isnan(own.value)
     except Exception:
-        return False  # it is narrow already
+        return False  # the deviation rounds its steps itself
 
 
 def _equation(deviation: Deviation, call: Call) -> Any:
-    return prepared(deviation.operation, deviation.function, call.operation.storage)
+    return prepare(deviation.operation, deviation.function, call.operation.storage)
 
 
-@_once
+@_cached
 def _nearer(deviation: Deviation, call: Call) -> bool:
-    """Cheaply: where the answer is wrong it is mostly nearer to the deviation than to the truth."""
+    """Whether most wrong elements are nearer to the deviation than to the truth. A cheap test before `_explained`."""
     values, observed = _values(deviation, call), answer_of(call)
     if values is None:
         return False
@@ -149,23 +150,23 @@ def _nearer(deviation: Deviation, call: Call) -> bool:
     return bool(2 * np.sum((near | ~np.isfinite(values) | ~np.isfinite(observed)) & wrong) >= np.sum(wrong))
 
 
-@_once
+@_cached
 def _shows(deviation: Deviation, call: Call) -> bool:
-    """Elsewhere the right equation's answer is one of the deviation's as well."""
+    """Whether the deviation and the right equation differ on this call."""
     if call.operation.dtype not in (*deviation.dtypes, "bool", "int64"):
         return False
     values = _values(deviation, call)
     return values is None or not np.all(truth_of(call).accepts(call.operation.storage.round(values)))
 
 
-@_once
+@_cached
 def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, float] | None:
-    """How many wrong elements the deviation alone explains, and how closely; None where it contradicts the answer."""
+    """Return how many wrong elements only the deviation explains, and how closely; None if it contradicts the answer."""
     observed, truth = answer_of(call), truth_of(call)
     try:
         expected = call.expect(precision, _equation(deviation, call))
     except Exception:
-        return None  # not on these arguments, or not on this number type
+        return None  # the deviation does not take these arguments, or this number type
     if expected.value.shape != observed.shape:
         return None
     nan, values = np.isnan(expected.value), _values(deviation, call)
@@ -174,10 +175,10 @@ def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, f
     as_near = nan
     if np.any(np.isnan(observed) & ~nan):
         as_near = nan | (np.isnan(observed) & _undefined(deviation, call))
-    for deviating in (expected.value, values):  # in the dtype's own arithmetic, and in float64
+    for deviating in (expected.value, values):  # in the arithmetic of the dtype, and in float64
         with np.errstate(all="ignore"):
             as_near = as_near | (np.abs(observed - deviating) <= np.abs(observed - truth.value))
-            as_near |= observed == expected.storage.round(deviating)  # infinities too
+            as_near |= observed == expected.storage.round(deviating)  # equal infinities
     if not np.all(expected.accepts(observed) & (expected.claimed | as_near | ~wrong_in(call))):
         return None
     (low, high), (least, most) = expected.ends, truth.ends
@@ -187,6 +188,6 @@ def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, f
     if not np.any(alone):
         return 0, 0.0
     with np.errstate(all="ignore"):
-        hidden = expected.storage.half_gap(observed, expected.value)  # by the rounding of the answer
+        hidden = expected.storage.half_gap(observed, expected.value)  # the rounding of the answer may hide as much
         distance = np.maximum(np.abs(observed - expected.value) - hidden, 0)[alone] / np.abs(observed - truth.value)[alone]
     return int(np.sum(alone)), float(np.max(np.nan_to_num(distance, nan=0.0, posinf=0.0)))

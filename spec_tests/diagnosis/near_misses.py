@@ -1,8 +1,8 @@
-"""The right equation after all, but in a looser precision class, in float32, or for another option than was given."""
+"""Near misses: the right equation, but in a looser precision class, in float32, or for another option than was given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,40 +12,40 @@ from ..bounds.bounded import Bounded
 from ..bounds.expectation import Expectation
 from ..calls.call import Call
 from ..specification.formats import FORMATS, PRECISIONS, Arithmetic
-from .evidence import answer_of, wrong_and_right, wrong_in
+from .evidence import Evidence, answer_of, wrong_in
 
-ROUNDED = 1 / 64  # of what roundings may add up to at worst, they leave as much in one answer of many
-TWICE = 2  # answers, which one may be by chance
+MIN_FLOAT32_SHARE = 1 / 64  # of the float32 bound: so much of the worst case is left in one of many answers
+MIN_WRONG_ANSWERS = 2  # one answer may fit another option by chance
+MAX_SHOWN_VALUES = 3
 LOOSER = {"mixed": "some of its intermediate results", "eager": "its intermediate results"}
-SHOWN = 3  # values of the option
 
 
 @dataclass(frozen=True)
 class NearMiss:
-    """What is to be said of it, in the manner of a deviation."""
+    """A near miss, described as a deviation is."""
 
     id: str
     what: str
-    facts: tuple[tuple[str, str], ...] = ()  # of this failure alone
+    facts: tuple[tuple[str, str], ...] = ()  # of this failure only
 
 
-def near_miss(failing: Sequence[Call], others: Sequence[Call] = ()) -> NearMiss | None:
-    """The first that explains every wrong answer."""
-    if looser := looser_class(failing, others):
-        dtype = failing[0].operation.dtype
+def near_miss(evidence: Evidence) -> NearMiss | None:
+    """Return the first near miss that explains every wrong answer."""
+    if looser := looser_class(evidence):
+        dtype = evidence.wrong[0].operation.dtype
         return NearMiss(f"class {looser}", f"the right equation, {LOOSER[looser]} rounded to {dtype}")
-    if in_float32(failing, others):
+    if in_float32(evidence):
         return NearMiss("float64 in float32", "the right equation, all or some of it computed in float32")
-    if found := another_option(failing, others):
+    if found := another_option(evidence):
         option, values = found
-        several = " or ".join([str(value) for value in values[:SHOWN]] + ["others"] * (len(values) > SHOWN))
+        several = " or ".join([str(value) for value in values[:MAX_SHOWN_VALUES]] + ["others"] * (len(values) > MAX_SHOWN_VALUES))
         return NearMiss(f"another {option}", f"the right answer for another {option} than was given", ((option, several),))
     return None
 
 
-def looser_class(failing: Sequence[Call], others: Sequence[Call] = ()) -> str:
-    """The strictest precision class in which the right equation explains every call, where the one required does not."""
-    wrong, _ = wrong_and_right(failing, others)
+def looser_class(evidence: Evidence) -> str:
+    """Return the strictest precision class in which the right equation explains every wrong answer, "" if there is none."""
+    wrong = evidence.wrong
     if not wrong or wrong[0].operation.precision == "exact" or wrong[0].operation.storage.precision >= 24:
         return ""
     stricter = PRECISIONS.index(wrong[0].operation.precision) + 1
@@ -56,10 +56,12 @@ def looser_class(failing: Sequence[Call], others: Sequence[Call] = ()) -> str:
     return ""
 
 
-def in_float32(failing: Sequence[Call], others: Sequence[Call] = ()) -> bool:
-    """Whether float64 answers are the right equation's as float32 gives it, which may be all of it or one step: every wrong
-    one is within the bounds of float32, and one at least so far off as only roundings to float32 put it."""
-    wrong, _ = wrong_and_right(failing, others)
+def in_float32(evidence: Evidence) -> bool:
+    """Whether float64 answers are those of the right equation with some or all of its steps in float32.
+
+    Every wrong answer must lie within the float32 bound, and at least one must be as far off as float32 roundings put it.
+    """
+    wrong = evidence.wrong
     if not wrong or wrong[0].operation.dtype != "float64":
         return False
     single = [(call, _single(call)) for call in wrong]
@@ -67,11 +69,11 @@ def in_float32(failing: Sequence[Call], others: Sequence[Call] = ()) -> bool:
         return False
     with np.errstate(all="ignore"):
         shares = [(np.abs(answer_of(call) - one.value) / one.error)[wrong_in(call)] for call, one in single]
-    return bool(max(np.max(np.nan_to_num(share, nan=0.0)) for share in shares) >= ROUNDED)
+    return bool(max(np.max(np.nan_to_num(share, nan=0.0)) for share in shares) >= MIN_FLOAT32_SHARE)
 
 
 def _single(call: Call) -> Expectation:
-    """What the right equation allows where each argument may be rounded to float32, and every step is."""
+    """Return the value and bound of the right equation with every step, and perhaps each argument, rounded to float32."""
     single = FORMATS["float32"]
     arithmetic = Arithmetic(single, single)
 
@@ -85,35 +87,36 @@ def _single(call: Call) -> Expectation:
     return Expectation(ball.value, ball.error, single)
 
 
-def another_option(failing: Sequence[Call], others: Sequence[Call] = ()) -> tuple[str, list[Any]] | None:
-    """The option, and its values, for which every wrong answer is right: that of an earlier call, or one that is fixed."""
-    wrong, right = wrong_and_right(failing, others)
-    if len(wrong) < TWICE:
+def another_option(evidence: Evidence) -> tuple[str, list[Any]] | None:
+    """Return an option and the values of it for which every wrong answer is right: a fixed value, or that of an earlier call."""
+    wrong, right = evidence.wrong, evidence.right
+    if len(wrong) < MIN_WRONG_ANSWERS:
         return None
     spec = wrong[0].operation.spec
     for option in (name for name in wrong[0].keywords if name not in (*spec.positional, "wrt")):
         values = list(_distinct([spec.defaults.get(option), *(call.keywords.get(option) for call in (*wrong, *right))]))
-        taken = []
+        used = []
         for call in wrong:
             if not (fitting := [value for value in values if _right_for(call, option, value)]):
                 break
-            taken.append(fitting[0])
+            used.append(fitting[0])
         else:
-            return option, list(_distinct(taken))
+            return option, list(_distinct(used))
     return None
 
 
 def _distinct(values: Iterable[Any]) -> Iterable[Any]:
-    return {repr(value): value for value in values}.values()  # True is not 1
+    return {repr(value): value for value in values}.values()  # by repr, since True == 1
 
 
 def _right_for(call: Call, option: str, value: Any) -> bool:
+    """Whether the answer is right for this value of the option, which is not the value that was given."""
     if repr(value) == repr(call.keywords.get(option)):
         return False
     instead = Call(call.operation, call.arguments, {**call.keywords, option: value})
     try:
         allowed = instead.expectation(call.operation.precision)
     except Exception:
-        return False  # not with these arguments
+        return False  # the equation does not take these arguments
     answer = answer_of(call)
     return allowed.value.shape == answer.shape and bool(np.all(allowed.accepts(answer) & (allowed.claimed | ~wrong_in(call))))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..calls.result import WIDE, Result
-from ..calls.violation import Violation, apart, deviates
+from ..calls.violation import Violation, exceeds_bound, sides_differ
 
 
 def exactly(x: Any) -> Bounded:
@@ -29,7 +29,7 @@ def assert_conforms(result: Result, record: Any = None) -> None:
         record(precision, expectation.share(result.value), expectation.claimed, result)
     if not np.all(accepted):
         where = partial(call.operation.place, call)
-        raise deviates(np.asarray(result.value, dtype=float), expectation, accepted, where)
+        raise exceeds_bound(np.asarray(result.value, dtype=float), expectation, accepted, where)
 
 
 def assert_equal(left: Any, right: Any) -> None:
@@ -42,7 +42,7 @@ def assert_equal(left: Any, right: Any) -> None:
         distance = np.abs(a.value - b.value)
         met = (distance <= allowed) | (a.value == b.value) | ~np.isfinite(allowed)
     if not np.all(met):
-        raise apart(*np.broadcast_arrays(a.value, b.value, np.where(np.isfinite(allowed), allowed, np.inf)))
+        raise sides_differ(*np.broadcast_arrays(a.value, b.value, np.where(np.isfinite(allowed), allowed, np.inf)))
 
 
 def assert_same(again: np.ndarray, first: Bounded) -> None:
@@ -57,7 +57,7 @@ def assert_identical(left: Any, right: Any) -> None:
     if a.shape != b.shape:
         raise Violation(f"the shapes differ: {a.shape} and {b.shape}")
     if not np.array_equal(a, b, equal_nan=True):
-        raise apart(a, b, np.zeros(a.shape))
+        raise sides_differ(a, b, np.zeros(a.shape))
 
 
 def assert_zero(x: Bounded, at: Any = ...) -> None:

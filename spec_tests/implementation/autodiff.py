@@ -1,4 +1,4 @@
-"""An operation as a function of those of its arguments alone that have a gradient."""
+"""Automatic differentiation: one operation, as a function of those arguments that have a gradient."""
 
 from __future__ import annotations
 
@@ -13,16 +13,12 @@ from ..specification.pytree import leaves, tree_map
 if TYPE_CHECKING:
     from .framework import Framework
 
-Arrays = tuple[Any, ...]
-Keywords = dict[str, Any]
-
-
 NO_GRADIENT = re.compile(r"reverse-mode|::vjp\] not implemented", re.IGNORECASE)
 
 
 @contextmanager
-def _where_there_is_a_gradient() -> Iterator[None]:
-    """Of a kernel or a loop that they cannot differentiate some frameworks say so in the words of a ValueError alone."""
+def _no_gradient_as_not_implemented() -> Iterator[None]:
+    """Some frameworks raise a ValueError where they cannot differentiate a kernel or a loop. Only its words tell."""
     try:
         yield
     except ValueError as error:
@@ -32,42 +28,42 @@ def _where_there_is_a_gradient() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Differentiable:
+class Differentiation:
+    """What is to be differentiated: an operation, at native arguments."""
+
     operation: str
-    positional: tuple[str, ...]  # the names of its arguments
-    dtype: str  # of those that have a gradient
+    positional: tuple[str, ...]  # the names of its array arguments
+    dtype: str  # of the arguments that have a gradient
+    arrays: tuple[Any, ...]
+    keywords: dict[str, Any]
 
-    def linearized(
-        self, framework: Framework, function: Any, arrays: Arrays, keywords: Keywords
-    ) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
-        """What the function answers, and what pulls a cotangent back to its arguments, each under its name."""
-        of_inputs, names, inputs = self._of_inputs(framework, function, arrays, keywords)
-        with _where_there_is_a_gradient():
-            y, pull = framework.linearized(of_inputs, inputs)
+    def linearize(self, framework: Framework, function: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
+        """Return the answer of the function, and a function from a cotangent to the gradient of each argument by name."""
+        of_inputs, names, inputs = self._as_function_of_inputs(framework, function)
+        with _no_gradient_as_not_implemented():
+            y, pull = framework.linearize(of_inputs, inputs)
 
-        def pulled(cotangent: Any) -> dict[str, Any]:
-            with _where_there_is_a_gradient():
-                return dict(zip(names, map(framework.computed, pull(cotangent)), strict=True))
+        def gradients(cotangent: Any) -> dict[str, Any]:
+            with _no_gradient_as_not_implemented():
+                return dict(zip(names, map(framework.force, pull(cotangent)), strict=True))
 
-        return y, pulled
+        return y, gradients
 
-    def accumulated(
-        self, framework: Framework, function: Any, arrays: Arrays, keywords: Keywords, cotangents: list[Any]
-    ) -> dict[str, Any]:
-        of_inputs, names, inputs = self._of_inputs(framework, function, arrays, keywords)
-        return dict(zip(names, framework.accumulated(of_inputs, inputs, cotangents), strict=True))
+    def accumulate(self, framework: Framework, function: Any, cotangents: list[Any]) -> dict[str, Any]:
+        """Return what the gradient of each argument holds after a backward pass for each cotangent."""
+        of_inputs, names, inputs = self._as_function_of_inputs(framework, function)
+        return dict(zip(names, framework.accumulate(of_inputs, inputs, cotangents), strict=True))
 
-    def _of_inputs(
-        self, framework: Framework, function: Any, arrays: Arrays, keywords: Keywords
-    ) -> tuple[Callable[[Any], Any], list[str], list[Any]]:
-        given = {**dict(zip(self.positional, arrays, strict=False)), **keywords}
+    def _as_function_of_inputs(self, framework: Framework, function: Any) -> tuple[Callable[[Any], Any], list[str], list[Any]]:
+        """Return the function of the arguments that have a gradient, their names, and their values."""
+        given = {**dict(zip(self.positional, self.arrays, strict=False)), **self.keywords}
         named = {path: x for name in self.positional for path, x in leaves(given.get(name), name)}
         names = [path for path, x in named.items() if framework.is_array(x) and framework.dtype_of(x) == self.dtype]
         inputs = [named[name] for name in names]
 
         def of_inputs(others: Any) -> Any:
             replaced = {id(x): y for x, y in zip(inputs, others, strict=True)}
-            fresh = tree_map(lambda x: replaced.get(id(x), x), (list(arrays), keywords))
-            return function(*fresh[0], **fresh[1])
+            arrays, keywords = tree_map(lambda x: replaced.get(id(x), x), (list(self.arrays), self.keywords))
+            return function(*arrays, **keywords)
 
         return of_inputs, names, inputs

@@ -13,11 +13,12 @@ from typing import Any
 
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.registry import specification
-from .autodiff import Differentiable
-from .domain import complaints
+from .array_framework import ArrayFramework
+from .autodiff import Differentiation
+from .domain import find_complaints
 from .framework import Framework
-from .guard import LEAST, Fault, current
-from .lookup import BackendError, find, framed
+from .guard import MIN_TIMEOUT_SECONDS, Fault, current_limits
+from .lookup import BackendError, identify, resolve
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Backend:
 
     name: str
     source: Any
-    framework: Framework = field(repr=False)
+    framework: ArrayFramework = field(repr=False)
     text: str = ""  # what `--backend=` was given
 
     def function(self, operation: str) -> Any:
@@ -40,17 +41,17 @@ class Backend:
         return bool(self.function(operation) or derived)
 
     @cached_property
-    def recorded(self) -> dict[tuple[str, str], list[Any]]:
+    def recorded_calls(self) -> dict[tuple[str, str], list[Any]]:
         """Some calls of each operation in each dtype."""
         return {}
 
     @cached_property
-    def asked(self) -> dict[tuple[str, str], list[Any]]:
+    def fresh_calls(self) -> dict[tuple[str, str], list[Any]]:
         """The same of calls that were made for a diagnosis."""
         return {}
 
     @cached_property
-    def unreached(self) -> dict[str, set[str]]:
+    def without_gradient(self) -> dict[str, set[str]]:
         """The arguments of each operation to which the framework pulls back no cotangent, as it turns out."""
         return {}
 
@@ -73,7 +74,7 @@ class Backend:
             return stated.get(operation)
         return None if operation.endswith("_vjp") else stated
 
-    def answered(self, step: Callable[[], Any], operation: str) -> Any:
+    def run_guarded(self, step: Callable[[], Any], operation: str) -> Any:
         """What a step of the operation answers, once it is through; raises Refused or Fault."""
 
         def whole() -> Any:
@@ -81,32 +82,36 @@ class Backend:
             getattr(self.source, "synchronize", lambda: None)()
             return answer
 
-        limit = current().seconds
-        patience = min(limit, max(LEAST, limit / 2 ** self.late[operation]))
+        limit = current_limits().seconds
+        patience = min(limit, max(MIN_TIMEOUT_SECONDS, limit / 2 ** self.timeouts[operation]))
         try:
-            return self.framework.answered(whole, patience)
+            return self.framework.run_guarded(whole, patience)
         except Fault as fault:
             if fault.late and patience < limit:
                 told = f"{operation} had no answer within {limit:g} s, so that others are not waited for as long"
                 fault.facts.append(("before", f"{told}; if it only is slow, give it a larger --time-limit"))
-            self.late[operation] += fault.late
+            self.timeouts[operation] += fault.late
             raise
 
-    def linearized(self, function: Differentiable, arrays: Any, keywords: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
-        return function.linearized(self.framework, self.function(function.operation), arrays, keywords)
+    def linearize(self, what: Differentiation) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
+        """Return the answer of an operation, and a function from a cotangent to the gradients of its arguments."""
+        assert isinstance(self.framework, Framework)
+        return what.linearize(self.framework, self.function(what.operation))
 
-    def accumulated(self, function: Differentiable, arrays: Any, keywords: Any, cotangents: list[Any]) -> dict[str, Any]:
-        return function.accumulated(self.framework, self.function(function.operation), arrays, keywords, cotangents)
+    def accumulate(self, what: Differentiation, cotangents: list[Any]) -> dict[str, Any]:
+        """Return what the gradient of each argument holds after a backward pass for each cotangent."""
+        assert isinstance(self.framework, Framework)
+        return what.accumulate(self.framework, self.function(what.operation), cotangents)
 
     @property
-    def oracle(self) -> bool:
+    def imports_oracle(self) -> bool:
         """It has the suite's own equations among what it is made of, as far as that shows."""
         parts = getattr(self.source, "__dict__", {}).values()
         names = (part.__name__ if isinstance(part, ModuleType) else getattr(part, "__module__", "") for part in parts)
         return any(str(name).partition(".")[0] == ORACLE for name in names)
 
     @cached_property
-    def late(self) -> Counter[str]:
+    def timeouts(self) -> Counter[str]:
         """How often each operation had no answer in time: halves what its next calls may take."""
         return Counter()
 
@@ -121,16 +126,16 @@ CONVENTIONS = {"causal_alignment": ("bottom-right", "top-left"), "fully_masked_r
 
 def load(text: str, folder: Path, operations: Collection[str]) -> Backend:
     """The backend that `--backend=text` names; raises BackendError with one sentence."""
-    return made(find(text, folder), operations, text)
+    return build_backend(resolve(text, folder), operations, text)
 
 
-def made(source: Any, operations: Collection[str], text: str = "") -> Backend:
+def build_backend(source: Any, operations: Collection[str], text: str = "") -> Backend:
     """The backend that an object is, whether or not a text named it."""
-    found, name, framework = framed(source, text)
-    return checked(Backend(name, found, framework, text), operations)
+    found, name, framework = identify(source, text)
+    return validate(Backend(name, found, framework, text), operations)
 
 
-def checked(backend: Backend, operations: Collection[str]) -> Backend:
+def validate(backend: Backend, operations: Collection[str]) -> Backend:
     """It states nothing that is not known."""
     for complaint in _complaints(backend, operations):
         raise BackendError(f"{f'--backend={backend.text}' if backend.text else backend.name}: {complaint}")
@@ -150,7 +155,7 @@ def _complaints(backend: Backend, operations: Collection[str]) -> Iterator[str]:
             yield f"its dtypes name {dtype!r}, which {backend.framework.name} lacks here"
     for name, restrictions in backend.domain.items():
         if name in operations:
-            yield from complaints(specification(name), restrictions)
+            yield from find_complaints(specification(name), restrictions)
         else:
             near = "".join(f"; did you mean {match}?" for match in difflib.get_close_matches(name, operations, n=1))
             yield f"its domain names {name!r}, which is no operation{near}"

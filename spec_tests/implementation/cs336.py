@@ -54,7 +54,7 @@ DOMAIN: dict[str, dict[str, Any]] = {
 LARGEST_TABLE = 2**20  # max_seq_len × d_k: angles that a function may compute anew in every call
 
 
-def recognised(source: Any) -> bool:
+def is_adapters_file(source: Any) -> bool:
     """A file that says nothing of a framework and has functions of the assignment."""
     known = (hasattr(source, name) for names in FUNCTIONS.values() for name in names)
     return not hasattr(source, "framework") and any(known)

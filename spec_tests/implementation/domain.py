@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..specification.registry import Specification
 
 
-OTHER = {"dtype", "batch_dims", "contiguous", "empty", "positions"}  # what a domain names beside dimensions and keywords
+NOT_DIMENSIONS = {"dtype", "batch_dims", "contiguous", "empty", "positions"}  # what a domain names beside dimensions and keywords
 
 BROADCAST = {"positions", "mask", "bias"}  # whatever the rank of the batch
 
@@ -27,13 +27,13 @@ def canonical(spec: Specification, stated: dict[str, Any]) -> dict[str, Any]:
     return {HEADS.get(name, name) if HEADS.get(name) in dimensions(spec) else name: allowed for name, allowed in stated.items()}
 
 
-def complaints(spec: Specification, stated: Any) -> Iterator[str]:
+def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
     """What is wrong with the domain that a backend states for an operation, each in one sentence."""
     if not isinstance(stated, dict):
         yield f"its domain of {spec.name} is {stated!r}; give a dict of restrictions"
         return
     keywords = {name for name in spec.parameters if name not in spec.positional}
-    known = dimensions(spec) | keywords | (OTHER if "positions" in spec.positional else OTHER - {"positions"})
+    known = dimensions(spec) | keywords | (NOT_DIMENSIONS if "positions" in spec.positional else NOT_DIMENSIONS - {"positions"})
     for name, allowed in stated.items():
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=2)
@@ -60,7 +60,7 @@ def _wrong(spec: Specification, name: str, allowed: Any, stated: dict[str, Any])
     return ""
 
 
-def described(stated: dict[str, Any]) -> str:
+def describe_domain(stated: dict[str, Any]) -> str:
     """The restrictions in words, as the report prints them."""
     return ", ".join(_described(name, allowed) for name, allowed in stated.items())
 

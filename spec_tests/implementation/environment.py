@@ -9,10 +9,10 @@ import re
 import sys
 from pathlib import Path
 
-from .lookup import DEVIATING, BackendError, built_in, registered
+from .lookup import DEVIATING, BackendError, built_in_backends, registered_backends
 
 
-def put(text: str, folder: Path) -> None:
+def set_variables(text: str, folder: Path) -> None:
     """Into this process, unless it is too late."""
     stated = environment_of(text, folder)
     late = {name: value for name, value in stated.items() if os.environ.get(name) != value}
@@ -26,7 +26,7 @@ def put(text: str, folder: Path) -> None:
 
 def environment_of(text: str, folder: Path) -> dict[str, str]:
     """The variables that the file asks for, read without running it: they have to be set before anything is imported."""
-    if (path := file_named(text, folder)) is None:
+    if (path := backend_file(text, folder)) is None:
         return {}
     try:
         statements = ast.parse(path.read_bytes()).body
@@ -46,17 +46,17 @@ def environment_of(text: str, folder: Path) -> dict[str, str]:
 
 def _framework(text: str, folder: Path) -> str:
     """Whose arrays the file says that it takes."""
-    path = file_named(text, folder)
+    path = backend_file(text, folder)
     found = re.search(r"""^framework = ["'](\w+)["']""", path.read_text(), re.MULTILINE) if path else None
     return found[1] if found else ""
 
 
-def file_named(text: str, folder: Path) -> Path | None:
+def backend_file(text: str, folder: Path) -> Path | None:
     if text.startswith(DEVIATING):
         return None
-    entry = registered().get(text)
+    entry = registered_backends().get(text)
     module = (entry.value if entry else text).partition(":")[0]
-    if path := built_in().get(text) or (folder / text if text.endswith(".py") else None):
+    if path := built_in_backends().get(text) or (folder / text if text.endswith(".py") else None):
         return path if path.is_file() else None
     if "." in module:  # finding it would run its package
         return None

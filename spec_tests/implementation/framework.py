@@ -18,9 +18,9 @@ import numpy as np
 from array_api_compat import to_device
 
 from ..specification.formats import DTYPES
-from .guard import Fault, answered
-from .layouts import laid_out
-from .process_state import PROCESS, Piece, settings
+from .guard import Fault, run_guarded
+from .layouts import lay_out
+from .process_state import PROCESS, Setting, framework_settings
 
 NAMESPACES = ("array_api_compat.{}", "array_api_compat.{}.array", "{}.numpy", "{}.core", "{}")  # torch, cupy; dask; jax; mlx; any
 COMPUTED = ("block_until_ready", "persist", "realize")  # methods by which a lazy array gives itself computed
@@ -40,12 +40,12 @@ class Unavailable(Exception):
     """The framework, or the device, that a backend names is not there."""
 
 
-class Unmade(Exception):
+class CannotMakeArray(Exception):
     """The framework does not make an array: it lacks the memory, or has none of this shape. No function is to blame."""
 
 
 class Framework:
-    gone = False  # its device's context is lost, and with it the process for that device
+    device_lost = False  # its device's context is lost, and with it the process for that device
 
     def __init__(self, name: str, device: str | None = None):
         self.name, self.device = name, device
@@ -55,7 +55,7 @@ class Framework:
             raise Unavailable(f"its framework {name!r} cannot be imported ({error}); install it first") from error
         self.xp = self._namespace()
         try:
-            self._one = self._made(np.ones(1), "float32")
+            self._one = self._make(np.ones(1), "float32")
             self.place = self.device_of(self._one)
         except Exception as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -98,7 +98,7 @@ class Framework:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return self.dtype_of(self._made(np.ones(1), dtype)) == dtype
+                return self.dtype_of(self._make(np.ones(1), dtype)) == dtype
         except Exception:  # each framework has its own way to refuse
             return False
 
@@ -118,43 +118,43 @@ class Framework:
         return devices(kind)[int(number or 0)] if devices else self.device
 
     @cached_property
-    def _pieces(self) -> tuple[Piece, ...]:
-        return (*PROCESS, *settings(self._module, self.xp))
+    def _pieces(self) -> tuple[Setting, ...]:
+        return (*PROCESS, *framework_settings(self._module, self.xp))
 
-    def answered(self, step: Callable[[], Any], seconds: float) -> Any:
+    def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
         """What a step of the backend's answers, under guard."""
         try:
-            return answered(step, seconds, self._pieces)
+            return run_guarded(step, seconds, self._pieces)
         except Fault as fault:
-            if not fault.late and not self.alive():
-                self.gone = fault.lost = True
+            if not fault.late and not self.is_alive():
+                self.device_lost = fault.lost = True
                 fault.facts.append(("since then", "its device answers nothing more"))
             raise
 
-    laid_out = laid_out
+    lay_out = lay_out
 
     def native(self, array: Any, dtype: str) -> Any:
         """The framework's array of this dtype with the values of a NumPy array; never shares its memory. Raises Unmade."""
         try:
-            return self._made(array, self.integer if dtype == "int64" else dtype)
+            return self._make(array, self.integer if dtype == "int64" else dtype)
         except Exception as error:  # each framework has its own
-            raise Unmade(f"{self.name} makes no array of shape {np.shape(array)} ({error})") from error
+            raise CannotMakeArray(f"{self.name} makes no array of shape {np.shape(array)} ({error})") from error
 
-    def _made(self, array: Any, dtype: str) -> Any:
+    def _make(self, array: Any, dtype: str) -> Any:
         make = getattr(self.xp, "asarray", None) or self.xp.array
         with np.errstate(over="ignore"):
-            copy = np.array(array, dtype=holder(dtype), order="C")
-        x = make(copy, dtype=self._dtype(holder(dtype)))
-        x = x if holder(dtype) == dtype else self.cast(x, dtype)
+            copy = np.array(array, dtype=numpy_dtype(dtype), order="C")
+        x = make(copy, dtype=self._dtype(numpy_dtype(dtype)))
+        x = x if numpy_dtype(dtype) == dtype else self.cast(x, dtype)
         return x if self.device is None else to_device(x, self._place)
 
     def cast(self, x: Any, dtype: str) -> Any:
         astype = getattr(self.xp, "astype", None)
         return astype(x, self._dtype(dtype)) if astype else x.astype(self._dtype(dtype))
 
-    def computed(self, x: Any) -> Any:
+    def force(self, x: Any) -> Any:
         """x, no longer lazy: what computing it raises is raised here, and not where it happens to be read."""
-        x = self.underived(x)
+        x = self.as_own_type(x)
         if not self.is_array(x):
             return x
         for method in COMPUTED:
@@ -171,11 +171,11 @@ class Framework:
             return "autograd"
         return "vjp" if hasattr(self._module, "vjp") else "xp.vjp" if hasattr(self.xp, "vjp") else ""
 
-    def linearized(self, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
+    def linearize(self, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
         """function(inputs), and what pulls a cotangent of it back to the inputs, as often as one likes."""
         if self.differentiates == "autograd":
             autograd, inputs = self._module.autograd, [x.detach().requires_grad_() for x in inputs]
-            y = self.underived(function(inputs))
+            y = self.as_own_type(function(inputs))
             if not getattr(y, "requires_grad", False):
                 raise NotImplementedError("its result carries no gradient")
             return y, lambda cotangent: autograd.grad(y, inputs, cotangent, retain_graph=True, allow_unused=True)
@@ -183,25 +183,12 @@ class Framework:
             return self._module.vjp(lambda *x: function(x), *inputs)
         return function(inputs), lambda cotangent: self.xp.vjp(lambda *x: function(x), inputs, [cotangent])[1]
 
-    def differentiating(self, names: str, answer: str, cotangent: str) -> list[str]:
-        """The lines of a script that print the gradients of the named arrays."""
-        if self.differentiates == "autograd":
-            wanted = [f"y = {answer}", f"print({self.name}.autograd.grad(y, [{names}], {cotangent}, allow_unused=True))"]
-            return [f"for x in [{names}]: x.requires_grad_()", *wanted]
-        if self.differentiates == "vjp":
-            return [
-                f"import {self.name}",
-                f"y, pull = {self.name}.vjp(lambda {names}: {answer}, {names})",
-                f"print(pull({cotangent}))",
-            ]
-        return [f"print(xp.vjp(lambda {names}: {answer}, [{names}], [{cotangent}])[1])"]
-
     @cached_property
     def accumulates(self) -> bool:
         """Gradients are kept with the arrays, and add up there."""
         return hasattr(self._one, "backward")
 
-    def accumulated(self, function: Callable[[Any], Any], inputs: list[Any], cotangents: list[Any]) -> list[Any]:
+    def accumulate(self, function: Callable[[Any], Any], inputs: list[Any], cotangents: list[Any]) -> list[Any]:
         """What each input's gradient holds after a backward pass for each cotangent."""
         inputs = [x.detach().requires_grad_() for x in inputs]
         for cotangent in cotangents:
@@ -210,7 +197,7 @@ class Framework:
 
     def numpy(self, x: Any) -> np.ndarray:
         """The values of a framework's array, floating ones as float64."""
-        return widened(self.stored(x))
+        return as_float64(self.stored(x))
 
     def stored(self, x: Any) -> np.ndarray:
         """The values in a dtype of NumPy's that holds them."""
@@ -234,21 +221,25 @@ class Framework:
         own = kind is known or kind.__module__.partition(".")[0] == known.__module__.partition(".")[0]
         return (own and issubclass(kind, known)) or (self.name == "numpy" and issubclass(kind, np.generic))
 
-    def underived(self, x: Any) -> Any:
+    def as_own_type(self, x: Any) -> Any:
         """The framework's own array of somebody's derived type, which may overload everything: by the framework's method."""
         known = type(self._one)
         cast = getattr(known, "as_subclass", None) or getattr(known, "view", None)
         return cast(x, known) if issubclass(type(x), known) and not self.is_array(x) and cast else x
 
-    def known(self, x: Any) -> Any:
+    def describe_foreign(self, x: Any) -> Any:
         """x; but where it is neither an array nor plain, what it is in words: nobody touches an object that may do anything."""
         if self.is_array(x) or type(x) in PLAIN:
             return x
         if issubclass(type(x), list | tuple):
-            return (list if issubclass(type(x), list) else tuple)(map(self.known, x))
-        return {str(name): self.known(item) for name, item in x.items()} if type(x) is dict else Foreign(self.kind(x))
+            return (list if issubclass(type(x), list) else tuple)(map(self.describe_foreign, x))
+        return (
+            {str(name): self.describe_foreign(item) for name, item in x.items()}
+            if type(x) is dict
+            else Foreign(self.describe_type(x))
+        )
 
-    def kind(self, x: Any) -> str:
+    def describe_type(self, x: Any) -> str:
         """What it is instead, in words."""
         if type(x) is Foreign:
             return x.kind
@@ -273,7 +264,7 @@ class Framework:
             return False
         return True
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """It still makes arrays: a device whose context was lost never does again."""
         try:
             return bool(self.stored(self.native(np.ones(1), "float32"))[0] == 1)
@@ -281,10 +272,10 @@ class Framework:
             return False
 
 
-def widened(values: np.ndarray) -> np.ndarray:
+def as_float64(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float64) if values.dtype.kind == "f" else values
 
 
-def holder(dtype: str) -> str:
+def numpy_dtype(dtype: str) -> str:
     """NumPy's dtype for values of this one on their way."""
     return "float32" if dtype == "bfloat16" else dtype

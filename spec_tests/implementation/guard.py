@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from .printable import visible
-from .process_state import PROCESS, Piece, Surroundings
+from .printable import printable
+from .process_state import PROCESS, ProcessState, Setting
 
 
 @dataclass(frozen=True)
@@ -22,16 +22,16 @@ class Limits:
     memory: int | None = None  # bytes that the process may have; None: as the machine has it
 
 
-LEAST = 1.0  # seconds; each call that had no answer halves what the operation's later ones may take, down to that
+MIN_TIMEOUT_SECONDS = 1.0  # seconds; each call that had no answer halves what the operation's later ones may take, down to that
 _current = Limits()
 
 
-def choose(limits: Limits) -> None:
+def set_limits(limits: Limits) -> None:
     global _current
     _current = limits
 
 
-def current() -> Limits:
+def current_limits() -> Limits:
     return _current
 
 
@@ -79,7 +79,9 @@ def _watching(watch: _Watch, seconds: float) -> Iterator[None]:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         handlers[signal.SIGINT] = watch.interrupt
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    timer = signal.setitimer(signal.ITIMER_REAL, seconds, LEAST)  # again and again: code may catch whatever is raised
+    timer = signal.setitimer(
+        signal.ITIMER_REAL, seconds, MIN_TIMEOUT_SECONDS
+    )  # again and again: code may catch whatever is raised
     try:
         yield
     finally:
@@ -89,36 +91,36 @@ def _watching(watch: _Watch, seconds: float) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def answered(step: Callable[[], Any], seconds: float, pieces: tuple[Piece, ...] = PROCESS) -> Any:
+def run_guarded(step: Callable[[], Any], seconds: float, pieces: tuple[Setting, ...] = PROCESS) -> Any:
     """What the step answers; Refused or Fault for everything else but a person's own interruption."""
     watch = _Watch()
     try:
         with warnings.catch_warnings(), _watching(watch, seconds):
             warnings.simplefilter("ignore")  # the backend's own affair; only its result is judged
-            surroundings = Surroundings(pieces)
+            surroundings = ProcessState(pieces)
             try:
                 answer = step()
             finally:
-                changed = surroundings.restored()
+                changed = surroundings.restore()
     except BaseException as error:
         if watch.asked:
             raise KeyboardInterrupt from None
-        raise (out_of_time(seconds) if watch.rang else fault(error)) from error
+        raise (timeout_fault(seconds) if watch.rang else as_fault(error)) from error
     if watch.rang:
-        raise out_of_time(seconds)
+        raise timeout_fault(seconds)
     if changed:
         raise Fault(f"the call changed {changed[0]}", [("also", what) for what in changed[1:]])
     return answer
 
 
-def out_of_time(seconds: float) -> Fault:
+def timeout_fault(seconds: float) -> Fault:
     return Fault(f"no answer within {seconds:.3g} s (--time-limit)", late=True)
 
 
-def fault(error: BaseException) -> Exception:
+def as_fault(error: BaseException) -> Exception:
     """What an exception says."""
     try:
-        text = visible(str(error))
+        text = printable(str(error))
     except BaseException as other:
         text = f"whose text cannot be had: {type(other).__name__}"
     if isinstance(error, NotImplementedError):

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 
-def root_of(path: Path) -> Path:
+def import_root(path: Path) -> Path:
     """The folder of the file's outermost package, or its own: what pytest would put on sys.path."""
     folder = path.parent
     while (folder / "__init__.py").is_file():
@@ -18,14 +18,14 @@ def root_of(path: Path) -> Path:
     return folder
 
 
-def names_of(path: Path) -> tuple[str, ...]:
+def module_names(path: Path) -> tuple[str, ...]:
     """The parts of the file's dotted name, as seen from its root."""
-    return path.relative_to(root_of(path)).with_suffix("").parts
+    return path.relative_to(import_root(path)).with_suffix("").parts
 
 
-def module_from(path: Path) -> ModuleType:
+def import_file(path: Path) -> ModuleType:
     path = path.resolve()
-    root, names = root_of(path), names_of(path)
+    root, names = import_root(path), module_names(path)
     for folder in map(str, (path.parent, root)):
         if folder not in sys.path:
             sys.path.append(folder)  # to stay: functions may import when they are called; last, so as to shadow nothing

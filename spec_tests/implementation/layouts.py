@@ -18,7 +18,7 @@ class Maker(Protocol):
     def native(self, array: Any, dtype: str) -> Any: ...
 
 
-def laid_out(framework: Maker, array: np.ndarray, dtype: str, layout: str) -> Any:
+def lay_out(framework: Maker, array: np.ndarray, dtype: str, layout: str) -> Any:
     """A native array equal to `array`, whose memory around and between the values is poisoned where there is any."""
     xp, ndim = framework.xp, array.ndim
     poison = {"f": np.nan, "b": True}.get(array.dtype.kind, 0)

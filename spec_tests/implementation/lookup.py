@@ -11,8 +11,8 @@ from typing import Any
 
 from . import cs336
 from .framework import Framework, Unavailable
-from .import_file import module_from
-from .process_state import Surroundings
+from .import_file import import_file
+from .process_state import ProcessState
 
 HERE = Path(__file__).parent.parent  # the suite
 
@@ -27,17 +27,17 @@ class BackendError(Exception):
     """What was given, what exists, what to do: one sentence for the person at the command line."""
 
 
-def built_in() -> dict[str, Path]:
+def built_in_backends() -> dict[str, Path]:
     return {path.stem.replace("_", "-"): path for path in sorted(BUILT_IN.glob("*.py")) if not path.stem.startswith("_")}
 
 
-def registered() -> dict[str, Any]:
+def registered_backends() -> dict[str, Any]:
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 
 
-def framed(source: Any, text: str = "") -> tuple[Any, str, Framework]:
+def identify(source: Any, text: str = "") -> tuple[Any, str, Framework]:
     """What serves as the backend that an object is, its name, and its framework."""
-    source = cs336.Adapters(source) if cs336.recognised(source) else source
+    source = cs336.Adapters(source) if cs336.is_adapters_file(source) else source
     name = str(getattr(source, "name", _short(text) or getattr(source, "__name__", type(source).__name__)))
     given = f"--backend={text}" if text else name
     framework_name = getattr(source, "framework", None)
@@ -49,7 +49,7 @@ def framed(source: Any, text: str = "") -> tuple[Any, str, Framework]:
         raise BackendError(f"{given}: {error}; {_others(text)}") from error
 
 
-def file_of(source: Any) -> Path | None:
+def source_file(source: Any) -> Path | None:
     """The file that defines it; what it imports is not looked at."""
     if "__file__" in getattr(source, "__dict__", {}):
         return Path(source.__file__) if source.__file__ else None
@@ -68,7 +68,7 @@ def _short(text: str) -> str:
 
 
 def _others(text: str) -> str:
-    return f"built in are {', '.join(name for name in built_in() if name != text)}"
+    return f"built in are {', '.join(name for name in built_in_backends() if name != text)}"
 
 
 SCHEMES = {"deviation:": "spec_tests.deviations:backend"}  # by name: nothing of the catalogue is imported here
@@ -79,35 +79,35 @@ def _by_scheme(scheme: str, text: str) -> Any:
     return getattr(importlib.import_module(module), function)(text.removeprefix(scheme))
 
 
-def find(text: str, folder: Path) -> Any:
-    known = built_in()
+def resolve(text: str, folder: Path) -> Any:
+    known = built_in_backends()
     if text.startswith(DEVIATING):
         return _by_scheme(DEVIATING, text)
     if text in known:
-        return _attempt(text, lambda: module_from(known[text]))
-    if text in registered():
-        return _instance(_attempt(text, registered()[text].load))
+        return _load_safely(text, lambda: import_file(known[text]))
+    if text in registered_backends():
+        return _instance(_load_safely(text, registered_backends()[text].load))
     if text.endswith(".py"):
         path = folder / text
         if not path.is_file():
             near = ", ".join(sorted(p.name for p in path.parent.glob("*.py"))[:8]) if path.parent.is_dir() else ""
             raise BackendError(f"--backend={text}: there is no file {path}" + (f"; that folder has {near}" if near else ""))
-        return _attempt(text, lambda: module_from(path))
+        return _load_safely(text, lambda: import_file(path))
     module, _, attribute = text.partition(":")
     if not all(part.isidentifier() for part in module.split(".")) or not _exists(module):
-        names = [*known, *registered()]
+        names = [*known, *registered_backends()]
         close = difflib.get_close_matches(text, names, n=3, cutoff=0.5)
         hint = f"; did you mean {' or '.join(close)}?" if close else "."
         raise BackendError(
             f"--backend={text}: unknown{hint} Built in: {', '.join(names)}. "
             "Or give a path to a .py file, a dotted module name, or module:attribute."
         )
-    found = _attempt(text, lambda: importlib.import_module(module))
+    found = _load_safely(text, lambda: importlib.import_module(module))
     for name in filter(None, attribute.split(".")):
         if not hasattr(found, name):
             raise BackendError(f"--backend={text}: {module} has no attribute {attribute!r}")
         found = getattr(found, name)
-    return _attempt(text, lambda: _instance(found))
+    return _load_safely(text, lambda: _instance(found))
 
 
 def _instance(found: Any) -> Any:
@@ -121,8 +121,8 @@ def _exists(module: str) -> bool:
         return False
 
 
-def _attempt(text: str, load: Any) -> Any:
-    surroundings = Surroundings()
+def _load_safely(text: str, load: Any) -> Any:
+    surroundings = ProcessState()
     try:
         return load()
     except (Exception, SystemExit) as error:
@@ -137,4 +137,4 @@ def _attempt(text: str, load: Any) -> Any:
             what = f"it imports {error.name!r}, which is not installed here{where}; install it first"
         raise BackendError(f"--backend={text}: {what}") from error
     finally:
-        surroundings.restored()
+        surroundings.restore()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
-LONGEST = 4000  # characters of one message; the data have the rest
+MAX_CHARACTERS = 4000  # characters of one message; the data have the rest
 SHOWN_AS_CODES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
-def visible(text: str, longest: int = LONGEST) -> str:
+def printable(text: str, longest: int = MAX_CHARACTERS) -> str:
     """Terminal colours are dropped; other controls, the marks that turn the direction of text, and what Unicode does not assign
     are shown as their codes; what is very long is cut."""
     cut = len(text) - longest

@@ -33,10 +33,10 @@ class Choices:
         return self._choose(BEYOND_CONSTANTS + low, BEYOND_CONSTANTS + high) - BEYOND_CONSTANTS
 
 
-def few_shapes(operation: str, random: Random) -> Choose | None:
+def shape_choices(operation: str, random: Random) -> Choose | None:
     """What chooses the shapes of an example where an operation may have few: one of so many rows, the same for every invariant,
     for the gradient, and in every run, so that what was compiled for one is there for the others. None where shapes are free."""
-    if (many := effort.shapes()) is None:
+    if (many := effort.shape_count()) is None:
         return None
     row = Random(f"{operation.removesuffix('_vjp')} {random.randrange(many)}")
 
@@ -51,7 +51,7 @@ class NoExample(Exception):
     """The row makes no example of this invariant: it is another's, or of another version of the suite."""
 
 
-class Row:
+class ReplayedChoices:
     """Stands where Hypothesis's choices do."""
 
     def __init__(self, numbers: Sequence[int]):
@@ -70,11 +70,11 @@ class Row:
         """Nothing is shrunk here."""
 
 
-def spelt(numbers: Sequence[int]) -> str:
+def format_choices(numbers: Sequence[int]) -> str:
     return ".".join(map(str, numbers))
 
 
-def read(text: str) -> tuple[int, ...]:
+def parse_choices(text: str) -> tuple[int, ...]:
     """ValueError, where the text is no row."""
     if not all(part.isascii() and part.isdigit() for part in text.split(".")):
         raise ValueError("an example is numbers with points between, as a failure prints them")

@@ -108,7 +108,7 @@ class Draw(Choices):
     def _pool(self, ceiling: int) -> tuple[int, ...]:
         """The long more often than others, most of all the longest: it alone exceeds the largest blocks."""
         spec = self.operation.spec
-        if spec.composed and ceiling < SIZES[-1] and effort.current().name == "smoke":
+        if spec.composed and ceiling < SIZES[-1] and effort.current_effort().name == "smoke":
             ceiling = min(ceiling, 65)
         costly = spec.is_gradient and spec.composed
         pool = tuple(s for s in (SIZES if costly else (*SIZES, *LONG, *LONG)) if s <= ceiling)

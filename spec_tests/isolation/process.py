@@ -16,16 +16,18 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-from ..implementation.guard import Fault, out_of_time
-from .wire import LARGEST, LENGTHS, Malformed, packed, unpacked
+from ..implementation.guard import Fault, timeout_fault
+from .wire import LENGTHS, MAX_MESSAGE_BYTES, MalformedMessage, pack, unpack
 
-KEPT = 4000  # characters of what it prints, of one request
-STARTING = 300.0  # seconds to import a framework
-START = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from spec_tests.isolation.server import main; main(sys.argv[1])"
-FRAME = re.compile(r'^  File "(.*)", line (\d+) in (\w+)$', re.MULTILINE)
+MAX_PRINTED_CHARACTERS = 4000  # characters of what it prints, of one request
+START_TIMEOUT_SECONDS = 300.0  # seconds to import a framework
+START_CODE = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from spec_tests.isolation.server import main; main(sys.argv[1])"
+)
+TRACEBACK_FRAME = re.compile(r'^  File "(.*)", line (\d+) in (\w+)$', re.MULTILINE)
 
 
-class Ended(Exception):
+class ProcessEnded(Exception):
     """The process is gone."""
 
 
@@ -39,7 +41,7 @@ class Process:
                 end.setsockopt(socket.SOL_SOCKET, buffer, 1 << 20)
         with theirs:
             self.child = subprocess.Popen(
-                [sys.executable, "-u", "-c", START, str(theirs.fileno()), json.dumps(sys.path)],
+                [sys.executable, "-u", "-c", START_CODE, str(theirs.fileno()), json.dumps(sys.path)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -53,25 +55,25 @@ class Process:
         self.output = self.child.stdout.fileno()
         os.set_blocking(self.output, False)
         self.printed, self.left_out = "", 0
-        self.end = weakref.finalize(self, _ended, self.child, ours)
+        self.end = weakref.finalize(self, _terminate, self.child, ours)
 
     def ask(self, message: Any, seconds: float) -> Any:
         """Its reply. Ended, Malformed or a Fault, where there is none."""
         deadline = time.monotonic() + seconds
         try:
             self.channel.settimeout(seconds)
-            self.channel.sendall(packed(message))
+            self.channel.sendall(pack(message))
             header, rest = LENGTHS.unpack(self._received(LENGTHS.size, deadline))
-            if header + rest > LARGEST:
-                raise Malformed(f"a message of {header + rest} bytes")
-            reply = unpacked(bytes(self._received(header, deadline)), self._received(rest, deadline))
+            if header + rest > MAX_MESSAGE_BYTES:
+                raise MalformedMessage(f"a message of {header + rest} bytes")
+            reply = unpack(bytes(self._received(header, deadline)), self._received(rest, deadline))
         except TimeoutError:
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 os.kill(self.child.pid, signal.SIGABRT)  # whereupon it tells where it is
                 self.child.wait(1.0)
-            raise self._told(out_of_time(seconds)) from None
+            raise self._told(timeout_fault(seconds)) from None
         except (BrokenPipeError, ConnectionResetError):
-            raise Ended from None
+            raise ProcessEnded from None
         self._drain()
         self._show()
         return reply
@@ -85,7 +87,7 @@ class Process:
                 ready = self._ready(deadline, channel)
             if channel in ready:
                 if not (count := self.channel.recv_into(buffer[start:])):
-                    raise Ended
+                    raise ProcessEnded
                 start += count
             elif time.monotonic() >= deadline:
                 raise TimeoutError
@@ -104,7 +106,7 @@ class Process:
                 return True
             if not text:
                 return False
-            room = KEPT - len(self.printed)
+            room = MAX_PRINTED_CHARACTERS - len(self.printed)
             self.printed += text[: max(room, 0)].decode(errors="replace")
             self.left_out += max(len(text) - room, 0)
             if self.left_out:
@@ -131,7 +133,7 @@ class Process:
     def _told(self, fault: Fault) -> Fault:
         """With the place that the interpreter names, if it does."""
         self._drain()
-        frames = [frame for frame in FRAME.findall(self.printed) if "spec_tests/" not in frame[0]]
+        frames = [frame for frame in TRACEBACK_FRAME.findall(self.printed) if "spec_tests/" not in frame[0]]
         if frames:
             file, line, function = frames[-1]  # the backend's own, which the suite has called
             fault.facts.append(("where", f"line {line} of {Path(file).name}, in {function}"))
@@ -142,7 +144,7 @@ class Process:
         self.end()
 
 
-def _ended(child: subprocess.Popen[bytes], channel: socket.socket) -> None:
+def _terminate(child: subprocess.Popen[bytes], channel: socket.socket) -> None:
     """With whatever it has started."""
     channel.close()
     with contextlib.suppress(OSError):

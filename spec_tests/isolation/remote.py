@@ -10,25 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from ..implementation.autodiff import Differentiable
-from ..implementation.backend import Backend, checked
+from ..implementation.autodiff import Differentiation
+from ..implementation.backend import Backend, validate
 from ..implementation.environment import environment_of
-from ..implementation.framework import Foreign, Framework, holder, widened
-from ..implementation.guard import Fault, Refused, current
+from ..implementation.framework import CannotMakeArray, Foreign, as_float64, numpy_dtype
+from ..implementation.guard import Fault, Refused, current_limits
 from ..implementation.lookup import BackendError
 from ..specification.pytree import tree_map
-from .process import STARTING, Ended, Process
-from .wire import Handle, Malformed
+from .process import START_TIMEOUT_SECONDS, Process, ProcessEnded
+from .wire import Handle, MalformedMessage
 
 
-class Lines:
+class Connection:
     """To the process; what needs no answer waits for what does. A process that is lost is replaced when it is needed next."""
 
     def __init__(self, text: str, folder: Path, names: list[str]):
         self.text, self.folder, self.names = text, folder, names
         self.environment = environment_of(text, folder)
         self.process: Process | None = None
-        self.oracle = False  # its process has imported the equations
+        self.imports_oracle = False  # its process has imported the equations
         self.calls = self.numbered = self.lives = 0
         self.seconds = 0.0  # that the next request may take; 0: as --time-limit says
         self.steps: list[Any] = []
@@ -43,16 +43,16 @@ class Lines:
         assert self.process is not None
         steps, forgotten = [*self.steps, [name, arguments]], self.forgotten[:]
         self.steps, self.forgotten = [], self.forgotten[len(forgotten) :]
-        return self._asked(self.process, steps, forgotten, self.seconds or current().seconds)
+        return self._asked(self.process, steps, forgotten, self.seconds or current_limits().seconds)
 
     def _asked(self, process: Process, steps: list[Any], forgotten: list[int], seconds: float) -> Any:
         try:
             reply = process.ask({"steps": steps, "forgotten": forgotten}, seconds)
-            self.oracle |= bool(reply["oracle"])
+            self.imports_oracle |= bool(reply["oracle"])
             return reply["reply"]
-        except Ended:
+        except ProcessEnded:
             raise self.lost(process.fate()) from None
-        except (Malformed, LookupError, TypeError) as error:
+        except (MalformedMessage, LookupError, TypeError) as error:
             raise self.lost(Fault(f"its process sent what is no answer ({error})", lost=True)) from None
         except Fault as late:
             raise self.lost(late) from None
@@ -70,8 +70,8 @@ class Lines:
         """What the process says of the backend that it has loaded."""
         self.lost(Fault(""))
         self.process, self.lives = Process(self.folder, self.environment), self.lives + 1
-        given = (self.text, str(self.folder), self.names, current().memory)
-        told = self._asked(self.process, [["load", given]], [], max(STARTING, current().seconds))
+        given = (self.text, str(self.folder), self.names, current_limits().memory)
+        told = self._asked(self.process, [["load", given]], [], max(START_TIMEOUT_SECONDS, current_limits().seconds))
         if not isinstance(told, dict) or "fault" in told or "refused" in told:
             refused = told.get("refused") if isinstance(told, dict) else ""
             raise self.lost(Fault(str(refused or f"loading it again failed: {told}"), lost=True))
@@ -83,7 +83,7 @@ class RemoteArray:
 
     __slots__ = ("call", "handle", "life", "lines", "looked")
 
-    def __init__(self, lines: Lines, number: int, looked: dict[str, Any] | None = None):
+    def __init__(self, lines: Connection, number: int, looked: dict[str, Any] | None = None):
         self.lines, self.handle, self.life = lines, Handle(number), lines.lives
         self.looked, self.call = looked, lines.calls
 
@@ -94,15 +94,15 @@ class RemoteArray:
     @property
     def seen(self) -> dict[str, Any]:
         if self.looked is None or self.call != self.lines.calls:
-            self.looked, self.call = _answer(self.lines, "look", self.handle), self.lines.calls
+            self.looked, self.call = _from_wire(self.lines, "look", self.handle), self.lines.calls
         return self.looked
 
 
-def _sent(tree: Any) -> Any:
+def _to_wire(tree: Any) -> Any:
     return tree_map(lambda x: x.handle if isinstance(x, RemoteArray) else x, tree)
 
 
-def _answer(lines: Lines, name: str, *arguments: Any) -> Any:
+def _from_wire(lines: Connection, name: str, *arguments: Any) -> Any:
     """The answer to a request that has nothing to do with the backend's own code, or little."""
     reply = lines.ask(name, *arguments)
     if isinstance(reply, dict) and "fault" in reply:
@@ -110,8 +110,21 @@ def _answer(lines: Lines, name: str, *arguments: Any) -> Any:
     return reply
 
 
-class RemoteFramework(Framework):
-    def __init__(self, lines: Lines, told: dict[str, Any]):
+class RemoteFramework:
+    """An ArrayFramework whose arrays stay in the other process."""
+
+    name: str
+    device: str | None
+    place: str
+    version: str
+    namespace: str
+    dtypes: tuple[str, ...]
+    integer: str
+    differentiates: str
+    accumulates: bool
+    device_lost = False  # a process whose device is lost is replaced
+
+    def __init__(self, lines: Connection, told: dict[str, Any]):
         self.lines = lines
         self.__dict__.update({**told, "dtypes": tuple(told["dtypes"])})
 
@@ -128,7 +141,7 @@ class RemoteFramework(Framework):
     def asked(self, name: str, *arguments: Any) -> Any:
         """What a step of the backend's own answers there."""
         self.lines.calls += 1
-        reply = self.lines.ask(name, *map(_sent, arguments))
+        reply = self.lines.ask(name, *map(_to_wire, arguments))
         try:
             if "refusal" in reply:
                 raise Refused(str(reply["refusal"]))
@@ -142,7 +155,7 @@ class RemoteFramework(Framework):
             self.lines.lost(fault)
         raise fault
 
-    def answered(self, step: Callable[[], Any], seconds: float) -> Any:
+    def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
         """The guard is there; here is the clock."""
         self.lines.seconds = seconds
         try:
@@ -150,35 +163,38 @@ class RemoteFramework(Framework):
         finally:
             self.lines.seconds = 0.0
 
-    def laid_out(self, array: np.ndarray, dtype: str, layout: str) -> Any:
+    def lay_out(self, array: np.ndarray, dtype: str, layout: str) -> Any:
         if self.lines.process is None:
             self.lines.load()
         self.lines.numbered += 1
         dtype = self.integer if dtype == "int64" else dtype
         with np.errstate(over="ignore"):
-            self.lines.later("make", self.lines.numbered, np.asarray(array, dtype=holder(dtype)), dtype, layout)
+            self.lines.later("make", self.lines.numbered, np.asarray(array, dtype=numpy_dtype(dtype)), dtype, layout)
         return RemoteArray(self.lines, self.lines.numbered)
 
     def native(self, array: Any, dtype: str) -> Any:
-        return self.laid_out(np.asarray(array), dtype, "contiguous")
+        return self.lay_out(np.asarray(array), dtype, "contiguous")
 
-    def computed(self, x: Any) -> Any:
+    def stacked(self, x: Any, copies: int) -> Any:
+        raise CannotMakeArray(f"no array of {copies} copies is made in the process of an isolated backend")
+
+    def force(self, x: Any) -> Any:
         return x
 
     def is_array(self, x: Any) -> bool:
         return type(x) is RemoteArray
 
-    def kind(self, x: Any) -> str:
+    def describe_type(self, x: Any) -> str:
         return x.kind if type(x) is Foreign else f"a {type(x).__name__}"
 
-    def known(self, x: Any) -> Any:
+    def describe_foreign(self, x: Any) -> Any:
         return x
 
     def numpy(self, x: Any) -> np.ndarray:
         values = x.seen["values"]
         if isinstance(values, str):
             raise Fault(values)
-        return widened(np.array(values))
+        return as_float64(np.array(values))
 
     def dtype_of(self, x: Any) -> str:
         return str(x.seen["dtype"])
@@ -186,8 +202,14 @@ class RemoteFramework(Framework):
     def device_of(self, x: Any) -> str:
         return str(x.seen["device"])
 
+    def on_device(self, x: Any) -> bool:
+        return self.device_of(x) == self.place
+
+    def is_alive(self) -> bool:
+        return True
+
     def overwrite(self, x: Any, value: Any) -> bool:
-        written = _answer(self.lines, "overwrite", x.handle, _sent(value))
+        written = _from_wire(self.lines, "overwrite", x.handle, _to_wire(value))
         self.lines.calls += 1
         return bool(written)
 
@@ -205,7 +227,7 @@ class RemoteSource:
 
     @staticmethod
     def _spoken(framework: RemoteFramework, operation: str, arrays: Any, keywords: Any) -> Any:
-        name, given = _answer(framework.lines, "spoken", operation, _sent(arrays), _sent(keywords))
+        name, given = _from_wire(framework.lines, "spoken", operation, _to_wire(arrays), _to_wire(keywords))
         return name, framework.back(given)
 
 
@@ -230,24 +252,24 @@ class IsolatedBackend(Backend):
     framework: RemoteFramework = field(repr=False)
 
     @property
-    def oracle(self) -> bool:
-        return self.framework.lines.oracle
+    def imports_oracle(self) -> bool:
+        return self.framework.lines.imports_oracle
 
-    def linearized(self, function: Differentiable, arrays: Any, keywords: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
-        y, pull = self.framework.asked("linearized", _spelt(function), arrays, keywords)
+    def linearize(self, what: Differentiation) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
+        y, pull = self.framework.asked("linearize", _fields(what))
         return y, lambda cotangent: self.framework.asked("pulled", pull, cotangent)
 
-    def accumulated(self, function: Differentiable, arrays: Any, keywords: Any, cotangents: list[Any]) -> dict[str, Any]:
-        return self.framework.asked("accumulated", _spelt(function), arrays, keywords, cotangents)
+    def accumulate(self, what: Differentiation, cotangents: list[Any]) -> dict[str, Any]:
+        return self.framework.asked("accumulate", _fields(what), cotangents)
 
 
-def _spelt(function: Differentiable) -> list[Any]:
-    return [function.operation, list(function.positional), function.dtype]
+def _fields(what: Differentiation) -> list[Any]:
+    return [what.operation, list(what.positional), what.dtype, list(what.arrays), what.keywords]
 
 
-def isolated(text: str, folder: Path, operations: Collection[str], gradients: Collection[str]) -> Backend:
+def load_isolated(text: str, folder: Path, operations: Collection[str], gradients: Collection[str]) -> Backend:
     """The backend that `--backend=text` names, in a process of its own; raises BackendError with one sentence."""
-    lines = Lines(text, folder, [*operations, *gradients])
+    lines = Connection(text, folder, [*operations, *gradients])
     try:
         told = lines.load()
         framework = RemoteFramework(lines, told["framework"])
@@ -257,5 +279,5 @@ def isolated(text: str, folder: Path, operations: Collection[str], gradients: Co
         raise BackendError(said) from None
     except (LookupError, TypeError, ValueError) as error:
         raise BackendError(f"--backend={text}: its process describes it in no known way ({error})") from None
-    checked(backend, operations)
+    validate(backend, operations)
     return backend

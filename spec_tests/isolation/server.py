@@ -13,16 +13,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..implementation.autodiff import Differentiable
+from ..implementation.autodiff import Differentiation
 from ..implementation.cs336 import Adapters
-from ..implementation.guard import Fault, Refused, fault
-from ..implementation.lookup import BackendError, file_of, find, framed
-from .wire import LENGTHS, Handle, packed, unpacked
+from ..implementation.guard import Fault, Refused, as_fault
+from ..implementation.lookup import BackendError, identify, resolve, source_file
+from .wire import LENGTHS, Handle, pack, unpack
 
 STATED = ("dtypes", "domain", "conventions", "precision", "version", "device")  # what a backend may say of itself
 KNOWN = ("name", "device", "place", "version", "namespace", "dtypes", "integer", "differentiates", "accumulates")
 ORACLE = "reference_numpy"
-FOREVER = 10.0**9  # seconds: the other side looks at the clock
+NO_TIMEOUT_SECONDS = 10.0**9  # seconds: the other side looks at the clock
 
 
 class Server:
@@ -35,12 +35,12 @@ class Server:
     def load(self, text: str, folder: str, operations: list[str], memory: int | None) -> dict[str, Any]:
         """What there is to know of the backend."""
         try:
-            self.source, name, self.framework = framed(find(text, Path(folder)), text)
+            self.source, name, self.framework = identify(resolve(text, Path(folder)), text)
         except BackendError as error:
             return {"refused": str(error)}
         limit_memory(memory)
         functions = {name: function for name in operations if callable(function := getattr(self.source, name, None))}
-        framework, file = self.framework, file_of(self.source)
+        framework, file = self.framework, source_file(self.source)
         return {
             "name": name,
             "module": str(getattr(self.source, "__name__", "")),
@@ -66,28 +66,32 @@ class Server:
         }
 
     def make(self, number: int, array: Any, dtype: str, layout: str) -> None:
-        self.objects[number] = self.framework.laid_out(array, dtype, layout)
+        self.objects[number] = self.framework.lay_out(array, dtype, layout)
 
     def call(self, operation: str, arrays: Any, keywords: Any) -> Any:
         function = getattr(self.source, operation)
-        return self.guarded(lambda: self.framework.computed(function(*self.native(arrays), **self.native(keywords))))
+        return self.guarded(lambda: self.framework.force(function(*self.native(arrays), **self.native(keywords))))
 
-    def linearized(self, function: list[Any], arrays: Any, keywords: Any) -> Any:
+    def linearize(self, fields: list[Any]) -> Any:
+        what = self.differentiation(fields)
+
         def both() -> Any:
-            source = getattr(self.source, function[0])
-            return differentiable(function).linearized(self.framework, source, self.native(arrays), self.native(keywords))
+            return what.linearize(self.framework, getattr(self.source, what.operation))
 
         return self.guarded(both, lambda found: [self.told(found[0]), self.kept(found[1])])
 
     def pulled(self, pull: Handle, cotangent: Any) -> Any:
         return self.guarded(lambda: self.objects[pull.number](self.native(cotangent)))
 
-    def accumulated(self, function: list[Any], arrays: Any, keywords: Any, cotangents: Any) -> Any:
-        def step() -> Any:
-            source, native = getattr(self.source, function[0]), map(self.native, (arrays, keywords, cotangents))
-            return differentiable(function).accumulated(self.framework, source, *native)
+    def accumulate(self, fields: list[Any], cotangents: Any) -> Any:
+        what = self.differentiation(fields)
+        return self.guarded(
+            lambda: what.accumulate(self.framework, getattr(self.source, what.operation), self.native(cotangents))
+        )
 
-        return self.guarded(step)
+    def differentiation(self, fields: list[Any]) -> Differentiation:
+        operation, positional, dtype, arrays, keywords = fields
+        return Differentiation(operation, tuple(positional), dtype, tuple(self.native(arrays)), self.native(keywords))
 
     def look(self, x: Handle) -> Any:
         return self.seen(self.objects[x.number])
@@ -107,10 +111,10 @@ class Server:
         def whole() -> Any:
             answer = step()
             getattr(self.source, "synchronize", lambda: None)()
-            return told(answer) if told else self.told(self.framework.known(answer))
+            return told(answer) if told else self.told(self.framework.describe_foreign(answer))
 
         try:
-            return {"answer": self.framework.answered(whole, FOREVER)}
+            return {"answer": self.framework.run_guarded(whole, NO_TIMEOUT_SECONDS)}
         except Refused as refusal:
             return {"refusal": str(refusal)}
         except Fault as error:
@@ -154,13 +158,8 @@ class Server:
             for name, arguments in message["steps"]:
                 last = getattr(self, name)(*arguments)
         except BaseException as error:
-            last = {"fault": str(fault(error)), "facts": [], "lost": False}
+            last = {"fault": str(as_fault(error)), "facts": [], "lost": False}
         return {"reply": last, "oracle": ORACLE in sys.modules}
-
-
-def differentiable(function: list[Any]) -> Differentiable:
-    operation, positional, dtype = function
-    return Differentiable(operation, tuple(positional), dtype)
 
 
 def signature(function: Any) -> list[list[Any]] | None:
@@ -188,7 +187,7 @@ def die_with_the_parent() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")  # this process first, when memory runs out
 
 
-def received(channel: socket.socket, size: int) -> memoryview:
+def receive_exactly(channel: socket.socket, size: int) -> memoryview:
     buffer = memoryview(bytearray(size))
     start = 0
     while start < size:
@@ -201,12 +200,12 @@ def received(channel: socket.socket, size: int) -> memoryview:
 def serve(channel: socket.socket) -> None:
     server = Server()
     while True:
-        header, rest = LENGTHS.unpack(received(channel, LENGTHS.size))
-        message = unpacked(bytes(received(channel, header)), received(channel, rest))
+        header, rest = LENGTHS.unpack(receive_exactly(channel, LENGTHS.size))
+        message = unpack(bytes(receive_exactly(channel, header)), receive_exactly(channel, rest))
         try:
-            answer = packed(server.reply(message))
+            answer = pack(server.reply(message))
         except Exception as error:
-            answer = packed(
+            answer = pack(
                 {"reply": {"fault": f"its answer cannot be sent: {error}", "facts": [], "lost": False}, "oracle": False}
             )
         channel.sendall(answer)

@@ -14,11 +14,11 @@ import numpy as np
 from ..implementation.framework import PLAIN, Foreign
 
 LENGTHS = struct.Struct("<QQ")  # of the header, and of everything after it
-LARGEST = 1 << 32  # bytes of a message
-KINDS = "fiub"  # of the arrays that may be sent
+MAX_MESSAGE_BYTES = 1 << 32  # bytes of a message
+ARRAY_KINDS = "fiub"  # of the arrays that may be sent
 
 
-class Malformed(Exception):
+class MalformedMessage(Exception):
     """A message that is not as agreed."""
 
 
@@ -29,7 +29,7 @@ class Handle:
     number: int
 
 
-def packed(message: Any) -> bytes:
+def pack(message: Any) -> bytes:
     arrays: list[np.ndarray] = []
     tree = _plain(message, arrays)
     header = json.dumps([tree, [[x.dtype.str, x.shape] for x in arrays]]).encode()
@@ -37,19 +37,19 @@ def packed(message: Any) -> bytes:
     return b"".join([LENGTHS.pack(len(header), sum(map(len, parts[1:]))), *parts])
 
 
-def unpacked(header: bytes, rest: memoryview) -> Any:
+def unpack(header: bytes, rest: memoryview) -> Any:
     try:
         tree, described = json.loads(header)
         arrays, start = [], 0
         for kind, shape in described:
             dtype, count = np.dtype(kind), math.prod(shape)
-            if dtype.kind not in KINDS or count < 0:
-                raise Malformed(f"an array of {kind}")
+            if dtype.kind not in ARRAY_KINDS or count < 0:
+                raise MalformedMessage(f"an array of {kind}")
             arrays.append(np.frombuffer(rest, dtype, count, start).reshape(shape) if count else np.empty(shape, dtype))
             start += count * dtype.itemsize
         return _tree(tree, arrays)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError) as error:
-        raise Malformed(f"{type(error).__name__}: {error}") from None
+        raise MalformedMessage(f"{type(error).__name__}: {error}") from None
 
 
 def _plain(x: Any, arrays: list[np.ndarray]) -> Any:

@@ -76,7 +76,7 @@ def _records(text: str) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def line(record: dict[str, Any]) -> str:
+def format_record(record: dict[str, Any]) -> str:
     """ASCII alone, and no number that JSON lacks: any reader can read it, wherever it is cut."""
     return json.dumps(_plain(record), allow_nan=False) + "\n"
 

@@ -18,11 +18,11 @@ def main() -> int:
     )
     parser.add_argument("-o", "--output", metavar="FILE", default=PAGE, help=f"the page (default: {PAGE}, here)")
     options = parser.parse_args()
-    from .backend_results import subjects
+    from .backend_results import build_results
     from .page import page
 
     try:
-        text = page(subjects([read(report) for report in options.reports]))
+        text = page(build_results([read(report) for report in options.reports]))
         Path(options.output).write_text(text, encoding="utf-8")
     except ReportError as error:
         print(f"ERROR: {error}", file=sys.stderr)

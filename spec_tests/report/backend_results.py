@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from . import Report
-from .failure import NAMED
-from .verdicts import Bug, bugs, levels, not_tried, restricted
+from .failure import MATCHES_PREFIX
+from .verdicts import Bug, count_levels, domain_lines, group_bugs, not_tried_lines
 
 Verdict = dict[str, Any]
 
@@ -54,7 +54,7 @@ class Cell:
 
 
 @dataclass
-class Subject:
+class BackendResults:
     """One backend in one run."""
 
     report: Report
@@ -96,7 +96,7 @@ class Subject:
 
     @cached_property
     def bugs(self) -> list[Bug]:
-        return bugs(self.verdicts)
+        return group_bugs(self.verdicts)
 
     @property
     def examples(self) -> int:
@@ -104,11 +104,14 @@ class Subject:
 
     @property
     def levels(self) -> dict[str, tuple[int, int]]:
-        return levels(self.verdicts)
+        return count_levels(self.verdicts)
 
     @property
     def remarks(self) -> dict[str, list[str]]:
-        return {"Tried within the domain that it states": restricted(self.verdicts), "Not tried": not_tried(self.verdicts)}
+        return {
+            "Tried within the domain that it states": domain_lines(self.verdicts),
+            "Not tried": not_tried_lines(self.verdicts),
+        }
 
     # --- the verdict ------------------------------------------------------------------------------------------------
 
@@ -142,7 +145,7 @@ class Subject:
         return f"{conform} operation{'s' * (conform != 1)} conform{'s' * (conform == 1)}{where}"
 
 
-def subjects(reports: Sequence[Report]) -> list[Subject]:
+def build_results(reports: Sequence[Report]) -> list[BackendResults]:
     """Every backend of every report; several have letters, and those of one name what else tells them apart."""
     found = []
     for report in reports:
@@ -150,21 +153,21 @@ def subjects(reports: Sequence[Report]) -> list[Subject]:
         named = dict.fromkeys([*described, *(v["backend"] for v in report.verdicts)])
         for name in named or [", ".join(report.header["backends"])]:
             own = [v for v in report.verdicts if v["backend"] == name]
-            found.append(Subject(report, name, described.get(name, {}), own))
+            found.append(BackendResults(report, name, described.get(name, {}), own))
     for subject, letter in zip(found, string.ascii_uppercase + string.ascii_lowercase, strict=False):
         same = [other for other in found if other.name == subject.name]
         subject.letter = letter if len(found) > 1 else ""
-        subject.label = subject.name if len(same) == 1 else f"{subject.name}, {_apart(subject, same)}"
+        subject.label = subject.name if len(same) == 1 else f"{subject.name}, {_distinguishing(subject, same)}"
     return found
 
 
-def _apart(subject: Subject, same: list[Subject]) -> str:
+def _distinguishing(subject: BackendResults, same: list[BackendResults]) -> str:
     """What it has that the others of its name have not."""
     kinds = (lambda s: s.report.path.parent.name, lambda s: str(s.report.path.parent), lambda s: s.backend.get("version", ""))
     return str(next((kind(subject) for kind in kinds if len(set(map(kind, same))) == len(same)), subject.report.path))
 
 
-def differences(before: Subject, after: Subject) -> list[tuple[str, str, dict[str, list[str]]]]:
+def differences(before: BackendResults, after: BackendResults) -> list[tuple[str, str, dict[str, list[str]]]]:
     """(what became of it, operation, laws with their dtypes) of all that the two runs judge differently, what is worse first. How
     much of the allowed error was used is no verdict: other examples use another part."""
     old, new = ({(v["id"], v["dtype"]): v for v in subject.verdicts} for subject in (before, after))
@@ -187,17 +190,17 @@ def _outcome(verdict: Verdict | None) -> str:
     return "fails" if verdict["status"] == "failed" else "not held"
 
 
-def named(verdict: Verdict) -> bool:
+def is_named(verdict: Verdict) -> bool:
     """Something known explains the failure."""
-    return str(verdict["reason"]).startswith(NAMED)
+    return str(verdict["reason"]).startswith(MATCHES_PREFIX)
 
 
-def plainest(bug: Bug) -> Verdict:
+def clearest_failure(bug: Bug) -> Verdict:
     """The failure that is explained best, on the inputs that a person reads fastest."""
 
     def order(verdict: Verdict) -> tuple[bool, bool, int]:
         inputs = (verdict.get("failure") or {}).get("inputs", "")
-        return not named(verdict), not inputs, len(inputs)
+        return not is_named(verdict), not inputs, len(inputs)
 
     return min(bug.verdicts, key=order)
 

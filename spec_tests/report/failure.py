@@ -9,42 +9,43 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..calls.call import Call
-from ..calls.violation import Silence, Violation
+from ..calls.violation import NoAnswer, Violation
+from ..diagnosis.evidence import Evidence
 from ..diagnosis.fit import diagnose
 from ..diagnosis.near_misses import near_miss
 from ..specification.pytree import leaves
 from ..trials.invariant import KINDS, Invariant
 from ..trials.trial import Trial
-from .reproduction import _again, _literal, _scripted
+from .reproduction import build_script, format_array, replay_command
 
-NAMED = "matches: "
+MATCHES_PREFIX = "matches: "
 
-SHOWN = 48  # elements of an array that are printed; a script is printed for arrays of up to SCRIPTED
+MAX_PRINTED_ELEMENTS = 48  # elements of an array that are printed; a script is printed for arrays of up to SCRIPTED
 
 
-def parted(invariant: Invariant, trial: Trial, violation: Violation) -> dict[str, Any]:
+def describe_failure(invariant: Invariant, trial: Trial, violation: Violation) -> dict[str, Any]:
     """What is to be said of a failure, part by part, as plain data."""
     kind = f"{KINDS[invariant.kind]}{', ' + invariant.source if invariant.source else ''}"
     device = trial.backend.framework.device or "default device"
-    diagnosis, shown = ([], ()) if isinstance(violation, Silence) else diagnosed(trial)
+    diagnosis, shown = ([], ()) if isinstance(violation, NoAnswer) else diagnose_trial(trial)
     return {
-        "broken": f"{trial.backend.name} breaks {invariant.of(trial.subject)}",
+        "broken": f"{trial.backend.name} breaks {invariant.of(trial.operation_name)}",
         "statement": " ".join(invariant.statement.split()),
         "circumstances": f"{kind}; {trial.dtype}, {device}, {trial.backend.version}",
-        "inputs": "\n".join(line for made in trial.progress.calls[:4] for line in _inputs(made)),
+        "inputs": "\n".join(line for made in trial.tally.calls[:4] for line in _format_inputs(made)),
         "what": violation.what,
         "facts": [[label, str(fact)] for label, fact in (*violation.facts, *shown)],
         "diagnosis": diagnosis,
-        "script": "\n".join(_scripted(trial)),
-        "again": _again(invariant, trial),
+        "script": "\n".join(build_script(trial)),
+        "again": replay_command(invariant, trial),
     }
 
 
-def explain(invariant: Invariant, trial: Trial, violation: Violation) -> str:
-    return worded(parted(invariant, trial, violation))
+def failure_message(invariant: Invariant, trial: Trial, violation: Violation) -> str:
+    return format_failure(describe_failure(invariant, trial, violation))
 
 
-def worded(said: dict[str, Any]) -> str:
+def format_failure(said: dict[str, Any]) -> str:
     lines = [
         said["broken"],
         *textwrap.wrap(said["statement"], 100, initial_indent="  ", subsequent_indent="  "),
@@ -54,46 +55,45 @@ def worded(said: dict[str, Any]) -> str:
         "",
         said["what"],
         *(f"  {label:<9} {fact}" for label, fact in said["facts"]),
-        *(f"  {'or' if i else 'matches':<9} {_called(one)}" for i, one in enumerate(said["diagnosis"])),
+        *(f"  {'or' if i else 'matches':<9} {_format_diagnosis(one)}" for i, one in enumerate(said["diagnosis"])),
     ]
     if said["script"]:
         lines += ["", "to see it without this suite:", *("  " + line for line in said["script"].splitlines())]
     return "\n".join([*lines, "", f"again: {said['again']}"])
 
 
-def in_one_line(said: dict[str, Any]) -> str:
+def summarize_failure(said: dict[str, Any]) -> str:
     """The diagnosis; what was seen, if there is none."""
-    return f"{NAMED}{' or '.join(map(_called, said['diagnosis']))}" if said["diagnosis"] else str(said["what"])
+    return f"{MATCHES_PREFIX}{' or '.join(map(_format_diagnosis, said['diagnosis']))}" if said["diagnosis"] else str(said["what"])
 
 
-def _called(one: dict[str, str]) -> str:
+def _format_diagnosis(one: dict[str, str]) -> str:
     return f"{one['what']} ({one['id']})"
 
 
-def diagnosed(trial: Trial) -> tuple[list[dict[str, str]], tuple[tuple[str, str], ...]]:
-    """What explains the answers of this example and of others: a known deviation, or else a near miss of the right equation,
-    with what it shows."""
-    calls, others = trial.progress.calls, trial.evidence
-    if known := diagnose(calls, others):
+def diagnose_trial(trial: Trial) -> tuple[list[dict[str, str]], tuple[tuple[str, str], ...]]:
+    """Return what explains the failure: known deviations, or else a near miss of the right equation and the facts about it."""
+    evidence = Evidence.gather(trial.tally.calls, trial.other_calls)
+    if known := diagnose(evidence):
         return [{"id": one.id, "what": one.what} for one in known], ()
-    if missed := near_miss(calls, others):
+    if missed := near_miss(evidence):
         return [{"id": missed.id, "what": missed.what}], missed.facts
     return [], ()
 
 
-def _inputs(call: Call) -> list[str]:
+def _format_inputs(call: Call) -> list[str]:
     lines = [f"{call.operation.name}("]
     for name, value in call.named.items():
         for path, leaf in leaves(", ".join(value) if name == "wrt" and not isinstance(value, str) else value):
-            lines.append(f"    {name}{path} = {_shown(leaf)}")
+            lines.append(f"    {name}{path} = {_format_value(leaf)}")
     return [*lines, ")"]
 
 
-def _shown(x: Any) -> str:
+def _format_value(x: Any) -> str:
     x = x.value if isinstance(x, Bounded) else x
     if not isinstance(x, np.ndarray):
         return repr(x)
-    if x.size <= SHOWN:
-        return _literal(x)
+    if x.size <= MAX_PRINTED_ELEMENTS:
+        return format_array(x)
     corner = ", ".join(f"{float(v):.6g}" for v in x.flat[:6])
     return f"{x.dtype.name} array of shape {x.shape}: {corner}, …"

@@ -6,26 +6,26 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
-from ..implementation.printable import visible
-from ..inputs.effort import of_so_many_shapes
-from .backend_results import Cell, Subject, plainest
-from .verdicts import DTYPES, HELD, Bug
+from ..implementation.printable import printable
+from ..inputs.effort import describe_shapes
+from .backend_results import BackendResults, Cell, clearest_failure
+from .verdicts import DTYPES, LAWS_HOLD, Bug
 
 MARKS = {"good": "✅", "bad": "❌", "open": "⚪"}
 MANY = 20  # bugs that are told; a step's summary has a limit
 
 
-def step_summary(subjects: Sequence[Subject]) -> str:
-    return "\n".join(line for subject in subjects for line in _told(subject)) + "\n"
+def step_summary(subjects: Sequence[BackendResults]) -> str:
+    return "\n".join(line for subject in subjects for line in _describe_failure(subject)) + "\n"
 
 
-def _told(subject: Subject) -> Iterator[str]:
+def _describe_failure(subject: BackendResults) -> Iterator[str]:
     header = subject.report.header
     yield f"## {MARKS[subject.tone]} {_text(subject.name)}: {_text(subject.sentence)}"
     yield ""
     version = f"{_text(subject.backend['version'])}, " if subject.backend else ""
     smoke = ", which supports no claim of conformance" if header["effort"] == "smoke" else ""
-    few = of_so_many_shapes(header.get("shapes"))
+    few = describe_shapes(header.get("shapes"))
     yield f"{version}spec {_text(header['spec'])}, {_text(header['effort'])} effort{smoke}{few}, {subject.examples} examples"
     yield ""
     for bug in subject.bugs[:MANY]:
@@ -52,12 +52,12 @@ def _bug(bug: Bug) -> Iterator[str]:
     yield ""
     yield f"breaks {', '.join(map(_text, bug.laws[:6]))}{' …' * (len(bug.laws) > 6)} in {', '.join(bug.dtypes)}"
     yield ""
-    failure = plainest(bug).get("failure") or {}
+    failure = clearest_failure(bug).get("failure") or {}
     facts = [f"  {label:<9} {fact}" for label, fact in failure.get("facts", [])]
     again = f"again: {failure['again']}" if "again" in failure else failure.get("message", "")
     yield "<pre>"
     shown = "\n".join(filter(None, [failure.get("inputs", ""), failure.get("what", ""), *facts, again]))
-    yield re.sub(r"\n\s*\n", "\n", html.escape(visible(shown, 2000)))  # an empty line would end the block of HTML
+    yield re.sub(r"\n\s*\n", "\n", html.escape(printable(shown, 2000)))  # an empty line would end the block of HTML
     yield "</pre>"
     yield ""
 
@@ -66,11 +66,11 @@ def _cell(cell: Cell) -> str:
     if cell.broken:
         return f"❌ {len(cell.broken)} of {len(cell.tried)} fail"
     if cell.worst is None or cell.median is None:
-        return HELD if cell.tried else ""
+        return LAWS_HOLD if cell.tried else ""
     return f"{_text(cell.reached)} {cell.worst:.2f} {cell.median:.2g}"
 
 
 def _text(text: str, longest: int = 200) -> str:
     """One line in which nothing is markup."""
-    line = " ".join(visible(str(text), longest).split())
+    line = " ".join(printable(str(text), longest).split())
     return re.sub(r"([\\`*_{}\[\]()#+!|~@-])", r"\\\1", html.escape(line, quote=False))

@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..implementation.printable import visible
+from ..implementation.printable import printable
 from ..specification.formats import DTYPES as FLOATING
 from ..trials.invariant import KINDS
 from . import ReportError
-from .backend_results import Cell, Subject, differences, named, plainest
+from .backend_results import BackendResults, Cell, clearest_failure, differences, is_named
 from .verdicts import DTYPES
 
 HERE = Path(__file__).parent
@@ -25,7 +25,7 @@ class Unavailable(ReportError):
     """The template engine is not installed."""
 
 
-def page(subjects: Sequence[Subject]) -> str:
+def page(subjects: Sequence[BackendResults]) -> str:
     """One backend's page; of several, side by side, with what is different from the first."""
     present = [d for d in DTYPES if any(s.cell(op, d).verdicts for s in subjects for op in s.operations)]
     operations = sorted({operation for subject in subjects for operation in subject.operations})
@@ -61,14 +61,14 @@ def _template() -> Any:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda x: visible(x) if type(x) is str else x,  # whatever is shown; what is markup is of another type
+        finalize=lambda x: printable(x) if type(x) is str else x,  # whatever is shown; what is markup is of another type
     )
     environment.filters["share"] = lambda x: f"{x:.2f}" if x >= 0.005 else "<0.01" if x else "0"
     environment.filters["percent"] = lambda x: f"{100 * min(x, 1.0):.1f}"
     environment.filters["short"] = _short
     environment.filters["digits"] = lambda x: f"{x:.9g}" if isinstance(x, float) else str(x)
-    environment.filters["plainest"] = plainest
-    environment.filters["unexplained"] = lambda bug: bug.candidates and sum(not named(v) for v in bug.verdicts)
+    environment.filters["plainest"] = clearest_failure
+    environment.filters["unexplained"] = lambda bug: bug.candidates and sum(not is_named(v) for v in bug.verdicts)
     environment.filters["named"] = lambda candidate: candidate.removesuffix(")").rpartition(" (")[::2]
     environment.filters["option"] = lambda name: OPTIONS.get(name, name)
     environment.filters["duration"] = lambda seconds: f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
@@ -88,7 +88,7 @@ def _groups(operations: list[str]) -> list[tuple[str, list[str]]]:
     return [(title, names) for title, names in groups if names]
 
 
-def _laws(operation: str, subjects: Sequence[Subject]) -> list[dict[str, Any]]:
+def _laws(operation: str, subjects: Sequence[BackendResults]) -> list[dict[str, Any]]:
     """Each invariant of an operation with what became of it in every dtype, for every backend."""
     rows: dict[str, dict[str, Any]] = {}
     for subject in subjects:
@@ -103,9 +103,11 @@ def _laws(operation: str, subjects: Sequence[Subject]) -> list[dict[str, Any]]:
     return sorted(rows.values(), key=lambda row: (row["level"] is not None, not row["id"].endswith(".reference"), row["id"]))
 
 
-def _hardest(operation: str, dtypes: list[str], subjects: Sequence[Subject]) -> list[tuple[Subject, str, dict[str, Any]]]:
+def _hardest(
+    operation: str, dtypes: list[str], subjects: Sequence[BackendResults]
+) -> list[tuple[BackendResults, str, dict[str, Any]]]:
     """The examples that came nearest to the limit."""
-    cells: list[tuple[Subject, str, Cell]] = [(s, dtype, s.cell(operation, dtype)) for dtype in dtypes for s in subjects]
+    cells: list[tuple[BackendResults, str, Cell]] = [(s, dtype, s.cell(operation, dtype)) for dtype in dtypes for s in subjects]
     return [(s, dtype, known) for s, dtype, cell in cells if (known := cell.compared.get("hardest")) and known["share"]]
 
 

@@ -12,54 +12,59 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..calls.call import Call
+from ..implementation.array_framework import ArrayFramework
 from ..implementation.backend import Backend
-from ..implementation.framework import Framework
-from ..implementation.import_file import names_of, root_of
-from ..implementation.lookup import DEVIATING, registered
-from ..inputs.choices import spelt
-from ..inputs.effort import current
+from ..implementation.import_file import import_root, module_names
+from ..implementation.lookup import DEVIATING, registered_backends
+from ..inputs.choices import format_choices
+from ..inputs.effort import current_effort
 from ..specification.pytree import leaves, tree_map
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 
-SCRIPTED = 160
+MAX_SCRIPT_ELEMENTS = 160
 
 
-def _again(invariant: Invariant, trial: Trial) -> str:
+def replay_command(invariant: Invariant, trial: Trial) -> str:
     """The command that plays this example alone."""
-    example = spelt(trial.progress.row)
+    example = format_choices(trial.tally.choices)
     if not trial.backend.text:  # an object that no command line can name
         played = f", example={example!r}" if example else ""
-        return f"spec_tests.check(…, {invariant.of(trial.subject)!r}, dtype={trial.dtype!r}{played})"
+        return f"spec_tests.check(…, {invariant.of(trial.operation_name)!r}, dtype={trial.dtype!r}{played})"
     words = [f"--backend={trial.backend.text}"]
     words += [f"--dtype={trial.dtype}"] * (trial.dtype in trial.backend.dtypes)
     words += [f"--precision={trial.precision}"] * bool(trial.precision)
-    words += ["--effort=thorough"] * (current().name == "thorough")
+    words += ["--effort=thorough"] * (current_effort().name == "thorough")
     words += [f"--require-level={invariant.level}"] * bool(invariant.level)
     words += [f"--example={example}"] * bool(example)
-    return shlex.join(["pytest", "--pyargs", "spec_tests", *words, "-k", invariant.of(trial.subject)])
+    return shlex.join(["pytest", "--pyargs", "spec_tests", *words, "-k", invariant.of(trial.operation_name)])
 
 
-def _literal(x: np.ndarray) -> str:
+def format_array(x: np.ndarray) -> str:
     if x.size == 0 and x.ndim > 1:
         return f"np.zeros({x.shape})"
-    how: dict[str, Any] = {"separator": ", ", "threshold": SCRIPTED + 1, "floatmode": "unique", "max_line_width": 10**6}
+    how: dict[str, Any] = {
+        "separator": ", ",
+        "threshold": MAX_SCRIPT_ELEMENTS + 1,
+        "floatmode": "unique",
+        "max_line_width": 10**6,
+    }
     text = np.array2string(x, **how).replace("\n", "")
     if x.dtype.kind == "f" and "e" in text:  # which NumPy then writes of all, with 16 zeros in most
         text = np.array2string(x, formatter={"float_kind": lambda v: repr(float(v))}, **how).replace("\n", "")
     return text
 
 
-def _scripted(trial: Trial) -> list[str]:
+def build_script(trial: Trial) -> list[str]:
     """Of the last call that is wrong by itself."""
     try:
-        wrong = next((call for call in reversed(trial.progress.calls) if _shows_alone(call)), None)
-        return _script(trial, wrong) if wrong else []
+        wrong = next((call for call in reversed(trial.tally.calls) if _wrong_alone(call)), None)
+        return _write_script(trial, wrong) if wrong else []
     except Exception:  # where the framework makes no arrays any more
         return []
 
 
-def _shows_alone(call: Call) -> bool:
+def _wrong_alone(call: Call) -> bool:
     """Whether it is wrong without the others, and on contiguous arrays: a script has nothing else."""
     if call.observed is None:
         return True
@@ -71,11 +76,11 @@ def _shows_alone(call: Call) -> bool:
         return True
 
 
-def _script(trial: Trial, call: Call) -> list[str]:
+def _write_script(trial: Trial, call: Call) -> list[str]:
     """NumPy, the framework and the backend alone."""
     plain = tree_map(lambda x: x.value if isinstance(x, Bounded) else x, call.named)
     arrays = [leaf for _, leaf in leaves(plain) if isinstance(leaf, np.ndarray)]
-    if sum(a.size for a in arrays) > SCRIPTED:
+    if sum(a.size for a in arrays) > MAX_SCRIPT_ELEMENTS:
         return []
     framework, device = trial.backend.framework.name, trial.backend.framework.device
 
@@ -84,7 +89,7 @@ def _script(trial: Trial, call: Call) -> list[str]:
         if not isinstance(x, np.ndarray):
             return repr(x)
         dtype = {"f": trial.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
-        values = _literal(x).replace("inf", "np.inf").replace("nan", "np.nan").replace("np.np.", "np.")
+        values = format_array(x).replace("inf", "np.inf").replace("nan", "np.nan").replace("np.np.", "np.")
         if framework == "torch":
             where = f", device={device!r}" if device and device != "cpu" else ""
             return f"torch.tensor(np.array({values}), dtype=torch.{dtype}{where})"
@@ -107,41 +112,55 @@ def _script(trial: Trial, call: Call) -> list[str]:
     given = [*map(tree, arguments), *(f"{name}={tree(value)}" for name, value in keywords.items())]
     called = f"backend.{function}({', '.join(given)})"
     derived = call.operation.spec.is_gradient and not trial.backend.function(function)
-    lines = _differentiated(call, trial.backend.framework, given) if derived else [f"print({called})"]
+    lines = _gradient_lines(call, trial.backend.framework, given) if derived else [f"print({called})"]
     namespace = trial.backend.framework.namespace
     truth = np.array2string(np.asarray(call.value), separator=", ", precision=7, threshold=12, max_line_width=10**6)
     imports = {"torch": "import torch", "numpy": "import ml_dtypes" if "ml_dtypes" in called else ""}
     return [
         *filter(None, ["import importlib", "import numpy as np", imports.get(framework, f"import {namespace} as xp")]),
-        f"backend = {_imported(trial.backend)}",
+        f"backend = {_backend_expression(trial.backend)}",
         *lines,
         f"# the truth: {truth}".replace("\n", ""),
     ]
 
 
-def _differentiated(call: Call, framework: Framework, given: list[str]) -> list[str]:
-    """The lines that have the framework differentiate the operation, and print its gradients: x0 and on are all that have one."""
+def _gradient_lines(call: Call, framework: ArrayFramework, given: list[str]) -> list[str]:
+    """Return the lines in which the framework differentiates the operation. x0, x1, … are the arguments that have a gradient."""
     cotangent, *arguments = given
     inputs: list[str] = []
 
-    def named(match: re.Match[str]) -> str:
+    def name_input(match: re.Match[str]) -> str:
         inputs.append(match[0])
         return f"x{len(inputs) - 1}"
 
     floating = rf"(torch\.tensor|xp\.asarray)\(np\.array\([^()]*\), dtype=(torch|xp)\.{call.operation.dtype}[^()]*\)"
-    answer = f"backend.{call.operation.spec.forward}({', '.join(re.sub(floating, named, one) for one in arguments)})"
-    names = ", ".join(f"x{place}" for place in range(len(inputs)))
-    lines = [f"x{place} = {one}" for place, one in enumerate(inputs)]
-    return [*lines, *framework.differentiating(names, answer, cotangent)]
+    answer = f"backend.{call.operation.spec.forward}({', '.join(re.sub(floating, name_input, one) for one in arguments)})"
+    names = ", ".join(f"x{number}" for number in range(len(inputs)))
+    lines = [f"x{number} = {one}" for number, one in enumerate(inputs)]
+    return [*lines, *_pull_back(framework, names, answer, cotangent)]
 
 
-def _imported(backend: Backend) -> str:
+def _pull_back(framework: ArrayFramework, names: str, answer: str, cotangent: str) -> list[str]:
+    """Return the lines that print the gradients of the named arrays."""
+    if framework.differentiates == "autograd":
+        gradients = f"{framework.name}.autograd.grad(y, [{names}], {cotangent}, allow_unused=True)"
+        return [f"for x in [{names}]: x.requires_grad_()", f"y = {answer}", f"print({gradients})"]
+    if framework.differentiates == "vjp":
+        return [
+            f"import {framework.name}",
+            f"y, pull = {framework.name}.vjp(lambda {names}: {answer}, {names})",
+            f"print(pull({cotangent}))",
+        ]
+    return [f"print(xp.vjp(lambda {names}: {answer}, [{names}], [{cotangent}])[1])"]
+
+
+def _backend_expression(backend: Backend) -> str:
     """The expression that is the backend, and the folder in which it works."""
     if backend.text.startswith(DEVIATING):
         return f"importlib.import_module('spec_tests.deviations').backend({backend.text.removeprefix(DEVIATING)!r})"
     if not backend.text and not inspect.ismodule(backend.source):
         return f"...  # {backend.name}, as it was given"
-    entry = registered().get(backend.text)
+    entry = registered_backends().get(backend.text)
     module, _, attribute = (entry.value if entry else backend.text).partition(":")
     if attribute:
         made = "()" if getattr(backend.source, "kind", type(backend.source).__name__) == attribute else ""
@@ -149,7 +168,7 @@ def _imported(backend: Backend) -> str:
     if backend.source.__name__ == module or not backend.text:
         return f"importlib.import_module({backend.source.__name__!r})"
     file = Path(backend.source.__file__)
-    names, root = names_of(file), root_of(file)
+    names, root = module_names(file), import_root(file)
     if len(names) == 1 and re.search(r"^from \.", file.read_text(), re.MULTILINE):  # a part of its folder, as of a package
         names, root = (root.name, *names), root.parent
     return f"importlib.import_module({'.'.join(names)!r})  # in {root}"

@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from ..inputs.effort import current, of_so_many_shapes, shapes
+from ..inputs.effort import current_effort, describe_shapes, shape_count
 from ..specification.version import SPEC_VERSION, __version__
-from .failure import NAMED
-from .verdicts import DTYPES, HELD, Bug, bugs, levels, not_tried, restricted, tolerated
+from .failure import MATCHES_PREFIX
+from .verdicts import DTYPES, LAWS_HOLD, Bug, count_levels, domain_lines, group_bugs, known_lines, not_tried_lines
 
 ORACLE = "it has imported the oracle (reference_numpy): what conforms may be the suite's own equations"
 
@@ -21,14 +21,16 @@ def write(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
         terminal.section(f"{backend}: precision class reached, worst and median share of the allowed error")
         for line in table(own):
             terminal.write_line(line)
-        for line in remarks(own):
+        for line in remark_lines(own):
             terminal.write_line(line)
     examples = sum(v["examples"] for v in verdicts)
-    note = "; smoke supports no claim of conformance" if current().name == "smoke" else ""
+    note = "; smoke supports no claim of conformance" if current_effort().name == "smoke" else ""
     failed = any(v["status"] == "failed" for v in verdicts)
     note += "" if examples or failed else "; nothing was tried: exit status 5"
-    few = of_so_many_shapes(shapes())
-    terminal.write_line(f"spec_tests {__version__}, spec {SPEC_VERSION}, effort {current().name}{few}, {examples} examples{note}")
+    few = describe_shapes(shape_count())
+    terminal.write_line(
+        f"spec_tests {__version__}, spec {SPEC_VERSION}, effort {current_effort().name}{few}, {examples} examples{note}"
+    )
 
 
 def table(verdicts: list[dict[str, Any]]) -> list[str]:
@@ -55,33 +57,33 @@ def _cell(verdicts: list[dict[str, Any]]) -> str:
     detail = f"{shares['class']} {shares['worst']:.2f} {shares['median']:.2g}" if shares else ""
     if count["failed"]:
         return f"{count['failed']} of {ran} FAIL"
-    return detail or HELD
+    return detail or LAWS_HOLD
 
 
-def remarks(verdicts: list[dict[str, Any]]) -> list[str]:
+def remark_lines(verdicts: list[dict[str, Any]]) -> list[str]:
     parts = {
-        "deviates:": wrong(verdicts),
-        "fails nothing, because a file says that it is known:": tolerated(verdicts),
-        "tried within the domain that it states:": restricted(verdicts),
-        "not tried:": not_tried(verdicts),
+        "deviates:": bug_lines(verdicts),
+        "fails nothing, because a file says that it is known:": known_lines(verdicts),
+        "tried within the domain that it states:": domain_lines(verdicts),
+        "not tried:": not_tried_lines(verdicts),
         "judged by itself:": [ORACLE] * any(v.get("oracle") for v in verdicts),
     }
-    lines = [line for title, found in parts.items() if found for line in ("", title, *_wrapped(found))]
-    if kept := levels(verdicts):
+    lines = [line for title, found in parts.items() if found for line in ("", title, *_wrap(found))]
+    if kept := count_levels(verdicts):
         lines += ["", "levels: " + ", ".join(f"{level} {held} of {tried}" for level, (held, tried) in kept.items())]
     return lines
 
 
-def wrong(verdicts: list[dict[str, Any]]) -> list[str]:
-    return [_told(bug) for bug in bugs(verdicts)]
+def bug_lines(verdicts: list[dict[str, Any]]) -> list[str]:
+    return [_describe_bug(bug) for bug in group_bugs(verdicts)]
 
 
-def _told(bug: Bug) -> str:
+def _describe_bug(bug: Bug) -> str:
     more = f" and {len(bug.laws) - 3} more" if len(bug.laws) > 4 else ""
     laws = ", ".join(bug.laws[:3] if more else bug.laws) + more
-    said = f" {NAMED}{' or '.join(bug.candidates)};" if bug.candidates else ":"
+    said = f" {MATCHES_PREFIX}{' or '.join(bug.candidates)};" if bug.candidates else ":"
     return f"{bug.operation}{said} breaks {laws} in {', '.join(bug.dtypes)}"
 
 
-def _wrapped(sentences: Iterable[str]) -> list[str]:
+def _wrap(sentences: Iterable[str]) -> list[str]:
     return [line for s in sentences for line in textwrap.wrap(s, 120, initial_indent="  ", subsequent_indent="    ")]

@@ -7,12 +7,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from ..trials.tally import REFUSED, UNCALLED
-from .failure import NAMED
+from ..trials.tally import NOT_CALLED, REFUSED_PREFIX
+from .failure import MATCHES_PREFIX
 
-HELD = "laws hold"  # where the comparison with the oracle was not among what ran
+LAWS_HOLD = "laws hold"  # where the comparison with the oracle was not among what ran
 
-FEWEST = 99  # after all that have candidates
+SORT_LAST = 99  # after all that have candidates
 
 DTYPES = ("float64", "float32", "bfloat16", "float16", "bool", "int64")
 
@@ -34,10 +34,10 @@ class Bug:
         return [dtype for dtype in DTYPES if any(v["dtype"] == dtype for v in self.verdicts)]
 
 
-def bugs(verdicts: list[dict[str, Any]]) -> list[Bug]:
+def group_bugs(verdicts: list[dict[str, Any]]) -> list[Bug]:
     """What one example leaves open (this deviation or that) the others settle. The named ones come first."""
     found: dict[str, list[Bug]] = defaultdict(list)
-    for v in sorted((v for v in verdicts if v["status"] == "failed"), key=lambda v: len(_candidates(v)) or FEWEST):
+    for v in sorted((v for v in verdicts if v["status"] == "failed"), key=lambda v: len(_candidates(v)) or SORT_LAST):
         candidates, own = _candidates(v), found[v["operation"]]
         bug = next((bug for bug in own if set(bug.candidates) & set(candidates) or not candidates), None)
         if bug is None:
@@ -49,10 +49,10 @@ def bugs(verdicts: list[dict[str, Any]]) -> list[Bug]:
 
 def _candidates(verdict: dict[str, Any]) -> list[str]:
     said = verdict["reason"]
-    return re.split(r"(?<=\)) or ", said.removeprefix(NAMED)) if said.startswith(NAMED) else []
+    return re.split(r"(?<=\)) or ", said.removeprefix(MATCHES_PREFIX)) if said.startswith(MATCHES_PREFIX) else []
 
 
-def tolerated(verdicts: list[dict[str, Any]]) -> list[str]:
+def known_lines(verdicts: list[dict[str, Any]]) -> list[str]:
     kinds: dict[str, list[str]] = defaultdict(list)
     for v in verdicts:
         if v.get("known"):
@@ -60,7 +60,7 @@ def tolerated(verdicts: list[dict[str, Any]]) -> list[str]:
     return [f"{kind}: {', '.join(found)}" for kind, found in kinds.items()]
 
 
-def restricted(verdicts: list[dict[str, Any]]) -> list[str]:
+def domain_lines(verdicts: list[dict[str, Any]]) -> list[str]:
     domains: dict[str, set[str]] = defaultdict(set)
     for v in verdicts:
         if v["domain"] and v["examples"]:
@@ -68,7 +68,7 @@ def restricted(verdicts: list[dict[str, Any]]) -> list[str]:
     return sorted(f"{', '.join(sorted(operations))}: {domain}" for domain, operations in domains.items())
 
 
-def levels(verdicts: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
+def count_levels(verdicts: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     """How often each level held, of how many times that it was tried."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for v in verdicts:
@@ -77,7 +77,7 @@ def levels(verdicts: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     return {level: (count["passed"], count.total()) for level, count in sorted(counts.items())}
 
 
-def not_tried(verdicts: list[dict[str, Any]]) -> list[str]:
+def not_tried_lines(verdicts: list[dict[str, Any]]) -> list[str]:
     """One sentence for all operations that share a reason."""
     sharing: dict[str, set[str]] = defaultdict(set)
     for v in verdicts:
@@ -87,8 +87,8 @@ def not_tried(verdicts: list[dict[str, Any]]) -> list[str]:
         backend, absent, operation = reason.partition(" does not implement ")
         if absent:
             sharing[f"{backend} does not implement "].add(operation)
-        elif reason.startswith(REFUSED) or reason == UNCALLED:
-            sharing[f"{reason.removeprefix(REFUSED)}: "].add(v["operation"])
+        elif reason.startswith(REFUSED_PREFIX) or reason == NOT_CALLED:
+            sharing[f"{reason.removeprefix(REFUSED_PREFIX)}: "].add(v["operation"])
         else:
             sharing[reason].update()
     return [start + ", ".join(sorted(operations)) for start, operations in sorted(sharing.items())]

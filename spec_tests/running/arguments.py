@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ..implementation.guard import Limits
-from ..inputs.choices import read as read_row
-from .known_failures import FAILING, FLAKY, Known, Malformed, read
+from ..inputs.choices import parse_choices as read_row
+from .known_failures import FAILING, FLAKY, KnownFile, MalformedKnownFile, read
 
 LEVELS = (
     "bitwise-repeatable", "batch-invariant", "quarantine", "nan-propagation",
@@ -24,7 +24,7 @@ LEVELS = (
 UNITS = {"MIB": 1 << 20, "GIB": 1 << 30}
 
 
-def known(option: str, given: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+def validate_choices(option: str, given: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
     names = tuple(name for value in given for name in value.split(",") if name)
     for name in names:
         if name not in (known := tuple(known)):
@@ -34,7 +34,7 @@ def known(option: str, given: Iterable[str], known: Iterable[str]) -> tuple[str,
     return names
 
 
-def limits(option: Callable[[str], Any]) -> Limits:
+def parse_limits(option: Callable[[str], Any]) -> Limits:
     seconds, size, isolated = option("time_limit"), option("memory_limit"), option("isolate")
     try:
         limit = float(seconds or Limits.seconds)
@@ -43,7 +43,7 @@ def limits(option: Callable[[str], Any]) -> Limits:
     except ValueError:
         raise pytest.UsageError(f"--time-limit={seconds}: give a number of seconds, as in --time-limit=60") from None
     if size is None:
-        return Limits(limit, memory() // 2 if isolated else None)
+        return Limits(limit, machine_memory() // 2 if isolated else None)
     found = re.fullmatch(rf"(\d+)({'|'.join(UNITS)})", size.upper())
     if not found or not int(found[1]):
         raise pytest.UsageError(f"--memory-limit={size}: give a number and one of MiB, GiB, as in --memory-limit=4GiB")
@@ -52,7 +52,7 @@ def limits(option: Callable[[str], Any]) -> Limits:
     return Limits(limit, int(found[1]) * UNITS[found[2]])
 
 
-def budget(option: Callable[[str], Any]) -> float:
+def parse_memory_budget(option: Callable[[str], Any]) -> float:
     given = option("memory_budget")
     with suppress(ValueError):
         if 0 < float(given) < math.inf:
@@ -60,7 +60,7 @@ def budget(option: Callable[[str], Any]) -> float:
     raise pytest.UsageError(f"--memory-budget={given}: give a number of gigabytes greater than 0, as in --memory-budget=16.")
 
 
-def how_many_shapes(shapes: int | str | None) -> int | None:
+def parse_shapes(shapes: int | str | None) -> int | None:
     """Of each operation; as many as come, if None."""
     if shapes is None:
         return None
@@ -69,7 +69,7 @@ def how_many_shapes(shapes: int | str | None) -> int | None:
     raise pytest.UsageError(f"--shapes={shapes}: give a whole number greater than 0, of shapes for each operation")
 
 
-def memory() -> int:
+def machine_memory() -> int:
     """Bytes that the machine, or the container, has."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):
@@ -77,7 +77,7 @@ def memory() -> int:
     return physical
 
 
-def row(option: Callable[[str], Any]) -> tuple[int, ...]:
+def parse_example(option: Callable[[str], Any]) -> tuple[int, ...]:
     text = option("example")
     try:
         return read_row(text) if text else ()
@@ -85,11 +85,11 @@ def row(option: Callable[[str], Any]) -> tuple[int, ...]:
         raise pytest.UsageError(f"--example={text}: {error}") from None
 
 
-def files(option: Callable[[str], Any], folder: Path) -> tuple[Known, ...]:
+def read_known_files(option: Callable[[str], Any], folder: Path) -> tuple[KnownFile, ...]:
     given = {kind: option(f"known_{kind}") for kind in (FAILING, FLAKY)}
     if option("update_known") and not any(given.values()):
         raise pytest.UsageError("--update-known: name the file to write, with --known-failing=FILE or --known-flaky=FILE")
     try:
         return tuple(read(kind, folder / path, new=option("update_known")) for kind, path in given.items() if path)
-    except Malformed as error:
+    except MalformedKnownFile as error:
         raise pytest.UsageError(str(error)) from None

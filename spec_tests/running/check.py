@@ -14,19 +14,19 @@ from typing import Any
 import pytest
 
 from ..calls.violation import Violation
-from ..implementation.backend import Backend, load, made
+from ..implementation.backend import Backend, build_backend, load
 from ..implementation.lookup import BackendError
-from ..inputs.choices import read
-from ..inputs.effort import EFFORTS, trying
-from ..report.failure import explain
+from ..inputs.choices import parse_choices
+from ..inputs.effort import EFFORTS, using_effort
+from ..report.failure import failure_message
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.registry import gradients
 from ..specification.registry import operations as every_operation
 from ..trials.attempt import find_violation, replay
 from ..trials.collection import invariants
-from ..trials.tally import Progress
+from ..trials.tally import Tally
 from ..trials.trial import Trial
-from .arguments import LEVELS, how_many_shapes, known
+from .arguments import LEVELS, parse_shapes, validate_choices
 from .session import Session
 
 Names = str | Sequence[str]
@@ -56,7 +56,7 @@ class Check:
 
     @property
     def name(self) -> str:
-        return str(self.test.invariant.of(self.trial.subject))
+        return str(self.test.invariant.of(self.trial.operation_name))
 
     @property
     def id(self) -> str:
@@ -64,7 +64,7 @@ class Check:
 
     @property
     def operation(self) -> str:
-        return self.trial.subject or str(self.test.invariant.module)
+        return self.trial.operation_name or str(self.test.invariant.module)
 
     def is_of(self, names: Sequence[str]) -> bool:
         """It is named, or its operation is, unless it belongs to a level that no one asks for."""
@@ -74,15 +74,15 @@ class Check:
     def verdict(self) -> dict[str, Any]:
         """Plain data; raises DoesNotConform."""
         __tracebackhide__ = True
-        invariant, trial, start = self.test.invariant, replace(self.trial, progress=Progress()), time.perf_counter()
-        with trying(self.effort, self.shapes):
+        invariant, trial, start = self.test.invariant, replace(self.trial, tally=Tally()), time.perf_counter()
+        with using_effort(self.effort, self.shapes):
             missing = trial.missing(invariant.operations)
             violation = None if missing else self._violation(trial)
-            reason = missing or ("" if violation else trial.progress.untried)
+            reason = missing or ("" if violation else trial.tally.not_tried_reason)
             status = "failed" if violation else "skipped" if reason else "passed"
-            facts = self.session.facts(invariant, trial, status, reason, time.perf_counter() - start)
+            facts = self.session.verdict_record(invariant, trial, status, reason, time.perf_counter() - start)
             if violation:
-                raise DoesNotConform(explain(invariant, trial, violation), [facts]) from None
+                raise DoesNotConform(failure_message(invariant, trial, violation), [facts]) from None
         return facts
 
     def _violation(self, trial: Trial) -> Violation | None:
@@ -116,11 +116,11 @@ def check(
     """
     __tracebackhide__ = True
     verdicts: list[dict[str, Any]] = []
-    found = _checks(backend, operations, dtype, precision, effort, shapes, levels)
+    found = _build_checks(backend, operations, dtype, precision, effort, shapes, levels)
     if example and len(found) != 1:
         raise ValueError(f"an example is of one invariant in one dtype, and these are {len(found)}")
     for each in found:
-        each = replace(each, example=read(example) if example else ())
+        each = replace(each, example=parse_choices(example) if example else ())
         try:
             verdicts.append(each.verdict())
         except DoesNotConform as failure:
@@ -147,7 +147,7 @@ def parametrize(
 
     `known_failing` gives the reason why some, named by their ids with or without the dtype, must fail.
     """
-    found, reasons = _checks(backend, operations, dtype, precision, effort, shapes, levels), dict(known_failing or {})
+    found, reasons = _build_checks(backend, operations, dtype, precision, effort, shapes, levels), dict(known_failing or {})
     for name in reasons.keys() - {name for each in found for name in (each.name, each.id)}:
         raise ValueError(f"known_failing names {name}, which is not among the {len(found)} invariants here")
 
@@ -159,27 +159,27 @@ def parametrize(
     return pytest.mark.parametrize("check", list(map(parameter, found)))
 
 
-def _checks(
+def _build_checks(
     backend: Any, operations: Names, dtype: Names, precision: str | None, effort: str, shapes: int | None, levels: Names
 ) -> list[Check]:
     """All that can be tried of what is named; one sentence where a name is unknown, or the backend lacks it."""
-    names, every = _listed(operations), (*every_operation(), *gradients())
-    with _plainly():
-        leading = known("operation", [name.partition(".")[0] for name in names], every)
-        known("effort", [effort], EFFORTS)
-        shapes = how_many_shapes(shapes)
+    names, every = _as_list(operations), (*every_operation(), *gradients())
+    with _usage_errors_as_value_errors():
+        leading = validate_choices("operation", [name.partition(".")[0] for name in names], every)
+        validate_choices("effort", [effort], EFFORTS)
+        shapes = parse_shapes(shapes)
         session = Session.on(
-            _made(backend),
-            known("dtype", _listed(dtype), DTYPES),
-            known("precision", [precision], PRECISIONS)[0] if precision else None,
-            frozenset(known("level", _listed(levels), LEVELS)),
+            _load_backend(backend),
+            validate_choices("dtype", _as_list(dtype), DTYPES),
+            validate_choices("precision", [precision], PRECISIONS)[0] if precision else None,
+            frozenset(validate_choices("level", _as_list(levels), LEVELS)),
         )
     (under_test,) = session.backends
     for operation in leading:
         if not under_test.has(operation):
             raise BackendError(f"{under_test.name} does not implement {operation}")
     found: list[Check] = []
-    with trying(effort, shapes):
+    with using_effort(effort, shapes):
         for test in invariants():
             trials = [trial for trial in session.selection.trials(test.invariant) if not trial.redundant]
             found += [Check(test, trial, session, effort, shapes) for trial in trials]
@@ -190,20 +190,20 @@ def _checks(
     return found
 
 
-def _listed(names: Names) -> list[str]:
+def _as_list(names: Names) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def _made(backend: Any) -> Backend:
+def _load_backend(backend: Any) -> Backend:
     if isinstance(backend, str):
         return load(backend, Path.cwd(), set(every_operation()))
     if isinstance(backend, Mapping):
         backend = SimpleNamespace(**{"name": "the backend", **backend})
-    return made(backend() if inspect.isclass(backend) else backend, set(every_operation()))
+    return build_backend(backend() if inspect.isclass(backend) else backend, set(every_operation()))
 
 
 @contextmanager
-def _plainly() -> Iterator[None]:
+def _usage_errors_as_value_errors() -> Iterator[None]:
     """What a person at the command line is told, for one at a keyboard further away."""
     try:
         yield

@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..inputs.choices import read as read_row
+from ..inputs.choices import parse_choices as read_row
 from ..specification.formats import DTYPES
 
 FAILING, FLAKY = "failing", "flaky"
 RESULTS = (*DTYPES, "bool", "int64")
 
 
-class Malformed(Exception):
+class MalformedKnownFile(Exception):
     """One sentence: the file, the line, what is wrong with it."""
 
 
@@ -36,13 +36,13 @@ class Entry:
     def row(self) -> tuple[int, ...]:
         return read_row(self.example) if self.example else ()
 
-    def meets(self, facts: Mapping[str, Any]) -> bool:
+    def matches(self, facts: Mapping[str, Any]) -> bool:
         stated = {name: getattr(self, name) for name in ("id", "backend", "dtype", "device")}
         return all(value in ("", facts[name]) for name, value in stated.items())
 
 
 @dataclass
-class Known:
+class KnownFile:
     """The file of a kind of failures."""
 
     kind: str
@@ -51,7 +51,7 @@ class Known:
 
     def of(self, facts: Mapping[str, Any]) -> tuple[int, Entry] | None:
         """The line that speaks of a trial, and what it says."""
-        return next(((line, entry) for line, entry in self.entries.items() if entry.meets(facts)), None)
+        return next(((line, entry) for line, entry in self.entries.items() if entry.matches(facts)), None)
 
     def unmatched(self, ids: Collection[str]) -> str:
         """The first line that names no invariant, in one sentence."""
@@ -63,22 +63,22 @@ class Known:
         return ""
 
 
-def read(kind: str, path: Path, *, new: bool = False) -> Known:
+def read(kind: str, path: Path, *, new: bool = False) -> KnownFile:
     """new: there may be no such file yet."""
     if new and not path.exists():
-        return Known(kind, path, {})
+        return KnownFile(kind, path, {})
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError) as error:
-        raise Malformed(f"{path} cannot be read ({getattr(error, 'strerror', None) or error})") from None
+        raise MalformedKnownFile(f"{path} cannot be read ({getattr(error, 'strerror', None) or error})") from None
     entries: dict[int, Entry] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 entries[number] = _entry(line, entries)
             except ValueError as error:
-                raise Malformed(f"{path}, line {number}: {error}") from None
-    return Known(kind, path, entries)
+                raise MalformedKnownFile(f"{path}, line {number}: {error}") from None
+    return KnownFile(kind, path, entries)
 
 
 def _entry(line: str, before: Mapping[int, Entry]) -> Entry:
@@ -109,21 +109,21 @@ def _entry(line: str, before: Mapping[int, Entry]) -> Entry:
     return entry
 
 
-def updated(known: Known, verdicts: Sequence[Mapping[str, Any]]) -> str:
+def update_lines(known: KnownFile, verdicts: Sequence[Mapping[str, Any]]) -> str:
     """The file as the verdicts would have it: what failed stands there, with its example; what holds does not, unless it is
     flaky; what was not tried stays as it was."""
     kept = []
     for entry in known.entries.values():
-        own = [facts for facts in verdicts if entry.meets(facts) and facts["status"] in ("failed", "passed")]
+        own = [facts for facts in verdicts if entry.matches(facts) and facts["status"] in ("failed", "passed")]
         failed = [facts for facts in own if facts["status"] == "failed"]
         if failed:
             kept.append(replace(entry, example=failed[0]["example"] or entry.example))
         elif not own or known.kind == FLAKY:
             kept.append(entry)
-    return "".join(_line(entry) for entry in (*kept, *_new(known, verdicts)))
+    return "".join(_line(entry) for entry in (*kept, *_new_lines(known, verdicts)))
 
 
-def _new(known: Known, verdicts: Sequence[Mapping[str, Any]]) -> Iterator[Entry]:
+def _new_lines(known: KnownFile, verdicts: Sequence[Mapping[str, Any]]) -> Iterator[Entry]:
     """What failed, and again on the same inputs unless it is flaky, and has no line yet."""
     for facts in verdicts:
         if facts["status"] == "failed" and facts["repeats"] is (known.kind == FAILING) and known.of(facts) is None:

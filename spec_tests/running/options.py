@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..inputs.effort import BUDGET, EFFORTS
+from ..inputs.effort import EFFORTS, MEMORY_BUDGET_GB
 from ..specification.formats import DTYPES, PRECISIONS
 
 
-def add(parser: Any) -> None:
+def add_options(parser: Any) -> None:
     if getattr(parser, "_spec_tests", False):
         return
     parser._spec_tests = True
@@ -28,9 +28,10 @@ def add(parser: Any) -> None:
     group.addoption("--effort", default="default", metavar="EFFORT", help=f"how much to try: {', '.join(EFFORTS)}")
     group.addoption(
         "--memory-budget",
-        default=f"{BUDGET:g}",
+        default=f"{MEMORY_BUDGET_GB:g}",
         metavar="GB",
-        help=f"gigabytes that the arrays of one call may take at thorough effort (default: {BUDGET:g}); 2^31 elements need 20",
+        help="gigabytes that the arrays of one call may take at thorough effort "
+        f"(default: {MEMORY_BUDGET_GB:g}); 2^31 elements need 20",
     )
     group.addoption(
         "--shapes", metavar="N", help="draw the examples of an operation from N shapes, for a backend that compiles for each anew"

@@ -11,10 +11,10 @@ import pytest
 
 from ..trials.collection import is_law
 
-EVERY = {True: 10.0, False: 60.0}  # seconds from line to line, on a terminal and in a log
+INTERVAL_SECONDS = {True: 10.0, False: 60.0}  # seconds from line to line, on a terminal and in a log
 
 
-class Ticker:
+class ProgressLines:
     """Plain lines in a stream that pytest owns: nothing is overwritten, and under pytest-xdist the controller prints them."""
 
     def __init__(self, config: pytest.Config, clock: Callable[[], float] = time.monotonic):
@@ -32,7 +32,7 @@ class Ticker:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
         terminal: Any = self.config.pluginmanager.get_plugin("terminalreporter")
-        if terminal is None or self.config.get_verbosity() or self.clock() - self.last < EVERY[bool(terminal.isatty)]:
+        if terminal is None or self.config.get_verbosity() or self.clock() - self.last < INTERVAL_SECONDS[bool(terminal.isatty)]:
             return
         self.last = self.clock()
         if is_law(self.config, location) and (text := self.line(nodeid)):
@@ -42,17 +42,17 @@ class Ticker:
             terminal.write_line(text)
 
     def line(self, nodeid: str) -> str:
-        what, total = _spoken(nodeid), self.session.testscollected
+        what, total = _describe_node(nodeid), self.session.testscollected
         if not what or not total:
             return ""
         gone = self.clock() - self.start
-        parts = [f"{self.tried} of {total} done", f"{self.failed} failed" if self.failed else "", f"{_minutes(gone)} gone"]
+        parts = [f"{self.tried} of {total} done", f"{self.failed} failed" if self.failed else "", f"{_format_minutes(gone)} gone"]
         if self.tried >= total / 10:
-            parts.append(f"about {_minutes(gone * (total - self.tried) / self.tried)} to go")
+            parts.append(f"about {_format_minutes(gone * (total - self.tried) / self.tried)} to go")
         return f"  now {what}: {', '.join(filter(None, parts))}"
 
 
-def _spoken(nodeid: str) -> str:
+def _describe_node(nodeid: str) -> str:
     """The invariant and the dtype."""
     found = re.search(r"test_(\w+)\.py::test_(\w+)\[(.*)\]$", nodeid)
     if not found:
@@ -62,5 +62,5 @@ def _spoken(nodeid: str) -> str:
     return f"{subject}.{law} in {trial.rpartition('-')[2]}"
 
 
-def _minutes(seconds: float) -> str:
+def _format_minutes(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"

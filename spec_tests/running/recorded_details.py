@@ -7,33 +7,33 @@ from pathlib import Path
 from typing import Any
 
 from ..implementation.backend import Backend
-from ..implementation.domain import canonical, described
-from ..implementation.lookup import file_of
+from ..implementation.domain import canonical, describe_domain
+from ..implementation.lookup import source_file
 from ..specification.registry import gradients, operations, specification
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 from .session import Session
 
 
-def details(session: Session, invariant: Invariant, trial: Trial, failure: dict[str, Any] | None) -> dict[str, Any]:
+def record_details(session: Session, invariant: Invariant, trial: Trial, failure: dict[str, Any] | None) -> dict[str, Any]:
     """Beside the facts of a verdict; the backends, with the first one of each process."""
-    told, session.told = session.told, True
+    told, session.backends_recorded = session.backends_recorded, True
     return {
         "verdict": {
             "statement": " ".join(invariant.statement.split()),
             "source": invariant.source,
-            "hardest": trial.progress.worst or None,
+            "hardest": trial.tally.worst or None,
             "failure": failure,
         },
-        "backends": [] if told else [of(backend, session.folder) for backend in session.backends],
+        "backends": [] if told else [backend_record(backend, session.folder) for backend in session.backends],
     }
 
 
-def of(backend: Backend, folder: Path) -> dict[str, Any]:
+def backend_record(backend: Backend, folder: Path) -> dict[str, Any]:
     """A backend, as plain data."""
-    file, framework = file_of(backend.source), backend.framework
+    file, framework = source_file(backend.source), backend.framework
     present = [name for name in operations() if backend.has(name)]
-    domains = {name: described(canonical(specification(name), backend.domain.get(name, {}))) for name in present}
+    domains = {name: describe_domain(canonical(specification(name), backend.domain.get(name, {}))) for name in present}
     return {
         "record": "backend",
         "name": backend.name,

@@ -19,16 +19,16 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
-from ..report import BADGE, DATA, PAGE, SCHEMA, Report, line, read
-from ..report.backend_results import subjects
+from ..report import BADGE, DATA, PAGE, SCHEMA, Report, format_record, read
+from ..report.backend_results import build_results
 from ..report.badge import badge
 from ..report.github_step import step_summary
 from ..report.page import Unavailable, page
 from ..specification.version import SPEC_VERSION, __version__
 from ..trials.collection import is_law
 from . import resuming
-from .arguments import how_many_shapes
-from .resuming import interrupted, kept
+from .arguments import parse_shapes
+from .resuming import kept_records, read_interrupted
 
 if TYPE_CHECKING:
     from .session import Session
@@ -53,14 +53,14 @@ class Recorder:
             raise pytest.UsageError(f"--report={config.getoption('report')}: nothing can be written there ({reason})") from None
 
     def write(self, record: dict[str, Any]) -> None:
-        self.file.write(line(record))
+        self.file.write(format_record(record))
         self.file.flush()  # to the system: what happens to this process then does not matter
 
     # --- as the run goes --------------------------------------------------------------------------------------------
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session = session
-        for record in kept(self.before) if self.before else [header(self.config)]:
+        for record in kept_records(self.before) if self.before else [header(self.config)]:
             self.write(record)
         for verdict in self.before.verdicts if self.before else ():
             self.counts[verdict["status"]] += 1
@@ -77,9 +77,9 @@ class Recorder:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         facts = next((json.loads(str(value)) for key, value in report.user_properties if key == "spec_tests"), None)
         if report.when == "call" and facts is not None:
-            from .makereport import DETAILS
+            from .makereport import DETAILS_ATTRIBUTE
 
-            kept = json.loads(getattr(report, DETAILS, "{}"))
+            kept = json.loads(getattr(report, DETAILS_ATTRIBUTE, "{}"))
             self._meet(kept.get("backends", []))
             self.counts[facts["status"]] += 1
             self.examples += facts["examples"]
@@ -137,7 +137,7 @@ class Recorder:
 
     def _publish(self) -> None:
         """What people and machines look at, made of what was written."""
-        seen = subjects([read(self.folder)])
+        seen = build_results([read(self.folder)])
         (self.folder / BADGE).write_text(badge(seen), encoding="ascii")
         self.wrote.append(BADGE)
         if step := os.environ.get("GITHUB_STEP_SUMMARY"):
@@ -155,15 +155,15 @@ class Recorder:
                 terminalreporter.write_line(self.complaint)
 
 
-def recorder(config: pytest.Config, session: Session) -> Recorder:
+def build_recorder(config: pytest.Config, session: Session) -> Recorder:
     """Where workers try the backends, they tell what these are."""
     here = config.getoption("dist", "no") == "no"
-    from .recorded_details import of
+    from .recorded_details import backend_record
 
-    before = interrupted(config, header(config)) if config.getoption("resume") else None
+    before = read_interrupted(config, header(config)) if config.getoption("resume") else None
     if before is not None:
         resuming.register(config, before)
-    return Recorder(config, [of(backend, session.folder) for backend in session.backends] if here else [], before)
+    return Recorder(config, [backend_record(backend, session.folder) for backend in session.backends] if here else [], before)
 
 
 def header(config: pytest.Config) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def header(config: pytest.Config) -> dict[str, Any]:
         "dtypes": _listed(option("dtype")),
         "precision": option("precision"),
         "effort": option("effort"),
-        "shapes": how_many_shapes(option("shapes")),
+        "shapes": parse_shapes(option("shapes")),
         "required": _listed(option("require")),
         "required_levels": _listed(option("require_level")),
         "isolate": option("isolate"),

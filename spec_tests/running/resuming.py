@@ -7,29 +7,29 @@ from typing import Any
 
 import pytest
 
-from ..implementation.environment import file_named
+from ..implementation.environment import backend_file
 from ..report import Report, ReportError, read
 
-SAME = (
+MUST_BE_EQUAL = (
     "backends", "dtypes", "precision", "effort", "shapes", "required", "required_levels", "selection", "spec", "isolate",
 )  # fmt: skip
 DONE = "spec_tests_done"
 
 
-def interrupted(config: pytest.Config, header: dict[str, Any]) -> Report:
+def read_interrupted(config: pytest.Config, header: dict[str, Any]) -> Report:
     """The report to go on with; a UsageError where it is one of another run, or of other code."""
     place, folder = config.getoption("report"), config.invocation_params.dir
     try:
         report = read(folder / place)
     except ReportError as error:
         raise pytest.UsageError(f"--resume: {error}") from None
-    for name in SAME:
+    for name in MUST_BE_EQUAL:
         if report.header.get(name) != header[name]:
             was, now = report.header.get(name) or "none", header[name] or "none"
             raise pytest.UsageError(f"--resume: {place} is of a run with other {name.replace('_', ' ')}: {was}, now {now}")
     hashes = {backend["text"]: backend["sha256"] for backend in report.backends}
     for text in header["backends"]:
-        path = file_named(text, folder)
+        path = backend_file(text, folder)
         if path and text in hashes and hashes[text] != hashlib.sha256(path.read_bytes()).hexdigest():
             raise pytest.UsageError(f"--resume: {path} has changed since {place} was written; start anew, without --resume")
     return report
@@ -68,7 +68,7 @@ def register(config: pytest.Config, report: Report | None) -> None:
     config.pluginmanager.register(resuming, "spec_tests.resuming")
 
 
-def kept(report: Report) -> list[dict[str, Any]]:
+def kept_records(report: Report) -> list[dict[str, Any]]:
     """The lines that stay: not the footer, nor errors of tests that are tried again."""
     done = {verdict["node"] for verdict in report.verdicts}
     return [report.header, *report.backends, *report.verdicts, *(e for e in report.errors if e["node"] in done)]

@@ -17,7 +17,7 @@ REPORT_ABSENCE = ("operation.reference", "gradient.reference")
 
 def is_selected(invariant: Invariant) -> bool:
     """Whether the invariant is tried at the current effort. Some are tried at one effort only."""
-    return invariant.effort in (None, effort.current().name)
+    return invariant.effort in (None, effort.current_effort().name)
 
 
 def operation_names(invariant: Invariant) -> tuple[str, ...]:
@@ -46,23 +46,23 @@ class Selection:
         ]
 
     def _trials(self, backend: Backend, operation_name: str, invariant: Invariant) -> list[Trial]:
-        fixed = specification(invariant.leading(operation_name)).dtype
-        if operation_name and not invariant.concerns(operation_name):
+        fixed = specification(invariant.drawn_operation(operation_name)).dtype
+        if operation_name and not invariant.applies_to(operation_name):
             return []
         dtypes = (fixed,) if fixed else tuple(d for d in backend.dtypes if not self.dtypes or d in self.dtypes)
-        trials = [Trial(backend, dtype, self.precision, operation_name) for dtype in dtypes if invariant.speaks_of(dtype)]
+        trials = [Trial(backend, dtype, self.precision, operation_name) for dtype in dtypes if invariant.covers_dtype(dtype)]
         cost = _cost(invariant, operation_name)
-        if not trials or cost > effort.current().dearest:  # pytest needs an item that it can deselect
+        if not trials or cost > effort.current_effort().max_cost:  # pytest needs an item that it can deselect
             return [Trial(backend, dtypes[0], self.precision, operation_name, redundant=True)]
         present = [trial for trial in trials if not trial.missing(invariant.operations)]
         if not present:  # one line says that the operation is absent, instead of one for each dtype and invariant
             trials[0].redundant = invariant.id not in REPORT_ABSENCE and not set(invariant.operations) & set(self.required)
             return trials[:1]
         if not invariant.each_dtype:
-            present = _choose_dtypes(present, effort.current().dtypes(cost), invariant.of(operation_name))
+            present = _choose_dtypes(present, effort.current_effort().dtypes(cost), invariant.of(operation_name))
         for trial in present:
-            share = effort.current().examples(cost, len(present))
-            trial.needs, trial.share = _unmet_need(trial, invariant), min(share, invariant.most or share)
+            share = effort.current_effort().examples(cost, len(present))
+            trial.needs, trial.share = _unmet_need(trial, invariant), min(share, invariant.max_examples or share)
         return present
 
 
@@ -74,7 +74,7 @@ def _unmet_need(trial: Trial, invariant: Invariant) -> str:
             choice = " or ".join(repr(v) for v in CONVENTIONS[what])
             return f"{trial.backend.name} states no convention {what} ({choice})"
         if kind == "keyword":
-            name = invariant.leading(trial.subject)
+            name = invariant.drawn_operation(trial.operation_name)
             operation = trial.operation(name)
             if not operation.missing and not operation.accepts(what):
                 return f"{trial.backend.name}'s {name} takes no {what}"
@@ -86,7 +86,7 @@ def _unmet_need(trial: Trial, invariant: Invariant) -> str:
 def _cost(invariant: Invariant, operation_name: str) -> float:
     """Return the cost of one example. A plain invariant of a plain operation costs 1."""
     specs = [specification(operation_name if name in GENERAL else name) for name in invariant.operations]
-    composed = effort.current().composed if specs[0].composed else 1.0
+    composed = effort.current_effort().composed if specs[0].composed else 1.0
     passes = 2 if specs[0].is_gradient else 1  # forward and backward
     return invariant.cost * max(spec.cost for spec in specs) * composed**passes
 

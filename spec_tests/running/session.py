@@ -13,17 +13,17 @@ import pytest
 from ..calls.violation import Violation
 from ..implementation import environment, guard
 from ..implementation.backend import Backend, load
-from ..implementation.domain import described
+from ..implementation.domain import describe_domain
 from ..implementation.lookup import BackendError
 from ..inputs import effort
-from ..inputs.choices import spelt
-from ..isolation.tampering import Integrity
+from ..inputs.choices import format_choices
+from ..isolation.tampering import PatchDetector
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.registry import gradients, operations
 from ..trials.invariant import Invariant
 from ..trials.trial import GENERAL, Trial
-from .arguments import LEVELS, budget, files, how_many_shapes, known, limits, row
-from .known_failures import Entry, Known, updated
+from .arguments import LEVELS, parse_example, parse_limits, parse_memory_budget, parse_shapes, read_known_files, validate_choices
+from .known_failures import Entry, KnownFile, update_lines
 from .selection import Selection, operation_names
 
 DEFAULT = "numpy-cpu"
@@ -39,26 +39,30 @@ class Session:
     levels: frozenset[str]
     isolate: bool = False
     example: tuple[int, ...] = ()  # this one alone
-    known: tuple[Known, ...] = ()
+    known_files: tuple[KnownFile, ...] = ()
     update: bool = False
-    told: bool = False  # the report has heard of the backends
+    backends_recorded: bool = False  # the report has heard of the backends
 
     @staticmethod
     def of(config: pytest.Config) -> Session:
         option = config.getoption
         precision = option("precision")
-        effort.choose(known("effort", [option("effort")], effort.EFFORTS)[0], budget(option), how_many_shapes(option("shapes")))
-        guard.choose(limits(option))
+        effort.set_effort(
+            validate_choices("effort", [option("effort")], effort.EFFORTS)[0],
+            parse_memory_budget(option),
+            parse_shapes(option("shapes")),
+        )
+        guard.set_limits(parse_limits(option))
         return Session(
             tuple(dict.fromkeys(option("backend"))),
             config.invocation_params.dir,
-            known("dtype", option("dtype"), DTYPES),
-            known("precision", [precision], PRECISIONS)[0] if precision else None,
-            known("require", option("require"), (*operations(), *gradients())),
-            frozenset(known("require-level", option("require_level"), LEVELS)),
+            validate_choices("dtype", option("dtype"), DTYPES),
+            validate_choices("precision", [precision], PRECISIONS)[0] if precision else None,
+            validate_choices("require", option("require"), (*operations(), *gradients())),
+            frozenset(validate_choices("require-level", option("require_level"), LEVELS)),
             option("isolate"),
-            row(option),
-            files(option, config.invocation_params.dir),
+            parse_example(option),
+            read_known_files(option, config.invocation_params.dir),
             option("update_known"),
         )
 
@@ -68,49 +72,49 @@ class Session:
     ) -> Session:
         """On one backend, without a command line."""
         session = Session((backend.name,), Path(), dtypes, precision, (), levels)
-        session.backends = session.checked([backend])
+        session.backends = session.check_dtypes([backend])
         return session
 
     @cached_property
     def backends(self) -> tuple[Backend, ...]:
         try:
-            found = [self._loaded(text) for text in self.requested or (DEFAULT,)]
+            found = [self._load(text) for text in self.requested or (DEFAULT,)]
         except BackendError as error:
             raise pytest.UsageError(str(error)) from None
-        return self.checked(found)
+        return self.check_dtypes(found)
 
-    def _loaded(self, text: str) -> Backend:
+    def _load(self, text: str) -> Backend:
         if not self.isolate:
-            return self._apart(text, Integrity())
-        from ..isolation.remote import isolated
+            return self._load_in_process(text, PatchDetector())
+        from ..isolation.remote import load_isolated
 
-        return isolated(text, self.folder, operations(), gradients())
+        return load_isolated(text, self.folder, operations(), gradients())
 
-    def _apart(self, text: str, integrity: Integrity) -> Backend:
+    def _load_in_process(self, text: str, integrity: PatchDetector) -> Backend:
         """Loaded into this process, in which it may replace nothing."""
-        environment.put(text, self.folder)
+        environment.set_variables(text, self.folder)
         backend = load(text, self.folder, operations())
-        done = [f"replaced {name}" for name in integrity.restored()] + [f"loaded {name}" for name in integrity.imported()]
+        done = [f"replaced {name}" for name in integrity.restore()] + [f"loaded {name}" for name in integrity.imported_tests()]
         if done:
             said = f"importing it {done[0]}, on which its verdicts depend"
             raise BackendError(f"--backend={text}: {said}; --isolate keeps the two apart")
         return backend
 
-    def settle(self) -> None:
+    def restore_watched(self) -> None:
         """What another plugin's fixture has replaced for a test is no backend's doing."""
         if not self.isolate:
-            self.integrity.strangers.restored()
+            self.patch_detector.others_code.restore()
 
     def restore(self) -> list[str]:
         """What a backend has replaced, if it could, is as it was."""
-        return [] if self.isolate else self.integrity.restored()
+        return [] if self.isolate else self.patch_detector.restore()
 
     @cached_property
-    def integrity(self) -> Integrity:
+    def patch_detector(self) -> PatchDetector:
         """Of the suite, once its tests are loaded."""
-        return Integrity()
+        return PatchDetector()
 
-    def checked(self, found: list[Backend]) -> tuple[Backend, ...]:
+    def check_dtypes(self, found: list[Backend]) -> tuple[Backend, ...]:
         """They have one of the dtypes asked for."""
         for backend in found:
             if self.dtypes and not set(self.dtypes) & set(backend.dtypes):
@@ -123,28 +127,28 @@ class Session:
     def selection(self) -> Selection:
         return Selection(self.backends, self.dtypes, self.precision, self.required)
 
-    def known_of(self, invariant: Invariant, trial: Trial) -> tuple[str, str, Entry | None]:
+    def known_entry(self, invariant: Invariant, trial: Trial) -> tuple[str, str, Entry | None]:
         """Whether it is known to be failing or flaky, which line says so, and what that says."""
         facts = self.identity(invariant, trial)
-        for file in self.known:
+        for file in self.known_files:
             if found := file.of(facts):
                 return file.kind, f"{file.path.name}, line {found[0]}", found[1]
         return "", "", None
 
-    def named_in_files(self, collected: set[str]) -> None:
+    def check_known_ids(self, collected: set[str]) -> None:
         """What the files name exists."""
-        if any(file.unmatched(collected) for file in self.known):
+        if any(file.unmatched(collected) for file in self.known_files):
             from ..trials.collection import invariants
 
             every = {t.invariant.of(subject) for t in invariants() for subject in operation_names(t.invariant)}
-            for complaint in filter(None, (file.unmatched(every) for file in self.known)):
+            for complaint in filter(None, (file.unmatched(every) for file in self.known_files)):
                 raise pytest.UsageError(complaint)
 
-    def update_files(self, verdicts: list[dict[str, Any]]) -> None:
-        for file in self.known if self.update else ():
-            file.path.write_text(updated(file, verdicts), encoding="utf-8")
+    def update_known_files(self, verdicts: list[dict[str, Any]]) -> None:
+        for file in self.known_files if self.update else ():
+            file.path.write_text(update_lines(file, verdicts), encoding="utf-8")
 
-    def one_alone(self, items: list[pytest.Item]) -> None:
+    def require_one_item(self, items: list[pytest.Item]) -> None:
         if len(items) > 1:
             raise pytest.UsageError(
                 f"--example is of one invariant in one dtype, and {len(items)} are selected: add the -k, --dtype and --backend "
@@ -154,26 +158,26 @@ class Session:
     def identity(self, invariant: Invariant, trial: Trial) -> dict[str, str]:
         framework = trial.backend.framework
         return {
-            "id": invariant.of(trial.subject),
+            "id": invariant.of(trial.operation_name),
             "backend": trial.backend.name,
             "dtype": trial.dtype,
             "device": framework.device or framework.place,
         }
 
-    def absent(self, invariant: Invariant, trial: Trial, reason: str) -> None:
-        names = {trial.subject if name in GENERAL else name for name in invariant.operations}
+    def skip_absent(self, invariant: Invariant, trial: Trial, reason: str) -> None:
+        names = {trial.operation_name if name in GENERAL else name for name in invariant.operations}
         if names & set(self.required):
             raise Violation(f"required, but {reason}")
         pytest.skip(reason)
 
-    def facts(self, invariant: Invariant, trial: Trial, status: str, reason: str, seconds: float) -> dict[str, Any]:
+    def verdict_record(self, invariant: Invariant, trial: Trial, status: str, reason: str, seconds: float) -> dict[str, Any]:
         """The verdict, as plain data."""
-        progress = trial.progress
+        progress = trial.tally
         return {
             **self.identity(invariant, trial),
-            "operation": trial.subject or invariant.module,
+            "operation": trial.operation_name or invariant.module,
             "version": trial.backend.version,
-            "domain": described(trial.operation(trial.subject or invariant.module).domain),
+            "domain": describe_domain(trial.operation(trial.operation_name or invariant.module).domain),
             "kind": invariant.kind,
             "level": invariant.level,
             "status": status,
@@ -185,8 +189,8 @@ class Session:
             "median": float(np.median(progress.shares)) if progress.shares else None,
             "unclaimed": progress.unclaimed / progress.elements if progress.elements else 0.0,
             "seconds": round(seconds, 4),
-            "example": spelt(progress.row) if status == "failed" else None,
+            "example": format_choices(progress.choices) if status == "failed" else None,
             "known": progress.known,
             "repeats": progress.repeats,
-            "oracle": trial.backend.oracle,
+            "oracle": trial.backend.imports_oracle,
         }

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from .registry import alike, specification
+from .registry import same_kind, specification
 
 
 def _home(operation: str) -> dict[str, Any]:
@@ -15,17 +15,17 @@ def _home(operation: str) -> dict[str, Any]:
 
 
 @cache
-def parts(operation: str) -> tuple[str, ...]:
+def parts_of(operation: str) -> tuple[str, ...]:
     """The operations that an operation's equation is made of, and those that they are made of."""
-    named = [name for name in alike(operation) if name != operation and name in _home(operation)]
-    return tuple(dict.fromkeys([*named, *(inner for name in named for inner in parts(name))]))
+    named = [name for name in same_kind(operation) if name != operation and name in _home(operation)]
+    return tuple(dict.fromkeys([*named, *(inner for name in named for inner in parts_of(name))]))
 
 
 @contextmanager
-def standing_in(name: str, equation: Callable[..., Any]) -> Iterator[None]:
+def substitute(name: str, equation: Callable[..., Any]) -> Iterator[None]:
     """While it lasts, the equations made of operation `name` are made of another in its place."""
     right = specification(name).reference
-    homes = [_home(other) for other in alike(name) if other != name and name in _home(other)]
+    homes = [_home(other) for other in same_kind(name) if other != name and name in _home(other)]
     try:
         for home in homes:
             home[name] = equation

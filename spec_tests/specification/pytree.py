@@ -29,7 +29,7 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, tree
 
 
-def picked(gradients: Any, names: tuple[str, ...], wrt: str | tuple[str, ...]) -> Any:
+def pick(gradients: Any, names: tuple[str, ...], wrt: str | tuple[str, ...]) -> Any:
     """Of an equation's gradients, one for each name, the one asked for, or those, as one vector."""
     found = {path: x for name, tree in zip(names, gradients, strict=False) for path, x in leaves(tree, name)}
     if isinstance(wrt, str):

@@ -23,7 +23,7 @@ def gradients() -> tuple[str, ...]:
     return tuple(f"{name}_vjp" for name in operations() if importlib.util.find_spec(f"reference_numpy.{name}_vjp"))
 
 
-def alike(name: str) -> tuple[str, ...]:
+def same_kind(name: str) -> tuple[str, ...]:
     """The gradients, of a gradient; the operations, of an operation."""
     return gradients() if name in gradients() else operations()
 
@@ -98,7 +98,7 @@ class Specification:
 
 
 @cache
-def _shapes(spec: Specification) -> dict[str, tuple[str, ...]]:
+def argument_dimensions(spec: Specification) -> dict[str, tuple[str, ...]]:
     """The names of each array's trailing dimensions, as the equation's docstring gives them under Shapes."""
     found = re.findall(r"(\w+) \((?:\.\.\., ?)?([\w ,]*)\)", _text(spec))
     return {name: tuple(filter(None, re.split(r", *", sizes))) for name, sizes in found if not sizes.startswith("any shape")}
@@ -112,6 +112,6 @@ def _text(spec: Specification) -> str:
 def dimensions(spec: Specification) -> frozenset[str]:
     """Every name of a dimension: of the arrays, of the parts of a layer, of the axis, or of an elementwise operation's last."""
 
-    own = {factor for sizes in _shapes(spec).values() for size in sizes for factor in size.split()}
+    own = {factor for sizes in argument_dimensions(spec).values() for size in sizes for factor in size.split()}
     parts = [dimensions(specification(op)) for op in operations() if op != spec.name and re.search(rf"\b{op}\b", _text(spec))]
     return frozenset(own.union(*parts) or ({"n"} if "axis" in spec.parameters else {"d"} if spec.positional else set()))

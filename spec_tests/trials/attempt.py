@@ -7,15 +7,15 @@ from typing import Any
 
 from hypothesis.errors import Flaky
 
-from ..calls.violation import Violation, unrepeated
-from ..inputs.choices import NoExample, Row
-from .examples import planned
+from ..calls.violation import Violation, not_repeated
+from ..inputs.choices import NoExample, ReplayedChoices
+from .examples import plan
 from .trial import Trial
 
 
 def replay(test: Any, trial: Any, numbers: Sequence[int]) -> Violation | None:
     """What this one example shows; NoExample where the row is none."""
-    row = Row(numbers)
+    row = ReplayedChoices(numbers)
     try:
         test.replay(trial, row)
     except Violation as violation:
@@ -28,12 +28,12 @@ def replay(test: Any, trial: Any, numbers: Sequence[int]) -> Violation | None:
 def find_violation(test: Any, trial: Trial, seed: Any = None, **settings: Any) -> Violation | None:
     """The first violation that the examples show, shrunk, if there is any."""
     try:
-        planned(test, trial, seed=seed, **settings)(trial)
+        plan(test, trial, seed=seed, **settings)(trial)
     except Violation as violation:
         return violation
     except Flaky:
-        if trial.progress.seen is None:
+        if trial.tally.last_violation is None:
             raise
-        trial.progress.repeats = False
-        return unrepeated(trial.progress.seen)
+        trial.tally.repeats = False
+        return not_repeated(trial.tally.last_violation)
     return None

@@ -17,16 +17,16 @@ from hypothesis.errors import Flaky
 
 from ..calls.violation import Violation
 from ..inputs import effort
-from ..inputs.choices import few_shapes
+from ..inputs.choices import shape_choices
 from .trial import Trial
 
 
-class Plain:
+class RandomChoices:
     """Stands where Hypothesis's choices do. Without chance it is the plainest example."""
 
     def __init__(self, random: Random | None, operation: str = ""):
         self.random, self.row = random, list[int]()
-        self.shapes = few_shapes(operation, random) if random else None
+        self.shapes = shape_choices(operation, random) if random else None
 
     def draw_integer(self, low: int, high: int) -> int:
         self.row.append(self.random.randint(low, high) if self.random else low)
@@ -42,7 +42,7 @@ class Plain:
         """Nothing is shrunk here."""
 
 
-class Handed(ExampleDatabase):
+class SingleExampleDatabase(ExampleDatabase):
     """One row of integers, as if an earlier run had come by it; what it shrinks to is kept in the database behind, if any."""
 
     def __init__(self, row: list[int], behind: ExampleDatabase | None):
@@ -62,7 +62,7 @@ class Handed(ExampleDatabase):
             self.behind.delete(key, value)
 
 
-def planned(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **others: Any) -> Callable[[Trial], None]:
+def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **others: Any) -> Callable[[Trial], None]:
     """The invariant's test with the examples that the effort affords; what else Hypothesis is told is the profile's."""
     left_out = (Phase.explain,) if shrink else (Phase.explain, Phase.shrink)
     ours = {
@@ -85,16 +85,18 @@ def planned(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, *
     def run(trial: Trial) -> None:
         if Phase.reuse in told.phases and stored is not None and any(True for _ in stored.fetch(key.encode())):
             reused(stored, trial)
-        few = effort.current().few
+        few = effort.current_effort().skip_minimal_up_to
         random = Random(key if told.derandomize and seed is None else None if forced is None else f"{forced} {key}")
         for i in range(told.max_examples if Phase.generate in told.phases else 0):
-            choices = Plain(random if i or told.max_examples <= few else None, test.invariant.leading(trial.subject))
+            choices = RandomChoices(
+                random if i or told.max_examples <= few else None, test.invariant.drawn_operation(trial.operation_name)
+            )
             try:
                 test.replay(trial, choices)
             except Violation:
                 if Phase.shrink not in told.phases:
                     raise
-                reused(Handed(choices.row, stored), trial)
+                reused(SingleExampleDatabase(choices.row, stored), trial)
                 raise Flaky("what failed does not fail again") from None
 
     return run

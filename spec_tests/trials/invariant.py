@@ -15,13 +15,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ..calls.violation import Loss, NotImplementedVariant, Violation, of
+from ..calls.violation import Lost, NotImplementedVariant, Violation, from_fault
 from ..implementation.guard import Fault
 from ..inputs.choices import Choose
 from ..inputs.draw import Draw
-from ..inputs.effort import current
 from ..specification.formats import FORMATS
 from ..specification.registry import specification
+from .recorder import ShrinkingTimeout
 from .trial import GENERAL, Trial
 
 KINDS = {"E": "exact", "B": "within the derived bound", "S": "statistical", "F": "finite"}
@@ -39,7 +39,7 @@ class Invariant:
     cost: float
     needs: tuple[str, ...]
     effort: str | None
-    most: int | None
+    max_examples: int | None
     bits: int | None
     each_dtype: bool
 
@@ -47,11 +47,11 @@ class Invariant:
         subject, _, law = self.id.partition(".")
         return f"{operation}.{law}" if subject in GENERAL else self.id
 
-    def leading(self, subject: str) -> str:
+    def drawn_operation(self, subject: str) -> str:
         """The operation whose arguments are drawn."""
         return subject or self.operations[0]
 
-    def concerns(self, operation: str) -> bool:
+    def applies_to(self, operation: str) -> bool:
         """`about:NAME` among its needs narrows it to the operations whose file has such an entry; `about:not NAME`, to others."""
         entries, names = (
             vars(specification(operation).module),
@@ -59,12 +59,8 @@ class Invariant:
         )
         return all(bool(entries.get(n.removeprefix("not "))) != n.startswith("not ") for n in names)
 
-    def speaks_of(self, dtype: str) -> bool:
+    def covers_dtype(self, dtype: str) -> bool:
         return self.bits is None or (dtype in FORMATS and 8 * FORMATS[dtype].bytes == self.bits)
-
-
-class OutOfTime(Exception):
-    """Shrinking has had its share of time; an example that is not yet known to fail is let go."""
 
 
 def invariant(
@@ -121,8 +117,8 @@ def invariant(
 
 
 def _one_example(trial: Trial, choices: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
-    """choices: Hypothesis's own, or a row of them that is played again."""
-    progress, row = trial.progress, []
+    """Try the statement on one example. `choices` is Hypothesis's own source of choices, or a row that is replayed."""
+    tally, recorder, row = trial.tally, trial.recorder, list[int]()
 
     def recorded(choose: Choose) -> Choose:
         def chosen(low: int, high: int) -> int:
@@ -131,40 +127,26 @@ def _one_example(trial: Trial, choices: Any, statement: Callable[..., None], nam
 
         return chosen
 
-    involved = [trial.operation(trial.subject if name in GENERAL else name) for name in names]
+    operations = [trial.operation(trial.operation_name if name in GENERAL else name) for name in names]
     free, shapes = choices.draw_integer, getattr(choices, "draw_shape", choices.draw_integer)
-    draw = Draw(recorded(free), involved[0], recorded(shapes))  # strategies would copy what they drew at one place to others
-
-    passed = []
-
-    def gate() -> None:
-        """Called before the backend is."""
-        passed.append(repr(draw.log))
-        late = progress.failed_at is not None and time.monotonic() - progress.failed_at > current().shrink_seconds
-        if late and passed[-1] not in progress.failing:
-            raise OutOfTime
-        if loss := progress.losses.get(passed[-1]):
-            raise loss
-
-    for operation in involved:
-        operation.history.clear()
-        object.__setattr__(operation, "gate", gate)
-        object.__setattr__(operation, "note", progress.note)
+    draw = Draw(recorded(free), operations[0], recorded(shapes))  # a Hypothesis strategy would copy values between its draws
+    recorder.start(draw.log)
     try:
-        statement(*involved, draw)
-    except OutOfTime:
+        statement(*operations, draw)
+    except ShrinkingTimeout:
         choices.mark_overrun()  # not a verdict: with more time, more might have been drawn after this call
     except NotImplementedVariant as refusal:
-        progress.refusals.append(str(refusal))
+        tally.refusals.append(str(refusal))
         return
     except (Violation, Fault) as seen:
-        violation = seen if isinstance(seen, Violation) else of(seen)
-        progress.failed_at, progress.seen, progress.row = progress.failed_at or time.monotonic(), violation, tuple(row)
-        if isinstance(violation, Loss) and passed:
-            progress.losses[passed[-1]] = violation
-        progress.failing.update(passed)
-        progress.calls = [call for operation in involved for call in operation.history]
+        violation = seen if isinstance(seen, Violation) else from_fault(seen)
+        tally.failed_at = tally.failed_at or time.monotonic()
+        tally.last_violation, tally.choices = violation, tuple(row)
+        if isinstance(violation, Lost) and recorder.states:
+            tally.losses[recorder.states[-1]] = violation
+        tally.failing.update(recorder.states)
+        tally.calls = recorder.calls_by_operation(operations)
         raise violation from None
     finally:
-        trial.remember([call for operation in involved for call in operation.history])
-    progress.examples += any(call.result is not None for operation in involved for call in operation.history)
+        trial.remember(recorder.calls_by_operation(operations))
+    tally.examples += any(call.result is not None for call in recorder.calls_by_operation(operations))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..calls.call import Call
-from ..calls.violation import Loss, Violation
+from ..calls.violation import Lost, Violation
 from ..specification.formats import PRECISIONS
 from ..specification.pytree import leaves
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..calls.result import Result
 
 
-def in_short(result: Result, share: np.ndarray, precision: str) -> dict[str, Any]:
+def summarize_example(result: Result, share: np.ndarray, precision: str) -> dict[str, Any]:
     """Which arguments, and at which element: what was expected, what came, and the allowed distance."""
     call, expectation = result.call, result.call.expectation(precision)
     at = np.unravel_index(int(np.argmax(share)), share.shape)
@@ -46,15 +46,15 @@ def _argument(x: Any) -> Any:
     return told
 
 
-REFUSED = "not implemented in any variant tried: "
+REFUSED_PREFIX = "not implemented in any variant tried: "
 
-UNCALLED = "no example that was drawn calls the backend"
+NOT_CALLED = "no example that was drawn calls the backend"
 
 STRICTNESS = ("exact", *PRECISIONS)
 
 
 @dataclass
-class Progress:
+class Tally:
     """What the examples showed; reported whether or not they passed."""
 
     examples: int = 0
@@ -66,30 +66,30 @@ class Progress:
     unclaimed: int = 0
     failing: set[str] = field(default_factory=set)
     failed_at: float | None = None
-    seen: Violation | None = None  # the last; Hypothesis may find that it does not come again
-    row: tuple[int, ...] = ()  # the choices that make its example
-    losses: dict[str, Loss] = field(default_factory=dict)  # by what had been drawn: not to be seen twice
+    last_violation: Violation | None = None  # the last; Hypothesis may find that it does not come again
+    choices: tuple[int, ...] = ()  # the choices that make its example
+    losses: dict[str, Lost] = field(default_factory=dict)  # by what had been drawn: not to be seen twice
     calls: list[Call] = field(default_factory=list)  # of the failing example
-    recorded: int = 0
+    recorded_count: int = 0
     level_lost: str = ""
     tolerated: Violation | None = None  # because it is known
     known: str = ""  # to be failing, or flaky
     repeats: bool = True  # what was seen was seen again on the same inputs
 
     @property
-    def untried(self) -> str:
+    def not_tried_reason(self) -> str:
         """Why there is no example, if there is none."""
         if self.examples:
             return ""
-        return f"{REFUSED}{self.refusals[0]}" if self.refusals else UNCALLED
+        return f"{REFUSED_PREFIX}{self.refusals[0]}" if self.refusals else NOT_CALLED
 
-    def note(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
+    def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
         if STRICTNESS.index(precision) > STRICTNESS.index(self.reached or "exact"):
             self.shares.clear()  # shares of a stricter bound
         self.reached = max(self.reached or precision, precision, key=STRICTNESS.index)
         if precision == self.reached and share.size:
             if not self.shares or np.max(share) > max(self.shares):
-                self.worst = in_short(result, share, precision)
+                self.worst = summarize_example(result, share, precision)
             self.shares.append(float(np.max(share)))
         self.elements += share.size
         self.unclaimed += int(share.size - np.sum(claimed))

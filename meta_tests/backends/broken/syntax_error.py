@@ -1,0 +1,3 @@
+"""It is no Python."""
+
+def sigmoid(x:

@@ -1,0 +1,29 @@
+"""Where an operation reports its calls: each call as it is made, and each comparison with the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .call import Call
+    from .result import Result
+
+
+class Recorder:
+    """Keep the calls in the order in which they were made. A trial hands in a subclass that also counts and sets limits."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+
+    def before_run(self) -> None:
+        """Called before the backend is called. May raise to end the example."""
+
+    def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
+        """Called with the strictest precision class that a result meets, and the share of the error bound that it uses."""
+
+    def calls_by_operation(self, operations: Sequence[object]) -> list[Call]:
+        """Return the calls, grouped by operation in the order given."""
+        return [call for operation in operations for call in self.calls if call.operation is operation]

@@ -1,0 +1,93 @@
+"""What the suite asks of a framework: to make arrays, to read them, and to run a step of the backend.
+
+`Framework` does this in the suite's own process; `RemoteFramework` asks the process of an isolated backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class ArrayFramework(Protocol):
+    device_lost: bool  # the context of its device is lost, and with it the process for that device
+
+    @property
+    def name(self) -> str:
+        """The module that a backend names in `framework`."""
+
+    @property
+    def device(self) -> str | None:
+        """The device that a backend names, if it names one."""
+
+    @property
+    def place(self) -> str:
+        """The device on which arrays are made, as the framework writes it."""
+
+    @property
+    def version(self) -> str:
+        """The version of the framework, or "unknown"."""
+
+    @property
+    def namespace(self) -> str:
+        """The module that a script imports to make arrays."""
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The floating dtypes that the framework has on this device."""
+
+    @property
+    def integer(self) -> str:
+        """The dtype of positions and token ids."""
+
+    @property
+    def differentiates(self) -> str:
+        """How the framework differentiates ("autograd", "vjp", "xp.vjp"), or ""."""
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether gradients are kept with the arrays and add up there."""
+
+    def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
+        """Run a step of the backend and return its answer. Raise Refused, or Fault for anything else that happens."""
+
+    def lay_out(self, array: np.ndarray, dtype: str, layout: str) -> Any:
+        """Make an array with these values and this memory layout."""
+
+    def native(self, array: Any, dtype: str) -> Any:
+        """Make a contiguous array with these values, which shares no memory. Raise CannotMakeArray where that fails."""
+
+    def stacked(self, x: Any, copies: int) -> Any:
+        """Repeat x along its first axis, in the memory of the framework."""
+
+    def force(self, x: Any) -> Any:
+        """Return x computed, so that a lazy array raises its errors here."""
+
+    def is_array(self, x: Any) -> bool:
+        """Whether x is an array of this framework."""
+
+    def describe_foreign(self, x: Any) -> Any:
+        """Return x, with everything that is neither an array nor plain replaced by a description of it."""
+
+    def describe_type(self, x: Any) -> str:
+        """Return what x is, in words."""
+
+    def numpy(self, x: Any) -> np.ndarray:
+        """Return the values of an array; floating ones as float64."""
+
+    def dtype_of(self, x: Any) -> str:
+        """Return the name of the dtype of an array."""
+
+    def device_of(self, x: Any) -> str:
+        """Return the device of an array, as the framework writes it."""
+
+    def on_device(self, x: Any) -> bool:
+        """Whether an array is on the device on which arrays are made."""
+
+    def overwrite(self, x: Any, value: Any) -> bool:
+        """Fill an array in place. Return False where it cannot be written to."""
+
+    def is_alive(self) -> bool:
+        """Whether the framework still makes arrays. A device whose context is lost does not."""
