@@ -1,8 +1,8 @@
 """Compare the verdicts of two reports: python -m meta_tests.measure.compare_reports BEFORE AFTER
 
-BEFORE and AFTER are folders that `--report=DIR` wrote, or folders of such folders. Every verdict record must be equal, save for the
-seconds, the texts of messages, and with --ignore further fields. Two runs are comparable if they have the same seed
-(`--hypothesis-seed=1`), the same effort, and PYTHONHASHSEED=0. Exit status 1 where a record differs.
+BEFORE and AFTER are folders that `--report=DIR` wrote, or folders of such folders. Every verdict record must be equal. Seconds,
+the texts of messages and the fields that --ignore names are left out. Two runs are comparable if they have the same seed
+(`--hypothesis-seed=1`) and the same effort, and PYTHONHASHSEED=0 is set. The exit status is 1 if a record differs.
 """
 
 from __future__ import annotations
