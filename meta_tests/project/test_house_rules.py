@@ -2,12 +2,16 @@
 
 import ast
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from ..support.in_process import invariants
 from ..support.paths import ROOT
+from ..support.pytest_process import environment
 
 SUITE, REFERENCE, BACKENDS = ROOT / "spec_tests", ROOT / "reference_numpy", ROOT / "backends"
 GENERAL = {"every_operation", "every_gradient"}
@@ -93,6 +97,26 @@ def test_backends_know_nobody() -> None:
 def test_arrows_run_one_way() -> None:
     for path in SUITE.rglob("*.py"):
         assert not imported(path) & {"meta_tests", "backends", "conftest", "torch", "jax"}, path
+
+
+def test_packages_import_lower_floors_only() -> None:
+    """The contracts in pyproject.toml, as `lint-imports` checks them."""
+    pytest.importorskip("importlinter")
+    check = "from importlinter.cli import lint_imports; raise SystemExit(lint_imports(no_cache=True))"
+    command = [sys.executable, "-c", check]
+    done = subprocess.run(command, cwd=ROOT, env=environment(ROOT), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert f"Contracts: {len(contracts)} kept, 0 broken." in done.stdout
+
+
+def test_every_folder_of_the_suite_has_a_floor() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["id"] == "floors")
+    floors = [name.strip() for layer in layers for name in layer.split("|")]
+    folders = {path.parent.name for path in SUITE.glob("*/*.py")} - {"backends"}  # which an installed suite has, without imports
+    assert sorted(floors) == sorted({*folders, "plugin"})
+    assert {path.name for path in SUITE.glob("*.py") if not path.name.startswith("test_")} == {"__init__.py", "plugin.py"}
 
 
 def test_every_invariant_states_itself() -> None:
