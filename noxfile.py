@@ -1,0 +1,79 @@
+"""The project's daily commands: `nox -l` lists them, `nox -s lint` runs one. `.ci/run` runs them in this order.
+
+They run in the environment that has nox, which `pip install -e '.[dev,docs]' -c constraints.txt` sets up: PyTorch is too large
+to be installed for each session. Arguments after `--` go to the command: `nox -s tests -- meta_tests/bounds -n 2`.
+"""
+
+import ast
+import sys
+from pathlib import Path
+
+import nox
+
+nox.options.default_venv_backend = "none"
+nox.options.sessions = ["lint", "types", "imports"]  # what takes seconds
+
+ROOT = Path(__file__).parent
+TESTS = ("meta_tests", "reference_numpy", "--doctest-modules", "-n", "2")
+LIBRARY_TESTS = "meta_tests/implementation/test_library_backends.py"
+
+
+def run(session: nox.Session, tool: str, *arguments: str) -> None:
+    """Run a tool of this environment."""
+    session.run(str(Path(sys.executable).with_name(tool)), *arguments, external=True)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, formatting and spelling."""
+    run(session, "ruff", "check", ".")
+    run(session, "ruff", "format", "--check", ".")
+    run(session, "codespell")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types with mypy."""
+    run(session, "mypy")
+
+
+@nox.session
+def imports(session: nox.Session) -> None:
+    """Check that packages import lower floors only (pyproject.toml, [tool.importlinter])."""
+    run(session, "lint-imports", "--no-cache")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the site into docs/_build; every warning is an error."""
+    run(session, "sphinx-build", "--quiet", "-W", "--keep-going", "docs", "docs/_build", *session.posargs)
+
+
+@nox.session
+def main(session: nox.Session) -> None:
+    """Run the suite on PyTorch's CPU kernels: the main job."""
+    run(session, "pytest", "--backend=torch-cpu", "-n", "2", "--quiet", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the project's own tests, or those named after --."""
+    run(session, "pytest", *(session.posargs or TESTS))
+
+
+@nox.session
+def libraries(session: nox.Session) -> None:
+    """Test the backends of other libraries, which the extra `libraries` installs."""
+    run(session, "pytest", LIBRARY_TESTS, *session.posargs)
+
+
+@nox.session
+def measure(session: nox.Session) -> None:
+    """List the commands that measure; each takes minutes to hours, and writes into docs/measured."""
+    commands = {"benchmarks": ROOT / "benchmarks" / "__main__.py"}
+    commands |= {f"meta_tests.measure.{path.stem}": path for path in sorted((ROOT / "meta_tests" / "measure").glob("*.py"))}
+    for name, path in commands.items():
+        text = path.read_text(encoding="utf-8")
+        if '__name__ == "__main__"' in text:
+            told = (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
+            session.log(f"python -m {name}\n    {told}")
