@@ -41,7 +41,7 @@ def test_the_wheel_is_the_folders_file_for_file(built: dict[str, Path]) -> None:
         f"{there}/{path.relative_to(built['copy'] / here)}": path.read_bytes()
         for here, there in SHIPPED.items()
         for path in (built["copy"] / here).rglob("*")
-        if path.is_file() and path.suffix in (".py", ".typed", ".json", ".html", ".css", ".js")
+        if path.is_file() and path.suffix in (".py", ".typed", ".json", ".html", ".css", ".js", ".md")
     }
     assert shipped.keys() == folders.keys()
     assert shipped == folders
@@ -57,6 +57,7 @@ def test_the_sdist_has_the_meta_tests(built: dict[str, Path]) -> None:
     with tarfile.open(built["sdist"]) as sdist:
         names = {name.split("/", 1)[1] for name in sdist.getnames() if "/" in name}
     assert {"conftest.py", "pyproject.toml", "LICENSE", "backends/numpy_cpu.py", "meta_tests/project/test_packaging.py"} <= names
+    assert {"ARCHITECTURE.md", "CONTRIBUTING.md", "noxfile.py", "docs/_static/packages.svg", "meta_tests/README.md"} <= names
     assert not any(name.endswith(".pyc") for name in names)
 
 
