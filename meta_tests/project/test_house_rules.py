@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from spec_tests.specification.version import __version__
+
 from ..support.in_process import invariants
 from ..support.paths import ROOT
 from ..support.pytest_process import environment
@@ -117,6 +119,10 @@ def test_every_folder_of_the_suite_has_a_floor() -> None:
     folders = {path.parent.name for path in SUITE.glob("*/*.py")} - {"backends"}  # which an installed suite has, without imports
     assert sorted(floors) == sorted({*folders, "plugin"})
     assert {path.name for path in SUITE.glob("*.py") if not path.name.startswith("test_")} == {"__init__.py", "plugin.py"}
+
+
+def test_the_citation_has_the_version() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_every_invariant_states_itself() -> None:
