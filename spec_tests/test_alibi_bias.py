@@ -11,26 +11,26 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, assert_true, assert_unmoved, exactly
 from .inputs.draw import Draw, within_domain
-from .operations.alibi_bias import slopes
+from .operations.alibi_bias import draw_slopes
 from .trials.invariant import invariant
 
 SOURCE = "the book's exercise 4"
 
 
-def drawn(draw: Draw) -> tuple[np.ndarray, int, int, dict[str, Any]]:
-    """Slopes, n, m and the keywords that say so."""
+def draw_inputs(draw: Draw) -> tuple[np.ndarray, int, int, dict[str, Any]]:
+    """Draw slopes, n, m and the keywords for them."""
     h, n, m = draw.dims(h=33, n=300, m=300)
     keywords: dict[str, Any] = {"n": n}
     if draw.operation.accepts("m"):
         keywords["m"] = draw.one_of((m, None, m))
     keys = keywords.get("m")
-    return slopes(draw, h), n, n if keys is None else keys, keywords
+    return draw_slopes(draw, h), n, n if keys is None else keys, keywords
 
 
 @invariant("E", source=SOURCE)
 def test_own_key(alibi_bias: Operation, draw: Draw) -> None:
     """A query's own key, j = i, has a bias of exactly 0."""
-    slope, n, m, keywords = drawn(draw)
+    slope, n, m, keywords = draw_inputs(draw)
     own = np.diagonal(alibi_bias(slope, **keywords).value, axis1=-2, axis2=-1)
     assert_identical(own, np.zeros((len(slope), min(n, m))))
 
@@ -38,7 +38,7 @@ def test_own_key(alibi_bias: Operation, draw: Draw) -> None:
 @invariant("B", source=SOURCE)
 def test_distance_alone(alibi_bias: Operation, draw: Draw) -> None:
     """The bias depends on |i − j| alone: it is the same along each diagonal, and on both sides."""
-    slope, *_, keywords = drawn(draw)
+    slope, *_, keywords = draw_inputs(draw)
     bias: Any = alibi_bias(slope, **keywords)
     assert_equal(bias[:, 1:, 1:], bias[:, :-1, :-1])
     square = bias[:, : min(bias.shape[1:]), : min(bias.shape[1:])]
@@ -48,7 +48,7 @@ def test_distance_alone(alibi_bias: Operation, draw: Draw) -> None:
 @invariant("B", source=SOURCE)
 def test_proportional(alibi_bias: Operation, draw: Draw) -> None:
     """The bias grows with the distance, in proportion: at distance 1 it is −slope, at distance t it is t times that."""
-    slope, n, m, keywords = drawn(draw)
+    slope, n, m, keywords = draw_inputs(draw)
     bias, distance = alibi_bias(slope, **keywords), np.abs(np.arange(n)[:, None] - np.arange(m))
     assert_equal(bias, exactly(slope)[:, None, None] * -distance.astype(float))
 
@@ -56,7 +56,7 @@ def test_proportional(alibi_bias: Operation, draw: Draw) -> None:
 @invariant("E", source=SOURCE)
 def test_penalty(alibi_bias: Operation, draw: Draw) -> None:
     """With a positive slope no key gains, not even a later one, and every key but the query's own loses."""
-    slope, n, m, keywords = drawn(draw)
+    slope, n, m, keywords = draw_inputs(draw)
     bias = alibi_bias(draw.held(np.abs(slope) + 2.0**-8), **keywords).value
     own = np.arange(n)[:, None] == np.arange(m)
     assert_true(bool(np.all((bias < 0) | own)), "some other key does not lose", largest=np.max(np.where(own, -np.inf, bias)))
@@ -65,7 +65,7 @@ def test_penalty(alibi_bias: Operation, draw: Draw) -> None:
 @invariant("B", source=SOURCE)
 def test_linear_in_slopes(alibi_bias: Operation, draw: Draw) -> None:
     """Slopes a + b give the sum of the biases of a and of b, negative ones too."""
-    slope, *_, keywords = drawn(draw)
+    slope, *_, keywords = draw_inputs(draw)
     a, b = draw.grid(slope.shape), draw.grid(slope.shape)
     assert_equal(alibi_bias(a + b, **keywords), alibi_bias(a, **keywords) + alibi_bias(b, **keywords))
 
@@ -73,7 +73,7 @@ def test_linear_in_slopes(alibi_bias: Operation, draw: Draw) -> None:
 @invariant("B", source=SOURCE)
 def test_heads_are_independent(alibi_bias: Operation, draw: Draw) -> None:
     """Head h depends on slope h alone."""
-    slope, *_, keywords = drawn(draw)
+    slope, *_, keywords = draw_inputs(draw)
     h, other = draw.integer(0, len(slope) - 1), slope.copy()
     other[h] = draw.one_of((0.0, -3.0, 0.5))
     assert_unmoved(alibi_bias(other, **keywords), alibi_bias(slope, **keywords), np.arange(len(slope)) != h)
@@ -83,7 +83,7 @@ def test_heads_are_independent(alibi_bias: Operation, draw: Draw) -> None:
 def test_earlier_part(alibi_bias: Operation, draw: Draw) -> None:
     """The first queries and keys have the bias that they have among all, whatever n and m: i and j are plain indices."""
     h, n, m, few, less = draw.dims(h=17, n=257, m=257, few=257, less=257)
-    slope, few, less = slopes(draw, h), draw.size("n", (min(n, few),)), draw.size("m", (min(m, less),))
+    slope, few, less = draw_slopes(draw, h), draw.size("n", (min(n, few),)), draw.size("m", (min(m, less),))
     if few <= n and less <= m:
         assert_equal(alibi_bias(slope, n=few, m=less), alibi_bias(slope, n=n, m=m)[:, :few, :less])
 
@@ -112,4 +112,4 @@ def test_no_keys(alibi_bias: Operation, draw: Draw) -> None:
     """m = 0 is taken literally: n rows without a key."""
     h, n = draw.dims(h=8, n=33)
     if 0 in draw.operation.domain.get("m", (0,)):
-        assert_identical(alibi_bias(slopes(draw, h), n=n, m=0), np.zeros((h, n, 0)))
+        assert_identical(alibi_bias(draw_slopes(draw, h), n=n, m=0), np.zeros((h, n, 0)))

@@ -14,15 +14,15 @@ from .trials.invariant import invariant
 SOURCE = "CS336 assignment 1, section 3.5.5"
 
 
-def drawn(draw: Draw) -> tuple[int, int, str, dict[str, Any]]:
-    """n, m and the alignment, and the keywords that say so."""
+def draw_inputs(draw: Draw) -> tuple[int, int, str, dict[str, Any]]:
+    """Draw n, m and the alignment, and the keywords for them."""
     _, keywords = arguments(draw)
     n, m = keywords["n"], keywords.get("m")
     return n, n if m is None else m, keywords.get("aligned", "bottom-right"), keywords
 
 
-def both(draw: Draw) -> None:
-    """For statements that compare the two alignments."""
+def require_both_alignments(draw: Draw) -> None:
+    """Skip a law that compares the two alignments where the domain has only one."""
     if set(draw.operation.domain.get("aligned", ALIGNMENTS)) != set(ALIGNMENTS):
         raise NotImplementedVariant("its domain has one alignment alone")
 
@@ -30,7 +30,7 @@ def both(draw: Draw) -> None:
 @invariant("E", source=SOURCE)
 def test_staircase(causal_mask: Operation, draw: Draw) -> None:
     """Row i sees its first keys, without a gap, and so many: i + 1 + m − n bottom-right, i + 1 top-left, within 0 … m."""
-    n, m, aligned, keywords = drawn(draw)
+    n, m, aligned, keywords = draw_inputs(draw)
     mask = causal_mask(**keywords).value.astype(bool)
     assert_true(bool(np.all(mask[:, 1:] <= mask[:, :-1])), "some row has a gap")
     assert_identical(np.sum(mask, axis=-1), np.clip(np.arange(n) + 1 + (m - n if aligned == "bottom-right" else 0), 0, m))
@@ -50,7 +50,7 @@ def test_first_and_last(causal_mask: Operation, draw: Draw) -> None:
 @invariant("E", source=SOURCE, needs=("keyword:aligned",))
 def test_square(causal_mask: Operation, draw: Draw) -> None:
     """With n = m the two alignments are the same, whether m is given or left out."""
-    both(draw)
+    require_both_alignments(draw)
     (n,) = draw.dims(n=513)
     mask = causal_mask(n=n, aligned="top-left")
     assert_equal(mask, causal_mask(n=n, aligned="bottom-right"))
@@ -71,7 +71,7 @@ def test_later_queries(causal_mask: Operation, draw: Draw) -> None:
 def test_earlier_part(causal_mask: Operation, draw: Draw) -> None:
     """Top-left, the first queries and keys alone see what they see among all."""
     n, m, few, less = draw.dims(n=257, m=257, few=257, less=257)
-    both(draw)
+    require_both_alignments(draw)
     few, less = draw.size("n", (min(n, few),)), draw.size("m", (min(m, less),))
     if few <= n and less <= m:
         assert_equal(causal_mask(n=few, m=less, aligned="top-left"), causal_mask(n=n, m=m, aligned="top-left")[:few, :less])
@@ -80,7 +80,7 @@ def test_earlier_part(causal_mask: Operation, draw: Draw) -> None:
 @invariant("E", needs=("keyword:m", "keyword:aligned"))
 def test_reversed(causal_mask: Operation, draw: Draw) -> None:
     """Seen from the end, with queries and keys exchanged, bottom-right is top-left."""
-    both(draw)
+    require_both_alignments(draw)
     n, m = draw.dims(n=257, m=257)
     if draw.size("n", (m,)) == m and draw.size("m", (n,)) == n:
         mask = causal_mask(n=n, m=m, aligned="bottom-right").value

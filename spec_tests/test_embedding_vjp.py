@@ -5,7 +5,7 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical
 from .inputs.draw import Draw
-from .operations.embedding import ids
+from .operations.embedding import draw_token_ids
 from .trials.invariant import invariant
 
 EQUATION = "the transpose of the look-up"
@@ -26,7 +26,7 @@ def test_absent_and_single_tokens(embedding_vjp: Operation, draw: Draw) -> None:
 def test_repeated_tokens_add_up(embedding_vjp: Operation, draw: Draw) -> None:
     """The row of an id gathers the cotangents of all its occurrences, however many."""
     vocab, d = draw.dims(vocab=33, d=65)
-    token_ids = ids(draw, (draw.shape.one_of((5, 40, 2, 200)),), vocab)
+    token_ids = draw_token_ids(draw, (draw.shape.one_of((5, 40, 2, 200)),), vocab)
     c = draw.grid((len(token_ids), d), step=1.0, largest=1)  # so that every order of the sum is exact, in 16 bits too
     expected = (token_ids == np.arange(vocab)[:, None]).astype(float) @ c
     assert_equal(embedding_vjp(c, token_ids, draw.normal((vocab, d)), wrt="weight"), expected)

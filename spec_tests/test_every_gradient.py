@@ -10,7 +10,7 @@ from .calls.gradient import Gradient
 from .calls.result import WIDE, Result
 from .calls.violation import NotImplementedVariant, add_fact
 from .helpers.assertions import assert_conforms, assert_equal, assert_identical, assert_true, assert_unmoved, assert_zero
-from .helpers.batch import BATCHED, in_a_batch, indexed, portion
+from .helpers.batch import BATCHED, draw_entry, ensure_batch, locate_entry
 from .implementation.layouts import LAYOUTS
 from .inputs.draw import Draw
 from .specification.pytree import leaves
@@ -29,7 +29,7 @@ def test_linear_in_the_cotangent(gradient: Gradient, draw: Draw) -> None:
     """vjp(αc + d) = α vjp(c) + vjp(d)."""
     call, alpha = draw.call(), draw.one_of((2.0, -1.0, 0.5, -4.0))
     c, d = (draw.grid(call.arguments[0].shape) for _ in range(2))
-    both, one, other = (gradient.result(with_cotangent(call, x)) for x in (alpha * c + d, c, d))
+    both, one, other = (gradient.result(replace_cotangent(call, x)) for x in (alpha * c + d, c, d))
     assert_equal(both, alpha * one + other)
 
 
@@ -37,7 +37,7 @@ def test_linear_in_the_cotangent(gradient: Gradient, draw: Draw) -> None:
 def test_zero_cotangent(gradient: Gradient, draw: Draw) -> None:
     """A cotangent of zeros gives exactly zeros."""
     call = draw.call()
-    assert_zero(where_there_is_one(gradient.result(with_cotangent(call, np.zeros(call.arguments[0].shape)))))
+    assert_zero(zero_where_undefined(gradient.result(replace_cotangent(call, np.zeros(call.arguments[0].shape)))))
 
 
 @invariant("B", cost=4)
@@ -48,7 +48,7 @@ def test_layout_blind(gradient: Gradient, draw: Draw) -> None:
         raise NotImplementedVariant("its domain has contiguous arrays alone")
     call = draw.call()
     if draw.one_of((True, False)):
-        call = with_cotangent(call, np.ones(call.arguments[0].shape))
+        call = replace_cotangent(call, np.ones(call.arguments[0].shape))
     plain, dense = gradient.result(call), gradient.native(call)
     for layout in LAYOUTS[1:]:
         (cotangent, *arrays), keywords = gradient.native(call, layout)
@@ -92,7 +92,7 @@ def test_repeatable(gradient: Gradient, draw: Draw) -> None:
     call = draw.call()
     native = gradient.run(call)
     first = Result(gradient.values(call, native), call)
-    gradient.result(with_cotangent(call, np.ones(call.arguments[0].shape)))
+    gradient.result(replace_cotangent(call, np.ones(call.arguments[0].shape)))
     assert_identical(gradient.values(call, native), first.value)
     gradient.result(draw.call())
     assert_equal(gradient.result(call), first)
@@ -103,14 +103,14 @@ def test_repeatable(gradient: Gradient, draw: Draw) -> None:
 def test_entries_are_independent(gradient: Gradient, draw: Draw) -> None:
     """Where only one entry of the batch has a cotangent, every other entry's arguments have a gradient of exactly 0."""
     drawn = draw.call()
-    call = in_a_batch(gradient.forward.call(*drawn.arguments[1:], **without_wrt(drawn)))
-    index = indexed(call, draw)
+    call = ensure_batch(gradient.forward.call(*drawn.arguments[1:], **drop_wrt(drawn)))
+    index = draw_entry(call, draw)
     c = np.zeros(call.value.shape)
     c[index] = draw.vectors(call.value[index].shape)
-    result = where_there_is_one(gradient.result(gradient.call(c, *call.arguments, **call.keywords)))
+    result = zero_where_undefined(gradient.result(gradient.call(c, *call.arguments, **call.keywords)))
     for name, part in gradient.parts(result).items():
         if name in gradient.spec.core and part.ndim - gradient.spec.core[name] == len(index):
-            part.value[portion(call, name, index)] = 0.0
+            part.value[locate_entry(call, name, index)] = 0.0
             with add_fact("argument", name):
                 assert_zero(part)
 
@@ -122,8 +122,8 @@ def test_entries_are_independent(gradient: Gradient, draw: Draw) -> None:
 def test_forward_unchanged(gradient: Gradient, draw: Draw) -> None:
     """Differentiated or not, the operation answers the same; and its answer is still the same after the backward pass."""
     call, framework = draw.call(), gradient.backend.framework
-    plain = gradient.forward.call(*call.arguments[1:], **without_wrt(call))
-    y, pull, cotangent = graph(gradient, call)
+    plain = gradient.forward.call(*call.arguments[1:], **drop_wrt(call))
+    y, pull, cotangent = run_forward(gradient, call)
     answered = gradient.forward.values(plain, y)
     gradient.attempt(lambda: pull(cotangent))
     assert_identical(framework.numpy(y), answered)
@@ -134,10 +134,10 @@ def test_forward_unchanged(gradient: Gradient, draw: Draw) -> None:
 def test_backward_twice(gradient: Gradient, draw: Draw) -> None:
     """The same graph pulled back again, after another cotangent, gives the same gradients, and leaves those it gave before."""
     call = draw.call()
-    _, pull, cotangent = graph(gradient, call)
+    _, pull, cotangent = run_forward(gradient, call)
     native = gradient.attempt(lambda: pull(cotangent))
     first = Result(gradient.values(call, native), call)
-    other = with_cotangent(call, draw.vectors(call.arguments[0].shape))
+    other = replace_cotangent(call, draw.vectors(call.arguments[0].shape))
     second = gradient.attempt(lambda: pull(gradient.native(other)[0][0]))
     assert_equal(Result(gradient.values(other, second), other), gradient.result(other))
     assert_identical(gradient.values(call, native), first.value)
@@ -148,7 +148,7 @@ def test_backward_twice(gradient: Gradient, draw: Draw) -> None:
 def test_accumulates(gradient: Gradient, draw: Draw) -> None:
     """Two backward passes into the same arguments add up, with what was in their gradients before."""
     call = draw.call()
-    other = with_cotangent(call, draw.vectors(call.arguments[0].shape))
+    other = replace_cotangent(call, draw.vectors(call.arguments[0].shape))
     one, two = gradient.result(call), gradient.result(other)
     native, framework = gradient.native(call), gradient.backend.framework
     if gradient.own or not framework.accumulates:
@@ -164,21 +164,23 @@ def test_accumulates(gradient: Gradient, draw: Draw) -> None:
 # --- what the statements share --------------------------------------------------------------------------------------
 
 
-def with_cotangent(call: Call, cotangent: np.ndarray) -> Call:
+def replace_cotangent(call: Call, cotangent: np.ndarray) -> Call:
+    """Return the call with another cotangent."""
     return call.operation.call(cotangent, *call.arguments[1:], **call.keywords)
 
 
-def where_there_is_one(result: Result) -> Result:
-    """Zeros where the equation has no gradient: of a constant row, normalized with eps = 0."""
+def zero_where_undefined(result: Result) -> Result:
+    """Return the result with zeros where the equation has no gradient, as for a constant row normalized with eps = 0."""
     return Result(np.where(np.isnan(result.call.value), 0.0, result.value), result.call)
 
 
-def without_wrt(call: Call) -> dict[str, Any]:
+def drop_wrt(call: Call) -> dict[str, Any]:
+    """Return the call's keywords without `wrt`."""
     return {name: value for name, value in call.keywords.items() if name != "wrt"}
 
 
-def graph(gradient: Gradient, call: Call) -> tuple[Any, Any, Any]:
-    """What the backend answers to the call's arguments, what pulls back a cotangent of it, and the call's own."""
+def run_forward(gradient: Gradient, call: Call) -> tuple[Any, Any, Any]:
+    """Return the backend's result, the function that pulls a cotangent of it back, and the call's cotangent."""
     if gradient.own:
         raise NotImplementedVariant("its gradients are no framework's")
     gradient.run(call)  # refused, or recorded, as any other

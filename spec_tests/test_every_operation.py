@@ -9,9 +9,20 @@ from .calls.call import Call
 from .calls.operation import Operation
 from .calls.violation import Lost, NotImplementedVariant, Violation, add_fact
 from .helpers.assertions import assert_conforms, assert_equal, assert_identical, assert_same, assert_true
-from .helpers.batch import BATCHED, alone, changeable, changed, in_a_batch, indexed, poisoned, portion
+from .helpers.batch import (
+    BATCHED,
+    change_arguments,
+    changeable_arguments,
+    draw_call_with_equal_rows,
+    draw_entry,
+    ensure_batch,
+    isolate_entry,
+    locate_entry,
+    poison_other_entries,
+)
 from .implementation.layouts import LAYOUTS
 from .inputs.draw import Draw
+from .specification.formats import is_floating
 from .specification.pytree import leaves, tree_map
 from .trials.invariant import invariant
 
@@ -39,34 +50,36 @@ def test_dtype_shape_device(operation: Operation, draw: Draw) -> None:
 def test_inputs_unchanged(operation: Operation, draw: Draw) -> None:
     """Every argument has the bits that it had, in each dtype, also where an upcast would copy nothing."""
     call, framework = draw.call(), operation.backend.framework
-    layout = draw.one_of((LAYOUTS[0], *_layouts(operation)))
+    layout = draw.one_of((LAYOUTS[0], *_list_layouts(operation)))
     native = operation.native(call, layout)
-    before = _values(framework, native)
+    before = _copy_arrays(framework, native)
     operation.run(call, native)
     with add_fact("stored", layout):
-        _assert_unchanged(before, _values(framework, native), "was changed by the call")
+        _assert_unchanged(before, _copy_arrays(framework, native), "was changed by the call")
 
 
 @invariant("B", needs=("about:core",))
 def test_layout_blind(operation: Operation, draw: Draw) -> None:
     """Transposed, strided, offset, broadcast, reversed and read-only views give what their contiguous copies give."""
     equal_rows = draw.one_of((False, True))  # which alone can be broadcast views
-    call = _rows_repeated(draw) if equal_rows else draw.call()
+    call = draw_call_with_equal_rows(draw) if equal_rows else draw.call()
     plain = operation.result(call)
-    for layout in ("broadcast",) if equal_rows and not operation.domain.get("contiguous") else _layouts(operation):
+    for layout in ("broadcast",) if equal_rows and not operation.domain.get("contiguous") else _list_layouts(operation):
         with add_fact("stored", layout):
-            assert_equal(replaced(plain, operation.values(call, operation.run(call, operation.native(call, layout)))), plain)
+            assert_equal(
+                replace_values(plain, operation.values(call, operation.run(call, operation.native(call, layout)))), plain
+            )
 
 
 @invariant("B", needs=BATCHED)
 def test_batch_independence(operation: Operation, draw: Draw) -> None:
     """An entry's result is the same alone, and beside any other content of the batch, NaN and infinities included."""
-    call = in_a_batch(draw.call())
+    call = ensure_batch(draw.call())
     whole = operation.result(call)
-    index = indexed(call, draw)
-    assert_same(operation.result(alone(call, index)).value.reshape(np.shape(whole.value[index])), whole[index])
+    index = draw_entry(call, draw)
+    assert_same(operation.result(isolate_entry(call, index)).value.reshape(np.shape(whole.value[index])), whole[index])
     if any(dim > 1 for dim in np.shape(whole.value)[: len(index)]):
-        beside = operation.values(call, operation.run(poisoned(call, index, draw.one_of((np.nan, np.inf)))))
+        beside = operation.values(call, operation.run(poison_other_entries(call, index, draw.one_of((np.nan, np.inf)))))
         assert_same(beside[index], whole[index])
 
 
@@ -79,13 +92,13 @@ def test_repeatable(operation: Operation, draw: Draw) -> None:
     operation.result(draw.call())
     for dtype in operation.backend.dtypes:
         if dtype != operation.dtype and not (other := replace(operation, dtype=dtype)).missing and not operation.spec.dtype:
-            _disturb(other, other.call(*call.arguments, **call.keywords))
-    operation.run(changed(call))
+            _call_ignoring_failures(other, other.call(*call.arguments, **call.keywords))
+    operation.run(change_arguments(call))
     assert_equal(operation.result(call), first)
 
 
-def _disturb(operation: Operation, call: Call) -> None:
-    """What becomes of the call itself, the dtype's own trials say."""
+def _call_ignoring_failures(operation: Operation, call: Call) -> None:
+    """Run the call, whatever becomes of it. The trials in its own dtype judge that."""
     try:
         operation.run(call)
     except Lost:
@@ -104,10 +117,10 @@ def test_every_argument_counts(operation: Operation, draw: Draw) -> None:
     same_memory = draw.one_of((False, True))
     native = operation.native(before)
     first = operation.values(before, operation.run(before, native))
-    for name in changeable(before):
-        after = changed(before, name, place)
+    for name in changeable_arguments(before):
+        after = change_arguments(before, name, place)
         fresh = operation.native(after)
-        if same_memory and _refilled(framework, native, fresh):
+        if same_memory and _refill(framework, native, fresh):
             kept = {keyword: x for keyword, x in native[1].items() if framework.is_array(x)}
             fresh = (native[0], {**fresh[1], **kept})
         second = operation.values(after, operation.run(after, fresh))
@@ -125,26 +138,26 @@ def test_every_argument_counts(operation: Operation, draw: Draw) -> None:
 def test_not_an_alias(operation: Operation, draw: Draw) -> None:
     """Writing to a result changes no argument, and neither a later nor an earlier result; nor does any later call."""
     call, framework = draw.call(), operation.backend.framework
-    if set(operation.spec.core.values()) == {0} and _floating(call.arguments[0]) and draw.one_of((False, False, True)):
+    if set(operation.spec.core.values()) == {0} and is_floating(call.arguments[0]) and draw.one_of((False, False, True)):
         call = operation.call(np.zeros(call.arguments[0].shape), **call.keywords)  # which many a function leaves as they are
     native = operation.native(call)
-    arguments = _values(framework, native)
+    arguments = _copy_arrays(framework, native)
     first = operation.run(call, native)
     operation.values(call, first)
     if isinstance(first, int):
         return
     kept = framework.numpy(first)
     others = []
-    for other in (changed(call), changed(changed(call))):  # two buffers may take turns
+    for other in (change_arguments(call), change_arguments(change_arguments(call))):  # two buffers may take turns
         result = operation.run(other)
         others.append((result, framework.numpy(result)))
         assert_identical(framework.numpy(first), kept)
     if framework.overwrite(first, 0 if kept.dtype.kind in "bi" else -7.0):
-        _assert_unchanged(arguments, _values(framework, native), "shares the result's memory")
+        _assert_unchanged(arguments, _copy_arrays(framework, native), "shares the result's memory")
         for result, later in others:
             assert_identical(framework.numpy(result), later)
         again = operation.values(call, operation.run(call))
-        assert_equal(replaced(operation.result(call), again), replaced(operation.result(call), kept))
+        assert_equal(replace_values(operation.result(call), again), replace_values(operation.result(call), kept))
     for result, later in others:
         assert_identical(framework.numpy(result), later)
 
@@ -154,8 +167,8 @@ def test_empty(operation: Operation, draw: Draw) -> None:
     """A batch of none gives a result of none, of the right shape and dtype."""
     if operation.domain.get("empty") is False:
         raise NotImplementedVariant("its domain excludes empty arrays")
-    call = in_a_batch(draw.call())
-    operation.result(alone(call, indexed(call, draw), empty=True))
+    call = ensure_batch(draw.call())
+    operation.result(isolate_entry(call, draw_entry(call, draw), empty=True))
 
 
 # --- levels ---------------------------------------------------------------------------------------------------------
@@ -172,10 +185,10 @@ def test_bitwise_repeatable(operation: Operation, draw: Draw) -> None:
 @invariant("E", level="batch-invariant", cost=2, needs=BATCHED)
 def test_batch_invariant(operation: Operation, draw: Draw) -> None:
     """An entry's result has the same bits alone as in any batch."""
-    call = in_a_batch(draw.call())
-    index = indexed(call, draw)
+    call = ensure_batch(draw.call())
+    index = draw_entry(call, draw)
     whole = operation.values(call, operation.run(call))
-    single = alone(call, index)
+    single = isolate_entry(call, index)
     one = operation.values(single, operation.run(single))
     assert_identical(one.reshape(np.shape(whole[index])), whole[index])
 
@@ -183,14 +196,14 @@ def test_batch_invariant(operation: Operation, draw: Draw) -> None:
 @invariant("E", level="nan-propagation", cost=2, needs=("about:core",))
 def test_nan_propagation(operation: Operation, draw: Draw) -> None:
     """A NaN in an entry of the batch shows in that entry's result."""
-    call = in_a_batch(draw.call())
-    name, index = operation.spec.positional[0], indexed(call, draw)
+    call = ensure_batch(draw.call())
+    name, index = operation.spec.positional[0], draw_entry(call, draw)
     x = call.named[name].astype(float)
-    part = x[portion(call, name, index)] if x.size and call.named[name].dtype.kind == "f" else np.empty(0)
+    part = x[locate_entry(call, name, index)] if x.size and call.named[name].dtype.kind == "f" else np.empty(0)
     if not part.size:
         raise NotImplementedVariant("no floating argument")
     inside = np.unravel_index(draw.integer(0, part.size - 1), part.shape)
-    x[(*portion(call, name, index), *inside)] = np.nan
+    x[(*locate_entry(call, name, index), *inside)] = np.nan
     spoiled = operation.call(x, *call.arguments[1:], **call.keywords)
     result = operation.values(spoiled, operation.run(spoiled))[index]
     assert_true(not result.size or bool(np.any(np.isnan(result))), f"a NaN in {name} is swallowed")
@@ -209,7 +222,7 @@ def test_mixed_dtypes(operation: Operation, draw: Draw) -> None:
     result = operation.run(call, ((x, *native), keywords))
     values, dtype = operation.values(call, result), operation.backend.framework.dtype_of(result)
     assert_true(dtype == operation.dtype, f"the result is {dtype}", expected=operation.dtype)
-    assert_conforms(replaced(operation.result(drawn), values, call))
+    assert_conforms(replace_values(operation.result(drawn), values, call))
 
 
 @invariant("S", level="unbiased", needs=("about:core",))
@@ -218,8 +231,8 @@ def test_unbiased(operation: Operation, draw: Draw) -> None:
     of the bound, plus Hoeffding's deviation of bounded independent errors at a probability of 1e-9. Where each step may be
     stored, storing the last one is the rounding of the result itself, and gives it no further share."""
     drawn = draw.call()
-    fresh = tree_map(lambda x: draw.normal(x.shape) if _floating(x) else x, list(drawn.arguments))
-    call = operation.call(*fresh, **{name: x for name, x in drawn.keywords.items() if not _floating(x)})
+    fresh = tree_map(lambda x: draw.normal(x.shape) if is_floating(x) else x, list(drawn.arguments))
+    call = operation.call(*fresh, **{name: x for name, x in drawn.keywords.items() if not is_floating(x)})
     got = operation.values(call, operation.run(call))
     classes = operation.classes()
     precision = next((p for p in classes if np.all(call.expectation(p).accepts(got))), classes[-1])
@@ -243,47 +256,31 @@ def test_unbiased(operation: Operation, draw: Draw) -> None:
 # --- what the statements share --------------------------------------------------------------------------------------
 
 
-def replaced(result: Any, values: np.ndarray, call: Call | None = None) -> Any:
-    """The same call's result, had the backend answered these values."""
+def replace_values(result: Any, values: np.ndarray, call: Call | None = None) -> Any:
+    """Return the result as it would be if the backend had returned these values."""
     return type(result)(values, call or result.call)
 
 
-def _floating(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
-
-
-def _layouts(operation: Operation) -> tuple[str, ...]:
+def _list_layouts(operation: Operation) -> tuple[str, ...]:
+    """Return the layouts in which arguments may be stored, contiguous ones only where the domain demands them."""
     return LAYOUTS[:1] if operation.domain.get("contiguous") else LAYOUTS[1:]
 
 
-def _values(framework: Any, native: Any) -> dict[str, tuple[str, np.ndarray]]:
-    """The dtype and the values of every array among the arguments, those in dicts and lists included."""
+def _copy_arrays(framework: Any, native: Any) -> dict[str, tuple[str, np.ndarray]]:
+    """Return the dtype and the values of every array among the arguments, those in dicts and lists included."""
     arrays = ((path, x) for path, x in leaves({"arguments": list(native[0]), **native[1]}) if framework.is_array(x))
     return {path: (framework.dtype_of(x), framework.numpy(x)) for path, x in arrays}
 
 
-def _refilled(framework: Any, native: Any, fresh: Any) -> bool:
-    """The arrays now hold the values of others; False where the framework's cannot be written to."""
+def _refill(framework: Any, native: Any, fresh: Any) -> bool:
+    """Write the values of `fresh` into the arrays of `native`. Return False if the framework cannot write to its arrays."""
     pairs = zip(leaves([list(native[0]), native[1]]), leaves([list(fresh[0]), fresh[1]]), strict=True)
     return all(framework.overwrite(x, y) for (_, x), (_, y) in pairs if framework.is_array(x))
 
 
 def _assert_unchanged(before: dict[str, Any], after: dict[str, Any], how: str) -> None:
+    """No argument has another dtype or other values than before."""
     for name in before | after:
         (dtype, was), (other, now) = before.get(name, ("", np.empty(0))), after.get(name, ("", np.empty(0)))
         same = dtype == other and np.array_equal(was, now, equal_nan=was.dtype.kind == "f")
         assert_true(same, f"argument {name} {how}")
-
-
-def _rows_repeated(draw: Draw) -> Call:
-    """A call whose arrays are constant along their first axis, so that they can be broadcast views. It may be the one that is
-    reduced: nothing but minus infinity is left to a level."""
-    call = draw.call()
-
-    def repeat(x: Any) -> Any:
-        if not (_floating(x) and x.ndim > 1 and len(x)):
-            return x
-        one = np.where(np.isneginf(x[:1]), np.max(x, axis=0, keepdims=True), x[:1])
-        return np.repeat(one, len(x), axis=0)
-
-    return call.operation.call(*map(repeat, call.arguments), **{k: repeat(v) for k, v in call.keywords.items()})

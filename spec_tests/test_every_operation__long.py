@@ -9,15 +9,15 @@ from .calls.operation import Operation
 from .calls.result import Result
 from .calls.violation import NotImplementedVariant, add_fact
 from .helpers.assertions import assert_conforms, assert_true
-from .helpers.batch import BATCHED, in_a_batch, stacked
+from .helpers.batch import BATCHED, ensure_batch, stacked_arguments
 from .inputs import effort
 from .inputs.draw import SEQUENCES, Draw
 from .trials.invariant import invariant
 
 INT32 = 2**31  # what a signed index of 32 bits cannot count to
 GIGABYTE = 10**9
-HELD = 4  # results that an operation may hold at a time
-ANALYSED, SAMPLED = 10, 200  # float64 arrays of a call's size that its bound may take
+RESULTS_HELD = 4  # results that an operation may hold at a time
+ARRAYS_IF_ANALYSED, ARRAYS_IF_SAMPLED = 10, 200  # float64 arrays of a call's size that its bound may take
 
 
 @invariant("B", effort="thorough", cost=4, needs=("about:not short",))
@@ -25,8 +25,8 @@ def test_long(operation: Operation, draw: Draw) -> None:
     """Rows of 65 537 numbers and more, sequences of 8193 and batches of 65 537 give what the equation gives: no count ends at
     2¹⁵ or 2¹⁶, no grid of blocks at its limit, and no block is the last."""
     call = draw.call(long=True)
-    arrays = SAMPLED if operation.spec.composed else ANALYSED
-    _afford(arrays * (call.size + call.value.size), 8, "its bound takes")
+    arrays = ARRAYS_IF_SAMPLED if operation.spec.composed else ARRAYS_IF_ANALYSED
+    _require_memory(arrays * (call.size + call.value.size), 8, "its bound takes")
     if max((size for x in (*call.named.values(), call.value) for size in np.shape(x)), default=0) >= min(SEQUENCES):
         assert_conforms(operation.result(call))
 
@@ -35,13 +35,13 @@ def test_long(operation: Operation, draw: Draw) -> None:
 def test_beyond_int32(operation: Operation, draw: Draw) -> None:
     """In a result of more than 2³¹ elements, as far as memory allows one, the entries of the batch are what they are in a small
     one: the first, those on both sides of that index, and the last."""
-    call = in_a_batch(draw.call())
+    call = ensure_batch(draw.call())
     if not call.value.size:
         return  # nothing to stack
     copies, rows = INT32 // call.value.size + 2, len(call.value)
-    elements = sum(call.named[name].size for name in stacked(call)) + HELD * call.value.size
-    _afford(copies * elements, operation.storage.bytes, "more than 2^31 elements take")
-    native = _stacked(operation, call, copies)
+    elements = sum(call.named[name].size for name in stacked_arguments(call)) + RESULTS_HELD * call.value.size
+    _require_memory(copies * elements, operation.storage.bytes, "more than 2^31 elements take")
+    native = _stack_batch(operation, call, copies)
     result = operation.run(call, native)
     shape = (copies * rows, *call.value.shape[1:])
     assert_true(tuple(result.shape) == shape, f"the result has shape {tuple(result.shape)}", expected=shape)
@@ -52,15 +52,16 @@ def test_beyond_int32(operation: Operation, draw: Draw) -> None:
             assert_conforms(Result(values, call))
 
 
-def _afford(elements: int, width: int, what: str) -> None:
+def _require_memory(elements: int, width: int, what: str) -> None:
+    """Skip the law if arrays of that many elements, each of `width` bytes, exceed the memory budget."""
     if (needed := elements * width / GIGABYTE) > effort.memory_budget():
         raise NotImplementedVariant(f"{what} about {needed:.1f} GB, and --memory-budget is {effort.memory_budget():g}")
 
 
-def _stacked(operation: Operation, call: Call, copies: int) -> Any:
-    """The call's native arguments, those with a batch so many times along its first axis, made where they are."""
+def _stack_batch(operation: Operation, call: Call, copies: int) -> Any:
+    """Return the call's native arguments, those with a batch repeated `copies` times along its first axis, on their device."""
     positional, keywords = operation.native(call)
-    names, stack = stacked(call), operation.backend.framework.stacked
+    names, stack = stacked_arguments(call), operation.backend.framework.stacked
     arguments = zip(operation.spec.positional, positional, strict=False)
     many = tuple(stack(x, copies) if name in names else x for name, x in arguments)
     return many, {name: stack(x, copies) if name in names else x for name, x in keywords.items()}

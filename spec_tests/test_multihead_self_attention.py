@@ -7,43 +7,47 @@ import numpy as np
 from .calls.operation import Operation
 from .calls.result import Result
 from .helpers.assertions import assert_equal, assert_identical, exactly
-from .helpers.attention import other_values
+from .helpers.attention_inputs import draw_other_values
 from .inputs.draw import THETA, Draw, within_domain
-from .operations.multihead_self_attention import drawn, projections
-from .operations.rope import placed
-from .operations.scaled_dot_product_attention import batch, part_of
+from .operations.multihead_self_attention import draw_inputs, draw_projections
+from .operations.rope import require_positions
+from .operations.scaled_dot_product_attention import draw_batch, draw_part
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eqs. (12) to (14)"
 ROPE = "CS336 assignment 1, section 3.5.3"
 
 
-def blocks(weight: np.ndarray, heads: int) -> np.ndarray:
-    """The rows of a projection, head by head."""
+def split_rows_by_head(weight: np.ndarray, heads: int) -> np.ndarray:
+    """Return the rows of a projection, head by head."""
     return weight.reshape(heads, -1, weight.shape[-1])
 
 
-def key_value_heads(keywords: dict[str, Any]) -> int:
+def count_key_value_heads(keywords: dict[str, Any]) -> int:
+    """Return h_kv."""
     return int(keywords.get("num_kv_heads") or keywords["num_heads"])
 
 
-def selections(draw: Draw, rows: int, columns: int) -> np.ndarray:
-    """A matrix whose product is exact in every dtype: each row picks one feature, times a power of two and a sign."""
+def draw_selection_matrix(draw: Draw, rows: int, columns: int) -> np.ndarray:
+    """Draw a matrix whose product is exact in every dtype: each row picks one feature, times a power of two and a sign."""
     matrix = np.zeros((rows, columns))
     matrix[np.arange(rows), draw.rng.integers(0, columns, rows)] = draw.rng.choice((1.0, -1.0, 0.5, 2.0), rows)
     return matrix
 
 
-def split(x: Any, heads: int) -> Any:
+def split_heads(x: Any, heads: int) -> Any:
+    """Return (…, n, h·d) as (…, h, n, d)."""
     return np.swapaxes(np.reshape(x, (*x.shape[:-1], heads, x.shape[-1] // heads)), -2, -3)
 
 
-def joined(heads: Any) -> Any:
+def join_heads(heads: Any) -> Any:
+    """Return (…, h, n, d) as (…, n, h·d)."""
     x = np.swapaxes(heads, -2, -3)
     return np.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
 
 
-def causally(attention: Operation, q: Any, k: Any, v: Any) -> Any:
+def attend_causally(attention: Operation, q: Any, k: Any, v: Any) -> Any:
+    """Call attention with is_causal, or with a causal mask if it does not take that."""
     if attention.accepts("is_causal"):
         return attention(q, k, v, is_causal=True)
     return attention(q, k, v, mask=np.tri(q.shape[-2], dtype=bool))
@@ -55,12 +59,12 @@ def causally(attention: Operation, q: Any, k: Any, v: Any) -> Any:
 @invariant("B", source=EQUATION)
 def test_causal_prefix(multihead_self_attention: Operation, draw: Draw) -> None:
     """The result of a prefix is the prefix of the result, whatever follows, large finite tokens too."""
-    x, weights, keywords = drawn(draw, "theta")
-    t = part_of(draw, x.shape[-2], "n")
+    x, weights, keywords = draw_inputs(draw, "theta")
+    t = draw_part(draw, x.shape[-2], "n")
     place = keywords.get("positions")
     early = keywords | ({} if place is None else {"positions": place[..., :t]})
     prefix = multihead_self_attention(x[..., :t, :], *weights, **early)
-    for tokens in (x, other_values(draw, x.shape, draw.format.max**0.5 / (64 * x.shape[-1]))):
+    for tokens in (x, draw_other_values(draw, x.shape, draw.format.max**0.5 / (64 * x.shape[-1]))):
         longer = np.concatenate([x[..., :t, :], tokens[..., t:, :]], axis=-2)
         y = multihead_self_attention(longer, *weights, **keywords)
         assert_equal(Result(y.value[..., :t, :], prefix.call), prefix)
@@ -69,14 +73,14 @@ def test_causal_prefix(multihead_self_attention: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION, needs=("keyword:is_causal",))
 def test_order_of_tokens(multihead_self_attention: Operation, draw: Draw) -> None:
     """Without causality the tokens are a set: permuting them, and their positions along with them, permutes the result."""
-    x, weights, keywords = drawn(draw, "theta")
+    x, weights, keywords = draw_inputs(draw, "theta")
     if "theta" in keywords and "positions" not in keywords:
         del keywords["theta"]  # then the order is the position
     order = draw.rng.permutation(x.shape[-2])
     place = keywords.get("positions")
     permuted = keywords | ({} if place is None else {"positions": place[..., order]})
     if place is not None:
-        placed(draw)
+        require_positions(draw)
     y = multihead_self_attention(x[..., order, :], *weights, **permuted, is_causal=False)
     assert_equal(y, multihead_self_attention(x, *weights, **keywords, is_causal=False)[..., order, :])
 
@@ -84,10 +88,10 @@ def test_order_of_tokens(multihead_self_attention: Operation, draw: Draw) -> Non
 @invariant("B", source=EQUATION)
 def test_first_token(multihead_self_attention: Operation, draw: Draw) -> None:
     """The first token sees itself alone: queries and keys do not enter its result, which is w_o w_v x."""
-    x, (w_q, w_k, w_v, w_o), keywords = drawn(draw, "theta")
-    h, h_kv = keywords["num_heads"], key_value_heads(keywords)
+    x, (w_q, w_k, w_v, w_o), keywords = draw_inputs(draw, "theta")
+    h, h_kv = keywords["num_heads"], count_key_value_heads(keywords)
     first: Any = exactly(x[..., :1, :])
-    v = np.matmul(first, np.repeat(blocks(w_v, h_kv), h // h_kv, axis=0).reshape(-1, x.shape[-1]).T)
+    v = np.matmul(first, np.repeat(split_rows_by_head(w_v, h_kv), h // h_kv, axis=0).reshape(-1, x.shape[-1]).T)
     y = multihead_self_attention(x, w_q, w_k, w_v, w_o, **keywords)
     assert_equal(y[..., :1, :], np.matmul(v, w_o.T))
 
@@ -95,14 +99,14 @@ def test_first_token(multihead_self_attention: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION)
 def test_zero_queries_or_keys_give_means(multihead_self_attention: Operation, draw: Draw) -> None:
     """With w_q = 0, or w_k = 0, all scores are equal: each token gets the mean of the values up to it."""
-    x, (w_q, w_k, w_v, w_o), keywords = drawn(draw, "theta")
-    h, h_kv, n = keywords["num_heads"], key_value_heads(keywords), x.shape[-2]
+    x, (w_q, w_k, w_v, w_o), keywords = draw_inputs(draw, "theta")
+    h, h_kv, n = keywords["num_heads"], count_key_value_heads(keywords), x.shape[-2]
     w_q, w_k = draw.one_of((0, 1)) * w_q, 0 * w_k
     if draw.one_of((False, True)):
         w_q, w_k = 0 * w_q, draw.weight(*w_k.shape)
     before: Any = exactly(np.tri(n))
     mean: Any = before @ exactly(x) / np.sum(before, axis=-1, keepdims=True)
-    v = np.matmul(mean, np.repeat(blocks(w_v, h_kv), h // h_kv, axis=0).reshape(-1, x.shape[-1]).T)
+    v = np.matmul(mean, np.repeat(split_rows_by_head(w_v, h_kv), h // h_kv, axis=0).reshape(-1, x.shape[-1]).T)
     assert_equal(multihead_self_attention(x, w_q, w_k, w_v, w_o, **keywords), np.matmul(v, w_o.T))
 
 
@@ -113,12 +117,12 @@ def test_zero_queries_or_keys_give_means(multihead_self_attention: Operation, dr
 def test_heads_are_attention(multihead_self_attention: Operation, scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """One head is the backend's own attention of the projections; several are one beside the other, in the order of the rows
     of w_q and the columns of w_o. The weights pick features, so that the projections are exact."""
-    x, (w_q, w_k, w_v, w_o), keywords = drawn(draw)
-    h, h_kv = keywords["num_heads"], key_value_heads(keywords)
-    w_q, w_k, w_v, w_o = (selections(draw, *w.shape) for w in (w_q, w_k, w_v, w_o))
-    q = split(x @ w_q.T, h)
-    k, v = (np.repeat(split(x @ w.T, h_kv), h // h_kv, axis=-3) for w in (w_k, w_v))
-    apart = joined(causally(scaled_dot_product_attention, q, k, v))
+    x, (w_q, w_k, w_v, w_o), keywords = draw_inputs(draw)
+    h, h_kv = keywords["num_heads"], count_key_value_heads(keywords)
+    w_q, w_k, w_v, w_o = (draw_selection_matrix(draw, *w.shape) for w in (w_q, w_k, w_v, w_o))
+    q = split_heads(x @ w_q.T, h)
+    k, v = (np.repeat(split_heads(x @ w.T, h_kv), h // h_kv, axis=-3) for w in (w_k, w_v))
+    apart = join_heads(attend_causally(scaled_dot_product_attention, q, k, v))
     source = np.argmax(np.abs(w_o), axis=-1)
     picked = apart[..., source] * exactly(w_o[np.arange(len(source)), source])
     assert_equal(multihead_self_attention(x, w_q, w_k, w_v, w_o, **keywords), picked)
@@ -127,12 +131,15 @@ def test_heads_are_attention(multihead_self_attention: Operation, scaled_dot_pro
 @invariant("B", source=EQUATION)
 def test_order_of_heads(multihead_self_attention: Operation, draw: Draw) -> None:
     """Permuting the heads in the rows of w_q, w_k and w_v and in the columns of w_o together leaves the result."""
-    x, (w_q, w_k, w_v, w_o), keywords = drawn(draw, "theta", "is_causal")
-    h, h_kv = keywords["num_heads"], key_value_heads(keywords)
+    x, (w_q, w_k, w_v, w_o), keywords = draw_inputs(draw, "theta", "is_causal")
+    h, h_kv = keywords["num_heads"], count_key_value_heads(keywords)
     order = draw.rng.permutation(h_kv)
     of_queries = (order[:, None] * (h // h_kv) + np.arange(h // h_kv)).ravel()
-    q, o = blocks(w_q, h)[of_queries].reshape(w_q.shape), blocks(w_o.T, h)[of_queries].reshape(w_o.T.shape).T
-    k, v = (blocks(w, h_kv)[order].reshape(w.shape) for w in (w_k, w_v))
+    q, o = (
+        split_rows_by_head(w_q, h)[of_queries].reshape(w_q.shape),
+        split_rows_by_head(w_o.T, h)[of_queries].reshape(w_o.T.shape).T,
+    )
+    k, v = (split_rows_by_head(w, h_kv)[order].reshape(w.shape) for w in (w_k, w_v))
     y = multihead_self_attention(x, w_q, w_k, w_v, w_o, **keywords)
     assert_equal(multihead_self_attention(x, q, k, v, np.ascontiguousarray(o), **keywords), y)
 
@@ -140,10 +147,10 @@ def test_order_of_heads(multihead_self_attention: Operation, draw: Draw) -> None
 @invariant("B", source="the book's exercise 8", needs=("keyword:num_kv_heads",))
 def test_shared_heads_are_repeated_weights(multihead_self_attention: Operation, draw: Draw) -> None:
     """Fewer heads of keys and values are as many, each repeated for its group: the rows of w_k and w_v repeated, head by head."""
-    x, (w_q, w_k, w_v, w_o), keywords = drawn(draw, "theta", "is_causal")
-    h, h_kv = keywords["num_heads"], key_value_heads(keywords)
+    x, (w_q, w_k, w_v, w_o), keywords = draw_inputs(draw, "theta", "is_causal")
+    h, h_kv = keywords["num_heads"], count_key_value_heads(keywords)
     within_domain(draw, h_kv=h)
-    k, v = (np.repeat(blocks(w, h_kv), h // h_kv, axis=0).reshape(-1, w.shape[-1]) for w in (w_k, w_v))
+    k, v = (np.repeat(split_rows_by_head(w, h_kv), h // h_kv, axis=0).reshape(-1, w.shape[-1]) for w in (w_k, w_v))
     repeated = multihead_self_attention(x, w_q, k, v, w_o, **(keywords | {"num_kv_heads": draw.one_of((h, None))}))
     assert_equal(multihead_self_attention(x, w_q, w_k, w_v, w_o, **keywords), repeated)
 
@@ -156,18 +163,18 @@ def test_fused_projection(
     attention, put together, give the same."""
     h = draw.size("h", (2, 1, 3))
     d_k, d_v, n, d = draw.dims(d_k=9, d_v=9, n=17, d=17)
-    x = draw.normal((*batch(draw, h * n * n), n, d))
-    weights = projections(draw, d, h, h, d_k, d_v)
+    x = draw.normal((*draw_batch(draw, h * n * n), n, d))
+    weights = draw_projections(draw, d, h, h, d_k, d_v)
     qkv = linear(x, np.concatenate(weights[:3]))
-    q, k, v = (split(qkv[..., a:b], h) for a, b in ((0, h * d_k), (h * d_k, 2 * h * d_k), (2 * h * d_k, None)))
-    together = linear(joined(causally(scaled_dot_product_attention, q, k, v)), weights[3])
+    q, k, v = (split_heads(qkv[..., a:b], h) for a, b in ((0, h * d_k), (h * d_k, 2 * h * d_k), (2 * h * d_k, None)))
+    together = linear(join_heads(attend_causally(scaled_dot_product_attention, q, k, v)), weights[3])
     assert_equal(multihead_self_attention(x, *weights, num_heads=h), together)
 
 
 @invariant("E", source=EQUATION)
 def test_zero_output_weight(multihead_self_attention: Operation, draw: Draw) -> None:
     """w_o = 0, or w_v = 0, gives exactly zero."""
-    x, (w_q, w_k, w_v, w_o), keywords = drawn(draw, "theta", "is_causal")
+    x, (w_q, w_k, w_v, w_o), keywords = draw_inputs(draw, "theta", "is_causal")
     zeroed = (0 * w_v, w_o) if draw.one_of((False, True)) else (w_v, 0 * w_o)
     assert_identical(multihead_self_attention(x, w_q, w_k, *zeroed, **keywords), np.zeros(x.shape))
 
@@ -175,7 +182,7 @@ def test_zero_output_weight(multihead_self_attention: Operation, draw: Draw) -> 
 @invariant("B", source=EQUATION)
 def test_linear_in_output_weight(multihead_self_attention: Operation, draw: Draw) -> None:
     """The result for the output weight 2a − b is twice that for a, less that for b."""
-    x, (*inner, w_o), keywords = drawn(draw, "theta", "is_causal")
+    x, (*inner, w_o), keywords = draw_inputs(draw, "theta", "is_causal")
     a, b = draw.grid(w_o.shape), draw.grid(w_o.shape)
     once, other = (multihead_self_attention(x, *inner, w, **keywords) for w in (a, b))
     assert_equal(multihead_self_attention(x, *inner, 2 * a - b, **keywords), 2.0 * once - other)
@@ -184,9 +191,9 @@ def test_linear_in_output_weight(multihead_self_attention: Operation, draw: Draw
 # --- positions ------------------------------------------------------------------------------------------------------
 
 
-def rotated(draw: Draw) -> tuple[np.ndarray, tuple[np.ndarray, ...], dict[str, Any]]:
-    """x, weights and keywords with theta and a layout, without positions."""
-    x, weights, keywords = drawn(draw, even=True)
+def draw_inputs_with_theta(draw: Draw) -> tuple[np.ndarray, tuple[np.ndarray, ...], dict[str, Any]]:
+    """Draw x, weights, and keywords with theta and a layout, without positions."""
+    x, weights, keywords = draw_inputs(draw, even=True)
     if len(weights[0]) // keywords["num_heads"] % 2:
         within_domain(draw, d_k=-1)
     return x, weights, keywords | draw.keyword("theta", THETA) | draw.keyword("layout", ("interleaved", "half"))
@@ -195,9 +202,9 @@ def rotated(draw: Draw) -> tuple[np.ndarray, tuple[np.ndarray, ...], dict[str, A
 @invariant("B", source=ROPE, needs=("keyword:theta", "keyword:positions"))
 def test_shift_of_positions(multihead_self_attention: Operation, draw: Draw) -> None:
     """Adding one number to all positions leaves the result: queries and keys are turned alike."""
-    x, weights, keywords = rotated(draw)
+    x, weights, keywords = draw_inputs_with_theta(draw)
     positions, s = draw.positions(x.shape[:-2], x.shape[-2], highest=2049), draw.one_of((1, 3, 62, 4095, 1_000_000))
-    placed(draw, "offset")
+    require_positions(draw, "offset")
     y = multihead_self_attention(x, *weights, positions=positions, **keywords)
     assert_equal(multihead_self_attention(x, *weights, positions=positions + s, **keywords), y)
 
@@ -205,8 +212,8 @@ def test_shift_of_positions(multihead_self_attention: Operation, draw: Draw) -> 
 @invariant("B", source=ROPE, needs=("keyword:theta", "keyword:positions"))
 def test_equal_positions(multihead_self_attention: Operation, draw: Draw) -> None:
     """Where all tokens have the same position, RoPE changes nothing: values are not turned, nor queries without keys."""
-    x, weights, keywords = rotated(draw)
-    placed(draw)
+    x, weights, keywords = draw_inputs_with_theta(draw)
+    require_positions(draw)
     positions = np.full(x.shape[-2], draw.one_of((0, 1, 2, 300, 100_000)))
     plain = {name: value for name, value in keywords.items() if name != "theta"}
     y = multihead_self_attention(x, *weights, positions=positions, **keywords)
@@ -216,7 +223,7 @@ def test_equal_positions(multihead_self_attention: Operation, draw: Draw) -> Non
 @invariant("B", source=ROPE, needs=("keyword:theta", "keyword:positions"))
 def test_default_positions(multihead_self_attention: Operation, draw: Draw) -> None:
     """With theta and without positions they are 0, …, n − 1."""
-    x, weights, keywords = rotated(draw)
+    x, weights, keywords = draw_inputs_with_theta(draw)
     y = multihead_self_attention(x, *weights, positions=np.arange(x.shape[-2]), **keywords)
     assert_equal(multihead_self_attention(x, *weights, **keywords), y)
 
@@ -224,7 +231,7 @@ def test_default_positions(multihead_self_attention: Operation, draw: Draw) -> N
 @invariant("B", needs=("keyword:theta", "keyword:positions"))
 def test_no_theta_no_positions(multihead_self_attention: Operation, draw: Draw) -> None:
     """Without theta positions are ignored."""
-    x, weights, keywords = drawn(draw, "is_causal")
+    x, weights, keywords = draw_inputs(draw, "is_causal")
     positions = draw.positions(x.shape[:-2], x.shape[-2])
     y = multihead_self_attention(x, *weights, positions=positions, **keywords, theta=None)
     assert_equal(y, multihead_self_attention(x, *weights, **keywords))
@@ -233,8 +240,8 @@ def test_no_theta_no_positions(multihead_self_attention: Operation, draw: Draw) 
 @invariant("B", source=ROPE, needs=("keyword:theta", "keyword:positions"))
 def test_positions_of_each_sequence(multihead_self_attention: Operation, draw: Draw) -> None:
     """Positions may differ from sequence to sequence; each is treated as it would be alone."""
-    x, weights, keywords = rotated(draw)
-    placed(draw)
+    x, weights, keywords = draw_inputs_with_theta(draw)
+    require_positions(draw)
     within_domain(draw, batch_dims=1)
     x = draw.normal((3, *x.shape[-2:]))
     positions, i = draw.rng.integers(0, 2049, x.shape[:-1]), draw.integer(0, 2)

@@ -9,26 +9,27 @@ from .inputs.regimes import POINTS
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, section 3.5.2"
-NORMAL = {name: fill for name, fill in POINTS.items() if name != "subnormal"}  # which may be read as zeros
+NORMAL_REGIMES = {name: fill for name, fill in POINTS.items() if name != "subnormal"}  # which may be read as zeros
 
 
-def points(draw: Draw) -> np.ndarray:
+def draw_normal_points(draw: Draw) -> np.ndarray:
+    """Draw rows of numbers, none of them subnormal."""
     (d,) = draw.dims(d=300)
-    x = draw.array((*draw.batch(MANY_ROWS), d), NORMAL)
+    x = draw.array((*draw.batch(MANY_ROWS), d), NORMAL_REGIMES)
     return np.where(np.abs(x) < draw.format.tiny, 0.0, x)
 
 
 @invariant("E", source=EQUATION)
 def test_rectifies(relu: Operation, draw: Draw) -> None:
     """relu(x) is exactly x where x > 0 and exactly 0 elsewhere, up to the dtype's largest number."""
-    x = points(draw)
+    x = draw_normal_points(draw)
     assert_identical(relu(x), np.where(x > 0, x, 0.0))
 
 
 @invariant("E", source=EQUATION)
 def test_odd_and_even_parts(relu: Operation, draw: Draw) -> None:
     """relu(x) − relu(−x) = x and relu(x) + relu(−x) = |x|, exactly."""
-    x = points(draw)
+    x = draw_normal_points(draw)
     positive, negative = relu(x).value, relu(-x).value
     assert_identical(positive - negative, x)
     assert_identical(positive + negative, np.abs(x))
@@ -46,14 +47,14 @@ def test_homogeneous(relu: Operation, draw: Draw) -> None:
 @invariant("E", source=EQUATION)
 def test_idempotent(relu: Operation, draw: Draw) -> None:
     """relu(relu(x)) = relu(x): positive numbers pass unchanged."""
-    y = relu(points(draw)).value
+    y = relu(draw_normal_points(draw)).value
     assert_identical(relu(y), y)
 
 
 @invariant("E", source=EQUATION)
 def test_infinities(relu: Operation, draw: Draw) -> None:
     """relu(+∞) = +∞ and relu(−∞) = 0, not −∞ · 0."""
-    x = points(draw)
+    x = draw_normal_points(draw)
     infinite = draw.rng.choice((np.inf, -np.inf, 0.0), x.shape)
     x = np.where(infinite == 0, x, infinite)
     assert_identical(relu(x), np.where(x > 0, x, 0.0))
@@ -62,7 +63,7 @@ def test_infinities(relu: Operation, draw: Draw) -> None:
 @invariant("E", source=EQUATION)
 def test_elementwise(relu: Operation, draw: Draw) -> None:
     """Changing one element changes its own result alone."""
-    x = points(draw)
+    x = draw_normal_points(draw)
     i = draw.integer(0, x.size - 1)
     changed = x.copy()
     changed.flat[i] = draw.one_of((-3.0, 5.0, 0.9 * draw.format.max, np.inf))

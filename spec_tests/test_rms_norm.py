@@ -12,8 +12,8 @@ from .trials.invariant import invariant
 EQUATION = "CS336 assignment 1, eq. (4)"
 
 
-def rows(draw: Draw) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Rows of every regime, a gain and an eps."""
+def draw_inputs(draw: Draw) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Draw rows of every regime, a gain and an eps."""
     (d,) = draw.dims(d=300)
     return draw.rows((*draw.batch(MANY_ROWS), d)), draw.gain(d), draw.keyword("eps", EPS)
 
@@ -21,7 +21,7 @@ def rows(draw: Draw) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
 @invariant("B", source=EQUATION)
 def test_unit_scale(rms_norm: Operation, draw: Draw) -> None:
     """With gain 1 the mean of y² is ms / (ms + ε), where ms is the mean of x²: one, but for ε."""
-    x, weight, eps = rows(draw)
+    x, weight, eps = draw_inputs(draw)
     y = rms_norm(x, np.ones_like(weight), **eps)
     ms = np.mean(np.square(exactly(x)), axis=-1)
     assert_equal(np.mean(np.square(y), axis=-1), ms / (ms + eps["eps"]))
@@ -30,7 +30,7 @@ def test_unit_scale(rms_norm: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION, needs=("keyword:eps",))
 def test_scale(rms_norm: Operation, draw: Draw) -> None:
     """rms_norm(αx; α²ε) = sign(α) rms_norm(x; ε): scaling a row and its ε changes nothing but the sign."""
-    x, weight, eps = rows(draw)
+    x, weight, eps = draw_inputs(draw)
     alpha = draw.one_of((2.0, -1.0, 0.5, 4.0, -8.0, 3.0, -0.75))
     (scaled_eps,) = single(alpha**2 * eps["eps"])
     if scaled_eps == alpha**2 * eps["eps"]:
@@ -58,7 +58,7 @@ def test_scale_invariance(rms_norm: Operation, draw: Draw) -> None:
 @invariant("E", source=EQUATION)
 def test_gain_is_featurewise(rms_norm: Operation, draw: Draw) -> None:
     """Changing gain i changes feature i alone; a gain of zero gives exactly zero."""
-    x, weight, eps = rows(draw)
+    x, weight, eps = draw_inputs(draw)
     i = draw.integer(0, len(weight) - 1)
     other = weight.copy()
     other[i] = 0.0
@@ -72,7 +72,7 @@ def test_gain_is_featurewise(rms_norm: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION)
 def test_gain_is_linear(rms_norm: Operation, draw: Draw) -> None:
     """rms_norm is linear in the gain: it is the plain normalization times the gain."""
-    x, weight, eps = rows(draw)
+    x, weight, eps = draw_inputs(draw)
     assert_equal(rms_norm(x, weight, **eps), rms_norm(x, np.ones_like(weight), **eps) * weight)
 
 
@@ -96,7 +96,7 @@ def test_eps_as_given(rms_norm: Operation, draw: Draw) -> None:
     (eps,) = single(10.0 ** draw.rng.uniform(-12, 0)) if "eps" not in rms_norm.domain else (draw.one_of(EPS),)
     x = draw.held(draw.normal((4, d)) * 2.0 ** draw.integer(-8, 3) * np.sqrt(eps))
     weight = draw.gain(d)
-    assert_equal(np.square(rms_norm(x, weight, eps=eps)), _squared(x, weight, eps))
+    assert_equal(np.square(rms_norm(x, weight, eps=eps)), _square_of_the_result(x, weight, eps))
 
 
 @invariant("B", source=EQUATION)
@@ -120,14 +120,14 @@ def test_not_centred(rms_norm: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION)
 def test_odd(rms_norm: Operation, draw: Draw) -> None:
     """rms_norm(−x) = −rms_norm(x)."""
-    x, weight, eps = rows(draw)
+    x, weight, eps = draw_inputs(draw)
     assert_unmoved(rms_norm(-x, weight, **eps), -rms_norm(x, weight, **eps))
 
 
 @invariant("B", source=EQUATION)
 def test_permutation(rms_norm: Operation, draw: Draw) -> None:
     """Permuting the features of x and gain together permutes the result."""
-    x, weight, eps = rows(draw)
+    x, weight, eps = draw_inputs(draw)
     order = draw.rng.permutation(len(weight))
     assert_equal(rms_norm(x[..., order], weight[order], **eps), rms_norm(x, weight, **eps)[..., order])
 
@@ -139,9 +139,10 @@ def test_float32_inside(rms_norm: Operation, draw: Draw) -> None:
     x, weight = draw.held(draw.rng.choice((1.0, -1.0), (2, d)) * draw.rng.uniform(1, 1.99, (2, d))), draw.gain(d)
     k = draw.one_of((0, 6, 12, 15, -6, -12, -14))
     eps = draw.keyword("eps", (2.0**-20,))
-    assert_equal(np.square(rms_norm(x * 2.0**k, weight, **eps)), _squared(x * 2.0**k, weight, **eps))
+    assert_equal(np.square(rms_norm(x * 2.0**k, weight, **eps)), _square_of_the_result(x * 2.0**k, weight, **eps))
 
 
-def _squared(x: np.ndarray, weight: np.ndarray, eps: float) -> Any:
+def _square_of_the_result(x: np.ndarray, weight: np.ndarray, eps: float) -> Any:
+    """Return the square of rms_norm(x) by the equation, with its error."""
     square = np.square(exactly(x))
     return square / (np.mean(square, axis=-1, keepdims=True) + eps) * np.square(exactly(weight))

@@ -6,23 +6,17 @@ import numpy as np
 
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, exactly
-from .inputs.draw import EPS, MANY_ROWS, Draw
+from .helpers.normalization_gradients import draw_cotangent_rows_and_gain
+from .inputs.draw import EPS, Draw
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (4), differentiated"
 
 
-def rows(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A cotangent, ordinary rows and a gain."""
-    (d,) = draw.dims(d=300)
-    shape = (*draw.batch(MANY_ROWS), d)
-    return draw.vectors(shape), draw.normal(shape, draw.one_of((1.0, 4.0, 0.25))), draw.gain(d)
-
-
 @invariant("B", source=EQUATION, needs=("keyword:eps",), cost=2)
 def test_orthogonal(rms_norm_vjp: Operation, draw: Draw) -> None:
     """At ε = 0 each dx is orthogonal to x, whatever the gain: scaling a row changes nothing."""
-    c, x, weight = rows(draw)
+    c, x, weight = draw_cotangent_rows_and_gain(draw)
     dx: Any = rms_norm_vjp(c, x, weight, eps=0.0, wrt="x")
     assert_equal(np.sum(exactly(x) * dx, axis=-1), 0.0)
 
@@ -30,14 +24,14 @@ def test_orthogonal(rms_norm_vjp: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION, needs=("keyword:eps",), cost=2)
 def test_along_the_row(rms_norm_vjp: Operation, draw: Draw) -> None:
     """At ε = 0 and gain 1 a cotangent along x gives 0: all of it is projected away."""
-    _, x, weight = rows(draw)
+    _, x, weight = draw_cotangent_rows_and_gain(draw)
     assert_equal(rms_norm_vjp(x, x, np.ones_like(weight), eps=0.0, wrt="x"), 0.0)
 
 
 @invariant("E", source=EQUATION, cost=2)
 def test_gain_is_featurewise(rms_norm_vjp: Operation, draw: Draw) -> None:
     """Where only feature i has a cotangent, every other gain has a gradient of exactly 0."""
-    c, x, weight = rows(draw)
+    c, x, weight = draw_cotangent_rows_and_gain(draw)
     others = np.arange(len(weight)) != draw.integer(0, len(weight) - 1)
     dweight = rms_norm_vjp(np.where(others, 0.0, c), x, weight, **draw.keyword("eps", EPS), wrt="weight").value[others]
     assert_identical(dweight, np.zeros(dweight.shape))
@@ -46,7 +40,7 @@ def test_gain_is_featurewise(rms_norm_vjp: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION, cost=2)
 def test_gain_s_gradient_ignores_the_gain(rms_norm_vjp: Operation, draw: Draw) -> None:
     """The gain's gradient does not depend on the gain, in which the equation is linear."""
-    c, x, weight = rows(draw)
+    c, x, weight = draw_cotangent_rows_and_gain(draw)
     eps = draw.keyword("eps", EPS)
     one, other = (rms_norm_vjp(c, x, w, **eps, wrt="weight") for w in (weight, np.full_like(weight, -2.0)))
     assert_unmoved(other, one)

@@ -7,15 +7,15 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_unmoved, exactly
 from .inputs.draw import Draw
-from .operations.rope import dims, options, placed
+from .operations.rope import draw_dims, draw_options, require_positions
 from .trials.invariant import invariant
 
 EQUATION = "Su et al. 2021, eq. 15"
 
 
-def arrays(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A cotangent, x and positions."""
-    n, d_k = dims(draw)
+def draw_arrays(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw a cotangent, x and positions."""
+    n, d_k = draw_dims(draw)
     batch = draw.batch()
     return draw.vectors((*batch, n, d_k)), draw.vectors((*batch, n, d_k)), draw.positions(batch, n)
 
@@ -23,24 +23,24 @@ def arrays(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @invariant("B", source=EQUATION, cost=2)
 def test_turns_back(rope_vjp: Operation, rope: Operation, draw: Draw) -> None:
     """The gradient at position p is the cotangent turned by the angle of −p."""
-    c, x, positions = arrays(draw)
-    keywords = options(draw)
-    placed(draw)
+    c, x, positions = draw_arrays(draw)
+    keywords = draw_options(draw)
+    require_positions(draw)
     assert_equal(rope_vjp(c, x, positions, **keywords, wrt="x"), rope(c, -positions, **keywords))
 
 
 @invariant("B", source=EQUATION, cost=2)
 def test_isometry(rope_vjp: Operation, draw: Draw) -> None:
     """The gradient is as long as the cotangent."""
-    c, x, positions = arrays(draw)
-    dx: Any = rope_vjp(c, x, positions, **options(draw), wrt="x")
+    c, x, positions = draw_arrays(draw)
+    dx: Any = rope_vjp(c, x, positions, **draw_options(draw), wrt="x")
     assert_equal(np.sum(np.square(dx), axis=-1), np.sum(np.square(exactly(c)), axis=-1))
 
 
 @invariant("B", source=EQUATION, cost=2)
 def test_ignores_x(rope_vjp: Operation, draw: Draw) -> None:
     """The gradient does not depend on x, in which the equation is linear."""
-    c, x, positions = arrays(draw)
-    keywords = options(draw)
+    c, x, positions = draw_arrays(draw)
+    keywords = draw_options(draw)
     one, other = (rope_vjp(c, y, positions, **keywords, wrt="x") for y in (x, draw.normal(x.shape)))
     assert_unmoved(other, one)

@@ -9,58 +9,28 @@ from reference_numpy._marks import logistic
 from .calls.operation import Operation
 from .calls.violation import NotImplementedVariant
 from .helpers.assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
-from .helpers.attention import (
-    attended,
-    extremes,
-    far,
-    for_identity,
-    full,
-    hidden_key,
-    identity,
-    kinds,
-    perhaps_opposed,
-    scores,
-    sees,
-    widened,
-)
+from .helpers.attention_assertions import assert_blind_to_key_shifts, assert_linear_in_values, assert_scale_follows_width
+from .helpers.attention_equation import compute_scaled_scores, expand_mask, find_attended_keys, find_extremes
+from .helpers.attention_inputs import draw_qkv, identity_values, tie_keys_to_value_width
 from .inputs.draw import LONG, SMALL, Draw, within_domain
-from .operations.scaled_dot_product_attention import SCALES, batch, dims, drawn, part_of
+from .operations.scaled_dot_product_attention import SCALES, draw_batch, draw_inputs, draw_part
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (11)"
-Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def arrays(draw: Draw, *, square: bool = False, keys: int = 1) -> tuple[Arrays, tuple[int, ...]]:
-    """q, k and v, and their batch."""
-    n, m, d_k, d_v = dims(draw, square=square, keys=keys)
-    within_domain(draw, **({"m": n} if square else {}))
-    b = batch(draw, n * m)
-    return (draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v))), b
-
-
-def masked(draw: Draw, *more: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-    """q, k, v and keywords that no order of the keys enters; masks and biases have an entry for each key."""
-    q, k, v, keywords = drawn(draw, "mask", *more)
+def draw_masked(draw: Draw, *more: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    """Draw q, k, v and keywords that do not depend on the order of the keys. Masks and biases have an entry for each key."""
+    q, k, v, keywords = draw_inputs(draw, "mask", *more)
     n, m = q.shape[-2], k.shape[-2]
-    return q, k, v, {name: full(x, n, m) if name in ("mask", "bias") else x for name, x in keywords.items()}
+    return q, k, v, {name: expand_mask(x, n, m) if name in ("mask", "bias") else x for name, x in keywords.items()}
 
 
-def many_keys(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-    """q, k, v and no keywords: a few queries, and keys that may be thousands."""
+def draw_many_keys(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    """Draw q, k and v, a few queries and perhaps thousands of keys, and return them with no keywords."""
     m, n, d_k, d_v = draw.size("m", (2, *LONG)), *(draw.size(name, SMALL) for name in ("n", "d_k", "d_v"))
-    b = batch(draw, n * m)
+    b = draw_batch(draw, n * m)
     return draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v)), {}
-
-
-def hiding(draw: Draw) -> tuple[Arrays, dict[str, Any], int, np.ndarray]:
-    """q, k, v, a mask or causality, a key, and which queries see it."""
-    causal = draw.one_of(kinds(draw, "mask", "mask", "is_causal")) == "is_causal"
-    (q, k, v), b = arrays(draw, square=causal or draw.shape.one_of((False, True)), keys=2)
-    n, m = q.shape[-2], k.shape[-2]
-    j, mask = hidden_key(draw, m, None if causal else draw.mask(b, n, m))
-    q, k = perhaps_opposed(draw, q, k)
-    return (q, k, v), {"is_causal": True} if causal else {"mask": mask}, j, sees(j, (*b, n), mask)
 
 
 # --- weights --------------------------------------------------------------------------------------------------------
@@ -69,20 +39,20 @@ def hiding(draw: Draw) -> tuple[Arrays, dict[str, Any], int, np.ndarray]:
 @invariant("B", source=EQUATION)
 def test_sums_to_one(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """With v = identity the result is the attention weights: each row sums to 1, whatever the mask, bias and scale."""
-    q, k, _, keywords = drawn(for_identity(draw), "mask", "bias", "is_causal", "scale")
+    q, k, _, keywords = draw_inputs(tie_keys_to_value_width(draw), "mask", "bias", "is_causal", "scale")
     within_domain(draw, d_v=k.shape[-2])
-    p: Any = scaled_dot_product_attention(q, k, identity(draw, k), **keywords)
+    p: Any = scaled_dot_product_attention(q, k, identity_values(draw, k), **keywords)
     assert_equal(np.sum(p, axis=-1), 1.0)
 
 
 @invariant("E", source=EQUATION, needs=("keyword:mask",))
 def test_masked_weight_is_zero(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """The weight of a key that the mask hides is exactly 0, and no weight is negative."""
-    (q, k, _), b = arrays(for_identity(draw), square=draw.shape.one_of((True, False, True)))
+    (q, k, _), b = draw_qkv(tie_keys_to_value_width(draw), square=draw.shape.one_of((True, False, True)))
     n, m = q.shape[-2], k.shape[-2]
     within_domain(draw, d_v=m)
     mask = draw.mask(b, n, m)
-    p = scaled_dot_product_attention(q, k, identity(draw, k), mask=mask).value
+    p = scaled_dot_product_attention(q, k, identity_values(draw, k), mask=mask).value
     assert_identical(np.where(mask, 0.0, p), np.zeros(p.shape))
     assert_identical(np.minimum(p, 0.0), np.zeros(p.shape))
 
@@ -92,9 +62,9 @@ def test_two_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Of two keys with the scores s₁ and s₂ the first weighs σ(s₁ − s₂), the second σ(s₂ − s₁), s being q·k/√d_k."""
     n, d_k, d_v = draw.dims(n=257, d_k=300, d_v=129)
     within_domain(draw, m=2)
-    b = batch(draw, 2 * n)
+    b = draw_batch(draw, 2 * n)
     q, k, v = draw.vectors((*b, n, d_k)), draw.normal((*b, 2, d_k)), draw.vectors((*b, 2, d_v))
-    s, first, second = scores(q, k), exactly(v[..., :1, :]), exactly(v[..., 1:, :])
+    s, first, second = compute_scaled_scores(q, k), exactly(v[..., :1, :]), exactly(v[..., 1:, :])
     gap = s[..., :1] - s[..., 1:]
     assert_equal(scaled_dot_product_attention(q, k, v), logistic(gap) * first + logistic(-gap) * second)
 
@@ -102,14 +72,14 @@ def test_two_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION)
 def test_convex(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Each feature of the result lies between the least and the largest value of that feature, over the keys attended to."""
-    q, k, v, keywords = drawn(draw, "mask", "bias", "is_causal", "scale")
-    assert_within(scaled_dot_product_attention(q, k, v, **keywords), *extremes(v, attended(q, k, keywords)))
+    q, k, v, keywords = draw_inputs(draw, "mask", "bias", "is_causal", "scale")
+    assert_within(scaled_dot_product_attention(q, k, v, **keywords), *find_extremes(v, find_attended_keys(q, k, keywords)))
 
 
 @invariant("B", source=EQUATION)
 def test_constant_values(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Where all values are the same, the result is that value."""
-    q, k, v, keywords = drawn(draw, "mask", "bias", "is_causal", "scale")
+    q, k, v, keywords = draw_inputs(draw, "mask", "bias", "is_causal", "scale")
     v = np.repeat(v[..., :1, :], v.shape[-2], axis=-2)
     assert_equal(scaled_dot_product_attention(q, k, v, **keywords), v[..., :1, :])
 
@@ -127,7 +97,7 @@ def test_one_key(scaled_dot_product_attention: Operation, draw: Draw) -> None:
 @invariant("E", cost=2)
 def test_no_queries(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """No query gives an empty result, of the width of the values."""
-    (q, k, v), _ = arrays(draw)
+    (q, k, v), _ = draw_qkv(draw)
     if draw.operation.domain.get("empty") is False:
         raise NotImplementedVariant("its domain excludes empty arrays")
     assert_identical(scaled_dot_product_attention(q[..., :0, :], k, v), np.zeros((*v.shape[:-2], 0, v.shape[-1])))
@@ -136,10 +106,8 @@ def test_no_queries(scaled_dot_product_attention: Operation, draw: Draw) -> None
 @invariant("B", source=EQUATION, cost=2)
 def test_linear_in_values(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """attention(q, k, 2v − w) = 2 attention(q, k, v) − attention(q, k, w)."""
-    q, k, v, keywords = drawn(draw, "mask", "bias", "is_causal", "scale")
-    v, w = draw.grid(v.shape), draw.grid(v.shape)
-    once, other = (scaled_dot_product_attention(q, k, x, **keywords) for x in (v, w))
-    assert_equal(scaled_dot_product_attention(q, k, 2 * v - w, **keywords), 2.0 * once - other)
+    q, k, v, keywords = draw_inputs(draw, "mask", "bias", "is_causal", "scale")
+    assert_linear_in_values(scaled_dot_product_attention, draw, (q, k, v), keywords)
 
 
 # --- keys and queries -----------------------------------------------------------------------------------------------
@@ -148,7 +116,7 @@ def test_linear_in_values(scaled_dot_product_attention: Operation, draw: Draw) -
 @invariant("B", source=EQUATION)
 def test_order_of_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Permuting the keys, their values and the columns of mask and bias together leaves the result."""
-    q, k, v, keywords = masked(draw, "bias", "scale")
+    q, k, v, keywords = draw_masked(draw, "bias", "scale")
     order = draw.rng.permutation(k.shape[-2])
     permuted = {name: x[..., order] if isinstance(x, np.ndarray) else x for name, x in keywords.items()}
     assert_equal(
@@ -160,7 +128,7 @@ def test_order_of_keys(scaled_dot_product_attention: Operation, draw: Draw) -> N
 @invariant("B", source=EQUATION)
 def test_order_of_queries(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Permuting the queries and the rows of mask and bias together permutes the result."""
-    q, k, v, keywords = masked(draw, "bias", "scale")
+    q, k, v, keywords = draw_masked(draw, "bias", "scale")
     order = draw.rng.permutation(q.shape[-2])
     permuted = {name: x[..., order, :] if isinstance(x, np.ndarray) else x for name, x in keywords.items()}
     assert_equal(
@@ -172,15 +140,14 @@ def test_order_of_queries(scaled_dot_product_attention: Operation, draw: Draw) -
 @invariant("B", source=EQUATION)
 def test_shift_of_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Adding one vector to every key leaves the result: each of a query's scores changes by the same, often by much."""
-    q, k, v, keywords = drawn(draw, "mask", "is_causal", "scale")
-    q, k, c = draw.grid(q.shape, 1.0, 6), draw.grid(k.shape, largest=4), far(draw, k.shape[-1:])
-    assert_equal(scaled_dot_product_attention(q, k + c, v, **keywords), scaled_dot_product_attention(q, k, v, **keywords))
+    q, k, v, keywords = draw_inputs(draw, "mask", "is_causal", "scale")
+    assert_blind_to_key_shifts(scaled_dot_product_attention, draw, (q, k, v), k.shape[-1:], keywords)
 
 
 @invariant("B", source=EQUATION)
 def test_duplicated_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Every key and value twice, the mask's columns too, leaves the result."""
-    q, k, v, keywords = masked(draw, "bias")
+    q, k, v, keywords = draw_masked(draw, "bias")
     within_domain(draw, m=2 * k.shape[-2])
     k_twice, v_twice = np.concatenate([k, k], axis=-2), np.concatenate([v, v], axis=-2)
     twice = {name: np.concatenate([x, x], axis=-1) if isinstance(x, np.ndarray) else x for name, x in keywords.items()}
@@ -192,12 +159,12 @@ def test_split_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None
     """Attention to two parts of the keys, weighted by the sums of their exponentials, is attention to all: what flash
     decoding and ring attention rely on."""
     (m,), (n, d_k, d_v) = draw.dims(m=257), draw.dims(n=65, d_k=33, d_v=33)
-    cut = part_of(draw, m, "m", rest=True)
-    b = batch(draw, n * m)
+    cut = draw_part(draw, m, "m", rest=True)
+    b = draw_batch(draw, n * m)
     q, k, v = draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v))
     whole = scaled_dot_product_attention(q, k, v)
     if cut < m:
-        s = scores(q, k)
+        s = compute_scaled_scores(q, k)
         e = np.exp(s - exactly(np.max(s.value, axis=-1, keepdims=True)))
         parts = (slice(0, cut), slice(cut, m))
         weights = [np.sum(e[..., part], axis=-1, keepdims=True) for part in parts]
@@ -225,10 +192,8 @@ def test_broadcasting(scaled_dot_product_attention: Operation, draw: Draw) -> No
 def test_scale_follows_the_width_of_queries(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Three times as many features, all zero, halve the scale, and 2q makes up for it: the scale is a multiple of 1/√d_k, and
     neither d_v nor the number of keys or queries enters."""
-    (q, k, v), _ = arrays(draw)
-    within_domain(draw, d_k=4 * q.shape[-1])
-    wide = scaled_dot_product_attention(*widened(draw, 2 * q, k, v))
-    assert_equal(wide[..., : v.shape[-1]], scaled_dot_product_attention(q, k, v))
+    arrays, _ = draw_qkv(draw)
+    assert_scale_follows_width(scaled_dot_product_attention, draw, arrays, {})
 
 
 @invariant("B", source=EQUATION, needs=("keyword:scale",))
@@ -236,7 +201,7 @@ def test_default_scale(scaled_dot_product_attention: Operation, draw: Draw) -> N
     """Without a scale it is 1/√d_k."""
     n, m, d_v = draw.dims(n=65, m=65, d_v=33)
     d_k = draw.size("d_k", (4, 16, 64, 1))
-    b = batch(draw, n * m)
+    b = draw_batch(draw, n * m)
     q, k, v = draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v))
     if np.log2(d_k) % 2 == 0:  # the root is a power of two, which every dtype holds
         assert_equal(scaled_dot_product_attention(q, k, v), scaled_dot_product_attention(q, k, v, scale=float(1 / np.sqrt(d_k))))
@@ -245,7 +210,7 @@ def test_default_scale(scaled_dot_product_attention: Operation, draw: Draw) -> N
 @invariant("B", source=EQUATION, needs=("keyword:scale",))
 def test_scale_multiplies_scores(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """attention(q, k, v, scale = 4s) = attention(4q, k, v, scale = s), for any s, negative ones too."""
-    q, k, v, keywords = drawn(draw, "mask", "is_causal")
+    q, k, v, keywords = draw_inputs(draw, "mask", "is_causal")
     scale = draw.one_of((*draw.operation.domain.get("scale", SCALES),))
     within_domain(draw, scale=4 * scale)
     assert_equal(
@@ -257,9 +222,9 @@ def test_scale_multiplies_scores(scaled_dot_product_attention: Operation, draw: 
 @invariant("B", needs=("keyword:scale",))
 def test_scale_zero(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """A scale of 0 is taken literally: the result is the plain mean of the values attended to, however many."""
-    q, k, v, keywords = many_keys(draw) if draw.one_of((False, True)) else drawn(draw, "mask", "is_causal")
+    q, k, v, keywords = draw_many_keys(draw) if draw.one_of((False, True)) else draw_inputs(draw, "mask", "is_causal")
     within_domain(draw, scale=0)
-    seen: Any = exactly(attended(q, k, keywords).astype(float))
+    seen: Any = exactly(find_attended_keys(q, k, keywords).astype(float))
     mean = seen @ exactly(v) / np.sum(seen, axis=-1, keepdims=True)
     assert_equal(scaled_dot_product_attention(q, k, v, **keywords, scale=0.0), mean)
 
@@ -268,7 +233,7 @@ def test_scale_zero(scaled_dot_product_attention: Operation, draw: Draw) -> None
 def test_large_scores(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Scores of ±10000/√d_k overflow nothing, and the key far above the others gives its value, even if the first are hidden."""
     used, (n, m, d_k, d_v) = draw.variants("mask"), draw.dims(n=65, m=257, d_k=33, d_v=33)
-    b = batch(draw, n * m)
+    b = draw_batch(draw, n * m)
     v, top, one_hot = draw.vectors((*b, m, d_v)), draw.integer(0, m - 1), np.eye(d_k)[draw.integer(0, d_k - 1)]
     keywords = {"mask": np.arange(m)[None] >= draw.integer(0, top)} if used else {}
     height = draw.one_of((100.0, 0.0, -50.0))
@@ -276,6 +241,3 @@ def test_large_scores(scaled_dot_product_attention: Operation, draw: Draw) -> No
     q = np.broadcast_to(100.0 * one_hot, (*b, n, d_k))
     assert_equal(scaled_dot_product_attention(q, k, v, **keywords), v[..., top : top + 1, :])
     assert_finite(scaled_dot_product_attention(q * draw.rng.choice((-1.0, 1.0), (*b, n, 1)), k, v, **keywords))
-
-
-# --- masks ----------------------------------------------------------------------------------------------------------

@@ -8,10 +8,15 @@ from reference_numpy.causal_mask import causal_mask
 
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, exactly
-from .helpers.attention import assert_aligned, assert_blind, assert_hidden, full, perhaps_far_below, replaced_key
+from .helpers.attention_assertions import (
+    assert_causal_alignment,
+    assert_fully_masked_rows,
+    assert_mask_and_causality,
+    assert_no_influence,
+)
+from .helpers.attention_inputs import draw_hidden_key, draw_qkv, maybe_lower_scores, replace_key, spoil_key
 from .inputs.draw import Draw, within_domain
-from .operations.scaled_dot_product_attention import batch, drawn, holding_a_key, part_of
-from .test_scaled_dot_product_attention import arrays, hiding
+from .operations.scaled_dot_product_attention import draw_batch, draw_inputs, draw_part
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (11)"
@@ -20,14 +25,14 @@ EQUATION = "CS336 assignment 1, eq. (11)"
 @invariant("B", source=EQUATION)
 def test_nothing_flows_where_masked(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Other finite keys and values, however large, where the mask or causality says False leave the result."""
-    (q, k, v), keywords, j, seen = hiding(draw)
-    assert_hidden(scaled_dot_product_attention, q, (k, v), replaced_key(draw, q, k, v, j), keywords, ~seen)
+    (q, k, v), keywords, j, seen = draw_hidden_key(draw)
+    assert_no_influence(scaled_dot_product_attention, q, (k, v), replace_key(draw, q, k, v, j), keywords, ~seen)
 
 
 @invariant("B", source=EQUATION, needs=("keyword:mask",))
 def test_all_true_mask(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """A mask that is True everywhere is no mask."""
-    (q, k, v), b = arrays(draw)
+    (q, k, v), b = draw_qkv(draw)
     n, m = q.shape[-2], k.shape[-2]
     mask = np.ones(draw.shape.one_of(((n, m), (*b, n, m), (*b, 1, m), (m,))), dtype=bool)
     assert_equal(scaled_dot_product_attention(q, k, v, mask=mask), scaled_dot_product_attention(q, k, v))
@@ -37,8 +42,8 @@ def test_all_true_mask(scaled_dot_product_attention: Operation, draw: Draw) -> N
 def test_masked_keys_might_be_absent(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Keys that the mask hides from every query might as well be left out, wherever they stand, be it tile by tile."""
     (m,), (n, d_k, d_v) = draw.dims(m=513), draw.dims(n=33, d_k=33, d_v=33)
-    b = batch(draw, n * m)
-    q, k = perhaps_far_below(draw, draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)))
+    b = draw_batch(draw, n * m)
+    q, k = maybe_lower_scores(draw, draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)))
     v, keep = draw.vectors((*b, m, d_v)), draw.mask((), 1, m).reshape(-1)
     within_domain(draw, m=int(np.sum(keep)))
     mask = keep[None] if draw.one_of((True, False)) else np.repeat(keep[None], q.shape[-2], axis=0)
@@ -49,7 +54,7 @@ def test_masked_keys_might_be_absent(scaled_dot_product_attention: Operation, dr
 @invariant("B", source=EQUATION, needs=("keyword:mask",))
 def test_mask_broadcasts(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """A mask without a dimension, or with a single row, holds for all: as if repeated."""
-    (q, k, v), b = arrays(draw, square=draw.shape.one_of((False, True)))
+    (q, k, v), b = draw_qkv(draw, square=draw.shape.one_of((False, True)))
     n, m = q.shape[-2], k.shape[-2]
     mask = draw.mask(b, n, m)
     repeated = np.broadcast_to(mask, (*b, n, m)).copy()
@@ -59,7 +64,7 @@ def test_mask_broadcasts(scaled_dot_product_attention: Operation, draw: Draw) ->
 @invariant("B", source=EQUATION, needs=("keyword:is_causal", "keyword:mask"))
 def test_causal(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """is_causal is the mask j ≤ i: the first query sees the first key alone."""
-    (q, k, v), _ = arrays(draw, square=True)
+    (q, k, v), _ = draw_qkv(draw, square=True)
     y = scaled_dot_product_attention(q, k, v, is_causal=True)
     assert_equal(y, scaled_dot_product_attention(q, k, v, mask=causal_mask(n=q.shape[-2])))
     assert_equal(y[..., 0, :], v[..., 0, :])
@@ -68,8 +73,8 @@ def test_causal(scaled_dot_product_attention: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION, needs=("keyword:is_causal",))
 def test_causal_prefix(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """The causal result of a prefix is the prefix of the causal result."""
-    (q, k, v), _ = arrays(draw, square=True)
-    t = part_of(draw, q.shape[-2], "n", "m")
+    (q, k, v), _ = draw_qkv(draw, square=True)
+    t = draw_part(draw, q.shape[-2], "n", "m")
     prefix = scaled_dot_product_attention(q[..., :t, :], k[..., :t, :], v[..., :t, :], is_causal=True)
     assert_equal(scaled_dot_product_attention(q, k, v, is_causal=True)[..., :t, :], prefix)
 
@@ -77,11 +82,8 @@ def test_causal_prefix(scaled_dot_product_attention: Operation, draw: Draw) -> N
 @invariant("B", source=EQUATION, needs=("keyword:is_causal", "keyword:mask"))
 def test_mask_and_causal(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """mask and is_causal together: a key must pass both."""
-    (q, k, v), b = arrays(draw, square=True)
-    n = q.shape[-2]
-    mask = holding_a_key(draw, draw.mask(b, n, n))
-    both = scaled_dot_product_attention(q, k, v, mask=mask, is_causal=True)
-    assert_equal(both, scaled_dot_product_attention(q, k, v, mask=mask & causal_mask(n=n)))
+    arrays, batch = draw_qkv(draw, square=True)
+    assert_mask_and_causality(scaled_dot_product_attention, draw, arrays, batch)
 
 
 # --- bias -----------------------------------------------------------------------------------------------------------
@@ -90,7 +92,7 @@ def test_mask_and_causal(scaled_dot_product_attention: Operation, draw: Draw) ->
 @invariant("B", needs=("keyword:bias",))
 def test_bias_comes_after_the_scale(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """With q = 0 the weights are the softmax of the bias, which no scale touches."""
-    q, k, v, keywords = drawn(draw, "scale")
+    q, k, v, keywords = draw_inputs(draw, "scale")
     n, m = q.shape[-2], k.shape[-2]
     bias = draw.grid(draw.shape.one_of(((n, m), (*v.shape[:-2], n, m), (1, m))))
     e: Any = np.exp(exactly(bias) - exactly(np.max(bias, axis=-1, keepdims=True)))
@@ -102,7 +104,7 @@ def test_bias_comes_after_the_scale(scaled_dot_product_attention: Operation, dra
 @invariant("B", needs=("keyword:bias",))
 def test_bias_constant_along_a_row(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """A bias that is the same for all of a query's keys changes nothing, alone or added to another."""
-    (q, k, v), b = arrays(draw)
+    (q, k, v), b = draw_qkv(draw)
     bias = draw.grid((*b, q.shape[-2], k.shape[-2])) * draw.one_of((1.0, 0.0))
     c = draw.grid((q.shape[-2], 1))
     shifted, plain = (scaled_dot_product_attention(q, k, v, bias=x) for x in (bias + c, bias))
@@ -112,7 +114,7 @@ def test_bias_constant_along_a_row(scaled_dot_product_attention: Operation, draw
 @invariant("B", needs=("keyword:bias", "keyword:mask"))
 def test_bias_minus_infinity(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """A bias of −∞ is a mask of False, and one of 0 of True."""
-    (q, k, v), b = arrays(draw)
+    (q, k, v), b = draw_qkv(draw)
     mask = draw.mask(b, q.shape[-2], k.shape[-2])
     biased = scaled_dot_product_attention(q, k, v, bias=np.where(mask, 0.0, -np.inf))
     assert_equal(biased, scaled_dot_product_attention(q, k, v, mask=mask))
@@ -123,7 +125,7 @@ def test_alibi(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """ALiBi under causality: the penalties −slope·|i − j| and slope·j differ by a constant in each row, and attend alike."""
     (n,), (d_k, d_v, h) = draw.dims(n=130), draw.dims(d_k=9, d_v=9, h=5)
     within_domain(draw, m=n)
-    b = batch(draw, h * n * n)
+    b = draw_batch(draw, h * n * n)
     q, k, v = (draw.vectors((*b, h, n, d)) for d in (d_k, d_k, d_v))
     slope = 2.0 ** -np.arange(1, h + 1)[:, None, None]
     i, j = np.arange(n)[:, None], np.arange(n)
@@ -139,32 +141,20 @@ def test_alibi(scaled_dot_product_attention: Operation, draw: Draw) -> None:
 def test_causal_alignment(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """is_causal with n ≠ m hides what the backend states: the last query is level with the last key (bottom-right), or the
     first with the first (top-left). Queries before the first key give what the backend states of fully masked rows."""
-    (q, k, v), _ = arrays(draw)
-    assert_aligned(scaled_dot_product_attention, draw, q, k, v)
+    arrays, _ = draw_qkv(draw)
+    assert_causal_alignment(scaled_dot_product_attention, draw, *arrays)
 
 
 @invariant("E", needs=("convention:fully_masked_rows", "keyword:mask"))
 def test_fully_masked_rows(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """A query that attends to no key gives exactly what the backend states, zeros or NaN, and the others what they give
     beside any other query."""
-    (q, k, v), b = arrays(draw)
-    n, m = q.shape[-2], k.shape[-2]
-    mask = full(draw.mask(b, n, m), n, m)
-    blind = np.asarray(draw.rng.random(mask.shape[:-1]) < draw.one_of((0.3, 1.0, 0.7)))
-    y = scaled_dot_product_attention(q, k, v, mask=mask & ~blind[..., None]).value
-    seeing = scaled_dot_product_attention(q, k, v, mask=mask)
-    blind = np.broadcast_to(blind, y.shape[:-1])
-    assert_blind(scaled_dot_product_attention, y[blind])
-    assert_equal(exactly(y[~blind]), seeing[~blind])
+    arrays, batch = draw_qkv(draw)
+    assert_fully_masked_rows(scaled_dot_product_attention, draw, arrays, batch)
 
 
 @invariant("B", level="quarantine", cost=2)
 def test_quarantine(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """NaN and infinities in keys and values where the mask or causality says False never reach the result."""
-    (q, k, v), keywords, j, seen = hiding(draw)
-    spoiled_k, spoiled_v = k.copy(), v.copy()
-    which = draw.one_of((("v",), ("k",), ("k", "v")))
-    for name, x in (("k", spoiled_k), ("v", spoiled_v)):
-        if name in which:
-            x[..., j, :] = draw.one_of((np.nan, np.inf, -np.inf))
-    assert_hidden(scaled_dot_product_attention, q, (k, v), (spoiled_k, spoiled_v), keywords, ~seen)
+    (q, k, v), keywords, j, seen = draw_hidden_key(draw)
+    assert_no_influence(scaled_dot_product_attention, q, (k, v), spoil_key(draw, k, v, j), keywords, ~seen)

@@ -10,8 +10,8 @@ from .trials.invariant import invariant
 EQUATION = "CS336 assignment 1, eq. (7), differentiated"
 
 
-def arrays(draw: Draw) -> list[np.ndarray]:
-    """A cotangent, x, w1, w2 and w3."""
+def draw_arrays(draw: Draw) -> list[np.ndarray]:
+    """Draw a cotangent, x, w1, w2 and w3."""
     d, h = draw.dims(d=65, h=65)
     n = draw.shape.one_of((3, 1, 8))
     return [draw.vectors((n, d)), draw.vectors((n, d)), draw.weight(h, d), draw.weight(d, h), draw.weight(h, d)]
@@ -20,7 +20,7 @@ def arrays(draw: Draw) -> list[np.ndarray]:
 @invariant("E", source=EQUATION, cost=2)
 def test_silent_w2(swiglu_vjp: Operation, draw: Draw) -> None:
     """With w2 = 0 every gradient but its own is exactly 0."""
-    c, x, w1, w2, w3 = arrays(draw)
+    c, x, w1, w2, w3 = draw_arrays(draw)
     for name in ("x", "w1", "w3"):
         silent = swiglu_vjp(c, x, w1, np.zeros_like(w2), w3, wrt=name)
         assert_identical(silent, np.zeros(silent.shape))
@@ -29,7 +29,7 @@ def test_silent_w2(swiglu_vjp: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION, cost=2)
 def test_shut_gate(swiglu_vjp: Operation, draw: Draw) -> None:
     """With w1 = 0 the hidden units are 0: w2 and w3 have no gradient, and the gate passes half of it: SiLU'(0) = ½."""
-    c, x, w1, w2, w3 = arrays(draw)
+    c, x, w1, w2, w3 = draw_arrays(draw)
     c, x, w2, w3 = (draw.grid(a.shape, largest=3) for a in (c, x, w2, w3))
     call = (c, x, np.zeros_like(w1), w2, w3)
     assert_equal(swiglu_vjp(*call, wrt="w2"), 0.0)

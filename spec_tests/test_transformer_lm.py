@@ -7,10 +7,10 @@ import numpy as np
 from .calls.operation import Operation
 from .calls.result import Result
 from .helpers.assertions import assert_equal, assert_identical, assert_true, assert_unmoved, exactly
-from .helpers.attention import taken
+from .helpers.keywords import require_accepted
 from .inputs.draw import Draw, within_domain
-from .operations.scaled_dot_product_attention import part_of
-from .operations.transformer_lm import drawn
+from .operations.scaled_dot_product_attention import draw_part
+from .operations.transformer_lm import draw_inputs
 from .specification.pytree import leaves
 from .trials.invariant import invariant
 
@@ -20,8 +20,8 @@ SOURCE = "CS336 assignment 1, section 3.6"
 @invariant("B", source=SOURCE)
 def test_causal_prefix(transformer_lm: Operation, draw: Draw) -> None:
     """The scores of a prefix are the prefix of the scores, whatever tokens follow."""
-    ids, weights, keywords = drawn(draw)
-    t = part_of(draw, ids.shape[-1], "n")
+    ids, weights, keywords = draw_inputs(draw)
+    t = draw_part(draw, ids.shape[-1], "n")
     prefix = transformer_lm(ids[..., :t], weights, **keywords)
     for tokens in (ids, draw.rng.integers(0, len(weights["token_embedding"]), ids.shape)):
         longer = np.concatenate([ids[..., :t], tokens[..., t:]], axis=-1)
@@ -33,7 +33,7 @@ def test_causal_prefix(transformer_lm: Operation, draw: Draw) -> None:
 def test_no_layers(transformer_lm: Operation, draw: Draw) -> None:
     """Without layers each token is scored alone: lm_head rms_norm(embedding), whatever stands before it."""
     within_domain(draw, num_layers=0)
-    ids, weights, keywords = drawn(draw, layers=(0,))
+    ids, weights, keywords = draw_inputs(draw, layers=(0,))
     x: Any = exactly(weights["token_embedding"][ids])
     normed = x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + keywords["eps"]) * weights["final_norm"]
     assert_equal(transformer_lm(ids, weights, **keywords), np.matmul(normed, weights["lm_head"].T))
@@ -42,15 +42,15 @@ def test_no_layers(transformer_lm: Operation, draw: Draw) -> None:
 @invariant("B", source=SOURCE)
 def test_names_of_tokens(transformer_lm: Operation, draw: Draw) -> None:
     """Ids are names: permuting the rows of the embedding and renaming the tokens along changes nothing."""
-    ids, weights, keywords = drawn(draw)
+    ids, weights, keywords = draw_inputs(draw)
     order = draw.rng.permutation(len(weights["token_embedding"]))
     renamed = weights | {"token_embedding": weights["token_embedding"][order]}
     assert_unmoved(transformer_lm(np.argsort(order)[ids], renamed, **keywords), transformer_lm(ids, weights, **keywords))
 
 
-def absent(transformer_lm: Operation, draw: Draw, *fillings: float) -> tuple[Result, Result]:
-    """The scores with other numbers in the rows of the embedding that no id names, and as they were."""
-    ids, weights, keywords = drawn(draw)
+def score_with_other_unused_rows(transformer_lm: Operation, draw: Draw, *fillings: float) -> tuple[Result, Result]:
+    """Return the scores with other numbers in the rows of the embedding that no id names, and the scores as they were."""
+    ids, weights, keywords = draw_inputs(draw)
     table = weights["token_embedding"].copy()
     table[np.setdiff1d(np.arange(len(table)), ids)] = draw.one_of(fillings)
     y = transformer_lm(ids, weights, **keywords)
@@ -61,20 +61,20 @@ def absent(transformer_lm: Operation, draw: Draw, *fillings: float) -> tuple[Res
 @invariant("B", source=SOURCE)
 def test_absent_tokens(transformer_lm: Operation, draw: Draw) -> None:
     """Rows of the embedding that no id names do not matter, however large they are."""
-    assert_unmoved(*absent(transformer_lm, draw, 300.0, draw.format.max))
+    assert_unmoved(*score_with_other_unused_rows(transformer_lm, draw, 300.0, draw.format.max))
 
 
 @invariant("B", source=SOURCE, level="quarantine", cost=2)
 def test_quarantine(transformer_lm: Operation, draw: Draw) -> None:
     """NaN and infinities in rows of the embedding that no id names never reach the scores: rows are looked up, not multiplied
     out by zeros and a one."""
-    assert_unmoved(*absent(transformer_lm, draw, np.nan, np.inf))
+    assert_unmoved(*score_with_other_unused_rows(transformer_lm, draw, np.nan, np.inf))
 
 
 @invariant("B", source=SOURCE)
 def test_order_of_the_head(transformer_lm: Operation, draw: Draw) -> None:
     """Permuting the rows of lm_head permutes the scores; the embedding is another matrix."""
-    ids, weights, keywords = drawn(draw)
+    ids, weights, keywords = draw_inputs(draw)
     order = draw.rng.permutation(len(weights["lm_head"]))
     permuted = weights | {"lm_head": weights["lm_head"][order]}
     assert_equal(transformer_lm(ids, permuted, **keywords), transformer_lm(ids, weights, **keywords)[..., order])
@@ -83,7 +83,7 @@ def test_order_of_the_head(transformer_lm: Operation, draw: Draw) -> None:
 @invariant("B", source=SOURCE)
 def test_linear_in_the_head(transformer_lm: Operation, draw: Draw) -> None:
     """The scores for lm_head = 2a − b are twice those for a, less those for b: nothing follows the head, no softmax."""
-    ids, weights, keywords = drawn(draw)
+    ids, weights, keywords = draw_inputs(draw)
     a, b = (draw.grid(weights["lm_head"].shape) for _ in range(2))
     once, other = (transformer_lm(ids, weights | {"lm_head": w}, **keywords) for w in (a, b))
     assert_equal(transformer_lm(ids, weights | {"lm_head": 2 * a - b}, **keywords), 2.0 * once - other)
@@ -92,7 +92,7 @@ def test_linear_in_the_head(transformer_lm: Operation, draw: Draw) -> None:
 @invariant("E", source=SOURCE)
 def test_zero_head_or_last_norm(transformer_lm: Operation, draw: Draw) -> None:
     """A head of zeros, or a last norm whose gain is zero, gives exactly zero."""
-    ids, weights, keywords = drawn(draw)
+    ids, weights, keywords = draw_inputs(draw)
     name = draw.one_of(("lm_head", "final_norm"))
     y = transformer_lm(ids, weights | {name: np.zeros_like(weights[name])}, **keywords)
     assert_identical(y, np.zeros(y.shape))
@@ -101,7 +101,7 @@ def test_zero_head_or_last_norm(transformer_lm: Operation, draw: Draw) -> None:
 @invariant("B", source=SOURCE)
 def test_silent_layer(transformer_lm: Operation, draw: Draw) -> None:
     """A layer whose w_o and w2 are zero leaves the scores, wherever it stands."""
-    ids, weights, keywords = drawn(draw, layers=(1, 2))
+    ids, weights, keywords = draw_inputs(draw, layers=(1, 2))
     layers = weights["layers"]
     within_domain(draw, num_layers=len(layers) + 1)
     silent = layers[0] | {name: np.zeros_like(layers[0][name]) for name in ("w_o", "w2")}
@@ -120,10 +120,10 @@ def test_composition(
     draw: Draw,
 ) -> None:
     """It is the backend's own parts in order: embedding, each layer once, the last norm, the head."""
-    ids, weights, keywords = drawn(draw, layers=(1, 2, 0, 2, 3))
+    ids, weights, keywords = draw_inputs(draw, layers=(1, 2, 0, 2, 3))
     x: Any = embedding(ids, weights["token_embedding"])
     for layer in weights["layers"]:
-        x = transformer_block(x, layer, **taken(keywords, transformer_block))
+        x = transformer_block(x, layer, **require_accepted(keywords, transformer_block))
     y = linear(rms_norm(x, weights["final_norm"], eps=keywords["eps"]), weights["lm_head"])
     assert_equal(transformer_lm(ids, weights, **keywords), y)
 
@@ -131,7 +131,7 @@ def test_composition(
 @invariant("E", source="the book's exercise on depth and width", cost=2)
 def test_parameter_count(transformer_lm: Operation, parameter_count: Operation, draw: Draw) -> None:
     """parameter_count is the number of elements of the arrays of a model that runs, deep and narrow or shallow and wide."""
-    ids, weights, keywords = drawn(draw, layers=(1, 0, 2, 3))
+    ids, weights, keywords = draw_inputs(draw, layers=(1, 0, 2, 3))
     h, h_kv, d_k = keywords["num_heads"], keywords.get("num_kv_heads"), draw.size("d_k", (2, 4))
     d, f, vocab = h * d_k, draw.size("f", (3, 8, 5)), len(weights["token_embedding"])
     within_domain(draw, d=d)

@@ -3,9 +3,9 @@
 import numpy as np
 
 from .calls.operation import Operation
+from .helpers.assertions import assert_all_zero
 from .inputs.draw import Draw
-from .operations.transformer_lm import drawn
-from .test_scaled_dot_product_attention_vjp import assert_silent
+from .operations.transformer_lm import draw_inputs
 from .trials.invariant import invariant
 
 
@@ -13,10 +13,10 @@ from .trials.invariant import invariant
 def test_only_tokens_seen(transformer_lm_vjp: Operation, draw: Draw) -> None:
     """Rows of the embedding have gradients of exactly 0 where their tokens occur nowhere, or only after the last token that
     has a cotangent: ∂y_t/∂x_s = 0 for s > t."""
-    token_ids, weights, keywords = drawn(draw, layers=(1, 0, 2))
+    token_ids, weights, keywords = draw_inputs(draw, layers=(1, 0, 2))
     vocab, n = len(weights["lm_head"]), token_ids.shape[-1]
     t = draw.integer(0, n - 1)
     c = draw.vectors((*token_ids.shape, vocab))
     c[..., t + 1 :, :] = 0.0
     unseen = ~np.isin(np.arange(vocab), token_ids[..., : t + 1])
-    assert_silent(transformer_lm_vjp(c, token_ids, weights, **keywords, wrt="weights['token_embedding']"), unseen)
+    assert_all_zero(transformer_lm_vjp(c, token_ids, weights, **keywords, wrt="weights['token_embedding']"), unseen)

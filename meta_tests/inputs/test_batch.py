@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
-from spec_tests.helpers.batch import alone, batch_shape, in_a_batch, indexed
+from spec_tests.helpers.batch import batch_shape, draw_entry, ensure_batch, isolate_entry
 from spec_tests.inputs.draw import Draw
 from spec_tests.specification.registry import operations, specification
 from spec_tests.trials.collection import invariants
@@ -29,13 +29,13 @@ def test_every_call_of_an_operation_with_batches_can_be_had_in_one(name: str) ->
     def run(data: st.DataObject) -> None:
         draw = Draw(data.conjecture_data.draw_integer, operation)
         call = draw.call()
-        batched = in_a_batch(call)
+        batched = ensure_batch(call)
         assert batch_shape(batched)
         if not batch_shape(call):
             without.append(call)
             assert batch_shape(batched) == (2,)
             assert np.array_equal(batched.value[0], batched.value[1], equal_nan=True)
-        assert 0 in alone(batched, indexed(batched, draw), empty=True).value.shape
+        assert 0 in isolate_entry(batched, draw_entry(batched, draw), empty=True).value.shape
 
     run()
     assert without

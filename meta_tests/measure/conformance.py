@@ -20,7 +20,7 @@ from pathlib import Path
 
 from spec_tests.implementation.lookup import built_in_backends
 from spec_tests.report import Report, ReportError, read
-from spec_tests.report.verdicts import DTYPES
+from spec_tests.specification.formats import RESULT_DTYPES
 from spec_tests.specification.registry import gradients, operations
 
 from ..support.paths import MEASURED, ROOT
@@ -55,7 +55,7 @@ def measured(
     found = list({(fact["id"], fact["dtype"]): fact for run in runs for fact in run.facts}.values())
     cells: dict[str, Entry] = {name: {} for name in names}
     for name, own in cells.items():
-        for dtype in DTYPES:
+        for dtype in RESULT_DTYPES:
             if facts := [f for f in found if (f["operation"], f["dtype"], f["level"]) == (name, dtype, None)]:
                 own[dtype] = _cell([fact for fact in facts if fact["status"] in ("passed", "failed")])
     return {

@@ -65,14 +65,14 @@ class Shared:
     """What the oracle allows, kept while several backends are given the same arguments."""
 
     def __init__(self) -> None:
-        self.known: dict[Any, Expectation] = {}
+        self.describe_foreign: dict[Any, Expectation] = {}
         self.derive = Call.expect
 
     def expect(self, call: Call, precision: str, equation: Any = None) -> Expectation:
         key = (call.operation.name, call.operation.dtype, precision, *map(_fingerprint, leaves(call.named)))
-        if key not in self.known:
-            self.known[key] = self.derive(call, precision, equation)
-        return self.known[key]
+        if key not in self.describe_foreign:
+            self.describe_foreign[key] = self.derive(call, precision, equation)
+        return self.describe_foreign[key]
 
 
 def _fingerprint(leaf: tuple[str, Any]) -> Any:

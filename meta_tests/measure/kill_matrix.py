@@ -82,7 +82,7 @@ def kill(name: str, seed: int, *, shrink: bool = False, named: bool = False) -> 
     found, tried, spent = Kill(name, seed), 0, 0.0
     for test, trial in trials_of(deviation.operation, under_test):
         law = test.invariant.of(trial.operation_name)
-        if trial.dtype not in (*deviation.dtypes, "bool", "int64"):
+        if not deviation.shows_in(trial.dtype):
             continue
         if named and (law not in deviation.caught_by or law in {*found.caught, *found.levels}):
             continue

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spec_tests.specification.formats import is_floating
 from spec_tests.specification.pytree import leaves
 from spec_tests.specification.registry import operations
 
-from ..support.mpmath_arrays import floating, raised, slope
+from ..support.mpmath_arrays import raised, slope
 from ..support.sixty_digits import rng
 from ..support.tiny_model import H_KV, D, H, block_weights, model_weights
 
@@ -94,7 +95,7 @@ def test_gradients_are_those_of_the_equation(name: str, call: int) -> None:
     gradients = function(f"{name}_vjp")(cotangent, *arrays, **keywords)
     named = dict(leaves(list(arrays)))
     for path, gradient in leaves(list(gradients)):
-        if not floating(named.get(path)):
+        if not is_floating(named.get(path)):
             assert gradient is None
             continue
         assert gradient.shape == named[path].shape

@@ -101,6 +101,14 @@ def test_arrows_run_one_way() -> None:
         assert not imported(path) & {"meta_tests", "backends", "conftest", "torch", "jax"}, path
 
 
+@pytest.mark.parametrize("path", sorted(SUITE.glob("test_*.py")), ids=lambda path: path.name)
+def test_no_law_file_imports_another(path: Path) -> None:
+    """What laws share is in helpers/ and operations/."""
+    imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
+    modules = [name for node in imports for name in (getattr(node, "module", None) or "", *(alias.name for alias in node.names))]
+    assert not [name for name in modules if re.search(r"(^|\.)test_", name)]
+
+
 def test_packages_import_lower_floors_only() -> None:
     """The contracts in pyproject.toml, as `lint-imports` checks them."""
     pytest.importorskip("importlinter")

@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 
+from spec_tests.specification.formats import is_floating
 from spec_tests.specification.pytree import tree_map
 
 from .sixty_digits import DIGITS
@@ -70,12 +71,8 @@ class Precise(np.lib.mixins.NDArrayOperatorsMixin):
         return self
 
 
-def floating(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
-
-
 def raised(tree: Any) -> Any:
-    return tree_map(lambda x: Precise.of(x) if floating(x) else x, tree)
+    return tree_map(lambda x: Precise.of(x) if is_floating(x) else x, tree)
 
 
 def slope(function: Callable[[Any], Any], x: np.ndarray, direction: np.ndarray, cotangent: np.ndarray) -> Any:

@@ -1,7 +1,7 @@
-"""Deviations: what goes wrong with an operation, each a small function in spec_tests/deviations/<operation>.py.
+"""Deviations: known bugs of an operation, each a small function in spec_tests/deviations/<operation>.py.
 
-They prove the suite (each must be caught), name the bug (a failing result is compared with theirs), and document what an
-invariant is for. Presence in the folder is registration.
+They test the suite, which must catch each of them. They name bugs: a failing result is compared with theirs. And they document
+what an invariant is for. A file in the folder is registered by its presence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..specification.composition import parts_of, substitute
-from ..specification.formats import DTYPES
+from ..specification.formats import DISCRETE_DTYPES, DTYPES
 from ..specification.registry import specification
 
 FOLDER = Path(__file__).parent
@@ -35,11 +35,11 @@ class Deviation:
     operation: str
     function: Callable[..., Any]
     kind: str
-    caught_by: tuple[str, ...]  # each of them must
-    dtypes: tuple[str, ...]  # in which it can be seen at all
-    seen: tuple[str, ...]  # public threads
-    like: tuple[str, ...] = ()  # names of equations that compute the same: one of them in its place is right
-    part: Deviation | None = None  # where it is one of the operation's parts that deviates
+    caught_by: tuple[str, ...]  # invariants, each of which must catch it
+    dtypes: tuple[str, ...]  # in which it can be seen
+    seen: tuple[str, ...]  # addresses of public threads about it
+    like: tuple[str, ...] = ()  # names of deviations that compute the same: a diagnosis that names one of them is right
+    part: Deviation | None = None  # the deviation of the part, if a part of the operation deviates
 
     @property
     def name(self) -> str:
@@ -51,12 +51,17 @@ class Deviation:
 
     @property
     def what(self) -> str:
-        """The first sentence of its docstring, as it stands in a diagnosis."""
+        """The first sentence of its docstring, which diagnoses quote."""
         if self.part:
             return f"{self.part.operation}: {self.part.what}"
         return inspect.cleandoc(self.function.__doc__ or "").partition("\n\n")[0].replace("\n", " ").removesuffix(".")
 
+    def shows_in(self, dtype: str) -> bool:
+        """Whether it can be seen in a dtype: in `dtypes`, and in results that are masks or counts."""
+        return dtype in (*self.dtypes, *DISCRETE_DTYPES)
+
     def asks(self, parameter: str) -> bool:
+        """Whether its function has a parameter of that name."""
         return parameter in inspect.signature(self.function).parameters
 
     def __repr__(self) -> str:
@@ -71,14 +76,14 @@ def deviation(
     like: tuple[str, ...] = (),
     operations: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function as a deviation of the operation whose file it stands in, or, in every_operation.py, of `operations`.
+    """Register a function as a deviation of the operation named by its file, or of `operations` in every_operation__*.py.
 
-    caught_by: the invariants that must catch it, without the operation's name. dtypes: those in which it shows.
+    caught_by: the invariants that must catch it, without the operation's name. dtypes: those in which it can be seen.
 
-    An equation, or convention, takes what the reference takes, on any number type. An arithmetic may ask, by keyword, for
-    `held`, which rounds to the dtype under test, for `storage`, that dtype's format, and for `equation`, the reference: one of
-    every operation takes any arguments. A fault takes the right function first, then native arrays; it may ask for
-    `memory`, a dict that lasts as long as the backend.
+    An equation or a convention takes the reference's arguments, of any number type. It names those that it uses, and may take
+    the others as `**options`, to pass them on. An arithmetic may also have the keywords `held`, a function that rounds to the
+    dtype under test, `storage`, the format of that dtype, and `equation`, the reference. A fault takes the right function
+    first, then native arrays. It may have the keyword `memory`, a dict that lasts as long as the backend.
     """
     assert kind in KINDS, kind
     assert caught_by, "an invariant must catch it"
@@ -95,7 +100,7 @@ def deviation(
 
 @cache
 def catalogue() -> dict[str, Deviation]:
-    """Every deviation by its id."""
+    """Return every deviation by its id."""
     files = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
     modules = (importlib.import_module(f"spec_tests.deviations.{file}") for file in files)
     listed = (one for module in modules for f in vars(module).values() for one in getattr(f, "deviations", ()))
@@ -103,23 +108,27 @@ def catalogue() -> dict[str, Deviation]:
 
 
 def find(name: str) -> Deviation | None:
-    """rms_norm/eps-outside-sqrt, or transformer_block/rms_norm/eps-outside-sqrt: the same inside another operation."""
+    """Return the deviation of that id, such as rms_norm/eps-outside-sqrt.
+
+    transformer_block/rms_norm/eps-outside-sqrt is the same deviation inside another operation.
+    """
     operation, _, inner = name.partition("/")
     whole = catalogue().get(name)
     return whole or next((one for one in deviations_of_parts(operation) if one.part and one.part.id == inner), None)
 
 
 def deviations_of(operation: str) -> tuple[Deviation, ...]:
+    """Return the deviations of the operation itself, without those of its parts."""
     return tuple(one for one in catalogue().values() if one.operation == operation)
 
 
 def deviations_of_parts(operation: str) -> tuple[Deviation, ...]:
-    """The deviations of the operations that this one is made of, inside it."""
+    """Return the deviations of the operations that this one is composed of, each inside this one."""
     return tuple(inside(operation, one) for part in parts_of(operation) for one in deviations_of(part) if one.kind in SUBSTITUTED)
 
 
 def inside(operation: str, inner: Deviation) -> Deviation:
-    """The operation made of a deviating part."""
+    """Return the deviation that the operation has if its part has the deviation `inner`."""
     right = specification(operation).reference
 
     @wraps(right)

@@ -1,5 +1,7 @@
-"""A number type that computes in fewer bits than were promised: what an equation becomes where its steps, its sums or the
-operands of its matrix products are rounded to a format of one's choice."""
+"""A number type that computes in fewer bits than promised.
+
+An equation evaluated on it has its steps, its sums or the operands of its matrix products rounded to formats of one's choice.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +15,19 @@ from reference_numpy._marks import logistic, normal_cdf
 
 from ..bounds.bounded import REARRANGING
 from ..specification.formats import FORMATS, Format
-from ._faults import numbers
+from ._faults import change_numbers
 
 EXACT = FORMATS["float64"]
 
 
 @dataclass(frozen=True)
 class RoundingManner:
-    """How it is computed: steps are stored, operands of matrix products and sums of `block` terms rounded in these formats."""
+    """The formats to which results of steps, operands of matrix products, and sums of `block` terms are rounded."""
 
     steps: Format = EXACT
     operands: Format = EXACT
     sums: Format = EXACT
-    block: int = 0  # of terms that are added exactly; 0: all of them
+    block: int = 0  # terms that are added exactly before the sum is rounded; 0: all of them
 
 
 class LowPrecision(np.lib.mixins.NDArrayOperatorsMixin):
@@ -67,7 +69,7 @@ class LowPrecision(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(np.where(np.isfinite(self.value), self.value, 0.0))
 
     def accumulated(self, n: int, terms: Callable[[slice], np.ndarray]) -> LowPrecision:
-        """The sum over n terms, given block after block."""
+        """Return the sum over n terms, which `terms` gives block by block."""
         block = self.manner.block or max(n, 1)
         total = self.manner.sums.round(terms(slice(0, block)))
         for start in range(block, n, block):
@@ -100,7 +102,7 @@ def _plain(x: Any) -> Any:
     return [_plain(item) for item in x] if isinstance(x, list | tuple) else x.value if isinstance(x, LowPrecision) else x
 
 
-def computed(equation: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], **manner: Any) -> Any:
-    """The equation's value on float64 arrays, computed in that manner."""
-    arguments, keywords = numbers(lambda x: LowPrecision(x, RoundingManner(**manner)), arguments, keywords)
+def compute_in(equation: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], **manner: Any) -> Any:
+    """Return the equation's value on float64 arrays, computed in these formats."""
+    arguments, keywords = change_numbers(lambda x: LowPrecision(x, RoundingManner(**manner)), arguments, keywords)
     return equation(*arguments, **keywords).value

@@ -1,4 +1,4 @@
-"""The oracle as a backend of its own: every operation in float64, rounded once; or with one deviation in it."""
+"""The oracle as a backend: every operation in float64, rounded once. It may contain one deviation."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ from reference_numpy.causal_mask import causal_mask
 from reference_numpy.sliding_window_mask import sliding_window_mask
 
 from ..implementation.lookup import DEVIATING, BackendError
-from ..specification.formats import FORMATS, Format
+from ..specification.formats import FORMATS, Format, is_floating
 from ..specification.pytree import leaves, tree_map
 from ..specification.registry import gradients, operations, specification
 from ._catalogue import Deviation, catalogue, find
-from ._steps import holding
-
-INJECTED = ("right", "held", "storage", "equation", "memory")  # what a deviation may ask for beside the operation's arguments
+from ._steps import make_rounder
 
 
 class OracleBackend:
@@ -37,19 +35,19 @@ class OracleBackend:
 
 
 def prepare(name: str, equation: Callable[..., Any], storage: Format) -> Callable[..., Any]:
-    """The equation of operation `name`, given what it asks for beside the operation's own arguments."""
-    given = {"held": holding(storage), "storage": storage, "equation": specification(name).reference}
+    """Return the equation of operation `name`, with the extra keywords that it has (`held`, `storage`, `equation`) filled in."""
+    given = {"held": make_rounder(storage), "storage": storage, "equation": specification(name).reference}
     asked = inspect.signature(equation).parameters
     return partial(equation, **{key: value for key, value in given.items() if key in asked})
 
 
 def _native(name: str, equation: Callable[..., Any]) -> Callable[..., Any]:
-    """The equation on native arrays."""
+    """Return a function that evaluates the equation on native arrays."""
     spec = specification(name)
     attention = {"is_causal", "q"} <= set(spec.parameters) and not spec.is_gradient
 
     def operation(*arguments: Any, **keywords: Any) -> Any:
-        dtype = next((x.dtype for _, x in leaves([*arguments, keywords]) if _floating(x)), None)
+        dtype = next((x.dtype for _, x in leaves([*arguments, keywords]) if is_floating(x)), None)
         storage = FORMATS.get(dtype.name if dtype else str(spec.dtype), FORMATS["float64"])
 
         def stored(y: Any) -> Any:
@@ -58,10 +56,10 @@ def _native(name: str, equation: Callable[..., Any]) -> Callable[..., Any]:
         ready = prepare(name, equation, storage)
         evaluate = _with_conventions(ready) if attention else ready
         with np.errstate(all="ignore"):
-            y = evaluate(*tree_map(_widened, list(arguments)), **tree_map(_widened, keywords))
+            y = evaluate(*tree_map(_to_float64, list(arguments)), **tree_map(_to_float64, keywords))
             return tree_map(stored, y)
 
-    return _signed(operation, spec.reference if "equation" in inspect.signature(equation).parameters else equation)
+    return _with_the_references_signature(operation, spec.reference)
 
 
 def _fault(name: str, fault: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,27 +69,22 @@ def _fault(name: str, fault: Callable[..., Any]) -> Callable[..., Any]:
     def operation(*arguments: Any, **keywords: Any) -> Any:
         return fault(right, *arguments, **keywords, **extra)
 
-    return _signed(operation, specification(name).reference)
+    return _with_the_references_signature(operation, specification(name).reference)
 
 
-def _signed(operation: Callable[..., Any], equation: Callable[..., Any]) -> Callable[..., Any]:
-    operation.__name__ = equation.__name__
-    signature = inspect.signature(equation)
-    kept = [p for p in signature.parameters.values() if p.name not in INJECTED]
-    operation.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+def _with_the_references_signature(operation: Callable[..., Any], reference: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the operation, which takes what the reference takes. A deviation itself may pass on `**options` that it ignores."""
+    operation.__name__ = reference.__name__
+    operation.__signature__ = inspect.signature(reference)  # type: ignore[attr-defined]
     return operation
 
 
-def _floating(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and (x.dtype.kind == "f" or x.dtype.name == "bfloat16")
-
-
-def _widened(x: Any) -> Any:
-    return x.astype(np.float64) if _floating(x) else x
+def _to_float64(x: Any) -> Any:
+    return x.astype(np.float64) if is_floating(x) else x
 
 
 def _with_conventions(attention: Callable[..., Any]) -> Callable[..., Any]:
-    """What the equation leaves open is settled as `OracleBackend.conventions` states it, unless the equation given settles it."""
+    """Return the function, which does what `OracleBackend.conventions` states where the equation is undefined."""
 
     def settled(q: Any, k: Any, v: Any, mask: Any = None, **keywords: Any) -> Any:
         n, m = q.shape[-2], k.shape[-2]

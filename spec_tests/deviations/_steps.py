@@ -1,4 +1,4 @@
-"""Steps that several deviations share: means, sums in narrow formats, and the formats that kernels take for the promised ones."""
+"""Steps that several deviations share: means, sums in narrow formats, and roundings to the formats that kernels use."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from reference_numpy._marks import exact
 from spec_tests.specification.formats import FORMATS, Format
 
 
-def holding(f: Format) -> Callable[[Any], Any]:
-    """Rounds to the format whatever number it is given."""
+def make_rounder(f: Format) -> Callable[[Any], Any]:
+    """Return a function that rounds any number to the format."""
     return lambda x: x.held(f) if hasattr(x, "held") else f.round(x)
 
 
-in_float32 = holding(FORMATS["float32"])
-in_float16 = holding(FORMATS["float16"])
-in_tf32 = holding(Format("tf32", 11, -126, 127))
-to_12_bits = holding(Format("the estimate of a reciprocal root", 12, -1022, 1023))
+round_to_float32 = make_rounder(FORMATS["float32"])
+round_to_float16 = make_rounder(FORMATS["float16"])
+round_to_tf32 = make_rounder(Format("tf32", 11, -126, 127))
+round_to_12_bits = make_rounder(Format("the estimate of a reciprocal root", 12, -1022, 1023))
 
 
-def accumulated(terms: Any, held: Callable[[Any], Any], axis: int = -1) -> Any:
-    """The sum along an axis, which is kept, every partial sum being held."""
+def accumulate(terms: Any, held: Callable[[Any], Any], axis: int = -1) -> Any:
+    """Return the sum along an axis, which is kept; `held` rounds every partial sum."""
     terms = np.moveaxis(held(terms), axis, -1)
     total = terms[..., :1]
     for i in range(1, terms.shape[-1]):
@@ -39,11 +39,11 @@ def mean_square(x: Any) -> Any:
     return np.mean(np.square(x), axis=-1, keepdims=True)
 
 
-def moments(x: Any) -> tuple[Any, Any]:
-    """The differences from the mean, and the mean of their squares."""
+def center(x: Any) -> tuple[Any, Any]:
+    """Return the differences from the mean, and the mean of their squares."""
     centred = x - np.mean(x, axis=-1, keepdims=True)
     return centred, mean_square(centred)
 
 
-def largest(x: Any, axis: int) -> Any:
+def exact_maximum(x: Any, axis: int) -> Any:
     return exact(np.max(x, axis=axis, keepdims=True))

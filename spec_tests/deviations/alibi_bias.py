@@ -10,8 +10,8 @@ from reference_numpy.alibi_bias import alibi_bias
 from . import deviation
 
 
-def distance(n: int, m: int | None) -> Any:
-    """i − j, as numbers."""
+def signed_distance(n: int, m: int | None) -> Any:
+    """Return i − j, as floating numbers."""
     return np.arange(n, dtype=float)[:, None] - np.arange(n if m is None else m)
 
 
@@ -21,7 +21,7 @@ def rewarded(slopes: Any, *, n: int, m: int | None = None) -> Any:
 
     Shows: two tokens or more. Hides: one.
     """
-    return slopes[..., None, None] * np.abs(distance(n, m))
+    return slopes[..., None, None] * np.abs(signed_distance(n, m))
 
 
 @deviation("reference", "distance_alone", kind="convention")
@@ -30,7 +30,7 @@ def signed(slopes: Any, *, n: int, m: int | None = None) -> Any:
 
     Shows: keys after the query. Hides: causal attention.
     """
-    return slopes[..., None, None] * -distance(n, m)
+    return slopes[..., None, None] * -signed_distance(n, m)
 
 
 @deviation("reference", "own_key", kind="convention")
@@ -39,7 +39,7 @@ def of_the_key_alone(slopes: Any, *, n: int, m: int | None = None) -> Any:
 
     Shows: each element. Hides: causal attention, which a constant in each row leaves.
     """
-    return slopes[..., None, None] * -(distance(n, m) - np.arange(n)[:, None])
+    return slopes[..., None, None] * -(signed_distance(n, m) - np.arange(n)[:, None])
 
 
 @deviation("reference", "penalty")
@@ -48,7 +48,7 @@ def later_keys_free(slopes: Any, *, n: int, m: int | None = None) -> Any:
 
     Shows: keys after the query. Hides: causal attention.
     """
-    return slopes[..., None, None] * -np.maximum(distance(n, m), 0)
+    return slopes[..., None, None] * -np.maximum(signed_distance(n, m), 0)
 
 
 @deviation("reference", "proportional", kind="convention")
@@ -57,7 +57,7 @@ def later_keys_hidden(slopes: Any, *, n: int, m: int | None = None) -> Any:
 
     Shows: keys after the query. Hides: causal attention.
     """
-    apart = distance(n, m)
+    apart = signed_distance(n, m)
     return np.where(apart < 0, -np.inf, slopes[..., None, None] * -np.abs(apart))
 
 
@@ -67,7 +67,7 @@ def own_key_at_one(slopes: Any, *, n: int, m: int | None = None) -> Any:
 
     Shows: a query's own key. Hides: attention, which a constant leaves.
     """
-    return slopes[..., None, None] * -(np.abs(distance(n, m)) + 1)
+    return slopes[..., None, None] * -(np.abs(signed_distance(n, m)) + 1)
 
 
 @deviation("reference", "proportional")
@@ -76,7 +76,7 @@ def squared(slopes: Any, *, n: int, m: int | None = None) -> Any:
 
     Shows: distances of 2 and more. Hides: two tokens.
     """
-    return slopes[..., None, None] * -np.square(distance(n, m))
+    return slopes[..., None, None] * -np.square(signed_distance(n, m))
 
 
 @deviation("reference", "linear_in_slopes")
@@ -85,7 +85,7 @@ def slopes_ignored(slopes: Any, *, n: int, m: int | None = None) -> Any:
 
     Shows: slopes other than 1. Hides: nothing.
     """
-    return np.power(slopes, 0.0)[..., None, None] * -np.abs(distance(n, m))
+    return np.power(slopes, 0.0)[..., None, None] * -np.abs(signed_distance(n, m))
 
 
 @deviation("reference", "proportional")
@@ -103,7 +103,7 @@ def last_level_with_last(slopes: Any, *, n: int, m: int | None = None) -> Any:
 
     Shows: n ≠ m. Hides: n = m.
     """
-    return slopes[..., None, None] * -np.abs(distance(n, m) + (0 if m is None else m - n))
+    return slopes[..., None, None] * -np.abs(signed_distance(n, m) + (0 if m is None else m - n))
 
 
 @deviation("no_keys", "reference")

@@ -10,12 +10,12 @@ from spec_tests.specification.formats import FORMATS
 from . import deviation
 
 
-def geometric(first: float, ratio: float, count: int) -> Any:
-    """Powers of two whose exponents go from `first` by steps of `ratio`."""
+def geometric_powers_of_two(first: float, ratio: float, count: int) -> Any:
+    """Return `count` powers of two, whose exponents go from `first` in steps of `ratio`."""
     return np.power(2.0, first + ratio * np.arange(count))
 
 
-def below(heads: int) -> int:
+def largest_power_of_two(heads: int) -> int:
     return 1 << (heads.bit_length() - 1)
 
 
@@ -28,7 +28,7 @@ def geometric_for_any_number(*, num_heads: int) -> Any:
 
     Shows: 3, 12, 40 heads. Hides: powers of two.
     """
-    return geometric(-8 / num_heads, -8 / num_heads, num_heads)
+    return geometric_powers_of_two(-8 / num_heads, -8 / num_heads, num_heads)
 
 
 @deviation("reference", "geometric", "eight_heads", seen=("https://github.com/paiml/aprender/pull/2143",))
@@ -37,7 +37,7 @@ def counted_from_zero(*, num_heads: int) -> Any:
 
     Shows: any number of heads. Hides: nothing.
     """
-    return alibi_slopes(num_heads=num_heads) * 2.0 ** (8 / below(num_heads))
+    return alibi_slopes(num_heads=num_heads) * 2.0 ** (8 / largest_power_of_two(num_heads))
 
 
 @deviation("reference", "geometric", kind="convention")
@@ -46,7 +46,7 @@ def from_one_to_a_half(*, num_heads: int) -> Any:
 
     Shows: any number of heads. Hides: nothing.
     """
-    return geometric(0.0, -1 / num_heads, num_heads)
+    return geometric_powers_of_two(0.0, -1 / num_heads, num_heads)
 
 
 @deviation("reference", "geometric")
@@ -55,7 +55,7 @@ def halved_from_head_to_head(*, num_heads: int) -> Any:
 
     Shows: any number but 8. Hides: 8 heads.
     """
-    return geometric(-1.0, -1.0, num_heads)
+    return geometric_powers_of_two(-1.0, -1.0, num_heads)
 
 
 @deviation("reference", "between", seen=("https://github.com/antofuller/CROMA/issues/12",))
@@ -74,7 +74,7 @@ def of_the_power_above(*, num_heads: int) -> Any:
     Shows: 3, 12, 40 heads. Hides: powers of two.
     """
     above = 1 << (num_heads - 1).bit_length()
-    return geometric(-8 / above, -8 / above, num_heads)
+    return geometric_powers_of_two(-8 / above, -8 / above, num_heads)
 
 
 @deviation("reference", "between")
@@ -83,8 +83,8 @@ def in_between_not_skipping(*, num_heads: int) -> Any:
 
     Shows: 7, 12, 48 heads. Hides: powers of two, and one more than these.
     """
-    few = below(num_heads)
-    return np.concatenate([alibi_slopes(num_heads=few), geometric(-4 / few, -4 / few, num_heads - few)])
+    few = largest_power_of_two(num_heads)
+    return np.concatenate([alibi_slopes(num_heads=few), geometric_powers_of_two(-4 / few, -4 / few, num_heads - few)])
 
 
 @deviation("reference", "between")
@@ -93,7 +93,7 @@ def in_between_first(*, num_heads: int) -> Any:
 
     Shows: 3, 12, 40 heads. Hides: powers of two.
     """
-    slopes, few = alibi_slopes(num_heads=num_heads), below(num_heads)
+    slopes, few = alibi_slopes(num_heads=num_heads), largest_power_of_two(num_heads)
     return np.concatenate([slopes[few:], slopes[:few]])
 
 

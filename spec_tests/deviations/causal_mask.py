@@ -9,12 +9,12 @@ from reference_numpy.causal_mask import causal_mask
 from . import deviation
 
 
-def offset(n: int, m: int | None, aligned: str) -> int:
-    """Of the diagonal: the last key that query 0 sees."""
+def last_key_of_first_query(n: int, m: int | None, aligned: str) -> int:
+    """Return the index of the last key that query 0 sees."""
     return 0 if m is None or aligned == "top-left" else m - n
 
 
-def staircase(n: int, m: int | None, first: int) -> Any:
+def mask_up_to(n: int, m: int | None, first: int) -> Any:
     return np.arange(n if m is None else m) <= np.arange(n)[:, None] + first
 
 
@@ -24,7 +24,7 @@ def one_key_ahead(*, n: int, m: int | None = None, aligned: str = "bottom-right"
 
     Shows: any two tokens. Hides: smooth values, averages.
     """
-    return staircase(n, m, offset(n, m, aligned) + 1)
+    return mask_up_to(n, m, last_key_of_first_query(n, m, aligned) + 1)
 
 
 @deviation("reference", "first_and_last")
@@ -33,7 +33,7 @@ def own_key_hidden(*, n: int, m: int | None = None, aligned: str = "bottom-right
 
     Shows: the diagonal; the first query sees nothing. Hides: nothing.
     """
-    return staircase(n, m, offset(n, m, aligned) - 1)
+    return mask_up_to(n, m, last_key_of_first_query(n, m, aligned) - 1)
 
 
 @deviation(
@@ -54,7 +54,7 @@ def upper_triangle(*, n: int, m: int | None = None, aligned: str = "bottom-right
 
     Shows: any two tokens. Hides: symmetric statements.
     """
-    return np.arange(n if m is None else m) >= np.arange(n)[:, None] + offset(n, m, aligned)
+    return np.arange(n if m is None else m) >= np.arange(n)[:, None] + last_key_of_first_query(n, m, aligned)
 
 
 @deviation(
@@ -85,7 +85,7 @@ def top_left_where_keys_are_fewer(*, n: int, m: int | None = None, aligned: str 
 
     Shows: n > m. Hides: n ≤ m.
     """
-    return staircase(n, m, max(offset(n, m, aligned), 0))
+    return mask_up_to(n, m, max(last_key_of_first_query(n, m, aligned), 0))
 
 
 @deviation("reference", "staircase")
@@ -94,7 +94,7 @@ def offset_reversed(*, n: int, m: int | None = None, aligned: str = "bottom-righ
 
     Shows: n ≠ m. Hides: n = m.
     """
-    return staircase(n, m, -offset(n, m, aligned))
+    return mask_up_to(n, m, -last_key_of_first_query(n, m, aligned))
 
 
 @deviation("reference", "square")
@@ -103,7 +103,7 @@ def bottom_right_one_short(*, n: int, m: int | None = None, aligned: str = "bott
 
     Shows: bottom-right, n = m included. Hides: top-left.
     """
-    return staircase(n, m, offset(n, m, aligned) - (aligned == "bottom-right"))
+    return mask_up_to(n, m, last_key_of_first_query(n, m, aligned) - (aligned == "bottom-right"))
 
 
 @deviation("no_keys", "reference")
@@ -121,7 +121,7 @@ def whole_tiles_alone(*, n: int, m: int | None = None, aligned: str = "bottom-ri
 
     Shows: any two tokens. Hides: mean errors of long sequences.
     """
-    j, last = np.arange(n if m is None else m), np.arange(n)[:, None] + offset(n, m, aligned)
+    j, last = np.arange(n if m is None else m), np.arange(n)[:, None] + last_key_of_first_query(n, m, aligned)
     return j // 64 <= last // 64
 
 

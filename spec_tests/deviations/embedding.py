@@ -8,7 +8,7 @@ from reference_numpy.embedding import embedding
 from spec_tests.specification.formats import DTYPES, FORMATS
 
 from . import deviation
-from ._steps import holding, in_float32
+from ._steps import make_rounder, round_to_float32
 
 
 @deviation("reference", "table", "one_hot_product", kind="convention")
@@ -81,7 +81,7 @@ def table_in_bfloat16(token_ids: Any, weight: Any) -> Any:
 
     Shows: float32. Hides: numbers of few bits.
     """
-    return embedding(token_ids, holding(FORMATS["bfloat16"])(weight))
+    return embedding(token_ids, make_rounder(FORMATS["bfloat16"])(weight))
 
 
 @deviation("all_values", kind="arithmetic", dtypes=("float64",))
@@ -90,7 +90,7 @@ def float64_in_float32(token_ids: Any, weight: Any) -> Any:
 
     Shows: float64. Hides: every other dtype.
     """
-    return embedding(token_ids, in_float32(weight))
+    return embedding(token_ids, round_to_float32(weight))
 
 
 @deviation("not_an_alias", kind="fault")

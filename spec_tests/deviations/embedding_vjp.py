@@ -10,7 +10,7 @@ from reference_numpy.embedding_vjp import embedding_vjp
 from . import deviation
 
 
-def counts(token_ids: Any, weight: Any) -> Any:
+def count_tokens(token_ids: Any, weight: Any) -> Any:
     return np.bincount(np.ravel(token_ids), minlength=weight.shape[0])
 
 
@@ -32,7 +32,7 @@ def divided_by_frequency(cotangent: Any, token_ids: Any, weight: Any) -> Any:
 
     Shows: repeated tokens. Hides: distinct ones.
     """
-    return None, embedding_vjp(cotangent, token_ids, weight)[1] / np.maximum(counts(token_ids, weight), 1)[:, None]
+    return None, embedding_vjp(cotangent, token_ids, weight)[1] / np.maximum(count_tokens(token_ids, weight), 1)[:, None]
 
 
 @deviation("reference", "absent_and_single_tokens", kind="convention")

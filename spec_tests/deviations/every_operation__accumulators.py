@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from spec_tests.deviations._low_precision import computed
+from spec_tests.deviations._low_precision import compute_in
 from spec_tests.specification.formats import FORMATS, Format
 
 from . import HALF, deviation
-from ._faults import NORMS
+from ._faults import NORM_OPERATIONS
 
 
 @deviation("reference", "window_counts_both_sides", kind="arithmetic", dtypes=HALF, operations=("local_attention",))
@@ -16,16 +16,16 @@ def sums_in_16_bits(*arguments: Any, equation: Any, storage: Format, **keywords:
 
     Shows: long sums. Hides: short ones.
     """
-    return computed(equation, arguments, keywords, sums=storage, block=1)
+    return compute_in(equation, arguments, keywords, sums=storage, block=1)
 
 
-@deviation("reference", kind="arithmetic", dtypes=HALF, operations=("linear", "glu", *NORMS))
+@deviation("reference", kind="arithmetic", dtypes=HALF, operations=("linear", "glu", *NORM_OPERATIONS))
 def sums_of_16_in_16_bits(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
     """every sum is accumulated in the 16 bits of the arguments, after each block of 16 terms.
 
     Shows: sums of hundreds of terms. Hides: short ones.
     """
-    return computed(equation, arguments, keywords, sums=storage, block=16)
+    return compute_in(equation, arguments, keywords, sums=storage, block=16)
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float32",), operations=("linear", "glu", "swiglu", "feed_forward"))
@@ -34,7 +34,7 @@ def every_step_in_bfloat16(*arguments: Any, equation: Any, **keywords: Any) -> A
 
     Shows: float32. Hides: 16-bit dtypes.
     """
-    return computed(equation, arguments, keywords, steps=FORMATS["bfloat16"])
+    return compute_in(equation, arguments, keywords, steps=FORMATS["bfloat16"])
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float32",), operations=("swiglu", "feed_forward", "multihead_self_attention"))
@@ -43,4 +43,4 @@ def products_in_tf32(*arguments: Any, equation: Any, **keywords: Any) -> Any:
 
     Shows: float32. Hides: 16-bit dtypes.
     """
-    return computed(equation, arguments, keywords, operands=Format("tf32", 11, -126, 127))
+    return compute_in(equation, arguments, keywords, operands=Format("tf32", 11, -126, 127))

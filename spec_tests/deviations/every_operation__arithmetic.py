@@ -8,35 +8,44 @@ from spec_tests.specification.formats import FORMATS, Format
 
 from . import HALF, deviation
 from ._faults import (
-    ATTENTIONS,
-    MODELS,
-    NORMS,
-    PRODUCTS,
+    FEED_FORWARD_OPERATIONS,
+    MODEL_OPERATIONS,
+    NORM_OPERATIONS,
     Flushing,
     Saturating,
     Truncating,
-    numbers,
-    rounding_as,
+    change_numbers,
+    change_rounding,
 )
-from ._steps import holding
+from ._steps import make_rounder
 
-SINGLE, HALF_RANGE, SHORT = FORMATS["float32"], FORMATS["float16"], FORMATS["bfloat16"]
-TENSOR, HUGE = Format("tf32", 11, -126, 127), 1e300
+FLOAT32, FLOAT16, BFLOAT16 = FORMATS["float32"], FORMATS["float16"], FORMATS["bfloat16"]
+TF32, LARGEST_PARAMETER = Format("tf32", 11, -126, 127), 1e300
 
 
 @deviation(
     "reference",
     kind="arithmetic",
     dtypes=("float64",),
-    operations=("logsumexp", "sigmoid", "silu", "gelu", "rope", *PRODUCTS[1:], *ATTENTIONS[1:], *MODELS),
+    operations=(
+        "logsumexp",
+        "sigmoid",
+        "silu",
+        "gelu",
+        "rope",
+        *FEED_FORWARD_OPERATIONS,
+        "grouped_query_attention",
+        "local_attention",
+        *MODEL_OPERATIONS,
+    ),
 )
 def float64_computed_in_float32(*arguments: Any, equation: Any, **keywords: Any) -> Any:
     """float64 arguments are computed with in float32.
 
     Shows: float64. Hides: all other dtypes.
     """
-    single = holding(SINGLE)
-    arguments, keywords = numbers(single, arguments, keywords)
+    single = make_rounder(FLOAT32)
+    arguments, keywords = change_numbers(single, arguments, keywords)
     return single(equation(*arguments, **keywords))
 
 
@@ -46,7 +55,7 @@ def operands_in_bfloat16(*arguments: Any, equation: Any, **keywords: Any) -> Any
 
     Shows: float32. Hides: values of few bits, 16-bit dtypes.
     """
-    arguments, keywords = numbers(holding(SHORT), arguments, keywords)
+    arguments, keywords = change_numbers(make_rounder(BFLOAT16), arguments, keywords)
     return equation(*arguments, **keywords)
 
 
@@ -58,7 +67,7 @@ def operands_in_tf32(*arguments: Any, equation: Any, **keywords: Any) -> Any:
 
     Shows: float32. Hides: values of few bits, 16-bit dtypes.
     """
-    arguments, keywords = numbers(holding(TENSOR), arguments, keywords)
+    arguments, keywords = change_numbers(make_rounder(TF32), arguments, keywords)
     return equation(*arguments, **keywords)
 
 
@@ -68,7 +77,7 @@ def operands_in_float16(*arguments: Any, equation: Any, **keywords: Any) -> Any:
 
     Shows: float32; large and small bfloat16 numbers. Hides: ordinary bfloat16 numbers.
     """
-    arguments, keywords = numbers(holding(HALF_RANGE), arguments, keywords)
+    arguments, keywords = change_numbers(make_rounder(FLOAT16), arguments, keywords)
     return equation(*arguments, **keywords)
 
 
@@ -80,7 +89,7 @@ def result_through_bfloat16(*arguments: Any, equation: Any, **keywords: Any) -> 
 
     Shows: float32 and float16. Hides: bfloat16.
     """
-    return holding(SHORT)(equation(*arguments, **keywords))
+    return make_rounder(BFLOAT16)(equation(*arguments, **keywords))
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float32",), operations=("softmax", "log_softmax", "logsumexp", "sigmoid"))
@@ -89,17 +98,17 @@ def result_through_float16(*arguments: Any, equation: Any, **keywords: Any) -> A
 
     Shows: float32. Hides: float16.
     """
-    return holding(HALF_RANGE)(equation(*arguments, **keywords))
+    return make_rounder(FLOAT16)(equation(*arguments, **keywords))
 
 
-@deviation("unbiased", "reference", kind="arithmetic", dtypes=HALF, operations=NORMS)
+@deviation("unbiased", "reference", kind="arithmetic", dtypes=HALF, operations=NORM_OPERATIONS)
 @deviation("unbiased", kind="arithmetic", dtypes=HALF, operations=("linear", "alibi_bias"))
 def result_cut_off(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
     """the upper half of a float32 is stored, which is not the nearest number of 16 bits.
 
     Shows: the mean error of many results. Hides: a single result, where a rounding more is allowed.
     """
-    return holding(rounding_as(Truncating, storage))(equation(*arguments, **keywords))
+    return make_rounder(change_rounding(Truncating, storage))(equation(*arguments, **keywords))
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float16",), operations=("silu", "gelu", "linear", "glu"))
@@ -108,7 +117,7 @@ def small_results_flushed(*arguments: Any, equation: Any, storage: Format, **key
 
     Shows: float16 results below 6e-5. Hides: ordinary results.
     """
-    return holding(rounding_as(Flushing, storage))(equation(*arguments, **keywords))
+    return make_rounder(change_rounding(Flushing, storage))(equation(*arguments, **keywords))
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float16",), operations=("layer_norm", "relu", "silu", "gelu"))
@@ -117,7 +126,7 @@ def small_arguments_flushed(*arguments: Any, equation: Any, storage: Format, **k
 
     Shows: float16 arguments below 6e-5. Hides: ordinary arguments.
     """
-    arguments, keywords = numbers(holding(rounding_as(Flushing, storage)), arguments, keywords)
+    arguments, keywords = change_numbers(make_rounder(change_rounding(Flushing, storage)), arguments, keywords)
     return equation(*arguments, **keywords)
 
 
@@ -128,7 +137,7 @@ def infinities_clamped(*arguments: Any, equation: Any, storage: Format, **keywor
 
     Shows: infinities. Hides: finite arguments.
     """
-    arguments, keywords = numbers(holding(rounding_as(Saturating, storage)), arguments, keywords)
+    arguments, keywords = change_numbers(make_rounder(change_rounding(Saturating, storage)), arguments, keywords)
     return equation(*arguments, **keywords)
 
 
@@ -138,7 +147,7 @@ def parameters_in_float16(*arguments: Any, equation: Any, **keywords: Any) -> An
 
     Shows: a small eps, a large theta, a scale of many bits. Hides: powers of two.
     """
-    return equation(*arguments, **_parameters(HALF_RANGE, keywords))
+    return equation(*arguments, **_round_parameters(FLOAT16, keywords))
 
 
 @deviation(
@@ -152,11 +161,13 @@ def parameters_in_bfloat16(*arguments: Any, equation: Any, **keywords: Any) -> A
 
     Shows: float32, small rows, a theta of 10000. Hides: powers of two.
     """
-    return equation(*arguments, **_parameters(SHORT, keywords))
+    return equation(*arguments, **_round_parameters(BFLOAT16, keywords))
 
 
-def _parameters(f: Format, keywords: dict[str, Any]) -> dict[str, Any]:
+def _round_parameters(f: Format, keywords: dict[str, Any]) -> dict[str, Any]:
     names = [name for name in ("eps", "theta", "scale") if keywords.get(name) is not None]
     given = {name: getattr(keywords[name], "value", keywords[name]) for name in names}
     kept = {name: float(f.round(np.asarray(x, dtype=float))) for name, x in given.items()}
-    return keywords | {name: min(x, HUGE) for name, x in kept.items()}  # its powers are the infinite one's, but have a bound
+    return keywords | {
+        name: min(x, LARGEST_PARAMETER) for name, x in kept.items()
+    }  # its powers are the infinite one's, but have a bound

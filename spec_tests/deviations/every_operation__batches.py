@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from spec_tests.specification.formats import is_floating
+
 from . import deviation
-from ._faults import arrays, batch_rank, floating
+from ._faults import ACTIVATION_OPERATIONS, ATTENTION_OPERATIONS, MODEL_OPERATIONS, NORM_OPERATIONS, count_batch_axes, find_arrays
 
 
 @deviation("reference", "batch_independence", kind="fault", operations=("rms_norm", "layer_norm", "silu", "swiglu"))
@@ -15,7 +17,7 @@ def first_entry_alone_computed(right: Any, x: Any, *rest: Any, **keywords: Any) 
     Shows: a batch of two. Hides: a batch of one, no batch.
     """
     y = np.array(right(x, *rest, **keywords))
-    if y.ndim and batch_rank(right, x):
+    if y.ndim and count_batch_axes(right, x):
         y[1:] = 0
     return y
 
@@ -27,7 +29,7 @@ def first_entry_for_all(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
     Shows: a batch of two. Hides: a batch of one, equal entries.
     """
     y = np.array(right(x, *rest, **keywords))
-    if y.ndim and batch_rank(right, x):
+    if y.ndim and count_batch_axes(right, x):
         y[1:] = y[:1]
     return y
 
@@ -89,7 +91,7 @@ def entries_accumulate(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
     Shows: a batch of two. Hides: a batch of one.
     """
     y = np.array(right(x, *rest, **keywords))
-    if y.ndim and batch_rank(right, x):
+    if y.ndim and count_batch_axes(right, x):
         with np.errstate(all="ignore"):
             y[...] = np.cumsum(y.astype(np.float64), axis=0)
     return y
@@ -102,7 +104,7 @@ def third_batch_axis_forgotten(right: Any, x: Any, *rest: Any, **keywords: Any) 
     Shows: three batch axes, the first longer than one. Hides: one and two.
     """
     y = np.array(right(x, *rest, **keywords))
-    if batch_rank(right, x) >= 3:
+    if count_batch_axes(right, x) >= 3:
         y[1:] = 0
     return y
 
@@ -114,7 +116,7 @@ def batch_axes_flattened_backwards(right: Any, x: Any, *rest: Any, **keywords: A
     Shows: two batch axes longer than one. Hides: one batch axis.
     """
     y = np.asarray(right(x, *rest, **keywords))
-    rank = min(batch_rank(right, x), y.ndim)
+    rank = min(count_batch_axes(right, x), y.ndim)
     merged = y.reshape((-1, *y.shape[rank:])) if rank == 0 else np.moveaxis(y, 0, rank - 1).reshape(y.shape)
     return y if rank < 2 else merged
 
@@ -126,7 +128,7 @@ def batch_axes_stay_flattened(right: Any, x: Any, *rest: Any, **keywords: Any) -
     Shows: two batch axes. Hides: one.
     """
     y = np.asarray(right(x, *rest, **keywords))
-    rank = batch_rank(right, x)
+    rank = count_batch_axes(right, x)
     return y.reshape((int(np.prod(y.shape[:rank])), *y.shape[rank:])) if rank > 1 else y
 
 
@@ -137,7 +139,7 @@ def missing_batch_axis_added(right: Any, x: Any, *rest: Any, **keywords: Any) ->
     Shows: arguments without a batch. Hides: all others.
     """
     y = np.asarray(right(x, *rest, **keywords))
-    return y if batch_rank(right, x) else y[None]
+    return y if count_batch_axes(right, x) else y[None]
 
 
 @deviation("reference", kind="fault", operations=("linear", "swiglu", "rope", "embedding"))
@@ -146,7 +148,7 @@ def batch_axis_demanded(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
 
     Shows: arguments without a batch. Hides: all others.
     """
-    if not batch_rank(right, x):
+    if not count_batch_axes(right, x):
         raise ValueError("not enough values to unpack (expected 2, got 1)")
     return right(x, *rest, **keywords)
 
@@ -166,21 +168,13 @@ def batches_not_broadcast(right: Any, q: Any, k: Any, v: Any, *rest: Any, **keyw
     "empty",
     kind="fault",
     operations=(
-        "rms_norm",
-        "layer_norm",
-        "relu",
-        "sigmoid",
-        "silu",
-        "gelu",
+        *NORM_OPERATIONS,
+        *ACTIVATION_OPERATIONS,
         "glu",
         "feed_forward",
         "rope",
-        "scaled_dot_product_attention",
-        "grouped_query_attention",
-        "local_attention",
-        "multihead_self_attention",
-        "transformer_block",
-        "transformer_lm",
+        *ATTENTION_OPERATIONS,
+        *MODEL_OPERATIONS,
     ),
 )
 def empty_batch_refused(right: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -188,7 +182,7 @@ def empty_batch_refused(right: Any, *arguments: Any, **keywords: Any) -> Any:
 
     Shows: a batch of none. Hides: all others.
     """
-    if any(x.size == 0 for x in arrays(arguments, keywords)):
+    if any(x.size == 0 for x in find_arrays(arguments, keywords)):
         raise RuntimeError("invalid configuration argument: a grid of size 0")
     return right(*arguments, **keywords)
 
@@ -216,4 +210,4 @@ def scaled_by_the_largest_of_the_batch(right: Any, *arguments: Any, **keywords: 
         return (np.rint(wide / step) * step).astype(x.dtype)
 
     with np.errstate(all="ignore"):
-        return right(*(quantized(x) if floating(x) else x for x in arguments), **keywords)
+        return right(*(quantized(x) if is_floating(x) else x for x in arguments), **keywords)

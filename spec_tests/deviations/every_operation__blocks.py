@@ -4,14 +4,16 @@ from typing import Any
 
 import numpy as np
 
+from spec_tests.specification.formats import is_floating
+
 from . import deviation
-from ._faults import ATTENTIONS, NORMS, floating
+from ._faults import MASKED_ATTENTION_OPERATIONS, NORM_OPERATIONS
 
 UNWRITTEN = ("https://github.com/fla-org/flash-linear-attention/pull/892", "https://github.com/pytorch/FBGEMM/pull/5754")
 
 
-def _tail(y: Any, block: int, value: Any) -> Any:
-    """The result, whose last columns, those that do not fill a block, hold something else."""
+def _overwrite_tail(y: Any, block: int, value: Any) -> Any:
+    """Return the result with `value` in the last columns, those that do not fill a block."""
     y = np.array(y)
     if y.ndim and y.shape[-1] % block and y.shape[-1] > block:
         y[..., y.shape[-1] // block * block :] = value
@@ -24,7 +26,7 @@ def tail_of_four_left_zero(right: Any, *arguments: Any, **keywords: Any) -> Any:
 
     Shows: more than four columns, and no multiple of four. Hides: multiples of four.
     """
-    return _tail(right(*arguments, **keywords), 4, 0)
+    return _overwrite_tail(right(*arguments, **keywords), 4, 0)
 
 
 @deviation("reference", kind="fault", seen=UNWRITTEN, operations=("relu", "sigmoid", "feed_forward", "embedding"))
@@ -33,7 +35,7 @@ def tail_of_eight_never_written(right: Any, *arguments: Any, **keywords: Any) ->
 
     Shows: more than eight columns, and no multiple of eight. Hides: multiples of eight.
     """
-    return _tail(right(*arguments, **keywords), 8, np.nan)
+    return _overwrite_tail(right(*arguments, **keywords), 8, np.nan)
 
 
 @deviation("reference", kind="fault", like=("last-tile-not-written",), operations=("relu", "sigmoid", "glu", "feed_forward"))
@@ -45,7 +47,7 @@ def tail_of_32_holds_the_call_before(right: Any, *arguments: Any, memory: Any, *
     y = np.asarray(right(*arguments, **keywords))
     before = memory.get((y.shape, y.dtype), np.zeros_like(y))
     memory[y.shape, y.dtype] = y
-    return _tail(y, 32, before[..., y.shape[-1] // 32 * 32 :] if y.ndim else 0)
+    return _overwrite_tail(y, 32, before[..., y.shape[-1] // 32 * 32 :] if y.ndim else 0)
 
 
 @deviation("reference", kind="fault", operations=("sigmoid", "causal_mask", "sliding_window_mask", "alibi_bias"))
@@ -54,7 +56,7 @@ def tail_of_128_left_zero(right: Any, *arguments: Any, **keywords: Any) -> Any:
 
     Shows: more than 128 columns, and no multiple of 128. Hides: short rows.
     """
-    return _tail(right(*arguments, **keywords), 128, 0)
+    return _overwrite_tail(right(*arguments, **keywords), 128, 0)
 
 
 @deviation("reference", kind="fault", operations=("relu", "sigmoid", "embedding", "alibi_bias"))
@@ -63,7 +65,7 @@ def row_cut_at_256(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
 
     Shows: rows longer than 256. Hides: shorter ones.
     """
-    return _cut(right, x, rest, keywords, 256)
+    return _cut_rows(right, x, rest, keywords, 256)
 
 
 @deviation("reference", kind="fault", operations=("relu", "sigmoid", "gelu", "logsumexp"))
@@ -72,7 +74,7 @@ def row_cut_at_1024(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
 
     Shows: rows longer than 1024. Hides: shorter ones.
     """
-    return _cut(right, x, rest, keywords, 1024)
+    return _cut_rows(right, x, rest, keywords, 1024)
 
 
 @deviation("reference", kind="fault", operations=("log_softmax", "relu", "sigmoid", "gelu"))
@@ -81,14 +83,14 @@ def row_cut_at_4096(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
 
     Shows: rows longer than 4096. Hides: shorter ones.
     """
-    return _cut(right, x, rest, keywords, 4096)
+    return _cut_rows(right, x, rest, keywords, 4096)
 
 
-def _cut(right: Any, x: Any, rest: Any, keywords: Any, width: int) -> Any:
+def _cut_rows(right: Any, x: Any, rest: Any, keywords: Any, width: int) -> Any:
     y = np.array(right(x, *rest, **keywords))
     axis = keywords.get("axis", -1)
     if right.__name__ in ("embedding", "alibi_bias") or not x.ndim or x.shape[axis] <= width:
-        return _cut_off(y, width) if right.__name__ in ("embedding", "alibi_bias") else y
+        return _zero_columns_from(y, width) if right.__name__ in ("embedding", "alibi_bias") else y
     if right.__name__ in ("linear", "glu"):  # the weights' rows are as long
         return right(x[..., :width], *(w[..., :width] for w in rest), **keywords)
     index = tuple(slice(width) if i == axis % x.ndim else slice(None) for i in range(x.ndim))
@@ -100,7 +102,7 @@ def _cut(right: Any, x: Any, rest: Any, keywords: Any, width: int) -> Any:
     return y
 
 
-def _cut_off(y: Any, width: int) -> Any:
+def _zero_columns_from(y: Any, width: int) -> Any:
     y[..., width:] = 0
     return y
 
@@ -125,7 +127,7 @@ def padding_counted(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
     return y if np.ndim(y) < x.ndim else np.moveaxis(y[..., :n], -1, keywords.get("axis", -1)).copy()
 
 
-@deviation("reference", kind="fault", like=("padding-counts-as-score-zero",), operations=ATTENTIONS[:2])
+@deviation("reference", kind="fault", like=("padding-counts-as-score-zero",), operations=MASKED_ATTENTION_OPERATIONS)
 def padded_keys_attended(right: Any, q: Any, k: Any, v: Any, mask: Any = None, **keywords: Any) -> Any:
     """keys and values are padded with zeros to a multiple of 16, and the padding is attended to as well.
 
@@ -138,7 +140,7 @@ def padded_keys_attended(right: Any, q: Any, k: Any, v: Any, mask: Any = None, *
     return right(q, k, v, **keywords)
 
 
-@deviation("reference", kind="fault", operations=("softmax", "log_softmax", *NORMS))
+@deviation("reference", kind="fault", operations=("softmax", "log_softmax", *NORM_OPERATIONS))
 def blocks_of_128_reduced_apart(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
     """each block of 128 elements of a row is normalized by itself: the blocks' statistics are never combined.
 
@@ -206,5 +208,5 @@ def features_beyond_128_ignored(right: Any, *arguments: Any, **keywords: Any) ->
     """
     x = arguments[0].copy()
     x[..., 128:] = 0
-    assert floating(x)
+    assert is_floating(x)
     return right(x, *arguments[1:], **keywords)

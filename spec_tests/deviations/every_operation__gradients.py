@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from spec_tests.specification.formats import is_floating
 from spec_tests.specification.pytree import tree_map
 
 from . import deviation
-from ._faults import ACTIVATIONS, dense, floating, read
+from ._faults import ACTIVATION_OPERATIONS, contiguous_strides, read_memory
 
-NORMS = ("rms_norm_vjp", "layer_norm_vjp")
+NORM_GRADIENTS = ("rms_norm_vjp", "layer_norm_vjp")
 
 
 @deviation(
@@ -20,14 +21,14 @@ NORMS = ("rms_norm_vjp", "layer_norm_vjp")
         "https://github.com/facebookresearch/xformers/pull/282",
         "https://github.com/fla-org/flash-linear-attention/pull/871",
     ),
-    operations=(*NORMS, "softmax_vjp", "scaled_dot_product_attention_vjp", "linear_vjp"),
+    operations=(*NORM_GRADIENTS, "softmax_vjp", "scaled_dot_product_attention_vjp", "linear_vjp"),
 )
 def cotangent_taken_for_contiguous(right: Any, cotangent: Any, *arrays: Any, **keywords: Any) -> Any:
     """the cotangent is read as if it were contiguous, from where it starts.
 
     Shows: the expanded ones of a sum, a transposed cotangent. Hides: a contiguous one, which tests make.
     """
-    return right(read(cotangent, strides=dense(cotangent.shape)), *arrays, **keywords)
+    return right(read_memory(cotangent, strides=contiguous_strides(cotangent.shape)), *arrays, **keywords)
 
 
 @deviation(
@@ -55,7 +56,7 @@ def buffer_used_again(right: Any, cotangent: Any, *arrays: Any, memory: dict[Any
     """
 
     def kept(place: int, x: Any) -> Any:
-        if not floating(x):
+        if not is_floating(x):
             return x
         buffer = memory.setdefault((place, x.shape, x.dtype), np.empty_like(x))
         buffer[...] = x
@@ -83,10 +84,10 @@ def weights_gradient_in_float32(right: Any, cotangent: Any, *arrays: Any, **keyw
     Shows: 16 bits. Hides: float32.
     """
     first, *others = right(cotangent, *arrays, **keywords)
-    return first, *tree_map(lambda x: x.astype(np.float32) if floating(x) else x, others)
+    return first, *tree_map(lambda x: x.astype(np.float32) if is_floating(x) else x, others)
 
 
-@deviation("reference", "dtype_shape_device", kind="fault", operations=(*NORMS, "linear_vjp", "swiglu_vjp"))
+@deviation("reference", "dtype_shape_device", kind="fault", operations=(*NORM_GRADIENTS, "linear_vjp", "swiglu_vjp"))
 def weights_have_none(right: Any, cotangent: Any, *arrays: Any, **keywords: Any) -> Any:
     """only x has a gradient; the weights, trained elsewhere, have none.
 
@@ -102,12 +103,15 @@ def not_summed_over_the_batch(right: Any, cotangent: Any, x: Any, weight: Any, *
 
     Shows: any batch, by its shape. Hides: a single row.
     """
-    each = [right(c[None], row[None], weight, **keywords)[1] for c, row in zip(_rows(cotangent), _rows(x), strict=True)]
+    each = [
+        right(c[None], row[None], weight, **keywords)[1]
+        for c, row in zip(_flatten_batch(cotangent), _flatten_batch(x), strict=True)
+    ]
     dx, dweight = right(cotangent, x, weight, **keywords)
     return dx, np.stack(each) if len(each) > 1 else dweight
 
 
-def _rows(x: Any) -> Any:
+def _flatten_batch(x: Any) -> Any:
     return x.reshape(-1, x.shape[-1])
 
 
@@ -122,7 +126,7 @@ def neighbours_added(right: Any, cotangent: Any, *arrays: Any, **keywords: Any) 
     return leaked.astype(first.dtype), *others
 
 
-@deviation("reference", "elementwise", kind="fault", operations=tuple(f"{name}_vjp" for name in ACTIVATIONS))
+@deviation("reference", "elementwise", kind="fault", operations=tuple(f"{name}_vjp" for name in ACTIVATION_OPERATIONS))
 def cotangent_one_element_off(right: Any, cotangent: Any, *arrays: Any, **keywords: Any) -> Any:
     """the pointer into the cotangent is one element early: each x gets the cotangent of its neighbour.
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from . import deviation
-from ._faults import dense, each, read, steps_of
+from ._faults import change_arrays, contiguous_strides, element_strides, read_memory
 
 
 @deviation(
@@ -19,7 +19,7 @@ def strides_ignored(right: Any, *arguments: Any, **keywords: Any) -> Any:
 
     Shows: transposed, strided, broadcast and padded views. Hides: contiguous arrays.
     """
-    arguments, keywords = each(lambda x: read(x, strides=dense(x.shape)), arguments, keywords)
+    arguments, keywords = change_arrays(lambda x: read_memory(x, strides=contiguous_strides(x.shape)), arguments, keywords)
     return right(*arguments, **keywords)
 
 
@@ -31,9 +31,9 @@ def last_stride_taken_for_one(right: Any, *arguments: Any, **keywords: Any) -> A
     """
 
     def seen(x: Any) -> Any:
-        return read(x, strides=(*steps_of(x)[:-1], 1)) if x.ndim else x
+        return read_memory(x, strides=(*element_strides(x)[:-1], 1)) if x.ndim else x
 
-    arguments, keywords = each(seen, arguments, keywords)
+    arguments, keywords = change_arrays(seen, arguments, keywords)
     return right(*arguments, **keywords)
 
 
@@ -45,9 +45,9 @@ def row_stride_taken_for_the_width(right: Any, *arguments: Any, **keywords: Any)
     """
 
     def seen(x: Any) -> Any:
-        return read(x, strides=(*dense(x.shape)[:-1], steps_of(x)[-1])) if x.ndim else x
+        return read_memory(x, strides=(*contiguous_strides(x.shape)[:-1], element_strides(x)[-1])) if x.ndim else x
 
-    arguments, keywords = each(seen, arguments, keywords)
+    arguments, keywords = change_arrays(seen, arguments, keywords)
     return right(*arguments, **keywords)
 
 
@@ -57,7 +57,7 @@ def offset_ignored(right: Any, *arguments: Any, **keywords: Any) -> Any:
 
     Shows: slices that do not begin at 0. Hides: all others.
     """
-    arguments, keywords = each(lambda x: read(x, start=0), arguments, keywords)
+    arguments, keywords = change_arrays(lambda x: read_memory(x, start=0), arguments, keywords)
     return right(*arguments, **keywords)
 
 
@@ -74,10 +74,10 @@ def broadcast_read_as_stored(right: Any, *arguments: Any, **keywords: Any) -> An
     """
 
     def seen(x: Any) -> Any:
-        steps = tuple(step or full for step, full in zip(steps_of(x), dense(x.shape), strict=True))
-        return read(x, strides=steps)
+        steps = tuple(step or full for step, full in zip(element_strides(x), contiguous_strides(x.shape), strict=True))
+        return read_memory(x, strides=steps)
 
-    arguments, keywords = each(seen, arguments, keywords)
+    arguments, keywords = change_arrays(seen, arguments, keywords)
     return right(*arguments, **keywords)
 
 
@@ -87,7 +87,7 @@ def transposed_read_in_storage_order(right: Any, *arguments: Any, **keywords: An
 
     Shows: transposed views, heads and tokens swapped. Hides: rows that are stored as rows.
     """
-    arguments, keywords = each(lambda x: np.ravel(x, order="K").reshape(x.shape), arguments, keywords)
+    arguments, keywords = change_arrays(lambda x: np.ravel(x, order="K").reshape(x.shape), arguments, keywords)
     return right(*arguments, **keywords)
 
 
@@ -101,7 +101,7 @@ def negative_strides_made_positive(right: Any, *arguments: Any, **keywords: Any)
     def seen(x: Any) -> Any:
         return np.flip(x, axis=tuple(axis for axis, step in enumerate(x.strides) if step < 0))
 
-    arguments, keywords = each(seen, arguments, keywords)
+    arguments, keywords = change_arrays(seen, arguments, keywords)
     return right(*arguments, **keywords)
 
 
@@ -111,7 +111,7 @@ def weight_strides_ignored(right: Any, x: Any, *weights: Any, **keywords: Any) -
 
     Shows: weights that are transposed views. Hides: contiguous weights.
     """
-    return right(x, *(read(w, strides=dense(w.shape)) for w in weights), **keywords)
+    return right(x, *(read_memory(w, strides=contiguous_strides(w.shape)) for w in weights), **keywords)
 
 
 @deviation(
@@ -128,10 +128,10 @@ def batch_axes_taken_for_one(right: Any, *arguments: Any, **keywords: Any) -> An
     def seen(x: Any) -> Any:
         if x.ndim < 3:
             return x
-        steps = steps_of(x)
-        return read(x, strides=(*(steps[-2] * step for step in dense(x.shape[:-1])), steps[-1]))
+        steps = element_strides(x)
+        return read_memory(x, strides=(*(steps[-2] * step for step in contiguous_strides(x.shape[:-1])), steps[-1]))
 
-    arguments, keywords = each(seen, arguments, keywords)
+    arguments, keywords = change_arrays(seen, arguments, keywords)
     return right(*arguments, **keywords)
 
 
@@ -165,7 +165,7 @@ def views_refused(right: Any, *arguments: Any, **keywords: Any) -> Any:
             raise RuntimeError("expected a contiguous array")
         return x
 
-    arguments, keywords = each(seen, arguments, keywords)
+    arguments, keywords = change_arrays(seen, arguments, keywords)
     return right(*arguments, **keywords)
 
 
@@ -181,5 +181,5 @@ def read_only_arrays_refused(right: Any, *arguments: Any, **keywords: Any) -> An
             raise ValueError("buffer source array is read-only")
         return x
 
-    arguments, keywords = each(seen, arguments, keywords)
+    arguments, keywords = change_arrays(seen, arguments, keywords)
     return right(*arguments, **keywords)

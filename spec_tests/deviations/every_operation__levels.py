@@ -4,12 +4,22 @@ from typing import Any
 
 import numpy as np
 
+from spec_tests.specification.formats import is_floating
+
 from . import HALF, deviation
-from ._faults import ATTENTIONS, NORMS, ROWS, batch_rank, floating
+from ._faults import (
+    ATTENTION_OPERATIONS,
+    FEED_FORWARD_OPERATIONS,
+    NORM_OPERATIONS,
+    ROUNDED_BATCH_OPERATIONS,
+    ROW_OPERATIONS,
+    SOFTMAX_OPERATIONS,
+    count_batch_axes,
+)
 
 
-def _nudged(y: Any, where: Any) -> Any:
-    """The result, some elements of it moved to the next number of its dtype."""
+def _move_to_next_number(y: Any, where: Any) -> Any:
+    """Return the result, with the elements at `where` moved to the next number of its dtype."""
     y = np.asarray(y)
     return np.where(where & np.isfinite(y.astype(np.float64)), np.nextafter(y, np.ones_like(y)), y)
 
@@ -17,28 +27,7 @@ def _nudged(y: Any, where: Any) -> Any:
 @deviation(
     "bitwise_repeatable",
     kind="fault",
-    operations=(
-        "rms_norm",
-        "layer_norm",
-        "softmax",
-        "log_softmax",
-        "logsumexp",
-        "sigmoid",
-        "silu",
-        "gelu",
-        "rope",
-        "linear",
-        "glu",
-        "swiglu",
-        "feed_forward",
-        "scaled_dot_product_attention",
-        "grouped_query_attention",
-        "local_attention",
-        "multihead_self_attention",
-        "transformer_block",
-        "transformer_lm",
-        "alibi_bias",
-    ),
+    operations=(*ROUNDED_BATCH_OPERATIONS, "alibi_bias"),
 )
 def sums_in_random_order(right: Any, *arguments: Any, memory: Any, **keywords: Any) -> Any:
     """the order of sums is left to chance, as atomic additions leave it: last bits differ from call to call.
@@ -47,34 +36,14 @@ def sums_in_random_order(right: Any, *arguments: Any, memory: Any, **keywords: A
     """
     rng = memory.setdefault("rng", np.random.default_rng(0))
     y = np.asarray(right(*arguments, **keywords))
-    return _nudged(y, rng.random(y.shape) < 0.5)
+    return _move_to_next_number(y, rng.random(y.shape) < 0.5)
 
 
 @deviation(
     "batch_invariant",
     kind="fault",
     seen=("https://github.com/vllm-project/vllm/pull/48391",),
-    operations=(
-        "rms_norm",
-        "layer_norm",
-        "softmax",
-        "log_softmax",
-        "logsumexp",
-        "sigmoid",
-        "silu",
-        "gelu",
-        "rope",
-        "linear",
-        "glu",
-        "swiglu",
-        "feed_forward",
-        "scaled_dot_product_attention",
-        "grouped_query_attention",
-        "local_attention",
-        "multihead_self_attention",
-        "transformer_block",
-        "transformer_lm",
-    ),
+    operations=ROUNDED_BATCH_OPERATIONS,
 )
 def sums_split_in_small_batches(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
     """a batch of one is summed in another order than larger ones, to keep all cores busy: last bits differ.
@@ -82,7 +51,7 @@ def sums_split_in_small_batches(right: Any, x: Any, *rest: Any, **keywords: Any)
     Shows: an entry alone and in its batch, bit for bit. Hides: results within their bounds.
     """
     y = right(x, *rest, **keywords)
-    return _nudged(y, int(np.prod(x.shape[: batch_rank(right, x)])) == 1)
+    return _move_to_next_number(y, int(np.prod(x.shape[: count_batch_axes(right, x)])) == 1)
 
 
 @deviation(
@@ -106,7 +75,7 @@ def nan_argument_replaced_by_zero(right: Any, *arguments: Any, **keywords: Any) 
 
     Shows: a NaN in an argument. Hides: numbers.
     """
-    return right(*(np.where(np.isnan(x), np.zeros_like(x), x) if floating(x) else x for x in arguments), **keywords)
+    return right(*(np.where(np.isnan(x), np.zeros_like(x), x) if is_floating(x) else x for x in arguments), **keywords)
 
 
 @deviation(
@@ -123,7 +92,7 @@ def nan_result_replaced_by_zero(right: Any, *arguments: Any, **keywords: Any) ->
     return np.where(np.isnan(y), np.zeros_like(y), y)
 
 
-@deviation("mixed_dtypes", kind="fault", dtypes=HALF, operations=NORMS)
+@deviation("mixed_dtypes", kind="fault", dtypes=HALF, operations=NORM_OPERATIONS)
 def weights_promote_the_result(right: Any, x: Any, *weights: Any, **keywords: Any) -> Any:
     """16-bit x with float32 weights gives a float32 result.
 
@@ -133,7 +102,7 @@ def weights_promote_the_result(right: Any, x: Any, *weights: Any, **keywords: An
     return y.astype(np.result_type(y, *(w.dtype for w in weights)))
 
 
-@deviation("mixed_dtypes", kind="fault", dtypes=HALF, operations=NORMS)
+@deviation("mixed_dtypes", kind="fault", dtypes=HALF, operations=NORM_OPERATIONS)
 def weights_cut_to_the_dtype_of_x(right: Any, x: Any, *weights: Any, **keywords: Any) -> Any:
     """float32 weights are rounded to the 16 bits of x before they are used.
 
@@ -142,7 +111,7 @@ def weights_cut_to_the_dtype_of_x(right: Any, x: Any, *weights: Any, **keywords:
     return right(x, *(w.astype(x.dtype) for w in weights), **keywords)
 
 
-@deviation("mixed_dtypes", kind="fault", dtypes=HALF, operations=NORMS)
+@deviation("mixed_dtypes", kind="fault", dtypes=HALF, operations=NORM_OPERATIONS)
 def other_dtype_of_weights_refused(right: Any, x: Any, *weights: Any, **keywords: Any) -> Any:
     """weights of another dtype than x are refused.
 
@@ -164,17 +133,17 @@ def tail_lost_to_cancellation(right: Any, x: Any, *rest: Any, **keywords: Any) -
         return np.where((x < 0) & np.isfinite(x), x - (x - y), y)
 
 
-@deviation("tokens_are_independent", kind="fault", operations=("glu", "swiglu", "feed_forward"))
+@deviation("tokens_are_independent", kind="fault", operations=FEED_FORWARD_OPERATIONS)
 def kernel_chosen_by_the_values(right: Any, x: Any, *weights: Any, **keywords: Any) -> Any:
     """the kernel, and with it the order of sums, is chosen by how the tokens' values are spread: last bits differ.
 
     Shows: a token among others of other values, bit for bit. Hides: results within their bounds.
     """
     y = right(x, *weights, **keywords)
-    return _nudged(y, bool(np.sum(x.astype(np.float64)) > 0))
+    return _move_to_next_number(y, bool(np.sum(x.astype(np.float64)) > 0))
 
 
-@deviation("quarantine", kind="fault", operations=ATTENTIONS)
+@deviation("quarantine", kind="fault", operations=ATTENTION_OPERATIONS)
 def hidden_values_multiplied(right: Any, *arguments: Any, **keywords: Any) -> Any:
     """a hidden value is multiplied by its weight of zero, as the equation says, and NaN or infinity there spreads.
 
@@ -183,7 +152,7 @@ def hidden_values_multiplied(right: Any, *arguments: Any, **keywords: Any) -> An
     return right(*arguments, **keywords)
 
 
-@deviation("nan_propagation", kind="fault", operations=("softmax", "log_softmax", "logsumexp"))
+@deviation("nan_propagation", kind="fault", operations=SOFTMAX_OPERATIONS)
 def nan_as_minus_infinity(right: Any, x: Any, *, axis: int) -> Any:
     """a NaN counts as −∞, as where the maximum is taken by comparisons that drop it.
 
@@ -192,7 +161,7 @@ def nan_as_minus_infinity(right: Any, x: Any, *, axis: int) -> Any:
     return right(np.where(np.isnan(x.astype(float)), np.asarray(-np.inf, x.dtype), x), axis=axis)
 
 
-@deviation("repeatable", "bitwise_repeatable", kind="fault", operations=(*ROWS, "linear", "embedding"))
+@deviation("repeatable", "bitwise_repeatable", kind="fault", operations=(*ROW_OPERATIONS, "linear", "embedding"))
 def first_call_only_recorded(right: Any, *arguments: Any, memory: Any, **keywords: Any) -> Any:
     """the first call of each shape is recorded for later replay and not run: its result stays 0.
 

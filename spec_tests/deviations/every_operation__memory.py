@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from spec_tests.specification.formats import is_floating
+
 from . import HALF, deviation
-from ._faults import arrays, floating
+from ._faults import find_arrays
 
 
 @deviation(
@@ -91,7 +93,7 @@ def optional_argument_modified(right: Any, *arguments: Any, **keywords: Any) -> 
     Shows: bias or mask read again after the call. Hides: calls without one.
     """
     y = right(*arguments, **keywords)
-    for x in arrays((), keywords):
+    for x in find_arrays((), keywords):
         if x.flags.writeable:
             x[...] = ~x if x.dtype.kind == "b" else -x
     return y
@@ -104,7 +106,7 @@ def positions_advanced_in_place(right: Any, *arguments: Any, **keywords: Any) ->
     Shows: the positions after the call. Hides: positions made anew for each call.
     """
     y = right(*arguments, **keywords)
-    for x in arrays(arguments, keywords):
+    for x in find_arrays(arguments, keywords):
         if x.dtype.kind == "i" and x.flags.writeable:
             x += 1
     return y
@@ -128,7 +130,7 @@ def weights_widened_in_the_dict(right: Any, x: Any, weights: Any, **keywords: An
     Shows: the dtype of the dict's arrays after the call. Hides: their values.
     """
     y = right(x, weights, **keywords)
-    weights.update({name: w.astype(np.float32) for name, w in weights.items() if floating(w)})
+    weights.update({name: w.astype(np.float32) for name, w in weights.items() if is_floating(w)})
     return y
 
 
@@ -197,7 +199,7 @@ def cached_result_handed_out(right: Any, *arguments: Any, memory: Any, **keyword
 
     Shows: writing to a result, then the same call again. Hides: results that are only read.
     """
-    values = tuple((x.shape, x.dtype.name, x.tobytes()) for x in arrays(arguments, keywords))
+    values = tuple((x.shape, x.dtype.name, x.tobytes()) for x in find_arrays(arguments, keywords))
     key = (values, tuple((k, v) for k, v in keywords.items() if not isinstance(v, np.ndarray)))
     if key not in memory:
         memory[key] = np.asarray(right(*arguments, **keywords))

@@ -3,39 +3,39 @@
 from typing import Any
 
 from . import deviation
-from ._faults import ATTENTIONS, MASKS, NORMS
+from ._faults import ATTENTION_OPERATIONS, MASK_OPERATIONS, NORM_OPERATIONS
 
 
-def _but(keywords: dict[str, Any], **instead: Any) -> dict[str, Any]:
-    """The keywords, zeros replaced."""
+def _replace_zeros(keywords: dict[str, Any], **instead: Any) -> dict[str, Any]:
+    """Return the keywords, with other values instead of zeros."""
     return keywords | {name: x for name, x in instead.items() if keywords.get(name) == 0}
 
 
-@deviation("reference", kind="fault", operations=NORMS)
+@deviation("reference", kind="fault", operations=NORM_OPERATIONS)
 def eps_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
     """`eps or 1e-5`: an eps of 0 is not taken literally.
 
     Shows: eps = 0 and small rows. Hides: any other eps.
     """
-    return right(*arguments, **_but(keywords, eps=1e-5))
+    return right(*arguments, **_replace_zeros(keywords, eps=1e-5))
 
 
-@deviation("reference", kind="fault", like=("scale-zero-is-unset",), operations=ATTENTIONS)
+@deviation("reference", kind="fault", like=("scale-zero-is-unset",), operations=ATTENTION_OPERATIONS)
 def scale_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
     """`scale or 1 / sqrt(d_k)`: a scale of 0 is not taken literally.
 
     Shows: scale = 0. Hides: any other scale.
     """
-    return right(*arguments, **_but(keywords, scale=None))
+    return right(*arguments, **_replace_zeros(keywords, scale=None))
 
 
-@deviation("reference", kind="fault", operations=(*MASKS, "alibi_bias"))
+@deviation("reference", kind="fault", operations=(*MASK_OPERATIONS, "alibi_bias"))
 def m_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
     """`m or n`: no keys at all are taken for as many keys as queries.
 
     Shows: m = 0. Hides: any other m.
     """
-    return right(*arguments, **_but(keywords, m=None))
+    return right(*arguments, **_replace_zeros(keywords, m=None))
 
 
 @deviation("reference", kind="fault", like=("zero-as-none",), operations=("sliding_window_mask", "local_attention"))
@@ -44,4 +44,4 @@ def window_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) 
 
     Shows: window = 0. Hides: any other window.
     """
-    return right(*arguments, **_but(keywords, window=10**6))
+    return right(*arguments, **_replace_zeros(keywords, window=10**6))

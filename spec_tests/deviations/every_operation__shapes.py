@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from . import HALF, deviation
-from ._faults import ALIBI, MASKS, SOFTMAXES
+from ._faults import ALIBI_OPERATIONS, MASK_OPERATIONS, SOFTMAX_OPERATIONS
 
 
 @deviation("dtype_shape_device", kind="fault", operations=("logsumexp",))
@@ -57,7 +57,7 @@ def python_number_returned(right: Any, *arguments: Any, **keywords: Any) -> Any:
     return y if y.ndim else y.item()
 
 
-@deviation("dtype_shape_device", kind="fault", operations=(*MASKS, *ALIBI))
+@deviation("dtype_shape_device", kind="fault", operations=(*MASK_OPERATIONS, *ALIBI_OPERATIONS))
 def python_lists_returned(right: Any, *arguments: Any, **keywords: Any) -> Any:
     """nested Python lists are returned.
 
@@ -116,7 +116,7 @@ def float16_for_bfloat16(right: Any, *arguments: Any, **keywords: Any) -> Any:
         return np.asarray(right(*arguments, **keywords)).astype(np.float16)
 
 
-@deviation("dtype_shape_device", kind="fault", operations=MASKS)
+@deviation("dtype_shape_device", kind="fault", operations=MASK_OPERATIONS)
 def mask_of_integers(right: Any, **keywords: Any) -> Any:
     """the mask is of integers, 0 and 1.
 
@@ -125,7 +125,7 @@ def mask_of_integers(right: Any, **keywords: Any) -> Any:
     return right(**keywords).astype(np.int64)
 
 
-@deviation("dtype_shape_device", "reference", kind="fault", operations=MASKS)
+@deviation("dtype_shape_device", "reference", kind="fault", operations=MASK_OPERATIONS)
 def mask_to_be_added(right: Any, **keywords: Any) -> Any:
     """the mask is of floating numbers, 0 and minus infinity, to be added to scores.
 
@@ -191,7 +191,7 @@ def no_axes_refused(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
     return right(x, *rest, **keywords)
 
 
-@deviation("reference", kind="fault", operations=SOFTMAXES)
+@deviation("reference", kind="fault", operations=SOFTMAX_OPERATIONS)
 def negative_axis_off_by_one(right: Any, x: Any, *, axis: int) -> Any:
     """a negative axis is counted from one before the last.
 
@@ -200,7 +200,7 @@ def negative_axis_off_by_one(right: Any, x: Any, *, axis: int) -> Any:
     return right(x, axis=(axis - 1) % x.ndim if axis < 0 else axis)
 
 
-@deviation("reference", kind="fault", operations=SOFTMAXES)
+@deviation("reference", kind="fault", operations=SOFTMAX_OPERATIONS)
 def only_the_last_axis(right: Any, x: Any, *, axis: int) -> Any:
     """the axis is honoured only where it is the last or the first; another is taken for the last.
 

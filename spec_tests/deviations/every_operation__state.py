@@ -7,11 +7,11 @@ import numpy as np
 from spec_tests.specification.pytree import tree_map
 
 from . import deviation
-from ._faults import ATTENTIONS, arrays, shapes
+from ._faults import MASKED_ATTENTION_OPERATIONS, find_arrays, shapes_or_keywords
 
 
-def _kept(memory: Any, key: Any, y: Any) -> Any:
-    """What was first stored under the key."""
+def _first_stored(memory: Any, key: Any, y: Any) -> Any:
+    """Return a copy of what was first stored under the key. Store y if nothing was."""
     return np.array(memory.setdefault(key, np.array(y)))
 
 
@@ -22,7 +22,7 @@ def cached_by_shape(right: Any, *arguments: Any, memory: Any, **keywords: Any) -
     Shows: other values of the same shapes. Hides: the first call of any shape.
     """
     y = np.asarray(right(*arguments, **keywords))
-    return _kept(memory, (y.shape, y.dtype, shapes(arguments, keywords)), y)
+    return _first_stored(memory, (y.shape, y.dtype, shapes_or_keywords(arguments, keywords)), y)
 
 
 @deviation("every_argument_counts", kind="fault", operations=("silu", "gelu", "linear", "glu"))
@@ -42,10 +42,10 @@ def cached_by_identity(right: Any, *arguments: Any, memory: Any, **keywords: Any
 
     Shows: the same array with other values. Hides: a new array for each call.
     """
-    given = arrays(arguments, keywords)
+    given = find_arrays(arguments, keywords)
     rest = tuple((k, v) for k, v in keywords.items() if not isinstance(v, np.ndarray))
     memory.setdefault("alive", []).append(given)  # so that no identity is taken again
-    return _kept(memory, (tuple(map(id, given)), rest), right(*arguments, **keywords))
+    return _first_stored(memory, (tuple(map(id, given)), rest), right(*arguments, **keywords))
 
 
 @deviation("every_argument_counts", kind="fault", operations=("softmax", "log_softmax", "rms_norm", "layer_norm"))
@@ -55,9 +55,9 @@ def cached_by_a_few_elements(right: Any, *arguments: Any, memory: Any, **keyword
     Shows: arguments that differ in a later element. Hides: arguments that differ altogether.
     """
     y = np.asarray(right(*arguments, **keywords))
-    firsts = tuple(x.astype(float).flat[0] if x.size else 0.0 for x in arrays(arguments, keywords))
+    firsts = tuple(x.astype(float).flat[0] if x.size else 0.0 for x in find_arrays(arguments, keywords))
     rest = tuple((k, v) for k, v in keywords.items() if not isinstance(v, np.ndarray))
-    return _kept(memory, (y.shape, y.dtype, shapes(arguments, keywords), firsts, rest), y)
+    return _first_stored(memory, (y.shape, y.dtype, shapes_or_keywords(arguments, keywords), firsts, rest), y)
 
 
 @deviation("every_argument_counts", kind="fault", operations=("linear", "glu", "swiglu", "feed_forward"))
@@ -66,7 +66,7 @@ def weights_of_the_first_call(right: Any, x: Any, *weights: Any, memory: Any, **
 
     Shows: other weights of the same shapes. Hides: the same weights, as in one model.
     """
-    key = (tuple(w.shape for w in arrays(weights, {})), tuple(w.dtype for w in arrays(weights, {})))
+    key = (tuple(w.shape for w in find_arrays(weights, {})), tuple(w.dtype for w in find_arrays(weights, {})))
     copied = tree_map(lambda w: w.copy() if isinstance(w, np.ndarray) else w, list(weights))
     return right(x, *memory.setdefault(key, copied), **keywords)
 
@@ -81,7 +81,7 @@ def parameters_of_the_first_call(right: Any, *arguments: Any, memory: Any, **key
         k: v for k, v in keywords.items() if not isinstance(v, np.ndarray) and k not in ("n", "m", "num_heads", "num_kv_heads")
     }
     sizes = tuple(keywords.get(k) for k in ("n", "m", "num_heads", "num_kv_heads"))
-    first = memory.setdefault((tuple(x.shape for x in arrays(arguments, keywords)), sizes, frozenset(numbers)), numbers)
+    first = memory.setdefault((tuple(x.shape for x in find_arrays(arguments, keywords)), sizes, frozenset(numbers)), numbers)
     return right(*arguments, **{**keywords, **first})
 
 
@@ -103,7 +103,7 @@ def positions_of_the_first_call(right: Any, *arguments: Any, memory: Any, **keyw
     return right(*map(first, arguments), **{k: first(x) for k, x in keywords.items()})
 
 
-@deviation("every_argument_counts", kind="fault", operations=ATTENTIONS[:2])
+@deviation("every_argument_counts", kind="fault", operations=MASKED_ATTENTION_OPERATIONS)
 def mask_of_the_first_call(right: Any, *arguments: Any, memory: Any, **keywords: Any) -> Any:
     """masks are prepared once for their shape, and kept.
 

@@ -11,12 +11,12 @@ from . import deviation
 
 
 @deviation("reference")
-def slope_forgotten(cotangent: Any, x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None, *, activation: str = "relu") -> Any:
+def slope_forgotten(cotangent: Any, x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None, **options: Any) -> Any:
     """the activation is taken for the identity on the way back.
 
     Shows: closed units, gelu. Hides: units of relu that are all open.
     """
-    _, _, dw2, _, db2 = feed_forward_vjp(cotangent, x, w1, w2, b1, b2, activation=activation)
+    _, _, dw2, _, db2 = feed_forward_vjp(cotangent, x, w1, w2, b1, b2, **options)
     dhidden, _, _ = linear_vjp(cotangent, linear(x, w1), w2)
     dx, dw1, db1 = linear_vjp(dhidden, x, w1, b1)
     return dx, dw1, dw2, db1, db2
@@ -39,13 +39,11 @@ def slope_without_the_bias(
 
 
 @deviation("reference")
-def first_bias_before_the_slope(
-    cotangent: Any, x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None, *, activation: str = "relu"
-) -> Any:
+def first_bias_before_the_slope(cotangent: Any, x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None, **options: Any) -> Any:
     """b1's gradient is summed before the activation's slope is applied.
 
     Shows: closed units, gelu. Hides: no bias.
     """
-    dx, dw1, dw2, _, db2 = feed_forward_vjp(cotangent, x, w1, w2, b1, b2, activation=activation)
+    dx, dw1, dw2, _, db2 = feed_forward_vjp(cotangent, x, w1, w2, b1, b2, **options)
     dhidden, _, _ = linear_vjp(cotangent, linear(x, w1), w2)
     return dx, dw1, dw2, None if b1 is None else linear_vjp(dhidden, x, w1, b1)[2], db2

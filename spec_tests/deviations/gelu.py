@@ -16,7 +16,7 @@ ROOT = math.sqrt(2 / math.pi)
 
 
 def by_tanh(x: Any, inner: Any) -> Any:
-    """The tanh form with another argument."""
+    """Return the tanh form with another argument."""
     return x * (0.5 * (1 + np.tanh(inner)))
 
 

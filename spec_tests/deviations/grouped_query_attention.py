@@ -1,6 +1,7 @@
 """What goes wrong with grouped_query_attention: which query head uses which shared head.
 
-A deviation is a rule for that: from the numbers h of query heads and h_kv of shared heads to one index for each query head.
+A deviation is a rule: a function of h, the number of query heads, and h_kv, the number of shared heads. It returns the index of
+the shared head whose keys, and that of the shared head whose values, each query head uses.
 """
 
 from collections.abc import Callable
@@ -16,8 +17,8 @@ from reference_numpy.scaled_dot_product_attention import scaled_dot_product_atte
 from . import deviation
 
 
-def sharing(rule: Callable[[int, int], tuple[Any, Any]]) -> Callable[..., Any]:
-    """Attention in which the rule says whose keys and whose values each query head uses."""
+def attend_by_head_rule(rule: Callable[[int, int], tuple[Any, Any]]) -> Callable[..., Any]:
+    """Return attention in which the rule says whose keys and whose values each query head uses."""
 
     @wraps(rule)
     def attention(q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None) -> Any:
@@ -30,13 +31,13 @@ def sharing(rule: Callable[[int, int], tuple[Any, Any]]) -> Callable[..., Any]:
     return attention
 
 
-def neighbours(h: int, h_kv: int) -> Any:
-    """The rule of the equation."""
+def heads_of_the_group(h: int, h_kv: int) -> Any:
+    """Return the shared head of each query head, by the rule of the equation."""
     return np.arange(h) // (h // h_kv)
 
 
 @deviation("reference", "repeated_heads", "groups_are_neighbours", kind="convention")
-@sharing
+@attend_by_head_rule
 def heads_in_turn(h: int, h_kv: int) -> Any:
     """query head i uses shared head i mod h_kv, not i // (h / h_kv).
 
@@ -46,17 +47,17 @@ def heads_in_turn(h: int, h_kv: int) -> Any:
 
 
 @deviation("reference", "repeated_heads")
-@sharing
+@attend_by_head_rule
 def values_in_turn(h: int, h_kv: int) -> Any:
     """values are shared in turn (i mod h_kv), keys by neighbours.
 
     Shows: 1 < h_kv < h. Hides: h_kv = h and h_kv = 1.
     """
-    return neighbours(h, h_kv), np.arange(h) % h_kv
+    return heads_of_the_group(h, h_kv), np.arange(h) % h_kv
 
 
 @deviation("reference", "repeated_heads", "groups_are_neighbours", kind="convention")
-@sharing
+@attend_by_head_rule
 def last_head_for_the_rest(h: int, h_kv: int) -> Any:
     """the first query heads have a shared head each, and all others use the last one.
 
@@ -67,7 +68,7 @@ def last_head_for_the_rest(h: int, h_kv: int) -> Any:
 
 
 @deviation("reference", "heads_are_separate")
-@sharing
+@attend_by_head_rule
 def first_head_for_all(h: int, h_kv: int) -> Any:
     """every query head uses the first shared head, as if there were one.
 
@@ -77,17 +78,17 @@ def first_head_for_all(h: int, h_kv: int) -> Any:
 
 
 @deviation("reference", "heads_are_separate")
-@sharing
+@attend_by_head_rule
 def groups_reversed(h: int, h_kv: int) -> Any:
     """the first group of query heads uses the last shared head.
 
     Shows: two shared heads or more. Hides: h_kv = 1.
     """
-    return h_kv - 1 - neighbours(h, h_kv), h_kv - 1 - neighbours(h, h_kv)
+    return h_kv - 1 - heads_of_the_group(h, h_kv), h_kv - 1 - heads_of_the_group(h, h_kv)
 
 
 @deviation("reference", "repeated_heads", "groups_are_neighbours")
-@sharing
+@attend_by_head_rule
 def divided_by_the_shared_heads(h: int, h_kv: int) -> Any:
     """query head i uses shared head i // h_kv, as far as there is one.
 
@@ -98,7 +99,7 @@ def divided_by_the_shared_heads(h: int, h_kv: int) -> Any:
 
 
 @deviation("reference", "heads_are_separate")
-@sharing
+@attend_by_head_rule
 def first_of_a_group_misplaced(h: int, h_kv: int) -> Any:
     """the group is (i + 1) // (h / h_kv), one query head too early, and the last head keeps the last group.
 
@@ -133,7 +134,7 @@ def mask_of_the_group(q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bo
     """
     h, h_kv = q.shape[-3], k.shape[-3]
     if np.ndim(mask) > 2 and np.shape(mask)[-3] == h:
-        mask = mask[..., neighbours(h, h_kv) * (h // h_kv), :, :]
+        mask = mask[..., heads_of_the_group(h, h_kv) * (h // h_kv), :, :]
     return grouped_query_attention(q, k, v, mask, is_causal=is_causal, scale=scale)
 
 
@@ -168,7 +169,7 @@ def maximum_of_the_group(q: Any, k: Any, v: Any, mask: Any = None, *, is_causal:
     """
     q, k, v = float64(q), float64(k), float64(v)
     (h, n), (h_kv, m) = q.shape[-3:-1], k.shape[-3:-1]
-    shared = neighbours(h, h_kv)
+    shared = heads_of_the_group(h, h_kv)
     s = q @ np.swapaxes(k[..., shared, :, :], -1, -2) * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)
     seen = np.broadcast_to(True if mask is None else mask, s.shape) & (np.tri(n, m, dtype=bool) | (not is_causal))
     s = np.where(seen, s, -np.inf)

@@ -7,7 +7,7 @@ import numpy as np
 from reference_numpy.layer_norm import layer_norm
 
 from . import deviation
-from ._steps import moments
+from ._steps import center
 
 # --- epsilon --------------------------------------------------------------------------------------------------------
 
@@ -26,7 +26,7 @@ def eps_outside_sqrt(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
     Shows: rows whose spread is near eps, or below it; a large eps. Hides: ordinary rows.
     """
-    centred, variance = moments(x)
+    centred, variance = center(x)
     return centred / (np.sqrt(variance) + eps) * weight + bias
 
 
@@ -54,7 +54,7 @@ def eps_added_to_d(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
     Shows: a constant row (NaN), rows of little spread, short rows with a large eps. Hides: ordinary rows.
     """
-    centred, _ = moments(x)
+    centred, _ = center(x)
     squares = np.sum(np.square(centred), axis=-1, keepdims=True)
     return centred / np.sqrt(squares / (x.shape[-1] + eps)) * weight + bias
 
@@ -65,7 +65,7 @@ def eps_as_floor(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
     Shows: rows whose spread is near sqrt(eps), or a large eps. Hides: rows far above it or far below it.
     """
-    centred, variance = moments(x)
+    centred, variance = center(x)
     return centred / np.sqrt(np.maximum(variance, eps)) * weight + bias
 
 

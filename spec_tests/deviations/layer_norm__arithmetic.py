@@ -8,7 +8,7 @@ from reference_numpy.layer_norm import layer_norm
 from spec_tests.specification.formats import DTYPES
 
 from . import HALF, deviation
-from ._steps import accumulated, in_float32, mean_square, to_12_bits
+from ._steps import accumulate, mean_square, round_to_12_bits, round_to_float32
 
 
 @deviation(
@@ -23,9 +23,9 @@ def one_pass_variance(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
     Shows: rows whose mean is far beyond their spread. Hides: rows of mean 0, a check for NaN alone.
     """
-    mean = in_float32(np.mean(x, axis=-1, keepdims=True))
-    square = in_float32(np.mean(in_float32(np.square(x)), axis=-1, keepdims=True))
-    variance = np.maximum(in_float32(square - in_float32(np.square(mean))), 0.0)
+    mean = round_to_float32(np.mean(x, axis=-1, keepdims=True))
+    square = round_to_float32(np.mean(round_to_float32(np.square(x)), axis=-1, keepdims=True))
+    variance = np.maximum(round_to_float32(square - round_to_float32(np.square(mean))), 0.0)
     return (x - mean) / np.sqrt(variance + eps) * weight + bias
 
 
@@ -56,8 +56,8 @@ def half_accumulation(x: Any, weight: Any, bias: Any, *, eps: float, held: Any) 
 
     Shows: rows with a mean, rows of some hundred features and more. Hides: short rows, float32.
     """
-    centred = x - accumulated(x, held) / x.shape[-1]
-    return centred / np.sqrt(accumulated(np.square(centred), held) / x.shape[-1] + eps) * weight + bias
+    centred = x - accumulate(x, held) / x.shape[-1]
+    return centred / np.sqrt(accumulate(np.square(centred), held) / x.shape[-1] + eps) * weight + bias
 
 
 @deviation("reference", "one_rounding", kind="arithmetic", dtypes=HALF)
@@ -85,7 +85,7 @@ def estimated_rsqrt(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     Shows: float32, any row. Hides: half precision.
     """
     centred = x - np.mean(x, axis=-1, keepdims=True)
-    return centred * to_12_bits(1 / np.sqrt(mean_square(centred) + eps)) * weight + bias
+    return centred * round_to_12_bits(1 / np.sqrt(mean_square(centred) + eps)) * weight + bias
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float64",))
@@ -94,4 +94,4 @@ def float64_in_float32(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
     Shows: float64. Hides: every other dtype.
     """
-    return in_float32(layer_norm(in_float32(x), in_float32(weight), in_float32(bias), eps=eps))
+    return round_to_float32(layer_norm(round_to_float32(x), round_to_float32(weight), round_to_float32(bias), eps=eps))

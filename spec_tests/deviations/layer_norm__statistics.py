@@ -7,7 +7,7 @@ import numpy as np
 from reference_numpy.layer_norm import layer_norm
 
 from . import deviation
-from ._steps import mean_square, moments, next_power_of_two
+from ._steps import center, mean_square, next_power_of_two
 
 
 @deviation("reference", "biased_variance")
@@ -16,7 +16,7 @@ def unbiased_variance(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
     Shows: every row, short ones most. Hides: half precision beyond some hundred features.
     """
-    centred, _ = moments(x)
+    centred, _ = center(x)
     variance = np.sum(np.square(centred), axis=-1, keepdims=True) / max(x.shape[-1] - 1, 1)
     return centred / np.sqrt(variance + eps) * weight + bias
 
@@ -35,7 +35,7 @@ def unbiased_deviation_plus_eps(x: Any, weight: Any, bias: Any, *, eps: float) -
 
     Shows: every row, short ones most. Hides: half precision beyond some hundred features.
     """
-    centred, _ = moments(x)
+    centred, _ = center(x)
     variance = np.sum(np.square(centred), axis=-1, keepdims=True) / max(x.shape[-1] - 1, 1)
     return centred / (np.sqrt(variance) + eps) * weight + bias
 
@@ -55,7 +55,7 @@ def numerator_not_centred(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
     Shows: rows with a mean, constant ones above all. Hides: rows of mean 0.
     """
-    return x / np.sqrt(moments(x)[1] + eps) * weight + bias
+    return x / np.sqrt(center(x)[1] + eps) * weight + bias
 
 
 @deviation("reference", "unit_variance")
@@ -64,7 +64,7 @@ def variance_about_zero(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
     Shows: rows with a mean. Hides: rows of mean 0, constant rows.
     """
-    return moments(x)[0] / np.sqrt(mean_square(x) + eps) * weight + bias
+    return center(x)[0] / np.sqrt(mean_square(x) + eps) * weight + bias
 
 
 @deviation("reference", "unit_variance", "scale_invariance")
@@ -73,7 +73,7 @@ def no_root(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
     Shows: rows whose variance is not 1. Hides: standardized rows.
     """
-    centred, variance = moments(x)
+    centred, variance = center(x)
     return centred / (variance + eps) * weight + bias
 
 
@@ -83,7 +83,7 @@ def mean_absolute_deviation(x: Any, weight: Any, bias: Any, *, eps: float) -> An
 
     Shows: every row but those that differ from their mean by one size. Hides: rows of two.
     """
-    centred, _ = moments(x)
+    centred, _ = center(x)
     return centred / (np.mean(np.abs(centred), axis=-1, keepdims=True) + eps) * weight + bias
 
 
@@ -99,7 +99,7 @@ def padding_in_the_variance(x: Any, weight: Any, bias: Any, *, eps: float) -> An
     """
     d = x.shape[-1]
     mean = np.mean(x, axis=-1, keepdims=True)
-    centred, variance = moments(x)
+    centred, variance = center(x)
     variance = variance + np.square(mean) * ((next_power_of_two(d) - d) / d)
     return centred / np.sqrt(variance + eps) * weight + bias
 
@@ -111,7 +111,7 @@ def first_block_alone(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     Shows: rows longer than 1024. Hides: shorter ones.
     """
     first = x[..., :1024]
-    _, variance = moments(first)
+    _, variance = center(first)
     return (x - np.mean(first, axis=-1, keepdims=True)) / np.sqrt(variance + eps) * weight + bias
 
 
@@ -148,6 +148,6 @@ def halves_merged_without_their_means(x: Any, weight: Any, bias: Any, *, eps: fl
     half = d // 2
     if not half:
         return layer_norm(x, weight, bias, eps=eps)
-    (left, _), (right, _) = moments(x[..., :half]), moments(x[..., half:])
+    (left, _), (right, _) = center(x[..., :half]), center(x[..., half:])
     squares = np.sum(np.square(left), axis=-1, keepdims=True) + np.sum(np.square(right), axis=-1, keepdims=True)
-    return moments(x)[0] / np.sqrt(squares / d + eps) * weight + bias
+    return center(x)[0] / np.sqrt(squares / d + eps) * weight + bias

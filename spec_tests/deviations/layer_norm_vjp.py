@@ -8,17 +8,17 @@ from reference_numpy._sums import rows, summed_to
 from reference_numpy.layer_norm_vjp import layer_norm_vjp
 
 from . import HALF, deviation
-from ._steps import accumulated, moments
+from ._steps import accumulate, center
 
 
-def normalized(x: Any, eps: float) -> tuple[Any, Any]:
-    """The reciprocal standard deviation, and the normalized row."""
-    centred, variance = moments(x)
+def normalize(x: Any, eps: float) -> tuple[Any, Any]:
+    """Return the reciprocal standard deviation, and the normalized row."""
+    centred, variance = center(x)
     r = 1 / np.sqrt(variance + eps)
     return r, centred * r
 
 
-def mean(x: Any) -> Any:
+def row_mean(x: Any) -> Any:
     return np.mean(x, axis=-1, keepdims=True)
 
 
@@ -28,8 +28,8 @@ def mean_subtracted_twice(cotangent: Any, x: Any, weight: Any, bias: Any, *, eps
 
     Shows: cotangents with a mean, that of a sum. Hides: random cotangents on long rows.
     """
-    (r, n), inner = normalized(x, eps), cotangent * weight
-    return r * (inner - 2 * mean(inner) - n * mean(inner * n)), *layer_norm_vjp(cotangent, x, weight, bias, eps=eps)[1:]
+    (r, n), inner = normalize(x, eps), cotangent * weight
+    return r * (inner - 2 * row_mean(inner) - n * row_mean(inner * n)), *layer_norm_vjp(cotangent, x, weight, bias, eps=eps)[1:]
 
 
 @deviation("reference", "sums_to_zero")
@@ -38,8 +38,8 @@ def mean_missing(cotangent: Any, x: Any, weight: Any, bias: Any, *, eps: float) 
 
     Shows: cotangents with a mean. Hides: random cotangents on long rows.
     """
-    (r, n), inner = normalized(x, eps), cotangent * weight
-    return r * (inner - n * mean(inner * n)), *layer_norm_vjp(cotangent, x, weight, bias, eps=eps)[1:]
+    (r, n), inner = normalize(x, eps), cotangent * weight
+    return r * (inner - n * row_mean(inner * n)), *layer_norm_vjp(cotangent, x, weight, bias, eps=eps)[1:]
 
 
 @deviation("reference", "orthogonal")
@@ -48,8 +48,8 @@ def projection_missing(cotangent: Any, x: Any, weight: Any, bias: Any, *, eps: f
 
     Shows: cotangents along the row, short rows. Hides: random cotangents on long rows.
     """
-    (r, _), inner = normalized(x, eps), cotangent * weight
-    return r * (inner - mean(inner)), *layer_norm_vjp(cotangent, x, weight, bias, eps=eps)[1:]
+    (r, _), inner = normalize(x, eps), cotangent * weight
+    return r * (inner - row_mean(inner)), *layer_norm_vjp(cotangent, x, weight, bias, eps=eps)[1:]
 
 
 @deviation("reference", "bias_gathers_the_cotangent", seen=("https://github.com/Oneflow-Inc/oneflow/pull/6149",))
@@ -69,10 +69,10 @@ def unbiased_variance(cotangent: Any, x: Any, weight: Any, bias: Any, *, eps: fl
     Shows: short rows. Hides: long rows in 16 bits.
     """
     d = x.shape[-1]
-    centred, variance = moments(x)
+    centred, variance = center(x)
     r = 1 / np.sqrt(variance * (d / max(d - 1, 1)) + eps)
     n, inner = centred * r, cotangent * weight
-    dx = r * (inner - mean(inner) - n * mean(inner * n))
+    dx = r * (inner - row_mean(inner) - n * row_mean(inner * n))
     return dx, summed_to(cotangent * n, weight.shape), summed_to(cotangent, bias.shape)
 
 
@@ -103,7 +103,7 @@ def gain_s_gradient_not_centred(cotangent: Any, x: Any, weight: Any, bias: Any, 
 
     Shows: rows with a mean. Hides: centred rows.
     """
-    r, _ = normalized(x, eps)
+    r, _ = normalize(x, eps)
     dx, _, dbias = layer_norm_vjp(cotangent, x, weight, bias, eps=eps)
     return dx, summed_to(cotangent * (x * r), weight.shape), dbias
 
@@ -114,6 +114,6 @@ def summed_in_half(cotangent: Any, x: Any, weight: Any, bias: Any, *, eps: float
 
     Shows: many rows. Hides: one row, float32.
     """
-    _, n = normalized(x, eps)
-    sums = (accumulated(rows(terms), held, axis=0)[0] for terms in (cotangent * n, cotangent))
+    _, n = normalize(x, eps)
+    sums = (accumulate(rows(terms), held, axis=0)[0] for terms in (cotangent * n, cotangent))
     return layer_norm_vjp(cotangent, x, weight, bias, eps=eps)[0], *sums

@@ -8,9 +8,9 @@ from reference_numpy.linear import linear
 from spec_tests.specification.formats import DTYPES, Format
 
 from . import HALF, deviation
-from ._steps import accumulated, holding, in_float16, in_float32, in_tf32
+from ._steps import accumulate, make_rounder, round_to_float16, round_to_float32, round_to_tf32
 
-in_float8 = holding(Format("float8 e4m3", 4, -6, 8))
+in_float8 = make_rounder(Format("float8 e4m3", 4, -6, 8))
 
 
 @deviation("reference", "selection")
@@ -82,7 +82,7 @@ def half_accumulation(x: Any, weight: Any, bias: Any = None, *, held: Any) -> An
     """
     starts = range(0, x.shape[-1], 32)
     blocks = [np.expand_dims(linear(x[..., i : i + 32], weight[:, i : i + 32]), -1) for i in starts]
-    y = np.squeeze(accumulated(np.concatenate(blocks, axis=-1), held), axis=-1)
+    y = np.squeeze(accumulate(np.concatenate(blocks, axis=-1), held), axis=-1)
     return y if bias is None else held(y + bias)
 
 
@@ -92,7 +92,7 @@ def tf32_operands(x: Any, weight: Any, bias: Any = None) -> Any:
 
     Shows: float32. Hides: half precision, numbers of few bits.
     """
-    return linear(in_tf32(x), in_tf32(weight), bias)
+    return linear(round_to_tf32(x), round_to_tf32(weight), bias)
 
 
 @deviation("reference", "zero_column", kind="arithmetic", dtypes=DTYPES[:3])
@@ -101,7 +101,7 @@ def float16_operands(x: Any, weight: Any, bias: Any = None) -> Any:
 
     Shows: float32; in bfloat16, large or tiny x. Hides: float16, ordinary bfloat16.
     """
-    return linear(in_float16(x), in_float16(weight), bias)
+    return linear(round_to_float16(x), round_to_float16(weight), bias)
 
 
 @deviation("reference", "selection", kind="arithmetic", dtypes=DTYPES)
@@ -130,4 +130,4 @@ def float64_in_float32(x: Any, weight: Any, bias: Any = None) -> Any:
 
     Shows: float64. Hides: every other dtype.
     """
-    return in_float32(linear(in_float32(x), in_float32(weight), bias))
+    return round_to_float32(linear(round_to_float32(x), round_to_float32(weight), bias))

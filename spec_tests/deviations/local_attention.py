@@ -15,8 +15,8 @@ from reference_numpy.softmax import softmax
 from . import deviation
 
 
-def seeing(rule: Callable[[Any, Any, int, bool], Any]) -> Callable[..., Any]:
-    """Attention in which the rule says whether query i sees key j."""
+def attend_by_visibility_rule(rule: Callable[[Any, Any, int, bool], Any]) -> Callable[..., Any]:
+    """Return attention in which the rule says whether query i sees key j."""
 
     @wraps(rule)
     def attention(q: Any, k: Any, v: Any, *, window: int, is_causal: bool = False, scale: float | None = None) -> Any:
@@ -27,50 +27,50 @@ def seeing(rule: Callable[[Any, Any, int, bool], Any]) -> Callable[..., Any]:
     return attention
 
 
-def near(i: Any, j: Any, window: int, is_causal: bool) -> Any:
-    """The rule of the equation."""
+def within_window(i: Any, j: Any, window: int, is_causal: bool) -> Any:
+    """Return whether query i sees key j, by the rule of the equation."""
     return (np.abs(i - j) <= window) & ((j <= i) | (not is_causal))
 
 
 @deviation("reference", "nothing_flows_from_outside", kind="convention")
-@seeing
+@attend_by_visibility_rule
 def whole_blocks(i: Any, j: Any, window: int, is_causal: bool) -> Any:
     """a query sees the block of window + 1 keys that it is in and the one on each side, whole.
 
     Shows: keys of these blocks that are farther than the window. Hides: a window of 0 or beyond the sequence.
     """
     blocks = np.abs(i // (window + 1) - j // (window + 1)) <= 1
-    return blocks & near(i, j, 10**9, is_causal)
+    return blocks & within_window(i, j, 10**9, is_causal)
 
 
 @deviation("reference", "translation")
-@seeing
+@attend_by_visibility_rule
 def blocks_apart(i: Any, j: Any, window: int, is_causal: bool) -> Any:
     """a query sees no key of another block of 16, however near.
 
     Shows: more than 16 tokens. Hides: shorter sequences.
     """
-    return near(i, j, window, is_causal) & ((i // 16 == j // 16) | (i == j) | (j == np.max(j)) & (i > j))
+    return within_window(i, j, window, is_causal) & ((i // 16 == j // 16) | (i == j) | (j == np.max(j)) & (i > j))
 
 
 @deviation("reference", "nothing_flows_from_outside", "translation")
-@seeing
+@attend_by_visibility_rule
 def first_token_is_always_seen(i: Any, j: Any, window: int, is_causal: bool) -> Any:
     """the first key is seen by every query, as an attention sink.
 
     Shows: queries beyond the first window. Hides: a window as long as the sequence.
     """
-    return near(i, j, window, is_causal) | (j == 0)
+    return within_window(i, j, window, is_causal) | (j == 0)
 
 
 @deviation("reference", "nothing_flows_from_outside")
-@seeing
+@attend_by_visibility_rule
 def window_at_least_4(i: Any, j: Any, window: int, is_causal: bool) -> Any:
     """the window is rounded up to a multiple of 4.
 
     Shows: windows such as 1, 2, 3 and 5. Hides: multiples of 4.
     """
-    return near(i, j, -(-window // 4) * 4, is_causal)
+    return within_window(i, j, -(-window // 4) * 4, is_causal)
 
 
 # --- other steps ----------------------------------------------------------------------------------------------------
@@ -84,13 +84,13 @@ def keys_before_the_first_count(
 
     Shows: the first queries, with a window of 1 or more. Hides: queries beyond the first window.
     """
-    k, v = (np.concatenate([_zeros(x, window), float64(x)], axis=-2) for x in (k, v))
+    k, v = (np.concatenate([_make_zero_rows(x, window), float64(x)], axis=-2) for x in (k, v))
     n, m = q.shape[-2], k.shape[-2]
     mask = sliding_window_mask(n=n + window, m=m, window=window, is_causal=is_causal)[window:]
     return scaled_dot_product_attention(q, k, v, mask, scale=scale)
 
 
-def _zeros(x: Any, count: int) -> Any:
+def _make_zero_rows(x: Any, count: int) -> Any:
     return np.repeat(np.where(True, 0.0, float64(x)[..., :1, :]), count, axis=-2)
 
 

@@ -21,22 +21,18 @@ def window_forgotten(
 
 
 @deviation("reference", "outside_the_window")
-def window_of_one_more(
-    cotangent: Any, q: Any, k: Any, v: Any, *, window: int, is_causal: bool = False, scale: float | None = None
-) -> Any:
+def window_of_one_more(cotangent: Any, q: Any, k: Any, v: Any, *, window: int, **options: Any) -> Any:
     """the window is wider by one on the way back.
 
     Shows: more keys than the window holds. Hides: a wide window.
     """
-    return local_attention_vjp(cotangent, q, k, v, window=window + 1, is_causal=is_causal, scale=scale)
+    return local_attention_vjp(cotangent, q, k, v, window=window + 1, **options)
 
 
 @deviation("reference")
-def causality_forgotten(
-    cotangent: Any, q: Any, k: Any, v: Any, *, window: int, is_causal: bool = False, scale: float | None = None
-) -> Any:
+def causality_forgotten(cotangent: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
     """the weights are recomputed without causality.
 
     Shows: is_causal and a window of 1 or more. Hides: is_causal = False.
     """
-    return local_attention_vjp(cotangent, q, k, v, window=window, scale=scale)
+    return local_attention_vjp(cotangent, q, k, v, **{**options, "is_causal": False})

@@ -10,7 +10,7 @@ from reference_numpy.softmax import softmax
 from spec_tests.specification.formats import DTYPES
 
 from . import HALF, deviation
-from ._steps import accumulated, in_float32, largest
+from ._steps import accumulate, exact_maximum, round_to_float32
 
 
 @deviation(
@@ -51,7 +51,7 @@ def differences_clipped(x: Any, *, axis: int) -> Any:
 
     Shows: entries of −∞, or far below the maximum. Hides: rows within 64 of it.
     """
-    return log_softmax(np.maximum(x - largest(x, axis), -64.0), axis=axis)
+    return log_softmax(np.maximum(x - exact_maximum(x, axis), -64.0), axis=axis)
 
 
 @deviation("reference", "order", "equal_entries")
@@ -60,7 +60,7 @@ def maximum_not_given_back(x: Any, *, axis: int) -> Any:
 
     Shows: every row whose maximum is not 0. Hides: rows whose maximum is 0.
     """
-    return x - np.log(np.sum(np.exp(x - largest(x, axis)), axis=axis, keepdims=True))
+    return x - np.log(np.sum(np.exp(x - exact_maximum(x, axis)), axis=axis, keepdims=True))
 
 
 @deviation("reference", "shift")
@@ -69,7 +69,7 @@ def maximum_at_least_zero(x: Any, *, axis: int) -> Any:
 
     Shows: rows whose entries are all far below zero. Hides: any row with an entry above zero.
     """
-    shifted = x - np.maximum(largest(x, axis), 0.0)
+    shifted = x - np.maximum(exact_maximum(x, axis), 0.0)
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
 
@@ -98,10 +98,10 @@ def online_without_rescaling(x: Any, *, axis: int) -> Any:
     Shows: rows longer than a block whose maximum comes later. Hides: shorter rows, the maximum in the first block.
     """
     moved = np.moveaxis(x, axis, -1)
-    m, total = largest(moved[..., :64], -1), 0.0
+    m, total = exact_maximum(moved[..., :64], -1), 0.0
     for start in range(0, moved.shape[-1], 64):
         block = moved[..., start : start + 64]
-        m = np.maximum(m, largest(block, -1)) if start else m
+        m = np.maximum(m, exact_maximum(block, -1)) if start else m
         total = total + np.sum(np.exp(block - m), axis=-1, keepdims=True)
     return np.moveaxis(moved - m - np.log(total), -1, axis)
 
@@ -130,7 +130,7 @@ def logsumexp_stored(x: Any, *, axis: int, held: Any) -> Any:
 
     Shows: rows far from zero. Hides: rows around it.
     """
-    m = largest(x, axis)
+    m = exact_maximum(x, axis)
     return x - held(m + np.log(np.sum(np.exp(x - m), axis=axis, keepdims=True)))
 
 
@@ -140,8 +140,8 @@ def half_accumulation(x: Any, *, axis: int, held: Any) -> Any:
 
     Shows: flat rows of some hundred entries and more, where the sum stops growing. Hides: short or peaked rows, float32.
     """
-    shifted = x - largest(x, axis)
-    return shifted - np.log(accumulated(np.exp(shifted), held, axis))
+    shifted = x - exact_maximum(x, axis)
+    return shifted - np.log(accumulate(np.exp(shifted), held, axis))
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float64",))
@@ -150,4 +150,4 @@ def float64_in_float32(x: Any, *, axis: int) -> Any:
 
     Shows: float64. Hides: every other dtype.
     """
-    return in_float32(log_softmax(in_float32(x), axis=axis))
+    return round_to_float32(log_softmax(round_to_float32(x), axis=axis))

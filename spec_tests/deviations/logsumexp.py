@@ -8,10 +8,10 @@ from reference_numpy._marks import exact, finite_or_zero
 from reference_numpy.logsumexp import logsumexp
 
 from . import HALF, deviation
-from ._steps import accumulated, largest
+from ._steps import accumulate, exact_maximum
 
 
-def shift_of(x: Any, axis: int) -> Any:
+def finite_maximum(x: Any, axis: int) -> Any:
     return exact(finite_or_zero(np.max(x, axis=axis, keepdims=True)))
 
 
@@ -30,7 +30,7 @@ def maximum_not_given_back(x: Any, *, axis: int) -> Any:
 
     Shows: every row whose maximum is not 0. Hides: rows whose maximum is 0.
     """
-    return np.squeeze(np.log(np.sum(np.exp(x - shift_of(x, axis)), axis=axis, keepdims=True)), axis=axis)
+    return np.squeeze(np.log(np.sum(np.exp(x - finite_maximum(x, axis)), axis=axis, keepdims=True)), axis=axis)
 
 
 @deviation("reference", "shift")
@@ -39,7 +39,7 @@ def maximum_at_least_zero(x: Any, *, axis: int) -> Any:
 
     Shows: rows whose entries are all far below zero. Hides: any row with an entry above zero.
     """
-    m = np.maximum(shift_of(x, axis), 0.0)
+    m = np.maximum(finite_maximum(x, axis), 0.0)
     return np.squeeze(m + np.log(np.sum(np.exp(x - m), axis=axis, keepdims=True)), axis=axis)
 
 
@@ -58,7 +58,7 @@ def one_more_term(x: Any, *, axis: int) -> Any:
 
     Shows: every row. Hides: nothing.
     """
-    m = shift_of(x, axis)
+    m = finite_maximum(x, axis)
     return np.squeeze(m + np.log(1 + np.sum(np.exp(x - m), axis=axis, keepdims=True)), axis=axis)
 
 
@@ -77,7 +77,7 @@ def base_two(x: Any, *, axis: int) -> Any:
 
     Shows: two entries near the maximum. Hides: rows with a single peak.
     """
-    m = shift_of(x, axis)
+    m = finite_maximum(x, axis)
     return np.squeeze(m + np.log(np.sum(np.exp(x - m), axis=axis, keepdims=True)) / np.log(2.0), axis=axis)
 
 
@@ -88,10 +88,10 @@ def online_without_rescaling(x: Any, *, axis: int) -> Any:
     Shows: rows longer than a block whose maximum comes later. Hides: shorter rows, the maximum in the first block.
     """
     moved = np.moveaxis(x, axis, -1)
-    m, total = shift_of(moved[..., :64], -1), 0.0
+    m, total = finite_maximum(moved[..., :64], -1), 0.0
     for start in range(0, moved.shape[-1], 64):
         block = moved[..., start : start + 64]
-        m = np.maximum(m, shift_of(block, -1)) if start else m
+        m = np.maximum(m, finite_maximum(block, -1)) if start else m
         total = total + np.sum(np.exp(block - m), axis=-1, keepdims=True)
     return np.squeeze(m + np.log(total), axis=-1)
 
@@ -111,7 +111,7 @@ def nan_of_an_empty_sum(x: Any, *, axis: int) -> Any:
 
     Shows: such a row. Hides: any finite entry.
     """
-    m = largest(x, axis)
+    m = exact_maximum(x, axis)
     return np.squeeze(m + np.log(np.sum(np.exp(x - m), axis=axis, keepdims=True)), axis=axis)
 
 
@@ -130,5 +130,5 @@ def half_accumulation(x: Any, *, axis: int, held: Any) -> Any:
 
     Shows: flat rows of some hundred entries and more, where the sum stops growing. Hides: short or peaked rows, float32.
     """
-    m = shift_of(x, axis)
-    return np.squeeze(m + np.log(accumulated(np.exp(x - m), held, axis)), axis=axis)
+    m = finite_maximum(x, axis)
+    return np.squeeze(m + np.log(accumulate(np.exp(x - m), held, axis)), axis=axis)

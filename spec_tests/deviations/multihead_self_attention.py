@@ -1,6 +1,6 @@
 """What goes wrong with multihead_self_attention beside its parts: how heads are split, merged and scaled.
 
-It is six steps, and a deviation is another function instead of one of them.
+It has six steps. A deviation is a function that replaces one of them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def split(y: Any, heads: int) -> Any:
     return np.swapaxes(np.reshape(y, (*y.shape[:-1], heads, y.shape[-1] // heads)), -2, -3)
 
 
-def turn(q: Any, k: Any, v: Any, positions: Any, rotation: dict[str, Any]) -> tuple[Any, Any, Any]:
+def rotate_queries_and_keys(q: Any, k: Any, v: Any, positions: Any, rotation: dict[str, Any]) -> tuple[Any, Any, Any]:
     if rotation["theta"] is None:
         return q, k, v
-    return turned(q, positions, rotation), turned(k, positions, rotation), v
+    return rotate(q, positions, rotation), rotate(k, positions, rotation), v
 
 
 def attend(q: Any, k: Any, v: Any, is_causal: bool, width: int) -> Any:
@@ -45,14 +45,14 @@ def output(y: Any, w_o: Any, x: Any) -> Any:
     return linear(y, float64(w_o))
 
 
-def turned(y: Any, positions: Any, rotation: dict[str, Any]) -> Any:
-    """Every head alike, at positions 0, …, n - 1 if none are given."""
+def rotate(y: Any, positions: Any, rotation: dict[str, Any]) -> Any:
+    """Rotate every head alike, at positions 0, …, n − 1 if none are given."""
     positions = np.arange(y.shape[-2]) if positions is None else positions
     return rounded(rope(y, np.expand_dims(float64(positions), -2), **rotation))
 
 
 def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Multi-head attention in which another function, the decorated one, stands in for a step."""
+    """Return multi-head attention in which the decorated function replaces the step."""
 
     def decorate(other: Callable[..., Any]) -> Callable[..., Any]:
         def do(own: Callable[..., Any], *operands: Any) -> Any:
@@ -76,7 +76,7 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
             x, shared = float64(x), num_heads if num_kv_heads is None else num_kv_heads
             q, k, v = do(project, x, w_q, w_k, w_v, num_heads)
             q, k, v = do(split, q, num_heads), do(split, k, shared), do(split, v, shared)
-            q, k, v = do(turn, q, k, v, positions, {"theta": theta, "layout": layout})
+            q, k, v = do(rotate_queries_and_keys, q, k, v, positions, {"theta": theta, "layout": layout})
             return do(output, do(merge, do(attend, q, k, v, is_causal, x.shape[-1])), w_o, x)
 
         del multihead.__wrapped__  # its signature is the operation's

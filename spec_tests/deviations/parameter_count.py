@@ -11,8 +11,8 @@ from reference_numpy.parameter_count import parameter_count
 from . import deviation
 
 
-def counting(change: Callable[[Any], int]) -> Callable[..., int]:
-    """What takes the sizes under short names, and the right count, takes the keywords of parameter_count."""
+def count_from_sizes(change: Callable[[Any], int]) -> Callable[..., int]:
+    """Return a function of the keywords of parameter_count that gives `change` the sizes by short names, and the right count."""
     signature = inspect.signature(parameter_count)
 
     @wraps(change)
@@ -34,7 +34,7 @@ def counting(change: Callable[[Any], int]) -> Callable[..., int]:
 
 
 @deviation("reference", "arrays")
-@counting
+@count_from_sizes
 def norms_left_out(s: Any) -> int:
     """the gains, and biases, of the norms are left out.
 
@@ -44,7 +44,7 @@ def norms_left_out(s: Any) -> int:
 
 
 @deviation("reference", "deep_and_narrow")
-@counting
+@count_from_sizes
 def biases_left_out(s: Any) -> int:
     """an encoder's linear maps are counted without their biases.
 
@@ -55,7 +55,7 @@ def biases_left_out(s: Any) -> int:
 
 
 @deviation("reference", "hidden_width")
-@counting
+@count_from_sizes
 def gate_left_out(s: Any) -> int:
     """a decoder's feed-forward layer is counted with two matrices, as if it had no gate.
 
@@ -65,7 +65,7 @@ def gate_left_out(s: Any) -> int:
 
 
 @deviation("reference", "shared_heads")
-@counting
+@count_from_sizes
 def shared_heads_ignored(s: Any) -> int:
     """each head is counted with keys and values of its own: num_kv_heads is ignored.
 
@@ -75,7 +75,7 @@ def shared_heads_ignored(s: Any) -> int:
 
 
 @deviation("reference", "heads")
-@counting
+@count_from_sizes
 def heads_of_full_width(s: Any) -> int:
     """every head is counted with matrices of d × d, not d × d_k.
 
@@ -85,7 +85,7 @@ def heads_of_full_width(s: Any) -> int:
 
 
 @deviation("reference", "vocabulary", kind="convention")
-@counting
+@count_from_sizes
 def head_tied(s: Any) -> int:
     """a decoder's head shares the matrix of its embedding, which is counted once.
 
@@ -95,7 +95,7 @@ def head_tied(s: Any) -> int:
 
 
 @deviation("reference", "arrays")
-@counting
+@count_from_sizes
 def last_norm_left_out(s: Any) -> int:
     """the norm after a decoder's last layer is left out.
 
@@ -105,7 +105,7 @@ def last_norm_left_out(s: Any) -> int:
 
 
 @deviation("reference", "deep_and_narrow", kind="convention")
-@counting
+@count_from_sizes
 def last_norm_of_an_encoder(s: Any) -> int:
     """an encoder has a layer norm after its last layer too.
 
@@ -115,7 +115,7 @@ def last_norm_of_an_encoder(s: Any) -> int:
 
 
 @deviation("reference", "layers")
-@counting
+@count_from_sizes
 def no_layers_taken_for_one(s: Any) -> int:
     """num_layers = 0 counts one layer, as `num_layers or 1` does.
 
@@ -125,7 +125,7 @@ def no_layers_taken_for_one(s: Any) -> int:
 
 
 @deviation("reference", "arrays")
-@counting
+@count_from_sizes
 def embedding_in_every_layer(s: Any) -> int:
     """what the model has once, embedding, head and last norm, is counted for every layer.
 
@@ -136,7 +136,7 @@ def embedding_in_every_layer(s: Any) -> int:
 
 
 @deviation("reference", "arrays")
-@counting
+@count_from_sizes
 def integer_of_32_bits(s: Any) -> int:
     """the count wraps beyond 31 bits.
 

@@ -7,7 +7,7 @@ import numpy as np
 from reference_numpy.rms_norm import rms_norm
 
 from . import HALF, deviation
-from ._steps import accumulated, in_float32, mean_square, to_12_bits
+from ._steps import accumulate, mean_square, round_to_12_bits, round_to_float32
 
 
 @deviation("reference", "float32_inside", kind="arithmetic", dtypes=HALF)
@@ -41,7 +41,7 @@ def half_accumulation(x: Any, weight: Any, *, eps: float, held: Any) -> Any:
 
     Shows: rows of some hundred features and more, where the sum stops growing. Hides: short rows, float32.
     """
-    return x / np.sqrt(accumulated(np.square(x), held) / x.shape[-1] + eps) * weight
+    return x / np.sqrt(accumulate(np.square(x), held) / x.shape[-1] + eps) * weight
 
 
 @deviation(
@@ -78,7 +78,7 @@ def estimated_rsqrt(x: Any, weight: Any, *, eps: float) -> Any:
 
     Shows: float32, any row. Hides: half precision.
     """
-    return x * to_12_bits(1 / np.sqrt(mean_square(x) + eps)) * weight
+    return x * round_to_12_bits(1 / np.sqrt(mean_square(x) + eps)) * weight
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float64",))
@@ -87,7 +87,7 @@ def float64_in_float32(x: Any, weight: Any, *, eps: float) -> Any:
 
     Shows: float64. Hides: every other dtype.
     """
-    return in_float32(rms_norm(in_float32(x), in_float32(weight), eps=eps))
+    return round_to_float32(rms_norm(round_to_float32(x), round_to_float32(weight), eps=eps))
 
 
 @deviation("reference", "every_argument_counts", kind="fault")

@@ -9,16 +9,16 @@ from reference_numpy.layer_norm_vjp import layer_norm_vjp
 from reference_numpy.rms_norm_vjp import rms_norm_vjp
 
 from . import HALF, deviation
-from ._steps import accumulated, mean_square
+from ._steps import accumulate, mean_square
 
 
-def normalized(x: Any, eps: float) -> tuple[Any, Any]:
-    """The reciprocal root mean square, and x times it."""
+def normalize(x: Any, eps: float) -> tuple[Any, Any]:
+    """Return the reciprocal root mean square, and x times it."""
     r = 1 / np.sqrt(mean_square(x) + eps)
     return r, x * r
 
 
-def along(a: Any, b: Any) -> Any:
+def mean_product(a: Any, b: Any) -> Any:
     return np.mean(a * b, axis=-1, keepdims=True)
 
 
@@ -28,7 +28,7 @@ def no_projection(cotangent: Any, x: Any, weight: Any, *, eps: float) -> Any:
 
     Shows: cotangents along the row, short rows. Hides: random cotangents on long rows, where it is 1/√d.
     """
-    r, _ = normalized(x, eps)
+    r, _ = normalize(x, eps)
     return r * (cotangent * weight), rms_norm_vjp(cotangent, x, weight, eps=eps)[1]
 
 
@@ -38,8 +38,8 @@ def projection_without_the_gain(cotangent: Any, x: Any, weight: Any, *, eps: flo
 
     Shows: any gain but 1. Hides: a gain of 1.
     """
-    r, n = normalized(x, eps)
-    return r * (cotangent * weight - n * along(cotangent, n)), rms_norm_vjp(cotangent, x, weight, eps=eps)[1]
+    r, n = normalize(x, eps)
+    return r * (cotangent * weight - n * mean_product(cotangent, n)), rms_norm_vjp(cotangent, x, weight, eps=eps)[1]
 
 
 @deviation("reference", "orthogonal", "along_the_row")
@@ -48,7 +48,7 @@ def projection_summed(cotangent: Any, x: Any, weight: Any, *, eps: float) -> Any
 
     Shows: rows of two features or more. Hides: d = 1.
     """
-    r, n = normalized(x, eps)
+    r, n = normalize(x, eps)
     inner = cotangent * weight
     return r * (inner - n * np.sum(inner * n, axis=-1, keepdims=True)), rms_norm_vjp(cotangent, x, weight, eps=eps)[1]
 
@@ -78,7 +78,7 @@ def gain_s_gradient_from_the_result(cotangent: Any, x: Any, weight: Any, *, eps:
 
     Shows: any gain but 1. Hides: a gain of 1.
     """
-    _, n = normalized(x, eps)
+    _, n = normalize(x, eps)
     return rms_norm_vjp(cotangent, x, weight, eps=eps)[0], summed_to(cotangent * (n * weight), weight.shape)
 
 
@@ -88,7 +88,7 @@ def gain_s_gradient_of_the_last_row(cotangent: Any, x: Any, weight: Any, *, eps:
 
     Shows: two rows or more. Hides: a single row.
     """
-    _, n = normalized(x, eps)
+    _, n = normalize(x, eps)
     each = rows(cotangent * n)
     return rms_norm_vjp(cotangent, x, weight, eps=eps)[0], np.sum(each[max(each.shape[0] - 1, 0) :], axis=0)
 
@@ -101,7 +101,7 @@ def eps_outside_the_root(cotangent: Any, x: Any, weight: Any, *, eps: float) -> 
     """
     r = 1 / (np.sqrt(mean_square(x)) + eps)
     n, inner = x * r, cotangent * weight
-    return r * (inner - n * along(inner, n)), summed_to(cotangent * n, weight.shape)
+    return r * (inner - n * mean_product(inner, n)), summed_to(cotangent * n, weight.shape)
 
 
 @deviation("reference")
@@ -133,5 +133,5 @@ def gain_s_gradient_summed_in_half(cotangent: Any, x: Any, weight: Any, *, eps: 
 
     Shows: many rows. Hides: one row, float32.
     """
-    _, n = normalized(x, eps)
-    return rms_norm_vjp(cotangent, x, weight, eps=eps)[0], accumulated(rows(cotangent * n), held, axis=0)[0]
+    _, n = normalize(x, eps)
+    return rms_norm_vjp(cotangent, x, weight, eps=eps)[0], accumulate(rows(cotangent * n), held, axis=0)[0]

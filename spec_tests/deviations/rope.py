@@ -10,21 +10,21 @@ from reference_numpy.rope import rope
 from . import deviation
 
 
-def angles(x: Any, positions: Any, theta: Any) -> Any:
+def compute_angles(x: Any, positions: Any, theta: Any) -> Any:
     d_k = x.shape[-1]
     return wide(positions)[..., None] * np.power(wide(theta), -np.arange(0, d_k, 2) / d_k)
 
 
-def circle(angle: Any) -> tuple[Any, Any]:
+def cos_and_sin(angle: Any) -> tuple[Any, Any]:
     return eager(np.cos(angle)), eager(np.sin(angle))
 
 
-def pairs(x: Any, layout: str) -> tuple[Any, Any]:
+def split_pairs(x: Any, layout: str) -> tuple[Any, Any]:
     half = x.shape[-1] // 2
     return (x[..., 0::2], x[..., 1::2]) if layout == "interleaved" else (x[..., :half], x[..., half:])
 
 
-def joined(a: Any, b: Any, layout: str) -> Any:
+def join_pairs(a: Any, b: Any, layout: str) -> Any:
     if layout == "half":
         return np.concatenate([a, b], axis=-1)
     return np.reshape(np.stack([a, b], axis=-1), (*a.shape[:-1], 2 * a.shape[-1]))
@@ -65,11 +65,11 @@ def table_of_the_other_layout(x: Any, positions: Any, *, theta: float = 10000.0,
     Shows: lengths, which change. Hides: d_k = 2, position 0.
     """
     d_k = x.shape[-1]
-    angle = angles(x, positions, theta)
+    angle = compute_angles(x, positions, theta)
     table = np.concatenate([angle, angle], axis=-1) if layout == "interleaved" else np.repeat(angle, 2, axis=-1)
-    cos, sin = circle(table[..., :d_k])
-    a, b = pairs(x, layout)
-    return x * cos + joined(-b, a, layout) * sin
+    cos, sin = cos_and_sin(table[..., :d_k])
+    a, b = split_pairs(x, layout)
+    return x * cos + join_pairs(-b, a, layout) * sin
 
 
 @deviation(
@@ -83,7 +83,7 @@ def not_interleaved_again(x: Any, positions: Any, *, theta: float = 10000.0, lay
     """
     if layout == "half":
         return rope(x, positions, theta=theta, layout=layout)
-    return np.concatenate(pairs(rope(x, positions, theta=theta), layout), axis=-1)
+    return np.concatenate(split_pairs(rope(x, positions, theta=theta), layout), axis=-1)
 
 
 @deviation("reference", "frequencies", kind="convention")
@@ -101,8 +101,8 @@ def both_sines_negative(x: Any, positions: Any, *, theta: float = 10000.0, layou
 
     Shows: lengths, which change. Hides: position 0.
     """
-    (a, b), (cos, sin) = pairs(x, layout), circle(angles(x, positions, theta))
-    return joined(a * cos - b * sin, b * cos - a * sin, layout)
+    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(compute_angles(x, positions, theta))
+    return join_pairs(a * cos - b * sin, b * cos - a * sin, layout)
 
 
 @deviation("reference", "position_zero")
@@ -111,8 +111,8 @@ def sine_and_cosine_exchanged(x: Any, positions: Any, *, theta: float = 10000.0,
 
     Shows: position 0, which must change nothing. Hides: lengths, which are kept.
     """
-    (a, b), (cos, sin) = pairs(x, layout), circle(angles(x, positions, theta))
-    return joined(a * sin - b * cos, a * cos + b * sin, layout)
+    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(compute_angles(x, positions, theta))
+    return join_pairs(a * sin - b * cos, a * cos + b * sin, layout)
 
 
 @deviation("reference", "isometry")
@@ -121,9 +121,9 @@ def second_from_the_turned_first(x: Any, positions: Any, *, theta: float = 10000
 
     Shows: lengths, which change. Hides: position 0, small angles.
     """
-    (a, b), (cos, sin) = pairs(x, layout), circle(angles(x, positions, theta))
+    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(compute_angles(x, positions, theta))
     turned = a * cos - b * sin
-    return joined(turned, turned * sin + b * cos, layout)
+    return join_pairs(turned, turned * sin + b * cos, layout)
 
 
 @deviation("reference", "layouts", kind="convention")
@@ -144,9 +144,9 @@ def last_pair_left(x: Any, positions: Any, *, theta: float = 10000.0, layout: st
     """
     y = rope(x, positions, theta=theta, layout=layout)
     whole = x.shape[-1] // 4 * 2
-    before, after = pairs(x, layout), pairs(y, layout)
+    before, after = split_pairs(x, layout), split_pairs(y, layout)
     a, b = (np.concatenate([new[..., :whole], old[..., whole:]], axis=-1) for old, new in zip(before, after, strict=True))
-    return joined(a, b, layout)
+    return join_pairs(a, b, layout)
 
 
 @deviation("reference", "linear", kind="convention")
@@ -165,10 +165,10 @@ def length_apart(x: Any, positions: Any, *, theta: float = 10000.0, layout: str 
 
     Shows: numbers beyond the root of the dtype's largest. Hides: ordinary ones.
     """
-    (a, b), (cos, sin) = pairs(x, layout), circle(angles(x, positions, theta))
+    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(compute_angles(x, positions, theta))
     length = held(np.maximum(np.sqrt(held(held(np.square(a)) + held(np.square(b)))), 1e-6))
     a, b = held(a / length), held(b / length)
-    return joined(length * (a * cos - b * sin), length * (a * sin + b * cos), layout)
+    return join_pairs(length * (a * cos - b * sin), length * (a * sin + b * cos), layout)
 
 
 @deviation("inputs_unchanged", kind="fault", seen=("https://github.com/unslothai/unsloth/issues/837",))

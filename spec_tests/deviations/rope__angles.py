@@ -9,13 +9,13 @@ from reference_numpy.rope import rope
 from spec_tests.specification.formats import FORMATS
 
 from . import HALF, deviation
-from ._steps import holding
-from .rope import angles, circle, joined, pairs
+from ._steps import make_rounder
+from .rope import compute_angles, cos_and_sin, join_pairs, split_pairs
 
 
-def turned(x: Any, angle: Any, layout: str) -> Any:
-    (a, b), (cos, sin) = pairs(x, layout), circle(angle)
-    return joined(a * cos - b * sin, a * sin + b * cos, layout)
+def rotate(x: Any, angle: Any, layout: str) -> Any:
+    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(angle)
+    return join_pairs(a * cos - b * sin, a * sin + b * cos, layout)
 
 
 @deviation("reference", "frequencies", "theta")
@@ -61,7 +61,7 @@ def pairs_counted_from_one(x: Any, positions: Any, *, theta: float = 10000.0, la
 
     Shows: every pair. Hides: position 0.
     """
-    return turned(x, angles(x, positions, theta) * np.power(wide(theta), -2 / x.shape[-1]), layout)
+    return rotate(x, compute_angles(x, positions, theta) * np.power(wide(theta), -2 / x.shape[-1]), layout)
 
 
 @deviation("reference", "frequencies")
@@ -79,7 +79,7 @@ def every_pair_alike(x: Any, positions: Any, *, theta: float = 10000.0, layout: 
 
     Shows: the second pair and later ones. Hides: d_k = 2.
     """
-    return turned(x, wide(positions)[..., None] * np.ones(x.shape[-1] // 2), layout)
+    return rotate(x, wide(positions)[..., None] * np.ones(x.shape[-1] // 2), layout)
 
 
 @deviation("reference", "frequencies", "theta")
@@ -88,7 +88,7 @@ def slowest_pair_first(x: Any, positions: Any, *, theta: float = 10000.0, layout
 
     Shows: two pairs or more. Hides: d_k = 2.
     """
-    return turned(x, angles(x, positions, theta)[..., ::-1], layout)
+    return rotate(x, compute_angles(x, positions, theta)[..., ::-1], layout)
 
 
 @deviation(
@@ -102,7 +102,7 @@ def frequencies_in_half(x: Any, positions: Any, *, theta: float = 10000.0, layou
     """
     d_k = x.shape[-1]
     frequencies = held(np.power(wide(theta), -np.arange(0, d_k, 2) / d_k))
-    return turned(x, wide(positions)[..., None] * frequencies, layout)
+    return rotate(x, wide(positions)[..., None] * frequencies, layout)
 
 
 @deviation(
@@ -114,7 +114,7 @@ def angles_in_half(x: Any, positions: Any, *, theta: float = 10000.0, layout: st
 
     Shows: angles of more than a few radians. Hides: the first positions, and the slow pairs.
     """
-    return turned(x, held(angles(x, positions, theta)), layout)
+    return rotate(x, held(compute_angles(x, positions, theta)), layout)
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float64", "float32"),
@@ -124,9 +124,9 @@ def table_in_bfloat16(x: Any, positions: Any, *, theta: float = 10000.0, layout:
 
     Shows: float32. Hides: bfloat16, where they may be.
     """
-    narrow = holding(FORMATS["bfloat16"])
-    (a, b), (cos, sin) = pairs(x, layout), map(narrow, circle(angles(x, positions, theta)))
-    return joined(a * cos - b * sin, a * sin + b * cos, layout)
+    narrow = make_rounder(FORMATS["bfloat16"])
+    (a, b), (cos, sin) = split_pairs(x, layout), map(narrow, cos_and_sin(compute_angles(x, positions, theta)))
+    return join_pairs(a * cos - b * sin, a * sin + b * cos, layout)
 
 
 @deviation("reference", "isometry", kind="arithmetic", dtypes=("float64",))
@@ -135,9 +135,9 @@ def table_in_float32(x: Any, positions: Any, *, theta: float = 10000.0, layout: 
 
     Shows: float64. Hides: every other dtype.
     """
-    narrow = holding(FORMATS["float32"])
-    (a, b), (cos, sin) = pairs(x, layout), map(narrow, circle(angles(x, positions, theta)))
-    return joined(a * cos - b * sin, a * sin + b * cos, layout)
+    narrow = make_rounder(FORMATS["float32"])
+    (a, b), (cos, sin) = split_pairs(x, layout), map(narrow, cos_and_sin(compute_angles(x, positions, theta)))
+    return join_pairs(a * cos - b * sin, a * sin + b * cos, layout)
 
 
 @deviation("calls_are_independent", kind="fault")

@@ -1,6 +1,6 @@
 """What goes wrong with scaled_dot_product_attention: its scale and its scores.
 
-Attention is five steps, and a deviation is another function instead of one of them.
+Attention has five steps. A deviation is a function that replaces one of them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from reference_numpy.softmax import softmax
 from . import deviation
 
 
-def scale_of(q: Any, k: Any, v: Any, scale: float | None) -> Any:
+def choose_scale(q: Any, k: Any, v: Any, scale: float | None) -> Any:
     return 1 / np.sqrt(q.shape[-1]) if scale is None else scale
 
 
-def visible(mask: Any, n: int, m: int, is_causal: bool) -> Any:
+def combine_masks(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     if not is_causal:
         return mask
     if n != m:
@@ -31,26 +31,26 @@ def visible(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     return causal_mask(n=n) if mask is None else np.logical_and(mask, causal_mask(n=n))
 
 
-def scores(q: Any, k: Any, scale: Any, bias: Any) -> Any:
+def compute_scores(q: Any, k: Any, scale: Any, bias: Any) -> Any:
     s = np.matmul(eager(q), np.swapaxes(eager(k), -1, -2)) * scale
     return s if bias is None else s + float64(bias)
 
 
-def weights(s: Any, mask: Any) -> Any:
-    return rounded(softmax(hidden(s, mask), axis=-1))
+def compute_weights(s: Any, mask: Any) -> Any:
+    return rounded(softmax(hide_scores(s, mask), axis=-1))
 
 
-def mean(p: Any, v: Any) -> Any:
+def average_values(p: Any, v: Any) -> Any:
     return np.matmul(p, v)
 
 
-def hidden(s: Any, mask: Any, score: float = -np.inf) -> Any:
-    """The scores, and another one in place of those that the mask hides."""
+def hide_scores(s: Any, mask: Any, score: float = -np.inf) -> Any:
+    """Return the scores, with `score` instead of those that the mask hides."""
     return s if mask is None else np.where(mask, s, score)
 
 
 def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Attention in which another function, the decorated one, stands in for a step. It may ask for `held`."""
+    """Return attention in which the decorated function replaces the step. It may have the keyword `held`."""
 
     def decorate(other: Callable[..., Any]) -> Callable[..., Any]:
         rounds = "held" in inspect.signature(other).parameters
@@ -72,9 +72,9 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
                 return (deviating if own is step else own)(*operands)
 
             q, k, v = float64(q), float64(k), float64(v)
-            mask = do(visible, mask, q.shape[-2], k.shape[-2], is_causal)
-            s = do(scores, q, k, do(scale_of, q, k, v, scale), bias)
-            return do(mean, do(weights, s, mask), v)
+            mask = do(combine_masks, mask, q.shape[-2], k.shape[-2], is_causal)
+            s = do(compute_scores, q, k, do(choose_scale, q, k, v, scale), bias)
+            return do(average_values, do(compute_weights, s, mask), v)
 
         parameters = inspect.signature(attention, follow_wrapped=False).parameters.values()
         signature = inspect.Signature([p for p in parameters if p.name != "held" or rounds])
@@ -88,7 +88,7 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
 
 
 @deviation("reference", "scale_follows_the_width_of_queries", "two_keys")
-@instead_of(scale_of)
+@instead_of(choose_scale)
 def scale_by_d_k(q: Any, k: Any, v: Any, scale: float | None) -> Any:
     """the scores are divided by d_k, not by its root.
 
@@ -98,7 +98,7 @@ def scale_by_d_k(q: Any, k: Any, v: Any, scale: float | None) -> Any:
 
 
 @deviation("reference", "scale_follows_the_width_of_queries", "two_keys")
-@instead_of(scale_of)
+@instead_of(choose_scale)
 def not_scaled(q: Any, k: Any, v: Any, scale: float | None) -> Any:
     """the scores are not scaled unless a scale is given.
 
@@ -108,7 +108,7 @@ def not_scaled(q: Any, k: Any, v: Any, scale: float | None) -> Any:
 
 
 @deviation("reference", "scale_follows_the_width_of_queries", "two_keys")
-@instead_of(scale_of)
+@instead_of(choose_scale)
 def scale_of_values(q: Any, k: Any, v: Any, scale: float | None) -> Any:
     """the scale is 1 / sqrt(d_v), from the width of the values.
 
@@ -118,7 +118,7 @@ def scale_of_values(q: Any, k: Any, v: Any, scale: float | None) -> Any:
 
 
 @deviation("reference", "scale_follows_the_width_of_queries", "two_keys")
-@instead_of(scale_of)
+@instead_of(choose_scale)
 def scale_of_the_padded_width(q: Any, k: Any, v: Any, scale: float | None) -> Any:
     """the scale is 1 / sqrt(d), d being d_k rounded up to a multiple of 16, as a kernel pads it.
 
@@ -128,7 +128,7 @@ def scale_of_the_padded_width(q: Any, k: Any, v: Any, scale: float | None) -> An
 
 
 @deviation("reference", "scale_multiplies_scores", "scale_zero")
-@instead_of(scale_of)
+@instead_of(choose_scale)
 def scale_ignored(q: Any, k: Any, v: Any, scale: float | None) -> Any:
     """the scale is 1 / sqrt(d_k) whatever is given.
 
@@ -138,18 +138,18 @@ def scale_ignored(q: Any, k: Any, v: Any, scale: float | None) -> Any:
 
 
 @deviation("reference", "scale_zero")
-@instead_of(scale_of)
+@instead_of(choose_scale)
 def scale_zero_is_unset(q: Any, k: Any, v: Any, scale: float | None) -> Any:
     """a scale of 0 counts as none given (`scale or 1 / sqrt(d_k)`).
 
     Shows: scale = 0. Hides: any other.
     """
     zero = scale is not None and np.all(getattr(scale, "value", scale) == 0)
-    return scale_of(q, k, v, None if zero else scale)
+    return choose_scale(q, k, v, None if zero else scale)
 
 
 @deviation("reference", "default_scale")
-@instead_of(scale_of)
+@instead_of(choose_scale)
 def scale_on_top(q: Any, k: Any, v: Any, scale: float | None) -> Any:
     """a given scale multiplies 1 / sqrt(d_k) instead of replacing it.
 
@@ -162,7 +162,7 @@ def scale_on_top(q: Any, k: Any, v: Any, scale: float | None) -> Any:
 
 
 @deviation("reference", "bias_comes_after_the_scale")
-@instead_of(scores)
+@instead_of(compute_scores)
 def scale_after_the_bias(q: Any, k: Any, scale: Any, bias: Any) -> Any:
     """the bias is added before the scale, which then multiplies it too.
 
@@ -173,31 +173,31 @@ def scale_after_the_bias(q: Any, k: Any, scale: Any, bias: Any) -> Any:
 
 
 @deviation("reference", "bias_comes_after_the_scale")
-@instead_of(scores)
+@instead_of(compute_scores)
 def bias_subtracted(q: Any, k: Any, scale: Any, bias: Any) -> Any:
     """the bias is subtracted from the scores.
 
     Shows: any bias that differs among keys. Hides: biases that are constant along a row.
     """
-    return scores(q, k, scale, None if bias is None else -float64(bias))
+    return compute_scores(q, k, scale, None if bias is None else -float64(bias))
 
 
 @deviation("reference", "bias_comes_after_the_scale")
-@instead_of(scores)
+@instead_of(compute_scores)
 def bias_ignored(q: Any, k: Any, scale: Any, bias: Any) -> Any:
     """the bias is not added.
 
     Shows: any bias that differs among keys. Hides: biases that are constant along a row.
     """
-    return scores(q, k, scale, None)
+    return compute_scores(q, k, scale, None)
 
 
 @deviation("reference")
-@instead_of(scores)
+@instead_of(compute_scores)
 def bias_of_the_first_entry(q: Any, k: Any, scale: Any, bias: Any) -> Any:
     """every entry of the batch has the bias of the first.
 
     Shows: biases that differ within a batch. Hides: a batch of one, a bias that all entries share.
     """
     first = bias[(0,) * (bias.ndim - 2)] if bias is not None and bias.ndim > 2 else bias
-    return scores(q, k, scale, first)
+    return compute_scores(q, k, scale, first)

@@ -9,41 +9,49 @@ from reference_numpy._marks import float64, rounded
 from reference_numpy.softmax import softmax
 
 from . import deviation
-from .scaled_dot_product_attention import hidden, instead_of, mean, scale_of, scores, visible, weights
+from .scaled_dot_product_attention import (
+    average_values,
+    choose_scale,
+    combine_masks,
+    compute_scores,
+    compute_weights,
+    hide_scores,
+    instead_of,
+)
 
 
 @deviation("reference", "masked_weight_is_zero")
-@instead_of(weights)
+@instead_of(compute_weights)
 def hidden_score_is_zero(s: Any, mask: Any) -> Any:
     """scores are multiplied by the mask: a hidden key has the score 0, not minus infinity.
 
     Shows: any mask. Hides: visible scores far above 0.
     """
-    return rounded(softmax(hidden(s, mask, 0.0), axis=-1))
+    return rounded(softmax(hide_scores(s, mask, 0.0), axis=-1))
 
 
 @deviation("reference", "sums_to_one", "constant_values")
-@instead_of(weights)
+@instead_of(compute_weights)
 def mask_after_the_softmax(s: Any, mask: Any) -> Any:
     """weights are multiplied by the mask after the softmax, and no longer sum to 1.
 
     Shows: constant values. Hides: a mask that is True everywhere.
     """
-    return hidden(weights(s, None), mask, 0.0)
+    return hide_scores(compute_weights(s, None), mask, 0.0)
 
 
 @deviation("nothing_flows_where_masked")
-@instead_of(weights)
+@instead_of(compute_weights)
 def hidden_score_is_minus_10000(s: Any, mask: Any) -> Any:
     """a hidden key has the score -10000, not minus infinity.
 
     Shows: visible scores below -10000; a query that sees no key. Hides: ordinary scores.
     """
-    return rounded(softmax(hidden(s, mask, -1e4), axis=-1))
+    return rounded(softmax(hide_scores(s, mask, -1e4), axis=-1))
 
 
 @deviation("nothing_flows_where_masked", dtypes=("float64", "float32", "bfloat16"))
-@instead_of(weights)
+@instead_of(compute_weights)
 def mask_adds_minus_a_billion(s: Any, mask: Any) -> Any:
     """a hidden key's score is lowered by 1e9, not replaced.
 
@@ -61,18 +69,20 @@ def causality_before_the_scale(
     Shows: a scale of 0, or below, under causality. Hides: positive scales, a mask instead.
     """
     q, k, v = float64(q), float64(k), float64(v)
-    s = hidden(scores(q, k, 1.0, None), visible(None, q.shape[-2], k.shape[-2], is_causal)) * scale_of(q, k, v, scale)
-    return mean(weights(s if bias is None else s + float64(bias), mask), v)
+    s = hide_scores(compute_scores(q, k, 1.0, None), combine_masks(None, q.shape[-2], k.shape[-2], is_causal)) * choose_scale(
+        q, k, v, scale
+    )
+    return average_values(compute_weights(s if bias is None else s + float64(bias), mask), v)
 
 
 @deviation("fully_masked_rows", seen=("https://github.com/ml-explore/mlx/issues/2395",))
-@instead_of(weights)
+@instead_of(compute_weights)
 def blind_queries_get_the_mean(s: Any, mask: Any) -> Any:
     """a query that sees no key gets the mean of all values, as with hidden scores of the most negative finite number.
 
     Shows: a row of the mask that is False throughout. Hides: any other mask.
     """
-    return rounded(softmax(hidden(s, mask, -(2.0**1023)), axis=-1))
+    return rounded(softmax(hide_scores(s, mask, -(2.0**1023)), axis=-1))
 
 
 @deviation("fully_masked_rows", kind="fault", seen=("https://github.com/pytorch/pytorch/issues/41508",))

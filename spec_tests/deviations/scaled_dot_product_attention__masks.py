@@ -7,10 +7,10 @@ import numpy as np
 from reference_numpy.causal_mask import causal_mask
 
 from . import deviation
-from .scaled_dot_product_attention import instead_of, visible
+from .scaled_dot_product_attention import combine_masks, instead_of
 
 
-def both(mask: Any, other: Any) -> Any:
+def intersect_masks(mask: Any, other: Any) -> Any:
     return other if mask is None else np.logical_and(mask, other)
 
 
@@ -21,80 +21,80 @@ def both(mask: Any, other: Any) -> Any:
     kind="convention",
     seen=("https://github.com/lucidrains/x-transformers/issues/160", "https://github.com/pytorch/pytorch/issues/92554"),
 )
-@instead_of(visible)
+@instead_of(combine_masks)
 def mask_inverted(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """a key is hidden where the mask is True.
 
     Shows: any mask but one of as many True as False that is its own complement. Hides: no mask.
     """
-    return visible(None if mask is None else np.logical_not(mask), n, m, is_causal)
+    return combine_masks(None if mask is None else np.logical_not(mask), n, m, is_causal)
 
 
 @deviation("reference", "masked_weight_is_zero")
-@instead_of(visible)
+@instead_of(combine_masks)
 def mask_transposed(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """the mask is read as [key, query], where there are as many of both.
 
     Shows: n = m and a mask that is not symmetric. Hides: masks of one row for all queries; n other than m.
     """
     square = mask is not None and np.shape(mask)[-2:] == (n, n) == (n, m)
-    return visible(np.swapaxes(mask, -1, -2) if square else mask, n, m, is_causal)
+    return combine_masks(np.swapaxes(mask, -1, -2) if square else mask, n, m, is_causal)
 
 
 @deviation("reference", "masked_weight_is_zero")
-@instead_of(visible)
+@instead_of(combine_masks)
 def mask_of_the_first_entry(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """every entry of the batch has the mask of the first.
 
     Shows: masks that differ within a batch. Hides: a batch of one, a mask that all entries share.
     """
     batched = np.ndim(mask) > 2
-    return visible(np.reshape(mask, (-1, *np.shape(mask)[-2:]))[0] if batched else mask, n, m, is_causal)
+    return combine_masks(np.reshape(mask, (-1, *np.shape(mask)[-2:]))[0] if batched else mask, n, m, is_causal)
 
 
 @deviation("reference", "masked_weight_is_zero")
-@instead_of(visible)
+@instead_of(combine_masks)
 def mask_of_the_first_query(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """every query has the mask of the first, as if only keys could be masked.
 
     Shows: masks that differ among queries. Hides: padding masks.
     """
-    return visible(mask if np.ndim(mask) < 2 else np.asarray(mask)[..., :1, :], n, m, is_causal)
+    return combine_masks(mask if np.ndim(mask) < 2 else np.asarray(mask)[..., :1, :], n, m, is_causal)
 
 
 @deviation("reference", "mask_and_causal", seen=("https://github.com/pytorch/pytorch/pull/178588",))
-@instead_of(visible)
+@instead_of(combine_masks)
 def mask_ignored_if_causal(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """with is_causal the mask is ignored.
 
     Shows: both together. Hides: either alone.
     """
-    return visible(None if is_causal else mask, n, m, is_causal)
+    return combine_masks(None if is_causal else mask, n, m, is_causal)
 
 
 @deviation("mask_and_causal")
-@instead_of(visible)
+@instead_of(combine_masks)
 def causality_ignored_if_masked(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """with a mask is_causal is ignored.
 
     Shows: both together. Hides: either alone.
     """
-    return visible(mask, n, m, is_causal and mask is None)
+    return combine_masks(mask, n, m, is_causal and mask is None)
 
 
 @deviation("reference", "mask_and_causal")
-@instead_of(visible)
+@instead_of(combine_masks)
 def mask_or_causal(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """a key need pass only one of mask and causality.
 
     Shows: both together. Hides: either alone.
     """
-    causal = visible(None, n, m, is_causal)
+    causal = combine_masks(None, n, m, is_causal)
     return mask if causal is None else causal if mask is None else np.logical_or(mask, causal)
 
 
 @deviation("reference", "causal", "causal_prefix")
-@instead_of(visible)
+@instead_of(combine_masks)
 def causality_ignored(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """is_causal is ignored.
 
@@ -104,7 +104,7 @@ def causality_ignored(mask: Any, n: int, m: int, is_causal: bool) -> Any:
 
 
 @deviation("reference", "causal")
-@instead_of(visible)
+@instead_of(combine_masks)
 def causal_without_oneself(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """under causality a query does not see its own key, except the first: j < i.
 
@@ -112,7 +112,11 @@ def causal_without_oneself(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """
     earlier = np.tri(n, m, -1, dtype=bool) | (np.arange(m) == 0)
     return (
-        visible(mask, n, m, is_causal) if not is_causal or n != m else earlier if mask is None else np.logical_and(mask, earlier)
+        combine_masks(mask, n, m, is_causal)
+        if not is_causal or n != m
+        else earlier
+        if mask is None
+        else np.logical_and(mask, earlier)
     )
 
 
@@ -121,11 +125,11 @@ def causal_without_oneself(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     kind="convention",
     seen=("https://github.com/pytorch/pytorch/issues/108108", "https://github.com/pytorch/pytorch/issues/103082"),
 )
-@instead_of(visible)
+@instead_of(combine_masks)
 def causal_top_left(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """under causality the first query is level with the first key, whatever n and m are: j <= i.
 
     Shows: n other than m, as in decoding. Hides: n = m.
     """
     causal = causal_mask(n=n, m=m, aligned="top-left")
-    return both(mask, causal) if is_causal else mask
+    return intersect_masks(mask, causal) if is_causal else mask

@@ -9,7 +9,7 @@ from reference_numpy.sigmoid import sigmoid
 from . import deviation
 
 
-def clipped(x: Any, low: float, high: float) -> Any:
+def clip(x: Any, low: float, high: float) -> Any:
     return -np.maximum(-np.maximum(x, low), -high)
 
 
@@ -19,7 +19,7 @@ def hard(x: Any) -> Any:
 
     Shows: any numbers within ±10. Hides: 0, and those far away.
     """
-    return clipped(x / 6 + 0.5, 0.0, 1.0)
+    return clip(x / 6 + 0.5, 0.0, 1.0)
 
 
 @deviation("reference", "hyperbolic_tangent")
@@ -66,7 +66,7 @@ def argument_clipped(x: Any) -> Any:
 
     Shows: x < −20, where e^x is far from e^−20. Hides: everything between, float16, comparisons with a fixed tolerance.
     """
-    return sigmoid(clipped(x, -20.0, 20.0))
+    return sigmoid(clip(x, -20.0, 20.0))
 
 
 @deviation("saturation")
@@ -75,7 +75,7 @@ def result_clipped(x: Any) -> Any:
 
     Shows: x < −17. Hides: everything else, comparisons with a fixed tolerance.
     """
-    return clipped(sigmoid(x), 1e-7, 1 - 1e-7)
+    return clip(sigmoid(x), 1e-7, 1 - 1e-7)
 
 
 @deviation("no_overflow", "saturation", kind="arithmetic", seen=("https://github.com/clab/dynet/issues/1525",))

@@ -9,8 +9,8 @@ from reference_numpy.sliding_window_mask import sliding_window_mask
 from . import deviation
 
 
-def distance(n: int, m: int | None) -> Any:
-    """i − j."""
+def signed_distance(n: int, m: int | None) -> Any:
+    """Return i − j."""
     return np.arange(n)[:, None] - np.arange(n if m is None else m)
 
 
@@ -68,8 +68,8 @@ def later_keys_without_limit(*, n: int, m: int | None = None, window: int, is_ca
 
     Shows: is_causal=False, a window shorter than the sequence. Hides: the default.
     """
-    near = distance(n, m) <= window
-    return near & (distance(n, m) >= 0) if is_causal else near
+    near = signed_distance(n, m) <= window
+    return near & (signed_distance(n, m) >= 0) if is_causal else near
 
 
 @deviation("reference", "width")
@@ -98,7 +98,7 @@ def blocks(*, n: int, m: int | None = None, window: int, is_causal: bool = True)
     """
     length = max(window, 1)
     same = np.arange(n)[:, None] // length == np.arange(n if m is None else m) // length
-    return same & (distance(n, m) >= 0) if is_causal else same
+    return same & (signed_distance(n, m) >= 0) if is_causal else same
 
 
 @deviation("reference", "width", kind="convention")
@@ -107,7 +107,7 @@ def last_level_with_last(*, n: int, m: int | None = None, window: int, is_causal
 
     Shows: n ≠ m. Hides: n = m.
     """
-    apart = distance(n, m) + (0 if m is None else m - n)
+    apart = signed_distance(n, m) + (0 if m is None else m - n)
     near = np.abs(apart) <= window
     return near & (apart >= 0) if is_causal else near
 

@@ -8,10 +8,10 @@ from reference_numpy._marks import exact, finite_or_zero
 from reference_numpy.softmax import softmax
 
 from . import deviation
-from ._steps import largest
+from ._steps import exact_maximum
 
 
-def shifted_by(x: Any, shift: Any, axis: int) -> Any:
+def softmax_of_shifted(x: Any, shift: Any, axis: int) -> Any:
     e = np.exp(x - shift)
     return e / np.sum(e, axis=axis, keepdims=True)
 
@@ -39,7 +39,7 @@ def maximum_at_least_zero(x: Any, *, axis: int) -> Any:
 
     Shows: rows whose entries are all far below zero. Hides: any row with an entry above zero.
     """
-    return shifted_by(x, np.maximum(largest(x, axis), 0.0), axis)
+    return softmax_of_shifted(x, np.maximum(exact_maximum(x, axis), 0.0), axis)
 
 
 @deviation("reference", "batch_independence")
@@ -48,7 +48,7 @@ def maximum_of_all(x: Any, *, axis: int) -> Any:
 
     Shows: rows far apart. Hides: a single row, rows alike.
     """
-    return shifted_by(x, exact(np.max(np.reshape(x, (int(np.prod(x.shape)),)), axis=0)), axis)
+    return softmax_of_shifted(x, exact(np.max(np.reshape(x, (int(np.prod(x.shape)),)), axis=0)), axis)
 
 
 @deviation("reference", "minus_infinity_is_zero", seen=("https://github.com/PaddlePaddle/Paddle/issues/4366",))
@@ -57,7 +57,7 @@ def differences_clipped(x: Any, *, axis: int) -> Any:
 
     Shows: entries of −∞, or far below the maximum. Hides: rows within 64 of it.
     """
-    return shifted_by(np.maximum(x - largest(x, axis), -64.0), 0.0, axis)
+    return softmax_of_shifted(np.maximum(x - exact_maximum(x, axis), -64.0), 0.0, axis)
 
 
 @deviation("reference", "no_overflow")
@@ -66,7 +66,7 @@ def mean_subtracted(x: Any, *, axis: int) -> Any:
 
     Shows: an entry far above its row's mean, or one of −∞. Hides: ordinary rows.
     """
-    return shifted_by(x, exact(np.mean(x, axis=axis, keepdims=True)), axis)
+    return softmax_of_shifted(x, exact(np.mean(x, axis=axis, keepdims=True)), axis)
 
 
 @deviation("reference", "shift", seen=("https://github.com/tracel-ai/burn/pull/4697",))
@@ -75,7 +75,7 @@ def maximum_and_sum_clamped(x: Any, *, axis: int) -> Any:
 
     Shows: rows below −10⁴. Hides: every other row.
     """
-    e = np.exp(x - np.maximum(largest(x, axis), -1e4))
+    e = np.exp(x - np.maximum(exact_maximum(x, axis), -1e4))
     return e / np.maximum(np.sum(e, axis=axis, keepdims=True), 1e-6)
 
 
@@ -97,7 +97,7 @@ def compounded_exponential(x: Any, *, axis: int) -> Any:
 
     Shows: differences beyond 1 in float32, beyond 4 in half precision. Hides: near-equal entries, one-hot rows.
     """
-    e = np.maximum(1 + (x - largest(x, axis)) / 256, 0.0)
+    e = np.maximum(1 + (x - exact_maximum(x, axis)) / 256, 0.0)
     for _ in range(8):
         e = np.square(e)
     return e / np.sum(e, axis=axis, keepdims=True)
@@ -109,7 +109,7 @@ def differences_clamped(x: Any, *, axis: int) -> Any:
 
     Shows: entries of −∞, entries far below the maximum. Hides: rows within 15 of each other.
     """
-    e = np.exp(np.maximum(x - largest(x, axis), -15.0))
+    e = np.exp(np.maximum(x - exact_maximum(x, axis), -15.0))
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
@@ -161,5 +161,5 @@ def logarithm(x: Any, *, axis: int) -> Any:
 
     Shows: every row. Hides: nothing.
     """
-    shifted = x - largest(x, axis)
+    shifted = x - exact_maximum(x, axis)
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))

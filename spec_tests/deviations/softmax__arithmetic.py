@@ -7,7 +7,7 @@ import numpy as np
 from reference_numpy.softmax import softmax
 
 from . import HALF, deviation
-from ._steps import accumulated, in_float32, largest
+from ._steps import accumulate, exact_maximum, round_to_float32
 
 
 @deviation(
@@ -26,8 +26,8 @@ def half_accumulation(x: Any, *, axis: int, held: Any) -> Any:
 
     Shows: flat rows of some hundred entries and more, where the sum stops growing. Hides: short or peaked rows, float32.
     """
-    e = np.exp(x - largest(x, axis))
-    return e / accumulated(e, held, axis)
+    e = np.exp(x - exact_maximum(x, axis))
+    return e / accumulate(e, held, axis)
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float64",))
@@ -36,7 +36,7 @@ def float64_in_float32(x: Any, *, axis: int) -> Any:
 
     Shows: float64. Hides: every other dtype.
     """
-    return in_float32(softmax(in_float32(x), axis=axis))
+    return round_to_float32(softmax(round_to_float32(x), axis=axis))
 
 
 @deviation("repeatable", kind="fault")

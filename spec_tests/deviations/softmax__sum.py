@@ -7,7 +7,7 @@ import numpy as np
 from reference_numpy.softmax import softmax
 
 from . import deviation
-from ._steps import largest, next_power_of_two
+from ._steps import exact_maximum, next_power_of_two
 
 
 @deviation("reference", "sums_to_one")
@@ -16,7 +16,7 @@ def not_normalized(x: Any, *, axis: int) -> Any:
 
     Shows: every row of two or more. Hides: one-hot rows.
     """
-    return np.exp(x - largest(x, axis))
+    return np.exp(x - exact_maximum(x, axis))
 
 
 @deviation("reference", "sums_to_one")
@@ -25,7 +25,7 @@ def epsilon_in_the_denominator(x: Any, *, axis: int) -> Any:
 
     Shows: float64; float32 where one entry dominates, whose probability should be 1. Hides: half precision.
     """
-    e = np.exp(x - largest(x, axis))
+    e = np.exp(x - exact_maximum(x, axis))
     return e / (np.sum(e, axis=axis, keepdims=True) + 1e-6)
 
 
@@ -35,7 +35,7 @@ def one_more_in_the_denominator(x: Any, *, axis: int) -> Any:
 
     Shows: rows whose largest entry is near 0, or below. Hides: rows far above 0.
     """
-    m = np.maximum(largest(x, axis), 0.0)
+    m = np.maximum(exact_maximum(x, axis), 0.0)
     e = np.exp(x - m)
     return e / (np.exp(-m) + np.sum(e, axis=axis, keepdims=True))
 
@@ -46,7 +46,7 @@ def euclidean_norm(x: Any, *, axis: int) -> Any:
 
     Shows: every row of two or more. Hides: one-hot rows.
     """
-    e = np.exp(x - largest(x, axis))
+    e = np.exp(x - exact_maximum(x, axis))
     return e / np.sqrt(np.sum(np.square(e), axis=axis, keepdims=True))
 
 
@@ -60,7 +60,7 @@ def padded_with_zeros(x: Any, *, axis: int) -> Any:
     padding = next_power_of_two(n) - n
     if not padding:
         return softmax(x, axis=axis)
-    m = np.maximum(largest(x, axis), 0.0)
+    m = np.maximum(exact_maximum(x, axis), 0.0)
     e = np.exp(x - m)
     return e / (np.sum(e, axis=axis, keepdims=True) + padding * np.exp(-m))
 
@@ -75,7 +75,7 @@ def online_without_rescaling(x: Any, *, axis: int) -> Any:
     m, total = None, 0.0
     for start in range(0, moved.shape[-1], 64):
         block = moved[..., start : start + 64]
-        m = largest(block, -1) if m is None else np.maximum(m, largest(block, -1))
+        m = exact_maximum(block, -1) if m is None else np.maximum(m, exact_maximum(block, -1))
         total = total + np.sum(np.exp(block - m), axis=-1, keepdims=True)
     return np.moveaxis(np.exp(moved - m) / total, -1, axis)
 

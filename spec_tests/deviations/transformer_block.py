@@ -18,18 +18,18 @@ from . import deviation
 Part = Callable[[Any], Any]
 
 
-def pre(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+def apply_pre_norm(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     h = rounded(x + attention(norm_1(x)))
     return h + ffn(norm_2(h))
 
 
-def post(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
+def apply_post_norm(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     h = norm_1(rounded(x + attention(x)))
     return norm_2(rounded(h + ffn(h)))
 
 
 def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A block whose parts are put together by another function, the decorated one, in place of `pre` or `post`."""
+    """Return a block whose parts are combined by the decorated function, instead of `apply_pre_norm` or `apply_post_norm`."""
 
     def decorate(other: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(other)
@@ -59,7 +59,7 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
             def norm_2(h: Any, eps: Any = eps) -> Any:
                 return rounded(rms_norm(h, weights["ffn_norm"], eps=eps))
 
-            order = post if norm == "post" else pre
+            order = apply_post_norm if norm == "post" else apply_pre_norm
             return (other if order is step else order)(float64(x), attention, ffn, norm_1, norm_2)
 
         del block.__wrapped__  # its signature is the operation's
@@ -72,7 +72,7 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
 
 
 @deviation("reference", "residual_path")
-@instead_of(pre)
+@instead_of(apply_pre_norm)
 def first_residual_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """nothing is added to the result of attention: h = attention(norm₁(x)).
 
@@ -83,7 +83,7 @@ def first_residual_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, nor
 
 
 @deviation("reference", "residual_path")
-@instead_of(pre)
+@instead_of(apply_pre_norm)
 def second_residual_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """nothing is added to the result of the feed-forward network: y = swiglu(norm₂(h)).
 
@@ -93,7 +93,7 @@ def second_residual_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, no
 
 
 @deviation("reference", "attention_half")
-@instead_of(pre)
+@instead_of(apply_pre_norm)
 def second_residual_from_the_input(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """the second residual path starts from x, not from h: y = x + swiglu(norm₂(h)).
 
@@ -103,7 +103,7 @@ def second_residual_from_the_input(x: Any, attention: Part, ffn: Part, norm_1: P
 
 
 @deviation("reference", "residual_path")
-@instead_of(pre)
+@instead_of(apply_pre_norm)
 def residuals_from_the_norms(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """what is added is the normalized input of each sub-layer: h = norm₁(x) + attention(norm₁(x)).
 
@@ -115,7 +115,7 @@ def residuals_from_the_norms(x: Any, attention: Part, ffn: Part, norm_1: Part, n
 
 
 @deviation("reference", "residual_path")
-@instead_of(pre)
+@instead_of(apply_pre_norm)
 def first_residual_from_the_norm(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """the attention is added to its normalized input, h = norm₁(x) + attention(norm₁(x)); the feed-forward as it should be.
 
@@ -127,7 +127,7 @@ def first_residual_from_the_norm(x: Any, attention: Part, ffn: Part, norm_1: Par
 
 
 @deviation("reference", "residual_path")
-@instead_of(pre)
+@instead_of(apply_pre_norm)
 def residuals_halved(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """each sum is divided by the root of 2, to keep its variance.
 
@@ -141,27 +141,27 @@ def residuals_halved(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: P
 
 
 @deviation("reference", "residual_path", kind="convention")
-@instead_of(pre)
+@instead_of(apply_pre_norm)
 def post_for_pre(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """the norms follow the sums, as in the first transformer, whatever norm says.
 
     Shows: norm = "pre". Hides: norm = "post".
     """
-    return post(x, attention, ffn, norm_1, norm_2)
+    return apply_post_norm(x, attention, ffn, norm_1, norm_2)
 
 
 @deviation("reference", "post_norm_is_normalized", "post_norm_of_silent_parts", kind="convention")
-@instead_of(post)
+@instead_of(apply_post_norm)
 def pre_for_post(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """the norms stand before the sub-layers whatever norm says.
 
     Shows: norm = "post". Hides: norm = "pre".
     """
-    return pre(x, attention, ffn, norm_1, norm_2)
+    return apply_pre_norm(x, attention, ffn, norm_1, norm_2)
 
 
 @deviation("reference", "post_norm_of_silent_parts", kind="convention")
-@instead_of(post)
+@instead_of(apply_post_norm)
 def norms_inside_the_residual(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """with norm = "post" each norm follows its sub-layer, not the sum: h = x + norm₁(attention(x)).
 
@@ -172,7 +172,7 @@ def norms_inside_the_residual(x: Any, attention: Part, ffn: Part, norm_1: Part, 
 
 
 @deviation("reference", "post_norm_is_normalized")
-@instead_of(post)
+@instead_of(apply_post_norm)
 def last_norm_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """with norm = "post" the last sum is not normalized.
 
@@ -183,7 +183,7 @@ def last_norm_missing(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: 
 
 
 @deviation("reference", "composition", kind="convention")
-@instead_of(pre)
+@instead_of(apply_pre_norm)
 def parallel(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """both sub-layers take x: y = x + attention(norm₁(x)) + swiglu(norm₂(x)).
 
@@ -193,13 +193,13 @@ def parallel(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> 
 
 
 @deviation("reference")
-@instead_of(pre)
+@instead_of(apply_pre_norm)
 def feed_forward_first(x: Any, attention: Part, ffn: Part, norm_1: Part, norm_2: Part) -> Any:
     """the feed-forward network, with its own norm, comes before attention.
 
     Shows: both sub-layers at work. Hides: w_o = 0 or w2 = 0.
     """
-    return pre(x, ffn, attention, norm_2, norm_1)
+    return apply_pre_norm(x, ffn, attention, norm_2, norm_1)
 
 
 @deviation("inputs_unchanged", kind="fault")

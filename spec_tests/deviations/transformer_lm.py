@@ -1,6 +1,6 @@
 """What goes wrong with transformer_lm beside its parts: what stands before, between and behind the layers.
 
-It is three steps, and a deviation is another function instead of one of them.
+It has three steps. A deviation is a function that replaces one of them.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ def run(x: Any, layers: list[Weights], keywords: Keywords, weights: Weights) -> 
 
 
 def score(x: Any, weights: Weights, eps: Any) -> Any:
-    return linear(normed(x, weights, eps), weights["lm_head"])
+    return linear(normalize(x, weights, eps), weights["lm_head"])
 
 
-def normed(x: Any, weights: Weights, eps: Any) -> Any:
+def normalize(x: Any, weights: Weights, eps: Any) -> Any:
     return rounded(rms_norm(x, weights["final_norm"], eps=eps))
 
 
 def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A model in which another function, the decorated one, stands in for a step."""
+    """Return a model in which the decorated function replaces the step."""
 
     def decorate(other: Callable[..., Any]) -> Callable[..., Any]:
         def do(own: Callable[..., Any], *operands: Any) -> Any:
@@ -103,7 +103,7 @@ def embedding_normalized(token_ids: Any, weights: Weights, keywords: Keywords) -
 
     Shows: a layer. Hides: none but no layers with gains of 1.
     """
-    return normed(embed(token_ids, weights, keywords), weights, keywords["eps"])
+    return normalize(embed(token_ids, weights, keywords), weights, keywords["eps"])
 
 
 # --- the layers -----------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def norm_after_each_layer(x: Any, layers: list[Weights], keywords: Keywords, wei
     Shows: a layer. Hides: no layers.
     """
     for layer in layers:
-        x = normed(run(x, [layer], keywords, weights), weights, keywords["eps"])
+        x = normalize(run(x, [layer], keywords, weights), weights, keywords["eps"])
     return x
 
 
@@ -212,7 +212,7 @@ def head_tied(x: Any, weights: Weights, eps: Any) -> Any:
 
     Shows: two matrices that differ. Hides: tied weights.
     """
-    return linear(normed(x, weights, eps), weights["token_embedding"])
+    return linear(normalize(x, weights, eps), weights["token_embedding"])
 
 
 @deviation("reference", "linear_in_the_head", "zero_head_or_last_norm")

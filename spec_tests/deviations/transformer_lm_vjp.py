@@ -8,42 +8,20 @@ from . import deviation
 
 
 @deviation("reference", "only_tokens_seen", kind="convention")
-def tied_weights(
-    cotangent: Any,
-    token_ids: Any,
-    weights: Any,
-    *,
-    num_heads: int,
-    num_kv_heads: int | None = None,
-    theta: float | None,
-    layout: str = "interleaved",
-    eps: float,
-) -> Any:
+def tied_weights(cotangent: Any, token_ids: Any, weights: Any, **options: Any) -> Any:
     """the head's gradient is added to the embedding's, as if the two were tied.
 
     Shows: every model. Hides: a cotangent of zeros.
     """
-    options: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
-    _, dweights = transformer_lm_vjp(cotangent, token_ids, weights, eps=eps, **options)
+    _, dweights = transformer_lm_vjp(cotangent, token_ids, weights, **options)
     return None, dweights | {"token_embedding": dweights["token_embedding"] + dweights["lm_head"]}
 
 
 @deviation("reference")
-def layers_reversed(
-    cotangent: Any,
-    token_ids: Any,
-    weights: Any,
-    *,
-    num_heads: int,
-    num_kv_heads: int | None = None,
-    theta: float | None,
-    layout: str = "interleaved",
-    eps: float,
-) -> Any:
+def layers_reversed(cotangent: Any, token_ids: Any, weights: Any, **options: Any) -> Any:
     """the layers' gradients come in the order in which they are computed, the last layer's first.
 
     Shows: two layers or more. Hides: a single one.
     """
-    options: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
-    _, dweights = transformer_lm_vjp(cotangent, token_ids, weights, eps=eps, **options)
+    _, dweights = transformer_lm_vjp(cotangent, token_ids, weights, **options)
     return None, dweights | {"layers": dweights["layers"][::-1]}

@@ -54,7 +54,7 @@ def diagnose(evidence: Evidence) -> list[Deviation]:
 def _candidates(operation: Operation) -> Iterable[Deviation]:
     """Return the deviations that have an equation and show in this dtype."""
     every = (*deviations_of(operation.name), *deviations_of_parts(operation.name))
-    return (one for one in every if one.kind != "fault" and operation.dtype in (*one.dtypes, "bool", "int64"))
+    return (one for one in every if one.kind != "fault" and one.shows_in(operation.dtype))
 
 
 def _try_fit(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call]) -> Fit | None:
@@ -153,7 +153,7 @@ def _nearer(deviation: Deviation, call: Call) -> bool:
 @_cached
 def _shows(deviation: Deviation, call: Call) -> bool:
     """Whether the deviation and the right equation differ on this call."""
-    if call.operation.dtype not in (*deviation.dtypes, "bool", "int64"):
+    if not deviation.shows_in(call.operation.dtype):
         return False
     values = _values(deviation, call)
     return values is None or not np.all(truth_of(call).accepts(call.operation.storage.round(values)))

@@ -1,1 +1,1 @@
-"""What several law files share: the meanings of "equal", attention, the batch, elementwise gradients."""
+"""What several law files share: assertions, drawn inputs, and bodies of laws that hold of several operations."""

@@ -1,4 +1,4 @@
-"""The only meanings of "equal". Each raises; none returns a bool."""
+"""The assertions of laws, among them the only meanings of "equal". Each raises an error; none returns a bool."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..calls.violation import Violation, exceeds_bound, sides_differ
 
 
 def exactly(x: Any) -> Bounded:
-    """Numbers without an error, to take part in the algebra of results."""
+    """Return x as numbers without an error, so that it can be used in arithmetic with results."""
     return x if isinstance(x, Bounded) else Bounded(x, 0.0, WIDE)
 
 
 def assert_conforms(result: Result, record: Any = None) -> None:
-    """The result is one that a correct implementation may give, at the loosest class that passes in this run."""
+    """The result lies within the error bounds of the equation, in the loosest precision class that passes in this run."""
     call, classes = result.call, result.call.operation.classes()
     for precision in classes:
         expectation = call.expectation(precision)
@@ -33,10 +33,10 @@ def assert_conforms(result: Result, record: Any = None) -> None:
 
 
 def assert_equal(left: Any, right: Any) -> None:
-    """The two sides may be the same number: their intervals meet, element by element."""
+    """The two sides may be the same numbers: their intervals meet, element by element."""
     a, b = exactly(left), exactly(right)
     if np.array_equal(a.value, b.value):
-        return  # no bound need be known
+        return  # without deriving a bound
     with np.errstate(all="ignore"):
         allowed = np.asarray(a.error + b.error)
         distance = np.abs(a.value - b.value)
@@ -46,13 +46,13 @@ def assert_equal(left: Any, right: Any) -> None:
 
 
 def assert_same(again: np.ndarray, first: Bounded) -> None:
-    """Another answer to the same question: each lies within the bound of the truth, and so they may lie twice as far apart."""
+    """Both answer the same call. Each may differ from the truth by the error bound, so the two may differ by twice that."""
     if not np.array_equal(again, first.value):
         assert_equal(Bounded(again, first.error, WIDE), first)
 
 
 def assert_identical(left: Any, right: Any) -> None:
-    """The two sides are the same numbers, bit for bit (but for the sign of zero)."""
+    """The two sides are the same numbers, bit for bit, except that the sign of zero may differ."""
     a, b = (np.asarray(x.value if isinstance(x, Bounded) else x, dtype=float) for x in (left, right))
     if a.shape != b.shape:
         raise Violation(f"the shapes differ: {a.shape} and {b.shape}")
@@ -61,21 +61,30 @@ def assert_identical(left: Any, right: Any) -> None:
 
 
 def assert_zero(x: Bounded, at: Any = ...) -> None:
-    """Exactly zeros, wherever anything is claimed: of what overflows on its way, 0 · ∞ is NaN."""
+    """The elements are exactly zero wherever the bound is finite. Elsewhere something may overflow, and 0 · ∞ is NaN."""
     if np.any(x.value[at] != 0):
         claimed = x.value[at][np.isfinite(x.error[at])]
         assert_identical(claimed, np.zeros(claimed.shape))
 
 
+def assert_all_zero(x: Bounded, at: Any = ...) -> None:
+    """All elements are exactly zero, also where the bound is infinite."""
+    silent = x.value[at]
+    assert_identical(silent, np.zeros(silent.shape))
+
+
 def assert_unmoved(after: Bounded, before: Bounded, at: Any = ...) -> None:
-    """What differs between two calls does not enter these elements. Their bits are the same in most implementations. But sums may
-    run in another order at every call, and a vector may take the way that one of its lanes needs: then the bound decides."""
+    """These elements do not depend on what differs between the two calls.
+
+    Most implementations give the same bits. But the order of sums may differ from call to call, and a whole vector may take
+    the branch that one of its lanes needs. Where bits differ, the error bound decides.
+    """
     if not np.array_equal(after.value[at], before.value[at], equal_nan=True):
         assert_equal(after[at], before[at])
 
 
 def assert_within(x: Any, low: Any, high: Any) -> None:
-    """low ≤ x ≤ high may hold, each being known only within its error."""
+    """low ≤ x ≤ high may hold, given the errors of all three."""
     x, low, high = exactly(x), exactly(low), exactly(high)
     with np.errstate(all="ignore"):
         nearest = np.clip(x.value, low.value - low.error, high.value + high.error)
@@ -83,6 +92,7 @@ def assert_within(x: Any, low: Any, high: Any) -> None:
 
 
 def assert_finite(x: Any) -> None:
+    """All elements are finite."""
     value = x.value if isinstance(x, Bounded) else np.asarray(x)
     infinite = ~np.isfinite(value)
     if np.any(infinite):
@@ -92,5 +102,6 @@ def assert_finite(x: Any) -> None:
 
 
 def assert_true(holds: bool, what: str, **facts: Any) -> None:
+    """The condition holds. Otherwise raise a Violation that says `what`, with the facts."""
     if not holds:
         raise Violation(what, [(label, str(fact)) for label, fact in facts.items()])

@@ -1,4 +1,4 @@
-"""Calls made of a call: on one entry of its batch, on none, beside spoiled ones, or with other values and parameters."""
+"""Calls derived from a call: on one entry of its batch, on an empty batch, beside spoiled entries, or with other values."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 from ..calls.call import Call
 from ..implementation.domain import BROADCAST
 from ..inputs.draw import Draw
+from ..specification.formats import is_floating
 from ..specification.pytree import tree_map
 
-BATCHED = ("about:core", "about:not unbatched")  # the operations that a statement about the batch concerns
+BATCHED = ("about:core", "about:not unbatched")  # what a law about the batch needs of an operation
 
 
-def _batched(call: Call) -> dict[str, int]:
-    """The number of batch dimensions of each array argument that may have some."""
+def _count_batch_dims(call: Call) -> dict[str, int]:
+    """Return the number of batch dimensions of each array argument that may have some."""
     return {
         name: max(np.ndim(call.named[name]) - core, 0)
         for name, core in call.operation.spec.core.items()
@@ -25,37 +26,38 @@ def _batched(call: Call) -> dict[str, int]:
 
 
 def batch_shape(call: Call) -> tuple[int, ...]:
-    return np.broadcast_shapes(*(np.shape(call.named[name])[:rank] for name, rank in _batched(call).items()))
+    """Return the shape of the batch, to which the batch dimensions of all arguments are broadcast."""
+    return np.broadcast_shapes(*(np.shape(call.named[name])[:rank] for name, rank in _count_batch_dims(call).items()))
 
 
-def stacked(call: Call) -> tuple[str, ...]:
-    """The arguments that grow where the first axis of the batch does; the others are broadcast along it."""
+def stacked_arguments(call: Call) -> tuple[str, ...]:
+    """Return the arguments that have the first axis of the batch. The others are broadcast along it."""
     whole = batch_shape(call)
-    return tuple(n for n, rank in _batched(call).items() if rank == len(whole) and call.named[n].shape[0] == whole[0])
+    return tuple(n for n, rank in _count_batch_dims(call).items() if rank == len(whole) and call.named[n].shape[0] == whole[0])
 
 
-def indexed(call: Call, draw: Draw) -> tuple[int, ...]:
-    """The index of some entry of the batch, often the last."""
+def draw_entry(call: Call, draw: Draw) -> tuple[int, ...]:
+    """Draw the index of an entry of the batch, often the last."""
     last = draw.one_of((True, False))
     return tuple(dim - 1 if last else draw.integer(0, dim - 1) for dim in batch_shape(call))
 
 
-def portion(call: Call, name: str, index: tuple[int, ...]) -> tuple[int, ...]:
-    """Where an argument, which may be broadcast, holds its part of the entry."""
-    rank = _batched(call)[name]
+def locate_entry(call: Call, name: str, index: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the index of the entry in an argument, which may be broadcast along the batch."""
+    rank = _count_batch_dims(call)[name]
     return tuple(i if size > 1 else 0 for i, size in zip(index[len(index) - rank :], call.named[name].shape, strict=False))
 
 
-def _rebuilt(call: Call, parts: dict[str, Any]) -> Call:
+def _replace_arguments(call: Call, parts: dict[str, Any]) -> Call:
     positional = call.operation.spec.positional[: len(call.arguments)]
     arguments = [parts.get(name, value) for name, value in zip(positional, call.arguments, strict=True)]
     return call.operation.call(*arguments, **{name: parts.get(name, value) for name, value in call.keywords.items()})
 
 
-def alone(call: Call, index: tuple[int, ...], *, empty: bool = False) -> Call:
-    """The call on one entry of the batch, of the same rank; or, with `empty`, on none of the first axis."""
+def isolate_entry(call: Call, index: tuple[int, ...], *, empty: bool = False) -> Call:
+    """Return the call on one entry of the batch, of the same rank. With `empty`, the first axis of the batch has size 0."""
     parts = {}
-    for name, rank in _batched(call).items():
+    for name, rank in _count_batch_dims(call).items():
         x = call.named[name]
         place = index[len(index) - rank :] if rank else ()
         if not empty:
@@ -65,54 +67,78 @@ def alone(call: Call, index: tuple[int, ...], *, empty: bool = False) -> Call:
             parts[name] = x[:0]
         elif rank == len(index):
             parts[name] = x  # broadcast along the empty axis
-    return _rebuilt(call, parts)
+    return _replace_arguments(call, parts)
 
 
-def poisoned(call: Call, index: tuple[int, ...], poison: float) -> Call:
-    """The same call, every other entry of the batch filled with NaN or infinities."""
+def poison_other_entries(call: Call, index: tuple[int, ...], poison: float) -> Call:
+    """Return the call with every other entry of the batch filled with `poison`, NaN or an infinity."""
     parts = {}
-    for name, rank in _batched(call).items():
+    for name, rank in _count_batch_dims(call).items():
         x = call.named[name]
         if not rank or x.dtype.kind != "f":
             continue
-        place = portion(call, name, index)
+        place = locate_entry(call, name, index)
         spoiled = np.full(x.shape, poison)
         spoiled[place] = x[place]
         parts[name] = spoiled
-    return _rebuilt(call, parts)
+    return _replace_arguments(call, parts)
 
 
-def in_a_batch(call: Call) -> Call:
-    """The call, its axis moved last, if it has one: before it is the batch. Where that has no dimensions, two of the call."""
+def ensure_batch(call: Call) -> Call:
+    """Return the call with its axis, if it has one, moved to the end, so that the batch is in front.
+
+    Without batch dimensions, the call is stacked twice.
+    """
     if "axis" in call.keywords:
         (x,) = call.arguments
         call = call.operation.call(np.moveaxis(x, call.keywords["axis"], -1), **{**call.keywords, "axis": -1})
     if batch_shape(call):
         return call
-    return _rebuilt(call, {name: np.stack(2 * [call.named[name]]) for name in _batched(call) if name not in BROADCAST})
+    return _replace_arguments(
+        call, {name: np.stack(2 * [call.named[name]]) for name in _count_batch_dims(call) if name not in BROADCAST}
+    )
 
 
-PARAMETERS = ("theta", "eps", "scale")
-CHOICES = {
+def draw_call_with_equal_rows(draw: Draw) -> Call:
+    """Draw a call whose arrays are constant along their first axis, so that they can be stored as broadcast views.
+
+    That may be the axis that is reduced, so no row is left with nothing but −∞: what that gives is the subject of a level.
+    """
+    call = draw.call()
+
+    def repeat(x: Any) -> Any:
+        if not (is_floating(x) and x.ndim > 1 and len(x)):
+            return x
+        one = np.where(np.isneginf(x[:1]), np.max(x, axis=0, keepdims=True), x[:1])
+        return np.repeat(one, len(x), axis=0)
+
+    return call.operation.call(*map(repeat, call.arguments), **{k: repeat(v) for k, v in call.keywords.items()})
+
+
+CHANGEABLE_FLOATS = ("theta", "eps", "scale")
+CHANGEABLE_CHOICES = {
     "layout": ("interleaved", "half"), "approximate": ("none", "tanh"), "activation": ("relu", "gelu"), "norm": ("pre", "post"),
 }  # fmt: skip
 
 
-def among_others(draw: Draw, x: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
-    """A token of x, and x twice with that token alone unchanged: the others in one are opposite to those in the other."""
+def draw_other_tokens(draw: Draw, x: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Choose a token of x. Return its index, and two arrays that have the same token there and others elsewhere.
+
+    The other tokens of the second array are those of the first with the opposite sign.
+    """
     z, kept = draw.vectors(x.shape), tuple(draw.integer(0, n - 1) for n in x.shape[:-1])
     one, other = z.copy(), -z
     one[kept] = other[kept] = x[kept]
     return kept, one, other
 
 
-def changeable(call: Call) -> tuple[str, ...]:
-    """The arguments of which another value can be had without knowing more of the operation."""
+def changeable_arguments(call: Call) -> tuple[str, ...]:
+    """Return the arguments that `change_arguments` can change, whatever the operation."""
     domain, accepts = call.operation.domain, call.operation.accepts
 
     def configures(name: str, value: Any) -> bool:
-        known = name == "window" or (name in PARAMETERS and isinstance(value, float)) or (name == "is_causal" and value)
-        return (known or value in CHOICES.get(name, ())) and name not in domain and accepts(name)
+        known = name == "window" or (name in CHANGEABLE_FLOATS and isinstance(value, float)) or (name == "is_causal" and value)
+        return (known or value in CHANGEABLE_CHOICES.get(name, ())) and name not in domain and accepts(name)
 
     return tuple(
         name
@@ -122,16 +148,20 @@ def changeable(call: Call) -> tuple[str, ...]:
     )
 
 
-def changed(call: Call, only: str | None = None, place: float | None = None) -> Call:
-    """The same shapes with another value of one argument, or of all: what a cache keyed by shape confuses.
-    place: of the one element of each array that changes, from 0, the first, to 1; None: every element does."""
-    return _rebuilt(call, {name: _other(call, name, place) for name in changeable(call) if only in (None, name)})
+def change_arguments(call: Call, only: str | None = None, place: float | None = None) -> Call:
+    """Return a call of the same shapes with another value of one argument, or of all. A cache keyed by shape confuses the two.
+
+    place: changes a single element of each array, from 0, the first, to 1, the last. None changes every element.
+    """
+    return _replace_arguments(
+        call, {name: _another_value(call, name, place) for name in changeable_arguments(call) if only in (None, name)}
+    )
 
 
-def _other(call: Call, name: str, place: float | None) -> Any:
+def _another_value(call: Call, name: str, place: float | None) -> Any:
     value, hold = call.named[name], call.operation.storage.round
-    if name in CHOICES:
-        return next(choice for choice in CHOICES[name] if choice != value)
+    if name in CHANGEABLE_CHOICES:
+        return next(choice for choice in CHANGEABLE_CHOICES[name] if choice != value)
     if isinstance(value, bool):
         return False
     if isinstance(value, int | float):
@@ -140,14 +170,14 @@ def _other(call: Call, name: str, place: float | None) -> Any:
     def other(x: Any) -> Any:
         if not isinstance(x, np.ndarray):
             return x
-        y = _other_array(name, x, hold)
+        y = _another_array(name, x, hold)
         here = np.arange(x.size).reshape(x.shape) == int((place or 0.0) * x.size)
         return y if place is None else np.where(here, y, x)
 
     return tree_map(other, value)
 
 
-def _other_array(name: str, x: np.ndarray, hold: Callable[[Any], np.ndarray]) -> np.ndarray:
+def _another_array(name: str, x: np.ndarray, hold: Callable[[Any], np.ndarray]) -> np.ndarray:
     if x.dtype.kind == "f":
         y, finite = x.copy(), np.isfinite(x)
         y[finite] = hold(-0.5 * np.roll(x[finite], 1))

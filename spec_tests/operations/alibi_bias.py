@@ -1,4 +1,4 @@
-"""How alibi_bias is tried."""
+"""How alibi_bias is drawn."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ core = {"slopes": 1}
 unbatched = True
 
 
-def slopes(draw: Draw, h: int) -> np.ndarray:
-    """Those of some number of heads, powers of a half, or any."""
+def draw_slopes(draw: Draw, h: int) -> np.ndarray:
+    """Draw the slopes of h heads: geometric as in the paper, powers of a half, or any numbers."""
     kind = draw.one_of(("geometric", "halves", "any"))
     if kind == "any":
         return draw.normal((h,))
@@ -21,4 +21,4 @@ def slopes(draw: Draw, h: int) -> np.ndarray:
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     h, n, m = draw.dims(h=64, n=1025, m=1025)
     keywords = {"n": n, **draw.columns(m, h * n * n)}
-    return (slopes(draw, h),), keywords
+    return (draw_slopes(draw, h),), keywords

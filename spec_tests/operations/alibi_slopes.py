@@ -1,4 +1,4 @@
-"""How alibi_slopes is tried."""
+"""How alibi_slopes is drawn."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,12 +10,12 @@ from spec_tests.inputs.draw import Draw
 short = True
 dtype = "float32"
 
-POWERS = (1, 2, 4, 8, 16, 32, 64, 128)
-HEADS = (*POWERS, 3, 5, 6, 7, 9, 12, 20, 24, 31, 33, 40, 48, 71, 96, 112, 127, 129)
+POWERS_OF_TWO = (1, 2, 4, 8, 16, 32, 64, 128)
+HEAD_COUNTS = (*POWERS_OF_TWO, 3, 5, 6, 7, 9, 12, 20, 24, 31, 33, 40, 48, 71, 96, 112, 127, 129)
 
 
 def bound(wrap: Callable[[Any], Any], *, num_heads: int) -> Any:
-    """As the paper's code computes them, the loosest of the usual ways: powers of the first slope."""
+    """Evaluate the equation as the paper's code does, by powers of the first slope. Other usual ways have smaller errors."""
     below = 1 << (num_heads.bit_length() - 1)
     slopes = np.power(np.power(wrap(2.0), -8 / below), np.arange(1, below + 1))
     between = np.power(np.power(wrap(2.0), -4 / below), np.arange(1, 2 * below, 2))
@@ -23,4 +23,4 @@ def bound(wrap: Callable[[Any], Any], *, num_heads: int) -> Any:
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return (), draw.keyword("num_heads", HEADS)
+    return (), draw.keyword("num_heads", HEAD_COUNTS)

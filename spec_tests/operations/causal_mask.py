@@ -1,4 +1,4 @@
-"""How causal_mask is tried."""
+"""How causal_mask is drawn."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How embedding is tried."""
+"""How embedding is drawn."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from spec_tests.inputs.draw import MANY_ROWS, Draw
 precision = "exact"
 core = {"token_ids": 0}
 
-TABLES = {**regimes.POINTS, "normal": regimes.normal, "large": regimes.large}
-BATCHES = (*MANY_ROWS, (257,), (1025,), (5, 129))
+TABLE_REGIMES = {**regimes.POINTS, "normal": regimes.normal, "large": regimes.large}
+TOKEN_BATCHES = (*MANY_ROWS, (257,), (1025,), (5, 129))
 
 
-def ids(draw: Draw, shape: tuple[int, ...], vocab: int) -> np.ndarray:
-    """Any ids, the first and the last of the vocabulary, or one again and again."""
+def draw_token_ids(draw: Draw, shape: tuple[int, ...], vocab: int) -> np.ndarray:
+    """Draw any ids, the first and the last of the vocabulary, or a single id repeated."""
     kind = draw.one_of(("any", "any", "ends", "one"))
     if kind == "ends":
         return np.asarray(draw.rng.choice((0, vocab - 1), size=shape))
@@ -25,5 +25,5 @@ def ids(draw: Draw, shape: tuple[int, ...], vocab: int) -> np.ndarray:
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     vocab, d = draw.dims(vocab=4097, d=1025)
-    batch = draw.batch(BATCHES)
-    return (ids(draw, batch, vocab), draw.array((vocab, d), TABLES)), {}
+    batch = draw.batch(TOKEN_BATCHES)
+    return (draw_token_ids(draw, batch, vocab), draw.array((vocab, d), TABLE_REGIMES)), {}

@@ -1,9 +1,9 @@
-"""How feed_forward is tried."""
+"""How feed_forward is drawn."""
 
 from typing import Any
 
 from spec_tests.inputs.draw import Draw
-from spec_tests.operations.linear import FEW_TOKENS
+from spec_tests.operations.linear import SMALL_TOKEN_BATCHES
 
 composed = True
 core = {"x": 1}
@@ -12,7 +12,7 @@ core = {"x": 1}
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     used = draw.variants("b1", "b2")
     d, h = draw.dims(d=257, h=257)
-    batch = draw.batch(FEW_TOKENS)
+    batch = draw.batch(SMALL_TOKEN_BATCHES)
     keywords = draw.keyword("activation", ("relu", "gelu"))
     keywords |= {name: draw.gain(size) for name, size in (("b1", h), ("b2", d)) if name in used}
     return (draw.vectors((*batch, d)), draw.weight(h, d), draw.weight(d, h)), keywords

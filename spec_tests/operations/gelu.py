@@ -1,4 +1,4 @@
-"""How gelu is tried."""
+"""How gelu is drawn."""
 
 from typing import Any
 

@@ -1,15 +1,15 @@
-"""How glu is tried."""
+"""How glu is drawn."""
 
 from typing import Any
 
 from spec_tests.inputs.draw import Draw
-from spec_tests.operations.linear import TOKENS
+from spec_tests.operations.linear import TOKEN_BATCHES
 
 core = {"x": 1}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     d, h = draw.dims(d=1025, h=257)
-    batch = draw.batch(TOKENS)
+    batch = draw.batch(TOKEN_BATCHES)
     gate = draw.weight(h, d, scales=(1.0, 4.0, 30.0))  # half open, or nearly shut and nearly open
     return (draw.vectors((*batch, d)), gate, draw.weight(h, d, scales=(1.0, 2.0**-12))), {}

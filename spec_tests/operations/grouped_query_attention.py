@@ -1,19 +1,19 @@
-"""How grouped_query_attention is tried."""
+"""How grouped_query_attention is drawn."""
 
 from typing import Any
 
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
-from spec_tests.operations.scaled_dot_product_attention import AFFORDABLE, SCALES, batch, dims, holding_a_key
+from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, SCALES, draw_batch, draw_dims, keep_a_key_in_each_row
 
 composed = True
 core = {"q": 3, "k": 3, "v": 3, "mask": 3}
 
-HEADS = (1, 2, 3, 4, 4, 6, 8)
+HEAD_COUNTS = (1, 2, 3, 4, 4, 6, 8)
 
 
-def heads(draw: Draw, pool: tuple[int, ...] = HEADS) -> tuple[int, int]:
-    """Query heads, and the key/value heads that they share evenly."""
+def draw_heads(draw: Draw, pool: tuple[int, ...] = HEAD_COUNTS) -> tuple[int, int]:
+    """Draw the numbers of query heads and of key/value heads, which divides the former."""
     stated = draw.operation.domain.get("h_kv")
     if stated is not None and not isinstance(stated, str):
         pool = tuple(h for h in pool if any(h % i == 0 for i in stated)) or tuple(i * group for i in stated for group in (1, 2))
@@ -25,12 +25,12 @@ def heads(draw: Draw, pool: tuple[int, ...] = HEADS) -> tuple[int, int]:
     return h, h_kv
 
 
-def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
-    """q, k, v and keywords, some of the optional ones among them; each query has a key."""
+def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
+    """Draw q, k, v and keywords, some of the optional ones among them. Each query has a key."""
     used = draw.variants(*optional)
-    n, m, d_k, d_v = dims(draw, square="is_causal" in used, longest=257)
-    h, h_kv = heads(draw, tuple(h for h in HEADS if h * n * m <= AFFORDABLE // 2) or (1, 2))
-    b = batch(draw, h * n * m)
+    n, m, d_k, d_v = draw_dims(draw, square="is_causal" in used, longest=257)
+    h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if h * n * m <= MAX_SCORES // 2) or (1, 2))
+    b = draw_batch(draw, h * n * m)
     keywords: dict[str, Any] = {}
     if causal := "is_causal" in used and n == m:
         keywords["is_causal"] = True
@@ -38,11 +38,11 @@ def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
         keywords |= draw.keyword("scale", (*SCALES, None))
     if "mask" in used:
         mask = draw.mask(draw.shape.one_of(((*b, h), (*b, 1), (h,))), n, m)
-        keywords["mask"] = holding_a_key(draw, mask) if causal else mask
+        keywords["mask"] = keep_a_key_in_each_row(draw, mask) if causal else mask
     q, k = draw.vectors((*b, h, n, d_k)), draw.vectors((*b, h_kv, m, d_k))
     return q, k, draw.vectors((*b, h_kv, m, d_v)), keywords
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    q, k, v, keywords = drawn(draw, "mask", "is_causal", "scale")
+    q, k, v, keywords = draw_inputs(draw, "mask", "is_causal", "scale")
     return (q, k, v), keywords

@@ -1,16 +1,15 @@
-"""How layer_norm is tried."""
+"""How layer_norm is drawn: as rms_norm is, with a bias."""
 
 from typing import Any
 
-from spec_tests.inputs.draw import EPS, MANY_ROWS, Draw
+from spec_tests.inputs.draw import Draw
+from spec_tests.operations import rms_norm
 
-precision = "fused"
-core = {"x": 1}
-mixed_dtypes = True
+precision = rms_norm.precision
+core = rms_norm.core
+mixed_dtypes = rms_norm.mixed_dtypes
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    (d,) = draw.dims(d=5000)
-    batch = draw.batch(MANY_ROWS)
-    eps = draw.keyword("eps", (*EPS, 0.0))
-    return (draw.rows((*batch, d)), draw.gain(d), draw.gain(d)), eps
+    (x, weight), eps = rms_norm.arguments(draw)
+    return (x, weight, draw.gain(len(weight))), eps

@@ -1,9 +1,9 @@
-"""How local_attention is tried."""
+"""How local_attention is drawn."""
 
 from typing import Any
 
 from spec_tests.inputs.draw import SEQUENCES, Draw
-from spec_tests.operations.scaled_dot_product_attention import SCALES, batch, broadcast, shared
+from spec_tests.operations.scaled_dot_product_attention import SCALES, draw_batch, draw_broadcast_batch, maybe_share_values
 
 composed = True
 core = {"q": 2, "k": 2, "v": 2}
@@ -11,26 +11,26 @@ core = {"q": 2, "k": 2, "v": 2}
 WINDOWS = (1, 0, 2, 3, 5, 8, 16, 31, 64, 100)
 
 
-def _near(n: int, window: int) -> tuple[int, ...]:
+def _key_counts_near(n: int, window: int) -> tuple[int, ...]:
     return n + 1, n + 9, n - 1, n - 4, max(n - window, 1)
 
 
-def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
-    """q, k, v and keywords, the window among them; each query has a key, n ≤ m + window."""
+def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
+    """Draw q, k, v and keywords, the window among them. Each query has a key: n ≤ m + window."""
     used = draw.variants(*optional)
     n, d_k, d_v = draw.dims(n=130 if draw.operation.spec.is_gradient or draw.long else 257, d_k=129, d_v=65)
     keywords = draw.keyword("window", (*WINDOWS, max(n - 1, 0), n + 3, *(SEQUENCES if draw.long else ())))
-    m = draw.size("m", SEQUENCES if draw.long else (n, n, n, *(s for s in _near(n, keywords["window"]) if s > 0)))
+    m = draw.size("m", SEQUENCES if draw.long else (n, n, n, *(s for s in _key_counts_near(n, keywords["window"]) if s > 0)))
     m = max(m, n - keywords["window"])
-    b = batch(draw, n * m)
+    b = draw_batch(draw, n * m)
     if "is_causal" in used:
         keywords["is_causal"] = True
     if "scale" in used:
         keywords |= draw.keyword("scale", (*SCALES, None))
-    q, k = draw.vectors((*broadcast(draw, b), n, d_k)), draw.vectors((*broadcast(draw, b), m, d_k))
+    q, k = draw.vectors((*draw_broadcast_batch(draw, b), n, d_k)), draw.vectors((*draw_broadcast_batch(draw, b), m, d_k))
     return q, k, draw.vectors((*b, m, d_v)), keywords
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    q, k, v, keywords = drawn(draw, "is_causal", "scale")
-    return (q, k, shared(draw, q, v)), keywords
+    q, k, v, keywords = draw_inputs(draw, "is_causal", "scale")
+    return (q, k, maybe_share_values(draw, q, v)), keywords

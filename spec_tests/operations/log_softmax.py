@@ -1,17 +1,5 @@
-"""How log_softmax is tried."""
+"""How log_softmax is drawn: as softmax is."""
 
-from typing import Any
+from spec_tests.operations.softmax import arguments, core
 
-import numpy as np
-
-from spec_tests.inputs.draw import MANY_ROWS, Draw
-
-core = {"x": 1}
-
-
-def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    (n,) = draw.dims(n=5000)
-    batch = draw.batch(MANY_ROWS)
-    rank = len(batch) + 1
-    axis = draw.keyword("axis", (-1, *range(rank), *range(-rank, -1)))
-    return (np.moveaxis(draw.logits((*batch, n)), -1, axis["axis"]),), axis
+__all__ = ["arguments", "core"]

@@ -1,63 +1,63 @@
-"""How multihead_self_attention is tried."""
+"""How multihead_self_attention is drawn."""
 
 from typing import Any
 
 import numpy as np
 
 from spec_tests.inputs.draw import THETA, Draw
-from spec_tests.operations.grouped_query_attention import heads
-from spec_tests.operations.scaled_dot_product_attention import batch, broadcast
+from spec_tests.operations.grouped_query_attention import draw_heads
+from spec_tests.operations.scaled_dot_product_attention import draw_batch, draw_broadcast_batch
 
 short = True
 composed = True
-cost = 0.75  # of many variants, some show in one example of ten
+cost = 0.75  # it has many variants, some of which occur in one example of ten
 core = {"x": 2, "positions": 1}
 
-EVEN = (2, 4, 6, 8)
+EVEN_WIDTHS = (2, 4, 6, 8)
 
 
-def longest(h: int) -> int:
-    """Sequences are longer than two tiles of 64 where there are few heads."""
+def longest_sequence(h: int) -> int:
+    """Return the longest sequence to draw: with few heads, longer than two tiles of 64."""
     return 130 if h <= 2 else 65
 
 
-def configuration(draw: Draw, pool: tuple[int, ...] = (1, 2, 3, 4, 4, 6)) -> tuple[int, int, dict[str, Any]]:
-    """h, h_kv and the keywords that say so; h_kv = h where the function takes no num_kv_heads."""
-    h, h_kv = heads(draw, pool) if draw.operation.accepts("num_kv_heads") else (draw.size("h", pool), 0)
+def draw_heads_and_keywords(draw: Draw, pool: tuple[int, ...] = (1, 2, 3, 4, 4, 6)) -> tuple[int, int, dict[str, Any]]:
+    """Draw h and h_kv, and return them with the keywords for them. h_kv = h where the function takes no num_kv_heads."""
+    h, h_kv = draw_heads(draw, pool) if draw.operation.accepts("num_kv_heads") else (draw.size("h", pool), 0)
     if not h_kv:
         return h, h, {"num_heads": h}
     return h, h_kv, {"num_heads": h, "num_kv_heads": None if h_kv == h and draw.one_of((True, False)) else h_kv}
 
 
-def rotation(draw: Draw, batch: tuple[int, ...], n: int) -> dict[str, Any]:
-    """theta, with or without positions, and a layout."""
+def draw_rotation(draw: Draw, batch: tuple[int, ...], n: int) -> dict[str, Any]:
+    """Draw theta, a layout, and perhaps positions."""
     keywords = {**draw.keyword("theta", THETA), **draw.keyword("layout", ("interleaved", "half"))}
     if draw.operation.accepts("positions") and draw.one_of((True, True, True, False)):
-        positions = draw.positions(broadcast(draw, batch), n)
+        positions = draw.positions(draw_broadcast_batch(draw, batch), n)
         keywords["positions"] = positions
     return keywords
 
 
-def projections(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int) -> tuple[np.ndarray, ...]:
-    """w_q, w_k, w_v and w_o."""
+def draw_projections(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int) -> tuple[np.ndarray, ...]:
+    """Draw w_q, w_k, w_v and w_o."""
     rows = (h * d_k, h_kv * d_k, h_kv * d_v)
     return (*(draw.weight(r, d) for r in rows), draw.weight(d, h * d_v))
 
 
-def drawn(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ...]:
-    """x, the four weights and keywords, some of the optional ones among them."""
+def draw_inputs(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ...]:
+    """Draw x, the four weights and keywords, some of the optional ones among them."""
     used = draw.variants(*optional)
-    h, h_kv, keywords = configuration(draw)
-    d_k = draw.size("d_k", EVEN if "theta" in used or even else (1, *EVEN, 3, 5))
-    n, d = draw.dims(n=longest(h), d=65)
-    b = batch(draw, max(h * n * n, n * d))
+    h, h_kv, keywords = draw_heads_and_keywords(draw)
+    d_k = draw.size("d_k", EVEN_WIDTHS if "theta" in used or even else (1, *EVEN_WIDTHS, 3, 5))
+    n, d = draw.dims(n=longest_sequence(h), d=65)
+    b = draw_batch(draw, max(h * n * n, n * d))
     if "is_causal" in used:
         keywords["is_causal"] = False
     if "theta" in used:
-        keywords |= rotation(draw, b, n)
-    return draw.vectors((*b, n, d)), projections(draw, d, h, h_kv, d_k, draw.size("d_v", (d_k, 1, 2, 3, 4, 7))), keywords
+        keywords |= draw_rotation(draw, b, n)
+    return draw.vectors((*b, n, d)), draw_projections(draw, d, h, h_kv, d_k, draw.size("d_v", (d_k, 1, 2, 3, 4, 7))), keywords
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    x, weights, keywords = drawn(draw, "theta", "is_causal")
+    x, weights, keywords = draw_inputs(draw, "theta", "is_causal")
     return (x, *weights), keywords

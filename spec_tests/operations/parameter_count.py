@@ -1,4 +1,4 @@
-"""How parameter_count is tried."""
+"""How parameter_count is drawn."""
 
 from typing import Any
 
@@ -13,8 +13,11 @@ WIDTHS = (1, 2, 5, 16, 64, 96, 128, 768, 4096, 12288)  # of one head, or of all 
 STYLES = ("decoder", "encoder")
 
 
-def sizes(draw: Draw) -> dict[str, Any]:
-    """From a single number to more than 32 bits can count; num_heads divides d_model, num_kv_heads divides num_heads."""
+def draw_sizes(draw: Draw) -> dict[str, Any]:
+    """Draw the sizes of a model with one parameter or with more than 32 bits can count.
+
+    num_heads divides d_model, and num_kv_heads divides num_heads.
+    """
     heads = draw.keyword("num_heads", (1, 2, 3, 4, 8, 12, 96))
     h = heads.get("num_heads", 1)
     shared = draw.keyword("num_kv_heads", (None, *(i for i in range(1, h + 1) if h % i == 0)))
@@ -32,4 +35,4 @@ def sizes(draw: Draw) -> dict[str, Any]:
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return (), sizes(draw) | draw.keyword("style", STYLES)
+    return (), draw_sizes(draw) | draw.keyword("style", STYLES)

@@ -1,4 +1,4 @@
-"""How relu is tried."""
+"""How relu is drawn."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How rms_norm is tried."""
+"""How rms_norm is drawn."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How scaled_dot_product_attention is tried."""
+"""How scaled_dot_product_attention is drawn."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ SCALES = single(1.0, 0.125, 0.0, 0.3, 0.0, 1.7, -0.6)
 
 BIASES = {"normal": regimes.normal, "integers": regimes.integers, "scaled": regimes.scaled(0.1, 4.0), "zeros": regimes.zeros}
 
-HOLED = {**BIASES, "minus infinity": regimes.with_minus_infinity}
+BIASES_WITH_MINUS_INFINITY = {**BIASES, "minus infinity": regimes.with_minus_infinity}
 
-AFFORDABLE = 4000  # scores: each is sampled many times over
+MAX_SCORES = 4000  # in one example; each score is sampled many times to derive the error bound
 
 
-def dims(draw: Draw, *, square: bool = False, keys: int = 1, longest: int = 2049) -> tuple[int, int, int, int]:
-    """n, m, d_k and d_v; n = m where causality needs it, and then shorter, since both grow. At least so many keys."""
+def draw_dims(draw: Draw, *, square: bool = False, keys: int = 1, longest: int = 2049) -> tuple[int, int, int, int]:
+    """Draw n, m, d_k and d_v, with m at least `keys`. square: n = m, as causality needs it, and shorter, since both grow."""
     if square:
         (n,), (d_k, d_v) = draw.dims(n=130), draw.dims(d_k=65, d_v=65)
         n = n if n >= keys else draw.size("n", (keys,))
@@ -34,29 +34,29 @@ def dims(draw: Draw, *, square: bool = False, keys: int = 1, longest: int = 2049
     return n, m if m >= keys else draw.size("m", (keys,)), d_k, d_v
 
 
-def batch(draw: Draw, scores: int) -> tuple[int, ...]:
-    """Of any rank, but few where there are many scores."""
-    return draw.batch(tuple(b for b in BATCHES if np.prod(b) * scores <= AFFORDABLE) or ((), (1,)))
+def draw_batch(draw: Draw, scores: int) -> tuple[int, ...]:
+    """Draw batch dimensions of any rank, but few entries where each has many scores."""
+    return draw.batch(tuple(b for b in BATCHES if np.prod(b) * scores <= MAX_SCORES) or ((), (1,)))
 
 
-def broadcast(draw: Draw, batch: tuple[int, ...]) -> tuple[int, ...]:
-    """Batch dimensions that broadcast to those given: mostly the same, else fewer, or some of size one."""
+def draw_broadcast_batch(draw: Draw, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """Draw batch dimensions that broadcast to those given: mostly the same, else fewer, or some of size one."""
     if not batch or not draw.shape.one_of((False, False, False, True)):
         return batch
     shapes = ((*[1 for _ in batch],), (), batch[1:], (1, *batch[1:]), (*batch[:-1], 1))
     return tuple(draw.shape.one_of(s for s in shapes if len(s) in draw.operation.domain.get("batch_dims", (len(s),))))
 
 
-def shared(draw: Draw, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The values, which may be the same for the whole batch where the queries are not."""
+def maybe_share_values(draw: Draw, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the values, or, where the queries have a batch, perhaps a single entry of them for the whole batch."""
     batch = v.shape[:-2]
     if not batch or q.shape[:-2] != batch or draw.rng.random() < 0.75:
         return v
     return v[(slice(0, 1),) * len(batch)]
 
 
-def holding_a_key(draw: Draw, mask: np.ndarray) -> np.ndarray:
-    """Then a causal row has a key as well: one that it sees, or the first, where the mask's row is that of every query."""
+def keep_a_key_in_each_row(draw: Draw, mask: np.ndarray) -> np.ndarray:
+    """Return the mask with a key for each query under causality: one up to the query, or the first if all queries share a row."""
     n = mask.shape[-1]
     if mask.ndim == 1 or mask.shape[-2] != n:
         mask[..., 0] = True
@@ -66,8 +66,8 @@ def holding_a_key(draw: Draw, mask: np.ndarray) -> np.ndarray:
     return mask
 
 
-def part_of(draw: Draw, whole: int, *names: str, rest: bool = False) -> int:
-    """A length from 1 to the whole that the domain has for each of these dimensions, and for the rest as well if need be."""
+def draw_part(draw: Draw, whole: int, *names: str, rest: bool = False) -> int:
+    """Draw a length from 1 to the whole that the domain allows for each of these dimensions. rest: it allows the rest too."""
     domain = draw.operation.domain
     stated = [domain[name] for name in names if not isinstance(domain.get(name, ""), str)]
     if not stated:
@@ -78,12 +78,12 @@ def part_of(draw: Draw, whole: int, *names: str, rest: bool = False) -> int:
     return int(draw.shape.one_of(fitting))
 
 
-def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
-    """q, k, v and keywords, some of the optional ones among them; each query has a key."""
+def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
+    """Draw q, k, v and keywords, some of the optional ones among them. Each query has a key."""
     used = draw.variants(*optional)
     few = (False, False, True) if "mask" in used else (False, False, False, False, True)
-    n, m, d_k, d_v = dims(draw, square="is_causal" in used or draw.shape.one_of(few))
-    b = batch(draw, n * m)
+    n, m, d_k, d_v = draw_dims(draw, square="is_causal" in used or draw.shape.one_of(few))
+    b = draw_batch(draw, n * m)
     keywords: dict[str, Any] = {}
     if causal := "is_causal" in used and n == m:
         keywords["is_causal"] = True
@@ -91,14 +91,14 @@ def drawn(draw: Draw, *optional: str) -> tuple[Any, ...]:
         keywords |= draw.keyword("scale", (*SCALES, None))
     if "mask" in used:
         mask = draw.mask(b, n, m)
-        keywords["mask"] = holding_a_key(draw, mask) if causal else mask
+        keywords["mask"] = keep_a_key_in_each_row(draw, mask) if causal else mask
     if "bias" in used:
         shape = draw.shape.one_of(((n, m), (*b, n, m), (*b, 1, m), (n, 1), (m,), (*b[:-1], *[1 for _ in b[-1:]], n, m)))
-        keywords["bias"] = draw.array(shape, BIASES if len(used) > 1 or shape == (n, 1) else HOLED)
-    q, k = draw.vectors((*broadcast(draw, b), n, d_k)), draw.vectors((*broadcast(draw, b), m, d_k))
+        keywords["bias"] = draw.array(shape, BIASES if len(used) > 1 or shape == (n, 1) else BIASES_WITH_MINUS_INFINITY)
+    q, k = draw.vectors((*draw_broadcast_batch(draw, b), n, d_k)), draw.vectors((*draw_broadcast_batch(draw, b), m, d_k))
     return q, k, draw.vectors((*b, m, d_v)), keywords
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    q, k, v, keywords = drawn(draw, "mask", "bias", "is_causal", "scale")
-    return (q, k, shared(draw, q, v)), keywords
+    q, k, v, keywords = draw_inputs(draw, "mask", "bias", "is_causal", "scale")
+    return (q, k, maybe_share_values(draw, q, v)), keywords

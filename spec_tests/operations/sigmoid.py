@@ -1,4 +1,4 @@
-"""How sigmoid is tried."""
+"""How sigmoid is drawn."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How silu is tried."""
+"""How silu is drawn."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How sliding_window_mask is tried."""
+"""How sliding_window_mask is drawn."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How softmax is tried."""
+"""How softmax is drawn."""
 
 from typing import Any
 

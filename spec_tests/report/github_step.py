@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from ..implementation.printable import printable
 from ..inputs.effort import describe_shapes
+from ..specification.formats import RESULT_DTYPES
 from .backend_results import BackendResults, Cell, clearest_failure
-from .verdicts import DTYPES, LAWS_HOLD, Bug
+from .verdicts import LAWS_HOLD, Bug
 
 MARKS = {"good": "✅", "bad": "❌", "open": "⚪"}
 MANY = 20  # bugs that are told; a step's summary has a limit
@@ -35,7 +36,7 @@ def _describe_failure(subject: BackendResults) -> Iterator[str]:
     for error in subject.report.errors[:MANY]:
         last = error["message"].strip().rpartition("\n")[2]
         yield f"- error in {_text(error['node'] or 'the run', 300)}: {_text(last, 300)}"
-    dtypes = [d for d in DTYPES if any(subject.cell(op, d).verdicts for op in subject.operations)]
+    dtypes = [d for d in RESULT_DTYPES if any(subject.cell(op, d).verdicts for op in subject.operations)]
     if dtypes:
         yield ""
         yield "| operation | " + " | ".join(dtypes) + " |"

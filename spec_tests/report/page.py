@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ..implementation.printable import printable
-from ..specification.formats import DTYPES as FLOATING
+from ..specification.formats import DTYPES, RESULT_DTYPES
 from ..trials.invariant import KINDS
 from . import ReportError
 from .backend_results import BackendResults, Cell, clearest_failure, differences, is_named
-from .verdicts import DTYPES
 
 HERE = Path(__file__).parent
 OPTIONS = {"keyword": "-k", "markexpr": "-m", "deselect": "--deselect", "lf": "--lf"}
@@ -27,7 +26,7 @@ class Unavailable(ReportError):
 
 def page(subjects: Sequence[BackendResults]) -> str:
     """One backend's page; of several, side by side, with what is different from the first."""
-    present = [d for d in DTYPES if any(s.cell(op, d).verdicts for s in subjects for op in s.operations)]
+    present = [d for d in RESULT_DTYPES if any(s.cell(op, d).verdicts for s in subjects for op in s.operations)]
     operations = sorted({operation for subject in subjects for operation in subject.operations})
     first, *others = subjects
     return str(
@@ -36,7 +35,7 @@ def page(subjects: Sequence[BackendResults]) -> str:
             several=len(subjects) > 1,
             title=" and ".join(dict.fromkeys(subject.name for subject in subjects)),
             dtypes=present,
-            columns=[dtype for dtype in present if dtype in FLOATING] or present,
+            columns=[dtype for dtype in present if dtype in DTYPES] or present,
             errors=[error for report in {id(s.report): s.report for s in subjects}.values() for error in report.errors],
             groups=_groups(operations),
             compared=[(first, other, differences(first, other)) for other in others],

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..inputs.effort import current_effort, describe_shapes, shape_count
+from ..specification.formats import RESULT_DTYPES
 from ..specification.version import SPEC_VERSION, __version__
 from .failure import MATCHES_PREFIX
-from .verdicts import DTYPES, LAWS_HOLD, Bug, count_levels, domain_lines, group_bugs, known_lines, not_tried_lines
+from .verdicts import LAWS_HOLD, Bug, count_levels, domain_lines, group_bugs, known_lines, not_tried_lines
 
 ORACLE = "it has imported the oracle (reference_numpy): what conforms may be the suite's own equations"
 
@@ -36,13 +37,13 @@ def write(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
 def table(verdicts: list[dict[str, Any]]) -> list[str]:
     cells: dict[str, dict[str, str]] = defaultdict(dict)
     for operation in sorted({v["operation"] for v in verdicts}):
-        for dtype in DTYPES:
+        for dtype in RESULT_DTYPES:
             own = [v for v in verdicts if v["operation"] == operation and v["dtype"] == dtype and v["level"] is None]
             if cell := _cell(own):
                 cells[operation][dtype] = cell
     if not cells:
         return []
-    dtypes = [dtype for dtype in DTYPES if any(dtype in row for row in cells.values())]
+    dtypes = [dtype for dtype in RESULT_DTYPES if any(dtype in row for row in cells.values())]
     width = max(map(len, cells)) + 2
     head = " " * width + "".join(f"{dtype:<24}" for dtype in dtypes)
     return [head, *(f"{op:<{width}}" + "".join(f"{row.get(d, ''):<24}" for d in dtypes) for op, row in cells.items())]

@@ -7,14 +7,13 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
+from ..specification.formats import RESULT_DTYPES
 from ..trials.tally import NOT_CALLED, REFUSED_PREFIX
 from .failure import MATCHES_PREFIX
 
 LAWS_HOLD = "laws hold"  # where the comparison with the oracle was not among what ran
 
 SORT_LAST = 99  # after all that have candidates
-
-DTYPES = ("float64", "float32", "bfloat16", "float16", "bool", "int64")
 
 
 @dataclass
@@ -31,7 +30,7 @@ class Bug:
 
     @property
     def dtypes(self) -> list[str]:
-        return [dtype for dtype in DTYPES if any(v["dtype"] == dtype for v in self.verdicts)]
+        return [dtype for dtype in RESULT_DTYPES if any(v["dtype"] == dtype for v in self.verdicts)]
 
 
 def group_bugs(verdicts: list[dict[str, Any]]) -> list[Bug]:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ..inputs.choices import parse_choices as read_row
-from ..specification.formats import DTYPES
+from ..specification.formats import RESULT_DTYPES
 
 FAILING, FLAKY = "failing", "flaky"
-RESULTS = (*DTYPES, "bool", "int64")
 
 
 class MalformedKnownFile(Exception):
@@ -98,8 +97,8 @@ def _entry(line: str, before: Mapping[int, Entry]) -> Entry:
     for name in ("id", "reason"):
         if not stated.get(name, "").strip():
             raise ValueError(f"it has no {name}")
-    if stated.get("dtype") and stated["dtype"] not in RESULTS:
-        raise ValueError(f"its dtype is {stated['dtype']!r}; there are {', '.join(RESULTS)}")
+    if stated.get("dtype") and stated["dtype"] not in RESULT_DTYPES:
+        raise ValueError(f"its dtype is {stated['dtype']!r}; there are {', '.join(RESULT_DTYPES)}")
     if stated.get("example"):
         read_row(stated["example"])
     entry = Entry(**stated)

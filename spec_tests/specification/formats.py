@@ -91,6 +91,13 @@ FORMATS = {
     )
 }
 DTYPES = tuple(FORMATS)
+DISCRETE_DTYPES = ("bool", "int64")  # of masks and counts
+RESULT_DTYPES = (*DTYPES, *DISCRETE_DTYPES)
+
+
+def is_floating(x: Any) -> bool:
+    """Whether x is an array of floating numbers, bfloat16 included."""
+    return isinstance(x, np.ndarray) and (x.dtype.kind == "f" or x.dtype.name == "bfloat16")
 
 
 @dataclass(frozen=True)

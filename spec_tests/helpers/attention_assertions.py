@@ -1,0 +1,130 @@
+"""Assertions that the laws of several attention operations share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy.causal_mask import causal_mask
+
+from ..bounds.bounded import Bounded
+from ..calls.call import Call
+from ..calls.operation import Operation
+from ..calls.result import WIDE, Result
+from ..calls.violation import Violation
+from ..inputs.draw import Draw, within_domain
+from ..operations.scaled_dot_product_attention import keep_a_key_in_each_row
+from .assertions import assert_equal, assert_finite, assert_true, assert_unmoved, assert_within, exactly
+from .attention_equation import expand_mask
+from .attention_inputs import Arrays, add_zero_features, draw_key_shift
+
+
+def assert_no_influence(attention: Operation, q: np.ndarray, kv: Any, others: Any, keywords: dict[str, Any], away: Any) -> None:
+    """Other keys and values leave the results of queries that see none of them.
+
+    Where the scores are so low that no bound is known, the results are still finite. Where their bits differ they lie among the
+    values seen, as the result of any weights does.
+    """
+    y = attention(q, *kv, **keywords)
+    if _scores_are_moderate(attention, q, kv[0]):
+        assert_finite(y)
+    z = Result(attention(q, *others, **keywords).value, y.call)
+    assert_unmoved(z, y, away)
+    finite = np.isfinite(y.value[away])
+    if not np.array_equal(z.value[away], y.value[away], equal_nan=True):
+        k, v = kv
+        constant = (np.broadcast_to(f(v, axis=-2, keepdims=True), v.shape) for f in (np.min, np.max))
+        low, high = (attention(np.zeros(q.shape), k, same, **keywords)[away][finite] for same in constant)
+        assert_within(Bounded(z.value[away][finite], np.maximum(low.error, high.error), WIDE), low, high)
+
+
+def _scores_are_moderate(attention: Operation, q: np.ndarray, k: np.ndarray) -> bool:
+    """Whether no rounding of a score could itself overflow an exponential, as in exp2(x log₂ e − max(x) log₂ e)."""
+    with np.errstate(over="ignore"):
+        longest = [np.max(np.linalg.norm(x, axis=-1), initial=0.0) for x in (q, k)]
+        return bool(np.prod(longest) / np.sqrt(q.shape[-1]) * attention.storage.u < 32)
+
+
+def assert_linear_in_values(attention: Operation, draw: Draw, arrays: Arrays, keywords: dict[str, Any]) -> None:
+    """The result for values 2v − w is twice that for v, less that for w."""
+    q, k, v = arrays
+    v, w = draw.grid(v.shape), draw.grid(v.shape)
+    once, other = (attention(q, k, x, **keywords) for x in (v, w))
+    assert_equal(attention(q, k, 2 * v - w, **keywords), 2.0 * once - other)
+
+
+def assert_blind_to_key_shifts(
+    attention: Operation, draw: Draw, arrays: Arrays, shift: tuple[int, ...], keywords: dict[str, Any]
+) -> None:
+    """A vector of shape `shift`, added to every key, leaves the result."""
+    q, k, v = arrays
+    q, k, c = draw.grid(q.shape, 1.0, 6), draw.grid(k.shape, largest=4), draw_key_shift(draw, shift)
+    assert_equal(attention(q, k + c, v, **keywords), attention(q, k, v, **keywords))
+
+
+def assert_scale_follows_width(attention: Operation, draw: Draw, arrays: Arrays, keywords: dict[str, Any]) -> None:
+    """Three times as many further features, all zero, halve the scale, and 2q makes up for it."""
+    q, k, v = arrays
+    within_domain(draw, d_k=4 * q.shape[-1])
+    wide = attention(*add_zero_features(draw, 2 * q, k, v), **keywords)
+    assert_equal(wide[..., : v.shape[-1]], attention(q, k, v, **keywords))
+
+
+def assert_mask_and_causality(attention: Operation, draw: Draw, arrays: Arrays, batch: tuple[int, ...]) -> None:
+    """mask and is_causal together hide what either hides, of as many keys as queries."""
+    q, k, v = arrays
+    n = q.shape[-2]
+    mask = keep_a_key_in_each_row(draw, draw.mask(batch, n, n))
+    both = attention(q, k, v, mask=mask, is_causal=True)
+    assert_equal(both, attention(q, k, v, mask=mask & causal_mask(n=n)))
+
+
+# --- conventions ----------------------------------------------------------------------------------------------------
+
+
+def assert_causal_alignment(attention: Operation, draw: Draw, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
+    """With n ≠ m, where the equation is undefined, is_causal hides what the backend states."""
+    conventions, (n, m) = attention.backend.conventions, (q.shape[-2], k.shape[-2])
+    aligned = conventions["causal_alignment"]
+    if n > m and aligned == "bottom-right" and "fully_masked_rows" not in conventions:
+        q, n = q[..., :m, :], m  # the first queries would have no key
+        within_domain(draw, n=n)
+    call = attention.call(q, k, v, is_causal=True)
+    plain = {name: value for name, value in call.keywords.items() if name != "is_causal"}
+
+    def stated(alignment: str) -> Call:
+        return Call(attention, call.arguments, {**plain, "mask": causal_mask(n=n, m=m, aligned=alignment)})
+
+    call.value = stated(aligned).value
+    values = attention.values(call, attention.run(call))
+    try:
+        assert_equal(Result(values, stated(aligned)), exactly(call.value))
+    except Violation as violation:
+        for other in {"bottom-right", "top-left"} - {aligned}:
+            if np.all(stated(other).expectation(attention.precision).accepts(values)):
+                violation.facts.append(("diagnosis", f"it is aligned {other}, where the backend states {aligned}"))
+        raise
+    if aligned == "bottom-right" and n > m and "fully_masked_rows" in conventions:
+        assert_fully_masked(attention, values[..., : n - m, :])
+
+
+def assert_fully_masked_rows(attention: Operation, draw: Draw, arrays: Arrays, batch: tuple[int, ...]) -> None:
+    """Queries that attend to no key give what the backend states, and the others what they give beside any other query."""
+    q, k, v = arrays
+    n, m = q.shape[-2], k.shape[-2]
+    mask = expand_mask(draw.mask(batch, n, m), n, m)
+    blind = np.asarray(draw.rng.random(mask.shape[:-1]) < draw.one_of((0.3, 1.0, 0.7)))
+    y = attention(q, k, v, mask=mask & ~blind[..., None]).value
+    seeing = attention(q, k, v, mask=mask)
+    blind = np.broadcast_to(blind, y.shape[:-1])
+    assert_fully_masked(attention, y[blind])
+    assert_equal(y[~blind], seeing[~blind])
+
+
+def assert_fully_masked(attention: Operation, rows: np.ndarray) -> None:
+    """The results of queries that attend to no key are what the backend states."""
+    stated = attention.backend.conventions["fully_masked_rows"]
+    right = np.isnan(rows) if stated == "nan" else rows == 0
+    if not np.all(right):
+        assert_true(False, f"a query that attends to no key gives {rows[~right][0]}", stated=stated)
