@@ -10,14 +10,14 @@ from typing import Any
 from .registry import same_kind, specification
 
 
-def _home(operation: str) -> dict[str, Any]:
+def _reference_globals(operation: str) -> dict[str, Any]:
     return specification(operation).reference.__globals__
 
 
 @cache
 def parts_of(operation: str) -> tuple[str, ...]:
     """The operations that an operation's equation is made of, and those that they are made of."""
-    named = [name for name in same_kind(operation) if name != operation and name in _home(operation)]
+    named = [name for name in same_kind(operation) if name != operation and name in _reference_globals(operation)]
     return tuple(dict.fromkeys([*named, *(inner for name in named for inner in parts_of(name))]))
 
 
@@ -25,7 +25,7 @@ def parts_of(operation: str) -> tuple[str, ...]:
 def substitute(name: str, equation: Callable[..., Any]) -> Iterator[None]:
     """While it lasts, the equations made of operation `name` are made of another in its place."""
     right = specification(name).reference
-    homes = [_home(other) for other in same_kind(name) if other != name and name in _home(other)]
+    homes = [_reference_globals(other) for other in same_kind(name) if other != name and name in _reference_globals(other)]
     try:
         for home in homes:
             home[name] = equation

@@ -47,7 +47,7 @@ class Format:
         return self.quantum / 2 if self.emin > -126 else self.tiny
 
     @cached_property
-    def hardware(self) -> np.dtype[Any] | None:
+    def numpy_dtype(self) -> np.dtype[Any] | None:
         """NumPy's own type of this format, which rounds faster."""
         name = {(24, -126): "float32", (11, -14): "float16"}.get((self.precision, self.emin))
         return np.dtype(name) if name else None
@@ -57,9 +57,9 @@ class Format:
         x = np.asarray(x, dtype=np.float64)
         if self.precision == 53:
             return x
-        if self.hardware is not None:
+        if self.numpy_dtype is not None:
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                return np.asarray(x.astype(self.hardware), dtype=np.float64)
+                return np.asarray(x.astype(self.numpy_dtype), dtype=np.float64)
         drop = 53 - self.precision
         bits = np.ascontiguousarray(x).view(np.int64).reshape(x.shape)
         y = np.asarray(bits >> drop)

@@ -100,11 +100,11 @@ class Specification:
 @cache
 def argument_dimensions(spec: Specification) -> dict[str, tuple[str, ...]]:
     """The names of each array's trailing dimensions, as the equation's docstring gives them under Shapes."""
-    found = re.findall(r"(\w+) \((?:\.\.\., ?)?([\w ,]*)\)", _text(spec))
+    found = re.findall(r"(\w+) \((?:\.\.\., ?)?([\w ,]*)\)", _shapes_section(spec))
     return {name: tuple(filter(None, re.split(r", *", sizes))) for name, sizes in found if not sizes.startswith("any shape")}
 
 
-def _text(spec: Specification) -> str:
+def _shapes_section(spec: Specification) -> str:
     return (spec.reference.__doc__ or "").partition("Shapes\n")[2].partition("->")[0]
 
 
@@ -113,5 +113,7 @@ def dimensions(spec: Specification) -> frozenset[str]:
     """Every name of a dimension: of the arrays, of the parts of a layer, of the axis, or of an elementwise operation's last."""
 
     own = {factor for sizes in argument_dimensions(spec).values() for size in sizes for factor in size.split()}
-    parts = [dimensions(specification(op)) for op in operations() if op != spec.name and re.search(rf"\b{op}\b", _text(spec))]
+    parts = [
+        dimensions(specification(op)) for op in operations() if op != spec.name and re.search(rf"\b{op}\b", _shapes_section(spec))
+    ]
     return frozenset(own.union(*parts) or ({"n"} if "axis" in spec.parameters else {"d"} if spec.positional else set()))
