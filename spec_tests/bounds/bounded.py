@@ -17,7 +17,7 @@ import numpy as np
 from reference_numpy._marks import logistic, normal_cdf
 
 from ..specification.formats import Arithmetic, Format
-from .error_model import EAGER_ERRORS, STEP_ERRORS, density, logsumexp_roundings
+from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings, normal_density
 
 RULES: dict[str, Callable[..., Bounded]] = {}  # of NumPy's functions, by name; rules.py fills it
 
@@ -65,7 +65,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
 
     # --- how errors arise -------------------------------------------------------------------------------------------
 
-    def literal(self, x: Any) -> Bounded:
+    def round_literal(self, x: Any) -> Bounded:
         """A constant of the equation, rounded unless the format that it is kept in holds it."""
         x = np.asarray(x, dtype=np.float64)
         f = self.arithmetic.every or self.arithmetic.compute
@@ -73,7 +73,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
             error = np.where(f.round(x) == x, 0.0, np.where(np.abs(x) > f.max, np.inf, f.u * np.abs(x)))
         return self.at(x, error)
 
-    def stored(self, value: Any, error: Any, f: Format, roundings: float = 1.0, infinite: Any = False) -> Bounded:
+    def store(self, value: Any, error: Any, f: Format, roundings: float = 1.0, infinite: Any = False) -> Bounded:
         """value ± error after one more rounding to f, with overflow and the loss below the normal range."""
         reach = np.abs(value) + error
         total = error + np.minimum(reach, f.flush)
@@ -88,7 +88,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
             total = np.where(infinite & np.isinf(value) & np.isfinite(error), 0.0, total)  # an infinity that came in
         return self.at(value, total)
 
-    def step(self, name: str, value: Any, inherited: Any, *operands: Any) -> Bounded:
+    def finish_step(self, name: str, value: Any, inherited: Any, *operands: Any) -> Bounded:
         """The result of one elementary step on operands that carry the inherited error."""
         compute, every = self.arithmetic.compute, self.arithmetic.every
         own = STEP_ERRORS[name](np.abs(value) + inherited, *operands, f=compute) * compute.u
@@ -96,19 +96,19 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         if infinite.any():
             own = np.where(infinite, 0.0, own)
             infinite = infinite & np.logical_or.reduce([np.isinf(x) for x in np.broadcast_arrays(*operands)])
-        result = self.stored(value, inherited + own, compute, 0.0, infinite)
+        result = self.store(value, inherited + own, compute, 0.0, infinite)
         if every is None:
             return result
         if name in EAGER_ERRORS:
             result = self.at(result.value, result.error + EAGER_ERRORS[name](value, *operands, every))
-        return self.stored(*result.pair, every, 1.0, infinite)
+        return self.store(*result.pair, every, 1.0, infinite)
 
-    def accumulated(self, value: Any, inherited: Any, own: Any, infinite: Any = False) -> Bounded:
+    def finish_sum(self, value: Any, inherited: Any, own: Any, infinite: Any = False) -> Bounded:
         """A sum: accumulated in the compute format, then stored as any other result."""
         own = np.where(np.isinf(value), 0.0, own) if np.any(infinite) else own
         compute, every = self.arithmetic.compute, self.arithmetic.every
-        result = self.stored(value, inherited + own * compute.u, compute, 0.0, infinite)
-        return result if every is None else self.stored(*result.pair, every, 1.0, infinite)
+        result = self.store(value, inherited + own * compute.u, compute, 0.0, infinite)
+        return result if every is None else self.store(*result.pair, every, 1.0, infinite)
 
     @property
     def pair(self) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +118,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
 
     def rounded(self) -> Bounded:
         f = self.arithmetic.operand
-        return self if f is None else self.stored(*self.pair, f, 1.0, np.isinf(self.value))
+        return self if f is None else self.store(*self.pair, f, 1.0, np.isinf(self.value))
 
     def held(self, f: Format) -> Bounded:
         """Certainly rounded to f: between the roundings of the two ends."""
@@ -166,8 +166,8 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
 
     def through_quotient(self) -> Bounded:
         compute, every, infinite = self.arithmetic.compute, self.arithmetic.every, np.isinf(self.value)
-        result = self.stored(*self.pair, compute, 2.0, infinite)
-        return result if every is None else self.stored(*result.pair, every, 2.0, infinite)
+        result = self.store(*self.pair, compute, 2.0, infinite)
+        return result if every is None else self.store(*result.pair, every, 2.0, infinite)
 
     def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Bounded:
         """For the rounding of the logsumexp alone: each score in a softmax's bound may be summed in an order of its own."""
@@ -181,13 +181,13 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         with np.errstate(all="ignore"):
             x, e = self.pair
             z = logistic(x)
-            return self.step("logistic", z, np.minimum(z * (1 - z) * np.expm1(e), 1.0), x)
+            return self.finish_step("logistic", z, np.minimum(z * (1 - z) * np.expm1(e), 1.0), x)
 
     def normal_cdf(self) -> Bounded:
         with np.errstate(all="ignore"):
             x, e = self.pair
-            inherited = np.minimum(e * density(np.maximum(np.abs(x) - e, 0)), 1.0)
-            return self.step("normal_cdf", normal_cdf(x), np.where(np.isinf(x), 0.0, inherited), x)
+            inherited = np.minimum(e * normal_density(np.maximum(np.abs(x) - e, 0)), 1.0)
+            return self.finish_step("normal_cdf", normal_cdf(x), np.where(np.isinf(x), 0.0, inherited), x)
 
     # --- NumPy's protocols ------------------------------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
             return NotImplemented
         like = max((a for a in args if isinstance(a, Bounded)), key=lambda a: a.arithmetic.every is not None)
         with np.errstate(all="ignore"):
-            return rule(like, *(a if isinstance(a, Bounded) else like.literal(a) for a in args))
+            return rule(like, *(a if isinstance(a, Bounded) else like.round_literal(a) for a in args))
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
         name = function.__name__
@@ -205,17 +205,17 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
             if name in RULES:
                 return RULES[name](self, *args, **options)
             if name in REARRANGING:
-                return self.at(*(function(*_each(part, args), **_each(part, options)) for part in ("value", "error")))
+                return self.at(*(function(*_select(part, args), **_select(part, options)) for part in ("value", "error")))
         return NotImplemented
 
 
-def _each(part: str, x: Any) -> Any:
+def _select(part: str, x: Any) -> Any:
     if isinstance(x, Bounded):
         return getattr(x, part)
     if isinstance(x, list | tuple):
-        return type(x)(_each(part, item) for item in x)
+        return type(x)(_select(part, item) for item in x)
     if isinstance(x, dict):
-        return {key: _each(part, item) for key, item in x.items()}
+        return {key: _select(part, item) for key, item in x.items()}
     return x
 
 

@@ -72,7 +72,7 @@ def expect(evaluate: Evaluate, arithmetic: Arithmetic, storage: Format, *, compo
         value, error = ball.value, ball.error
         if arithmetic.compute.precision == 53:
             error = 2 * error  # the oracle is but one more correct float64 implementation
-    if composed and not inexact and value.size and not _below_storage_rounding(error, value, storage):
+    if composed and not inexact and value.size and not _is_below_storage_rounding(error, value, storage):
         with np.errstate(all="ignore"):
             exact = value if np.all(np.isfinite(value)) else evaluate(np.asarray)
             value = np.where(np.isfinite(value) | np.isinf(error), exact, value)  # the worst case may overflow, and not the value
@@ -80,6 +80,6 @@ def expect(evaluate: Evaluate, arithmetic: Arithmetic, storage: Format, *, compo
     return Expectation(value, error, storage)
 
 
-def _below_storage_rounding(error: np.ndarray, value: np.ndarray, storage: Format) -> bool:
+def _is_below_storage_rounding(error: np.ndarray, value: np.ndarray, storage: Format) -> bool:
     """Far below the rounding of the result: no smaller error could be told apart."""
     return bool(np.all(error <= storage.u * np.abs(value) / 16))

@@ -17,12 +17,12 @@ from .error_model import ROUNDINGS
 
 @implements
 def _add(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
-    return like.step("add", x.value + y.value, x.error + y.error, x.value, y.value)
+    return like.finish_step("add", x.value + y.value, x.error + y.error, x.value, y.value)
 
 
 @implements
 def _subtract(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
-    return like.step("subtract", x.value - y.value, x.error + y.error, x.value, y.value)
+    return like.finish_step("subtract", x.value - y.value, x.error + y.error, x.value, y.value)
 
 
 @implements
@@ -37,61 +37,61 @@ def _absolute(like: Bounded, x: Bounded) -> Bounded:
 
 @implements
 def _multiply(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
-    inherited = _times(np.abs(x.value), y.error) + _times(np.abs(y.value) + y.error, x.error)
-    return like.step("multiply", x.value * y.value, inherited, x.value, y.value)
+    inherited = _scale_error(np.abs(x.value), y.error) + _scale_error(np.abs(y.value) + y.error, x.error)
+    return like.finish_step("multiply", x.value * y.value, inherited, x.value, y.value)
 
 
 @implements
 def _square(like: Bounded, x: Bounded) -> Bounded:
-    inherited = _times(2 * np.abs(x.value) + x.error, x.error)
-    return like.step("square", np.square(x.value), inherited, x.value)
+    inherited = _scale_error(2 * np.abs(x.value) + x.error, x.error)
+    return like.finish_step("square", np.square(x.value), inherited, x.value)
 
 
 @implements
 def _divide(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
     z, room = x.value / y.value, np.abs(y.value) - y.error
-    inherited = np.where(room > 0, (x.error + _times(np.abs(z), y.error)) / room, np.inf)
-    return like.step("divide", z, inherited, x.value)
+    inherited = np.where(room > 0, (x.error + _scale_error(np.abs(z), y.error)) / room, np.inf)
+    return like.finish_step("divide", z, inherited, x.value)
 
 
 @implements
 def _sqrt(like: Bounded, x: Bounded) -> Bounded:
     z = np.sqrt(x.value)
     slope = z + np.sqrt(np.maximum(x.value - x.error, 0))
-    return like.step("sqrt", z, np.where(x.error == 0, 0.0, x.error / slope), x.value)
+    return like.finish_step("sqrt", z, np.where(x.error == 0, 0.0, x.error / slope), x.value)
 
 
 @implements
 def _exp(like: Bounded, x: Bounded) -> Bounded:
     z = np.exp(x.value)
     inherited = np.where(z > 0, z * np.expm1(x.error), np.where(np.isinf(x.value), 0.0, np.exp(x.value + x.error)))
-    return like.step("exp", z, inherited, np.where(x.value == 0, x.error, x.value))  # 0 is 0 only if it is sure
+    return like.finish_step("exp", z, inherited, np.where(x.value == 0, x.error, x.value))  # 0 is 0 only if it is sure
 
 
 @implements
 def _log(like: Bounded, x: Bounded) -> Bounded:
     inherited = np.where(x.error == 0, 0.0, np.where(x.error < x.value, -np.log1p(-x.error / x.value), np.inf))
-    return like.step("log", np.log(x.value), inherited, np.where(x.value == 0, np.inf, x.value))
+    return like.finish_step("log", np.log(x.value), inherited, np.where(x.value == 0, np.inf, x.value))
 
 
 @implements
 def _tanh(like: Bounded, x: Bounded) -> Bounded:
     nearest = np.minimum(np.maximum(np.abs(x.value) - x.error, 0), 300)
     inherited = np.where(np.isinf(x.value), 0.0, np.minimum(x.error / np.cosh(nearest) ** 2, 2))
-    return like.step("tanh", np.tanh(x.value), inherited, x.value)
+    return like.finish_step("tanh", np.tanh(x.value), inherited, x.value)
 
 
-def _circular(function: np.ufunc) -> Callable[..., Bounded]:
+def _make_circular_rule(function: np.ufunc) -> Callable[..., Bounded]:
     def apply(like: Bounded, x: Bounded) -> Bounded:
         inherited = np.where(np.isinf(x.error), np.inf, np.minimum(x.error, 2))
         value = function(x.value)
         own = ROUNDINGS[function.__name__] * like.arithmetic.compute.u
-        return like.stored(value, inherited + own, like.arithmetic.compute, 0.0)
+        return like.store(value, inherited + own, like.arithmetic.compute, 0.0)
 
     return apply
 
 
-RULES["sin"], RULES["cos"] = _circular(np.sin), _circular(np.cos)
+RULES["sin"], RULES["cos"] = _make_circular_rule(np.sin), _make_circular_rule(np.cos)
 
 
 @implements
@@ -99,7 +99,7 @@ def _power(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
     z = np.power(x.value, y.value)
     base = np.where(x.error < x.value, -np.log1p(-x.error / x.value), np.inf)
     exponent = np.abs(np.log(x.value)) * y.error + np.where(y.value == 0, 0.0, np.abs(y.value) * base)
-    return like.step("power", z, z * np.expm1(exponent), x.value, y.value)
+    return like.finish_step("power", z, z * np.expm1(exponent), x.value, y.value)
 
 
 @implements
@@ -116,7 +116,7 @@ def _matmul(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
     inherited = 0.0 if exact else a @ y.error + x.error @ (b + y.error)
     size = a @ b if exact else (a + x.error) @ (b + y.error)
     underflow = np.where(size > 0, n * compute.tiny / compute.u, 0.0)
-    return like.accumulated(x.value @ y.value, inherited, n * size + underflow)
+    return like.finish_sum(x.value @ y.value, inherited, n * size + underflow)
 
 
 @implements
@@ -125,7 +125,7 @@ def _sum(like: Bounded, x: Bounded, *, axis: int, keepdims: bool = False) -> Bou
     size = np.sum(np.abs(x.value) + x.error, axis=axis, keepdims=keepdims)
     inherited = np.sum(x.error, axis=axis, keepdims=keepdims)
     infinite = np.any(np.isinf(x.value), axis=axis, keepdims=keepdims)
-    return like.accumulated(np.sum(x.value, axis=axis, keepdims=keepdims), inherited, (x.shape[axis] - 1) * size, infinite)
+    return like.finish_sum(np.sum(x.value, axis=axis, keepdims=keepdims), inherited, (x.shape[axis] - 1) * size, infinite)
 
 
 @implements
@@ -146,10 +146,10 @@ def _max(like: Bounded, x: Bounded, *, axis: int, keepdims: bool = False) -> Bou
 
 @implements
 def _where(like: Bounded, condition: Any, x: Any, y: Any) -> Bounded:
-    x, y = (a if hasattr(a, "error") else like.literal(a) for a in (x, y))
+    x, y = (a if hasattr(a, "error") else like.round_literal(a) for a in (x, y))
     return like.at(np.where(condition, x.value, y.value), np.where(condition, x.error, y.error))
 
 
-def _times(x: Any, error: Any) -> Any:
+def _scale_error(x: Any, error: Any) -> Any:
     """x · error, where an exact operand adds nothing even to an infinity; zero times an unknown may be NaN."""
     return np.where(error == 0, 0.0, x * error)
