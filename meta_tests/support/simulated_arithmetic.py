@@ -39,17 +39,17 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
 
     def stored(self, x: Any) -> Simulated:
         """A step's result: unfused code may store it."""
-        y, f = self.compute(x), self.arithmetic.every
+        y, f = self.compute(x), self.arithmetic.step_storage
         return self.at(y if f is None or self.rng.random() < 0.3 else f.round(y))
 
     def literal(self, x: Any) -> np.ndarray:
-        f = self.arithmetic.every if self.arithmetic.every and self.rng.random() < 0.5 else self.arithmetic.compute
+        f = self.arithmetic.step_storage if self.arithmetic.step_storage and self.rng.random() < 0.5 else self.arithmetic.compute
         return f.round(x)
 
     # --- marks and functions ----------------------------------------------------------------------------------------
 
     def rounded(self) -> Simulated:
-        f = self.arithmetic.operand
+        f = self.arithmetic.rounded_storage
         return self.at(f.round(self.value)) if f is not None and self.rng.random() < 0.7 else self
 
     def joined(self, term: Any, n: int) -> Simulated:
@@ -79,12 +79,12 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
 
     def piled(self, axis: int) -> Simulated:
         """One by one, in a random order, each total stored or none."""
-        if self.arithmetic.every is None or self.rng.random() < 0.5:
+        if self.arithmetic.step_storage is None or self.rng.random() < 0.5:
             return np.sum(self, axis=axis)
         terms = np.moveaxis(self.value, axis, 0)
         total = terms[:1].sum(axis=0)
         for term in self.rng.permutation(terms[1:]):
-            total = self.arithmetic.every.round(self.compute(total + term))
+            total = self.arithmetic.step_storage.round(self.compute(total + term))
         return self.at(total)
 
     def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Any:
@@ -163,7 +163,7 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
         if method != "__call__" or options:
             return NotImplemented
-        like = max((a for a in args if isinstance(a, Simulated)), key=lambda a: a.arithmetic.every is not None)
+        like = max((a for a in args if isinstance(a, Simulated)), key=lambda a: a.arithmetic.step_storage is not None)
         with np.errstate(all="ignore"):
             x = [a.value if isinstance(a, Simulated) else like.literal(a) for a in args]
             return like.stored(like.product(*x)) if ufunc is np.matmul else like.steps(ufunc.__name__, x, ufunc)

@@ -68,7 +68,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
     def round_literal(self, x: Any) -> Bounded:
         """A constant of the equation, rounded unless the format that it is kept in holds it."""
         x = np.asarray(x, dtype=np.float64)
-        f = self.arithmetic.every or self.arithmetic.compute
+        f = self.arithmetic.step_storage or self.arithmetic.compute
         with np.errstate(all="ignore"):
             error = np.where(f.round(x) == x, 0.0, np.where(np.abs(x) > f.max, np.inf, f.u * np.abs(x)))
         return self.at(x, error)
@@ -90,25 +90,25 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
 
     def finish_step(self, name: str, value: Any, inherited: Any, *operands: Any) -> Bounded:
         """The result of one elementary step on operands that carry the inherited error."""
-        compute, every = self.arithmetic.compute, self.arithmetic.every
+        compute, step_storage = self.arithmetic.compute, self.arithmetic.step_storage
         own = STEP_ERRORS[name](np.abs(value) + inherited, *operands, f=compute) * compute.u
         infinite = np.isinf(value)
         if infinite.any():
             own = np.where(infinite, 0.0, own)
             infinite = infinite & np.logical_or.reduce([np.isinf(x) for x in np.broadcast_arrays(*operands)])
         result = self.store(value, inherited + own, compute, 0.0, infinite)
-        if every is None:
+        if step_storage is None:
             return result
         if name in EAGER_ERRORS:
-            result = self.at(result.value, result.error + EAGER_ERRORS[name](value, *operands, every))
-        return self.store(*result.pair, every, 1.0, infinite)
+            result = self.at(result.value, result.error + EAGER_ERRORS[name](value, *operands, step_storage))
+        return self.store(*result.pair, step_storage, 1.0, infinite)
 
     def finish_sum(self, value: Any, inherited: Any, own: Any, infinite: Any = False) -> Bounded:
         """A sum: accumulated in the compute format, then stored as any other result."""
         own = np.where(np.isinf(value), 0.0, own) if np.any(infinite) else own
-        compute, every = self.arithmetic.compute, self.arithmetic.every
+        compute, step_storage = self.arithmetic.compute, self.arithmetic.step_storage
         result = self.store(value, inherited + own * compute.u, compute, 0.0, infinite)
-        return result if every is None else self.store(*result.pair, every, 1.0, infinite)
+        return result if step_storage is None else self.store(*result.pair, step_storage, 1.0, infinite)
 
     @property
     def pair(self) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +117,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
     # --- the marks of the reference, and the two functions that NumPy lacks --------------------------------------------
 
     def rounded(self) -> Bounded:
-        f = self.arithmetic.operand
+        f = self.arithmetic.rounded_storage
         return self if f is None else self.store(*self.pair, f, 1.0, np.isinf(self.value))
 
     def held(self, f: Format) -> Bounded:
@@ -151,11 +151,11 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(np.where(self.value > 0, 1.0, 0.0), np.where(np.abs(self.value) > self.error, 0.0, 1.0))
 
     def piled(self, axis: int) -> Bounded:
-        total, every = np.sum(self, axis=axis), self.arithmetic.every  # type: ignore[call-overload]
-        if every is None:
+        total, step_storage = np.sum(self, axis=axis), self.arithmetic.step_storage  # type: ignore[call-overload]
+        if step_storage is None:
             return total
         size = np.sum(np.abs(self.value) + self.error, axis=axis)
-        return self.at(total.value, total.error + (self.shape[axis] - 1) * every.u * size)
+        return self.at(total.value, total.error + (self.shape[axis] - 1) * step_storage.u * size)
 
     def through_maximum(self, left: Bounded, x: Any, axis: int) -> Bounded:
         """Of any entry that may be the largest."""
@@ -165,9 +165,9 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(self.value, self.error + np.where(largest, np.abs(left.value) + left.error, 0.0))
 
     def through_quotient(self) -> Bounded:
-        compute, every, infinite = self.arithmetic.compute, self.arithmetic.every, np.isinf(self.value)
+        compute, step_storage, infinite = self.arithmetic.compute, self.arithmetic.step_storage, np.isinf(self.value)
         result = self.store(*self.pair, compute, 2.0, infinite)
-        return result if every is None else self.store(*result.pair, every, 2.0, infinite)
+        return result if step_storage is None else self.store(*result.pair, step_storage, 2.0, infinite)
 
     def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Bounded:
         """For the rounding of the logsumexp alone: each score in a softmax's bound may be summed in an order of its own."""
@@ -195,7 +195,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         rule = RULES.get(ufunc.__name__)
         if rule is None or method != "__call__" or options:
             return NotImplemented
-        like = max((a for a in args if isinstance(a, Bounded)), key=lambda a: a.arithmetic.every is not None)
+        like = max((a for a in args if isinstance(a, Bounded)), key=lambda a: a.arithmetic.step_storage is not None)
         with np.errstate(all="ignore"):
             return rule(like, *(a if isinstance(a, Bounded) else like.round_literal(a) for a in args))
 

@@ -81,7 +81,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         return ROUNDING_FACTORS.reshape(-1, *[1] * ndim)
 
     def round_literal(self, x: Any) -> np.ndarray:
-        x, f = np.asarray(x, dtype=np.float64), self.arithmetic.every or self.arithmetic.compute
+        x, f = np.asarray(x, dtype=np.float64), self.arithmetic.step_storage or self.arithmetic.compute
         held = f.round(x) == x
         if np.all(held):
             return x[None]
@@ -100,17 +100,17 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         return _overflow_to_infinity(step, f)
 
     def finish_step(self, name: str, value: np.ndarray, *operands: np.ndarray) -> Sample:
-        f, every = self.arithmetic.compute, self.arithmetic.every
+        f, step_storage = self.arithmetic.compute, self.arithmetic.step_storage
         first, *given = (x[:1] for x in (value, *operands))
         size = STEP_ERRORS[name](np.abs(first), *given, f=f) * f.u
-        if every is not None and name in EAGER_ERRORS:
-            size = size + EAGER_ERRORS[name](first, *given, every)
+        if step_storage is not None and name in EAGER_ERRORS:
+            size = size + EAGER_ERRORS[name](first, *given, step_storage)
         result = self.perturb(value, size)
-        return self.at(result if every is None else self.store(result, every))
+        return self.at(result if step_storage is None else self.store(result, step_storage))
 
     def finish_sum(self, value: np.ndarray, spread: np.ndarray, lost: Any = 0.0) -> Sample:
         result = self.perturb(value, spread * self.arithmetic.compute.u + lost)
-        return self.at(result if self.arithmetic.every is None else self.store(result, self.arithmetic.every))
+        return self.at(result if self.arithmetic.step_storage is None else self.store(result, self.arithmetic.step_storage))
 
     def store(self, x: np.ndarray, f: Format) -> np.ndarray:
         chance = self.stream.rng.random(len(ROUNDING_FACTORS)).reshape(-1, *[1] * (x.ndim - 1))
@@ -119,7 +119,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
     # --- the marks of the reference, and the two functions that NumPy lacks --------------------------------------------
 
     def rounded(self) -> Sample:
-        f = self.arithmetic.operand
+        f = self.arithmetic.rounded_storage
         with np.errstate(all="ignore"):
             return self if f is None else self.at(self.store(self.value, f))
 
@@ -150,12 +150,12 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(np.where((self.value > 0) | ((self.value == 0) & coin), 1.0, 0.0))
 
     def piled(self, axis: int) -> Sample:
-        total, every = np.sum(self, axis=axis), self.arithmetic.every  # type: ignore[call-overload]
-        if every is None:
+        total, step_storage = np.sum(self, axis=axis), self.arithmetic.step_storage  # type: ignore[call-overload]
+        if step_storage is None:
             return total
         size = np.sqrt(np.sum(np.square(self.value[:1]), axis=_shift_axis(axis)))
         spread = spread_of_partial_sums(self.shape[axis] - 1, total.value[:1], size)
-        return self.at(self.store(self.perturb(total.value, spread * every.u), every))
+        return self.at(self.store(self.perturb(total.value, spread * step_storage.u), step_storage))
 
     def through_maximum(self, left: Sample, x: Sample, axis: int) -> Sample:
         """Taken off, what is left would take the entry's own error with it. Added, it covers the code with it and without."""
@@ -164,9 +164,9 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(value + np.where(largest, rest, 0.0))
 
     def through_quotient(self) -> Sample:
-        every, size = self.arithmetic.every, np.sqrt(2.0) * self.arithmetic.compute.u * np.abs(self.value[:1])
+        step_storage, size = self.arithmetic.step_storage, np.sqrt(2.0) * self.arithmetic.compute.u * np.abs(self.value[:1])
         result = self.perturb(self.value, size)
-        return self.at(result if every is None else self.store(self.store(result, every), every))
+        return self.at(result if step_storage is None else self.store(self.store(result, step_storage), step_storage))
 
     def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Sample:
         """Nothing is stored in 16 bits on the way: where the scores are, so are the weights, and then they are kept."""
@@ -193,7 +193,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         if method != "__call__" or options:
             return NotImplemented
         name = ufunc.__name__
-        like = max((a for a in args if isinstance(a, Sample)), key=lambda a: a.arithmetic.every is not None)
+        like = max((a for a in args if isinstance(a, Sample)), key=lambda a: a.arithmetic.step_storage is not None)
         with np.errstate(all="ignore"):
             values = [a.value if isinstance(a, Sample) else like.round_literal(a) for a in args]
             if name == "matmul" and values[0].ndim == 2:  # a vector: the draws' axis must not pass for its rows

@@ -121,11 +121,11 @@ class Arithmetic:
         return Arithmetic(storage, FORMATS["float32"] if narrow else storage, precision if narrow else "fused")
 
     @property
-    def operand(self) -> Format | None:
+    def rounded_storage(self) -> Format | None:
         """What tensors marked `rounded` may be stored in."""
         return None if self.precision == "fused" else self.storage
 
     @property
-    def every(self) -> Format | None:
+    def step_storage(self) -> Format | None:
         """What the result of any step may be stored in."""
         return self.storage if self.precision == "eager" and not self.wide else None
