@@ -1,4 +1,7 @@
-"""Binary floating-point formats, and the arithmetic that an implementation promises to use."""
+"""Binary floating-point formats, and the arithmetic that an implementation promises to use.
+
+A precision class says where an implementation may round to the dtype of the inputs (see `Arithmetic`).
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,16 @@ PRECISIONS = ("fused", "mixed", "eager")  # nested, strictest first
 
 @dataclass(frozen=True)
 class Format:
+    """A binary floating-point format with subnormal numbers."""
+
     name: str
-    precision: int  # bits of significand, the implicit one included
+    precision: int  # bits of the significand, including the implicit bit
     emin: int  # exponent of the smallest normal number
-    emax: int
+    emax: int  # exponent of the largest number
 
     @cached_property
     def bytes(self) -> int:
+        """The size of one number in bytes."""
         return {53: 8, 24: 4}.get(self.precision, 2)
 
     @cached_property
@@ -29,6 +35,7 @@ class Format:
 
     @cached_property
     def tiny(self) -> float:
+        """The smallest positive normal number."""
         return float(2.0**self.emin)
 
     @cached_property
@@ -38,28 +45,34 @@ class Format:
 
     @cached_property
     def max(self) -> float:
+        """The largest finite number."""
         return float((2 - 2 * self.u) * 2.0**self.emax)
 
     @cached_property
     def flush(self) -> float:
-        """What may be lost below the normal range. float32's subnormals may be flushed to zero; float16's are ordinary
-        float32 numbers, so they only lose half their spacing."""
+        """The largest error of a result below the normal range.
+
+        Subnormal float32 numbers may be flushed to zero. Subnormal float16 numbers are normal float32 numbers: they are
+        rounded, with an error of at most half their spacing.
+        """
         return self.quantum / 2 if self.emin > -126 else self.tiny
 
     @cached_property
     def numpy_dtype(self) -> np.dtype[Any] | None:
-        """NumPy's own type of this format, which rounds faster."""
+        """The NumPy dtype of this format, if NumPy has one and casting to it is the faster way to round."""
         name = {(24, -126): "float32", (11, -14): "float16"}.get((self.precision, self.emin))
         return np.dtype(name) if name else None
 
     def round(self, x: Any) -> np.ndarray:
-        """x rounded to the nearest number of the format, ties to even."""
+        """Round x to the nearest number of the format, ties to even."""
         x = np.asarray(x, dtype=np.float64)
         if self.precision == 53:
             return x
         if self.numpy_dtype is not None:
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                 return np.asarray(x.astype(self.numpy_dtype), dtype=np.float64)
+        # Round the significand as an integer: add half a unit in the last place, less one if the last kept bit is 0
+        # (so that ties go to even), then clear the dropped bits. A carry into the exponent is correct.
         drop = 53 - self.precision
         bits = np.ascontiguousarray(x).view(np.int64).reshape(x.shape)
         y = np.asarray(bits >> drop)
@@ -75,7 +88,7 @@ class Format:
         return np.asarray(y)
 
     def half_gap(self, x: np.ndarray, toward: np.ndarray) -> np.ndarray:
-        """Half the distance from a number x of the format to its neighbour on the side of `toward`."""
+        """Return half the distance from x, a number of the format, to its neighbour on the side of `toward`."""
         mantissa, exponent = np.frexp(np.abs(x))
         below = (mantissa == 0.5) & (np.abs(toward) < np.abs(x))
         return np.maximum(np.ldexp(0.5, exponent - self.precision - below), self.quantum / 2)
@@ -102,30 +115,31 @@ def is_floating(x: Any) -> bool:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Inputs and outputs are stored in one format and every step is computed in another.
+    """The format in which inputs and outputs are stored, the format of the computation, and the precision class.
 
-    fused   nothing between the inputs and the one rounding at the end is stored
-    mixed   tensors that the equation marks `rounded` may be stored in the inputs' format
-    eager   the result of every elementwise step may be; sums still accumulate in the compute format
+    fused   nothing between the inputs and the one rounding at the end is rounded to the storage format
+    mixed   tensors that the equation marks `rounded` may be rounded to the storage format
+    eager   the result of every elementwise step may be as well; sums still accumulate in the compute format
     """
 
     storage: Format
     compute: Format
     precision: str = "fused"
-    wide: bool = False  # this part of the equation is computed in the compute format in every class
+    wide: bool = False  # this part of the equation is computed in the compute format in every precision class
 
     @staticmethod
     def of(dtype: str, precision: str = "fused") -> Arithmetic:
+        """Return the arithmetic of a dtype. 16-bit dtypes are computed in float32, the others in themselves and always fused."""
         storage = FORMATS[dtype]
         narrow = storage.precision < 24
         return Arithmetic(storage, FORMATS["float32"] if narrow else storage, precision if narrow else "fused")
 
     @property
     def rounded_storage(self) -> Format | None:
-        """What tensors marked `rounded` may be stored in."""
+        """The format in which tensors marked `rounded` may be stored; None if they may not be."""
         return None if self.precision == "fused" else self.storage
 
     @property
     def step_storage(self) -> Format | None:
-        """What the result of any step may be stored in."""
+        """The format in which the result of any step may be stored; None if it may not be."""
         return self.storage if self.precision == "eager" and not self.wide else None

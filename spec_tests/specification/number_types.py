@@ -1,8 +1,8 @@
-"""The number types that run through the reference equations, and the methods that the equations ask of them.
+"""The protocols of the number types on which the reference equations run.
 
-The plain equations of reference_numpy are evaluated on NumPy arrays for the value, on `Bounded` for the worst-case error, on
-`Sample` for random roundings, on `LowPrecision` for an arithmetic that nobody promised, and on arrays of mpmath numbers in the
-tests. A mark of `reference_numpy._marks` changes the value of no plain array, so that a number type may leave it out.
+The equations of reference_numpy are evaluated on NumPy arrays for the value, on `Bounded` for the worst-case error, on `Sample`
+for the error under random roundings, on `LowPrecision` for arithmetic below the promised precision, and in the tests on arrays of
+mpmath numbers. The marks of `reference_numpy._marks` leave plain arrays unchanged, so a number type may omit their methods.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 
 
 class NumberType(Protocol):
-    """What every number type has: NumPy's protocols, and the functions that NumPy lacks."""
+    """The methods of every number type: NumPy's protocols, and the functions that NumPy lacks."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -44,35 +44,38 @@ class NumberType(Protocol):
         """Return 1 where x is positive, else 0."""
 
     def piled(self, axis: int) -> Self:
-        """Return the sum along an axis, of terms that arrive one by one."""
+        """Return the sum along an axis, of terms that may be added one at a time."""
 
 
 class ErrorCarryingNumber(NumberType, Protocol):
-    """What a number type that stands for a set of possible results has besides: the marks that say what may be rounded where."""
+    """The further methods of a number type that stands for all results that correct implementations may compute.
+
+    Each but `held` is a mark of `reference_numpy._marks`, which says what an implementation may do at that place.
+    """
 
     def rounded(self) -> Self:
-        """Round as a tensor that may be stored in the dtype of the inputs (precision class mixed)."""
+        """Allow the tensor to be stored in the dtype of the inputs (precision class mixed)."""
 
     def held(self, f: Any) -> Self:
-        """Round to the format, in every class."""
+        """Round to the format f, in every precision class."""
 
     def eager(self) -> Self:
-        """Round as a tensor that only unfused code stores in the dtype of the inputs (precision class eager)."""
+        """Allow the tensor to be stored in the dtype of the inputs, but only by unfused code (precision class eager)."""
 
     def wide(self) -> Self:
-        """Compute in float32 or wider from here on, in every class."""
+        """Compute in float32 or wider from here on, in every precision class."""
 
     def exact(self) -> Self:
-        """Return x without the error that cannot matter."""
+        """Drop an error that cannot change the result."""
 
     def joined(self, term: Any, n: int) -> Self:
-        """Return x + term, where the term may have been the first of n + 1 that were summed."""
+        """Return self + term, where the term may have been the first of the n + 1 terms of a sum."""
 
     def through_maximum(self, left: Self, x: Self, axis: int) -> Self:
-        """Add the error of differentiating x - max(x) as it stands."""
+        """Allow for the error of code that differentiates x - max(x) as written."""
 
     def through_quotient(self) -> Self:
-        """Add the roundings of differentiating e / sum(e) as it stands."""
+        """Allow for the roundings of code that differentiates e / sum(e) as written."""
 
     def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Self:
         """Return the factor by which softmax weights change when they are recomputed from the logsumexp."""

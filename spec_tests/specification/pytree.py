@@ -1,4 +1,4 @@
-"""Arguments may be arrays, or dicts and lists of them (a block's weights)."""
+"""Functions on nested arguments. An argument is an array, or a dict or list of arguments (the weights of a block)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 
 def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
+    """Return the tree with f applied to each leaf."""
     if isinstance(tree, dict):
         return {key: tree_map(f, item) for key, item in tree.items()}
     if isinstance(tree, list | tuple):
@@ -18,7 +19,7 @@ def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
 
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Each leaf with its path, as Python would write it: weights["layers"][0]["w_q"]."""
+    """Yield the path and the value of each leaf. A path is written as in Python: weights["layers"][0]["w_q"]."""
     if isinstance(tree, dict):
         for key, item in tree.items():
             yield from leaves(item, f"{path}[{key!r}]")
@@ -30,8 +31,11 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def pick(gradients: Any, names: tuple[str, ...], wrt: str | tuple[str, ...]) -> Any:
-    """Of an equation's gradients, one for each name, the one asked for, or those, as one vector."""
-    found = {path: x for name, tree in zip(names, gradients, strict=False) for path, x in leaves(tree, name)}
+    """Select from an equation's gradients, which are in the order of `names`, by the paths of the arguments.
+
+    For one path, return that gradient. For several, return one vector of all their elements.
+    """
+    by_path = {path: x for name, tree in zip(names, gradients, strict=False) for path, x in leaves(tree, name)}
     if isinstance(wrt, str):
-        return found[wrt]
-    return np.concatenate([np.reshape(found[name], (math.prod(found[name].shape),)) for name in wrt], axis=0)
+        return by_path[wrt]
+    return np.concatenate([np.reshape(by_path[path], (math.prod(by_path[path].shape),)) for path in wrt], axis=0)
