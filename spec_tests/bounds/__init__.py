@@ -1,3 +1,3 @@
-"""How far a correct answer may be from the value of the equation: numbers that carry an error bound, and the rules for it."""
+"""Error bounds: how far a correct result may be from the value of the equation, derived by number types that carry an error."""
 
 from . import rules as rules  # registers the rule of each NumPy function

@@ -1,4 +1,4 @@
-"""What a correct implementation may return for one call: the oracle's value, its allowed error, and the verdict."""
+"""What a correct implementation may return for one call: the oracle's value, the allowed error, and the accepted results."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from ..specification.formats import Arithmetic, Format
 from .bounded import Bounded
 from .sample import sampled_error
 
-Evaluate = Callable[[Callable[[Any], Any]], Any]  # runs the equation with its inputs wrapped
+Evaluate = Callable[[Callable[[Any], Any]], Any]  # evaluate(wrap) runs the equation on wrap(x) for each input x
 
 
 class Expectation:
-    """value ± error before the result is stored in `storage`.
+    """The interval value ± error of correct results before they are stored in the format `storage`.
 
-    Rounding is monotone, so what was computed within `error` of `value` is stored between the roundings of the two ends.
+    Rounding is monotone, so a result in this interval is stored between the roundings of its two ends.
+    An infinite error or a NaN value means that nothing is claimed of the element: every result is accepted.
     """
 
     def __init__(self, value: np.ndarray, error: np.ndarray, storage: Format):
@@ -26,10 +27,11 @@ class Expectation:
 
     @cached_property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest accepted result of each element, as stored."""
         f = self.storage
         with np.errstate(all="ignore"):
             low, high = self.value - self.error, self.value + self.error
-        if f.flush == f.tiny:  # these subnormals may be flushed to zero
+        if f.flush == f.tiny:  # subnormal numbers of this format may be flushed to zero
             low = np.where((low > 0) & (low < f.tiny), 0.0, low)
             high = np.where((high < 0) & (high > -f.tiny), 0.0, high)
         unclaimed = ~self.claimed
@@ -37,22 +39,24 @@ class Expectation:
 
     @cached_property
     def claimed(self) -> np.ndarray:
+        """For each element, whether a bound is claimed."""
         return np.isfinite(self.error) & ~np.isnan(self.value)
 
     @cached_property
     def radius(self) -> np.ndarray:
-        """How far a correct result, as stored, may lie from the value."""
+        """The largest distance from the value of a correct result, as stored."""
         low, high = self.ends
         with np.errstate(all="ignore"):
             radius = np.maximum(high - self.value, self.value - low)
         return np.where(np.isinf(self.value) & self.claimed, 0.0, np.where(np.isnan(radius), np.inf, radius))
 
     def accepts(self, result: np.ndarray) -> np.ndarray:
+        """Return whether each element of the result is within its bound."""
         low, high = self.ends
         return np.where(self.claimed, (low <= result) & (result <= high), True)
 
     def share(self, result: np.ndarray) -> np.ndarray:
-        """The part of the allowed error that the result uses, beside the rounding of its storage: 1 is the limit."""
+        """Return the share of the allowed error that each element uses, apart from the rounding on storage. 1 is the limit."""
         with np.errstate(all="ignore"):
             distance = np.abs(result - self.value) - self.storage.half_gap(result, self.value)
             share = np.maximum(distance, 0) / self.error
@@ -62,24 +66,25 @@ class Expectation:
 
 
 def expect(evaluate: Evaluate, arithmetic: Arithmetic, storage: Format, *, composed: bool, inexact: bool) -> Expectation:
-    """The oracle's value and the error that `arithmetic` allows.
+    """Return the oracle's value and the error that `arithmetic` allows: the worst case, or the sampled error if it is smaller.
 
-    composed: the operation chains matrix products, whose worst case says little; sampling is then worth its price.
-    inexact: some argument carries an error of its own, which only the worst case can propagate.
+    composed: the operation chains matrix products. Their worst case is too large to be useful, so the error is also sampled.
+    inexact: some argument has an error of its own. Only the worst case propagates it, so nothing is sampled.
     """
-    with np.errstate(all="ignore"):  # where an infinity arises, the error says so
-        ball = evaluate(lambda x: Bounded.input(x, arithmetic))
-        value, error = ball.value, ball.error
+    with np.errstate(all="ignore"):  # where the value is infinite, the error says whether anything is claimed
+        bounded = evaluate(lambda x: Bounded.input(x, arithmetic))
+        value, error = bounded.value, bounded.error
         if arithmetic.compute.precision == 53:
-            error = 2 * error  # the oracle is but one more correct float64 implementation
+            error = 2 * error  # the oracle is a float64 implementation too, with an error of its own
     if composed and not inexact and value.size and not _is_below_storage_rounding(error, value, storage):
         with np.errstate(all="ignore"):
             exact = value if np.all(np.isfinite(value)) else evaluate(np.asarray)
-            value = np.where(np.isfinite(value) | np.isinf(error), exact, value)  # the worst case may overflow, and not the value
+            # Bounded reports an infinity where the worst case overflows; the value of the equation may still be finite.
+            value = np.where(np.isfinite(value) | np.isinf(error), exact, value)
             error = np.minimum(error, sampled_error(evaluate, exact, arithmetic))
     return Expectation(value, error, storage)
 
 
 def _is_below_storage_rounding(error: np.ndarray, value: np.ndarray, storage: Format) -> bool:
-    """Far below the rounding of the result: no smaller error could be told apart."""
+    """Return whether the error is so far below the rounding on storage that a sampled one could not change a verdict."""
     return bool(np.all(error <= storage.u * np.abs(value) / 16))

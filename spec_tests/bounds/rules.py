@@ -1,7 +1,8 @@
-"""How each function of NumPy passes errors on: one rule for each, by the function's name.
+"""How each NumPy function propagates errors: one rule for each function, registered by its name.
 
-A rule computes the value, bounds what the operands' errors may do to it (to all orders, no linearization), and leaves it to
-`step` or `accumulated` to add what the function itself may err.
+A rule computes the value and the inherited error: a bound, to all orders and without linearization, on how far the operands'
+errors may move the value. `Bounded.finish_step` or `Bounded.finish_sum` then adds the error of the function itself.
+The first argument, `like`, is the operand whose arithmetic applies.
 """
 
 from __future__ import annotations
@@ -49,23 +50,24 @@ def _square(like: Bounded, x: Bounded) -> Bounded:
 
 @implements
 def _divide(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
-    z, room = x.value / y.value, np.abs(y.value) - y.error
-    inherited = np.where(room > 0, (x.error + _scale_error(np.abs(z), y.error)) / room, np.inf)
+    z, smallest_divisor = x.value / y.value, np.abs(y.value) - y.error
+    inherited = np.where(smallest_divisor > 0, (x.error + _scale_error(np.abs(z), y.error)) / smallest_divisor, np.inf)
     return like.finish_step("divide", z, inherited, x.value)
 
 
 @implements
 def _sqrt(like: Bounded, x: Bounded) -> Bounded:
     z = np.sqrt(x.value)
-    slope = z + np.sqrt(np.maximum(x.value - x.error, 0))
-    return like.finish_step("sqrt", z, np.where(x.error == 0, 0.0, x.error / slope), x.value)
+    root_sum = z + np.sqrt(np.maximum(x.value - x.error, 0))  # √x - √(x - e) = e / (√x + √(x - e))
+    return like.finish_step("sqrt", z, np.where(x.error == 0, 0.0, x.error / root_sum), x.value)
 
 
 @implements
 def _exp(like: Bounded, x: Bounded) -> Bounded:
     z = np.exp(x.value)
     inherited = np.where(z > 0, z * np.expm1(x.error), np.where(np.isinf(x.value), 0.0, np.exp(x.value + x.error)))
-    return like.finish_step("exp", z, inherited, np.where(x.value == 0, x.error, x.value))  # 0 is 0 only if it is sure
+    # exp is exact at 0, but only if the operand is certainly 0.
+    return like.finish_step("exp", z, inherited, np.where(x.value == 0, x.error, x.value))
 
 
 @implements
@@ -76,12 +78,14 @@ def _log(like: Bounded, x: Bounded) -> Bounded:
 
 @implements
 def _tanh(like: Bounded, x: Bounded) -> Bounded:
-    nearest = np.minimum(np.maximum(np.abs(x.value) - x.error, 0), 300)
-    inherited = np.where(np.isinf(x.value), 0.0, np.minimum(x.error / np.cosh(nearest) ** 2, 2))
+    smallest_size = np.minimum(np.maximum(np.abs(x.value) - x.error, 0), 300)  # at most 300, so that cosh² does not overflow
+    inherited = np.where(np.isinf(x.value), 0.0, np.minimum(x.error / np.cosh(smallest_size) ** 2, 2))
     return like.finish_step("tanh", np.tanh(x.value), inherited, x.value)
 
 
 def _make_circular_rule(function: np.ufunc) -> Callable[..., Bounded]:
+    """Make the rule of sin or cos. The result is not a step: it is stored only where the equation says so."""
+
     def apply(like: Bounded, x: Bounded) -> Bounded:
         inherited = np.where(np.isinf(x.error), np.inf, np.minimum(x.error, 2))
         value = function(x.value)
@@ -97,9 +101,9 @@ RULES["sin"], RULES["cos"] = _make_circular_rule(np.sin), _make_circular_rule(np
 @implements
 def _power(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
     z = np.power(x.value, y.value)
-    base = np.where(x.error < x.value, -np.log1p(-x.error / x.value), np.inf)
-    exponent = np.abs(np.log(x.value)) * y.error + np.where(y.value == 0, 0.0, np.abs(y.value) * base)
-    return like.finish_step("power", z, z * np.expm1(exponent), x.value, y.value)
+    log_base_error = np.where(x.error < x.value, -np.log1p(-x.error / x.value), np.inf)
+    log_error = np.abs(np.log(x.value)) * y.error + np.where(y.value == 0, 0.0, np.abs(y.value) * log_base_error)
+    return like.finish_step("power", z, z * np.expm1(log_error), x.value, y.value)
 
 
 @implements
@@ -109,7 +113,7 @@ def _maximum(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
 
 @implements
 def _matmul(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
-    """n products and n - 1 additions, in any order, fused or not: n u |x||y| (Jeannerod and Rump 2013)."""
+    """Bound n products and n - 1 additions, in any order, fused or not: n u |x||y| (Jeannerod and Rump 2013)."""
     n, compute = x.shape[-1], like.arithmetic.compute
     a, b = np.abs(x.value), np.abs(y.value)
     exact = not (np.any(x.error) or np.any(y.error))
@@ -121,7 +125,7 @@ def _matmul(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
 
 @implements
 def _sum(like: Bounded, x: Bounded, *, axis: int, keepdims: bool = False) -> Bounded:
-    """n - 1 additions, in any order: (n - 1) u sum|x| (Rump 2012)."""
+    """Bound n - 1 additions, in any order: (n - 1) u sum|x| (Rump 2012)."""
     size = np.sum(np.abs(x.value) + x.error, axis=axis, keepdims=keepdims)
     inherited = np.sum(x.error, axis=axis, keepdims=keepdims)
     infinite = np.any(np.isinf(x.value), axis=axis, keepdims=keepdims)
@@ -151,5 +155,5 @@ def _where(like: Bounded, condition: Any, x: Any, y: Any) -> Bounded:
 
 
 def _scale_error(x: Any, error: Any) -> Any:
-    """x · error, where an exact operand adds nothing even to an infinity; zero times an unknown may be NaN."""
+    """Return x · error, but 0 where the error is 0, even if x is infinite. Zero times an infinite error is left as NaN."""
     return np.where(error == 0, 0.0, x * error)
