@@ -1,9 +1,9 @@
-"""A number that knows how wrong it may be: running error analysis through NumPy's own protocols.
+"""`Bounded`, an array with an error bound: running error analysis through NumPy's protocols.
 
-`Bounded(value, error)` stands for every tensor that a correct implementation may have computed: all within `error` of
-`value`, element by element, whatever the order of its sums and whether or not it fuses. The reference's plain lines, called
-with Bounded arguments, so derive the bound of their own result (Wilkinson; Higham, Accuracy and Stability, section 3.3).
-An infinite error means that nothing is claimed. An infinite value with an infinite error is one that overflows, or nearly.
+`Bounded(value, error)` stands for every tensor that a correct implementation may have computed: each element is within `error` of
+`value`, whatever the order of sums and whether or not operations are fused. A reference equation called with Bounded arguments
+returns its value and the error bound of that value (Wilkinson; Higham, Accuracy and Stability, section 3.3).
+An infinite error means that nothing is claimed. An infinite value with an infinite error overflows, or comes near to it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ from reference_numpy._marks import logistic, normal_cdf
 from ..specification.formats import Arithmetic, Format
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings, normal_density
 
-RULES: dict[str, Callable[..., Bounded]] = {}  # of NumPy's functions, by name; rules.py fills it
+RULES: dict[str, Callable[..., Bounded]] = {}  # the rule of each NumPy function, by its name; rules.py fills it
 
 
 def implements(f: Callable[..., Bounded]) -> Callable[..., Bounded]:
-    """Register the rule of the NumPy function of this name."""
+    """Register f as the rule of the NumPy function with its name; leading underscores do not count."""
     RULES[f.__name__.strip("_")] = f
     return f
 
 
 class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
+    """Arrays within `error` of `value`, element by element, computed in `arithmetic`."""
+
     def __init__(self, value: Any, error: Any, arithmetic: Arithmetic):
         self.value = np.asarray(value, dtype=np.float64)
         self.error = np.asarray(error, dtype=np.float64)
@@ -38,7 +40,10 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
 
     @classmethod
     def input(cls, x: Any, arithmetic: Arithmetic) -> Bounded:
-        """Exact, or with the error that it comes with; save that subnormals of the compute format may be read as zeros."""
+        """Make an argument of the equation. Its error is 0, or its own if x is Bounded.
+
+        An element that is subnormal in the compute format may be read as zero, so its size is added to the error.
+        """
         value, error = x.pair if isinstance(x, Bounded) else (x, 0.0)
         size = np.abs(np.asarray(value, dtype=np.float64))
         return cls(value, error + np.where(size < arithmetic.compute.tiny, size, 0.0), arithmetic)
@@ -61,12 +66,13 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(self.value[index], self.error[index])
 
     def at(self, value: Any, error: Any) -> Bounded:
+        """Return another value with its error, in the same arithmetic."""
         return Bounded(value, error, self.arithmetic)
 
-    # --- how errors arise -------------------------------------------------------------------------------------------
+    # --- the errors of single operations ----------------------------------------------------------------------------
 
     def round_literal(self, x: Any) -> Bounded:
-        """A constant of the equation, rounded unless the format that it is kept in holds it."""
+        """Make a constant of the equation, with the error of rounding it to the format in which it is kept."""
         x = np.asarray(x, dtype=np.float64)
         f = self.arithmetic.step_storage or self.arithmetic.compute
         with np.errstate(all="ignore"):
@@ -74,22 +80,26 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(x, error)
 
     def store(self, value: Any, error: Any, f: Format, roundings: float = 1.0, infinite: Any = False) -> Bounded:
-        """value ± error after one more rounding to f, with overflow and the loss below the normal range."""
-        reach = np.abs(value) + error
-        total = error + np.minimum(reach, f.flush)
+        """Return value ± error after `roundings` roundings to f, with the errors of underflow and overflow.
+
+        Nothing is claimed where the result may overflow. infinite: the elements whose infinity comes from an operand; they are
+        exact if their error is finite.
+        """
+        largest_size = np.abs(value) + error
+        total = error + np.minimum(largest_size, f.flush)
         if roundings:
-            total += (roundings * f.u) * reach
-        if reach.size and not reach.max() <= f.max:
-            lost = ~(reach <= f.max)
-            total = np.where(lost, np.inf, total)
+            total += (roundings * f.u) * largest_size
+        if largest_size.size and not largest_size.max() <= f.max:
+            overflows = ~(largest_size <= f.max)
+            total = np.where(overflows, np.inf, total)
             value = np.where(
-                lost & (np.abs(value) + np.where(np.isinf(error), 0.0, error) > f.max), np.copysign(np.inf, value), value
+                overflows & (np.abs(value) + np.where(np.isinf(error), 0.0, error) > f.max), np.copysign(np.inf, value), value
             )
-            total = np.where(infinite & np.isinf(value) & np.isfinite(error), 0.0, total)  # an infinity that came in
+            total = np.where(infinite & np.isinf(value) & np.isfinite(error), 0.0, total)
         return self.at(value, total)
 
     def finish_step(self, name: str, value: Any, inherited: Any, *operands: Any) -> Bounded:
-        """The result of one elementary step on operands that carry the inherited error."""
+        """Return the result of one elementary step: add the step's own error to the inherited one, then store the result."""
         compute, step_storage = self.arithmetic.compute, self.arithmetic.step_storage
         own = STEP_ERRORS[name](np.abs(value) + inherited, *operands, f=compute) * compute.u
         infinite = np.isinf(value)
@@ -104,7 +114,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         return self.store(*result.pair, step_storage, 1.0, infinite)
 
     def finish_sum(self, value: Any, inherited: Any, own: Any, infinite: Any = False) -> Bounded:
-        """A sum: accumulated in the compute format, then stored as any other result."""
+        """Return a sum that is accumulated in the compute format with its own error in units of u, then stored."""
         own = np.where(np.isinf(value), 0.0, own) if np.any(infinite) else own
         compute, step_storage = self.arithmetic.compute, self.arithmetic.step_storage
         result = self.store(value, inherited + own * compute.u, compute, 0.0, infinite)
@@ -112,16 +122,17 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def pair(self) -> tuple[np.ndarray, np.ndarray]:
+        """The value and the error."""
         return self.value, self.error
 
-    # --- the marks of the reference, and the two functions that NumPy lacks --------------------------------------------
+    # --- the marks of the equations, and the functions that NumPy lacks (see specification/number_types.py) -----------
 
     def rounded(self) -> Bounded:
         f = self.arithmetic.rounded_storage
         return self if f is None else self.store(*self.pair, f, 1.0, np.isinf(self.value))
 
     def held(self, f: Format) -> Bounded:
-        """Certainly rounded to f: between the roundings of the two ends."""
+        """Round to f. The result lies between the roundings of the two ends of the interval."""
         low, value, high = (f.round(x) for x in (self.value - self.error, self.value, self.value + self.error))
         return self.at(value, np.where(low == high, 0.0, np.maximum(high - value, value - low)))
 
@@ -147,7 +158,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(np.where(finite, self.value, 0.0), np.where(finite, self.error, 0.0))
 
     def positive(self) -> Bounded:
-        """Either of the two where the sign is not sure."""
+        """Return 1 where the value is positive, else 0, with an error of 1 where the sign is uncertain."""
         return self.at(np.where(self.value > 0, 1.0, 0.0), np.where(np.abs(self.value) > self.error, 0.0, 1.0))
 
     def piled(self, axis: int) -> Bounded:
@@ -158,7 +169,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(total.value, total.error + (self.shape[axis] - 1) * step_storage.u * size)
 
     def through_maximum(self, left: Bounded, x: Any, axis: int) -> Bounded:
-        """Of any entry that may be the largest."""
+        """Add the size of `left` to the error of every entry that may be the largest one of x."""
         value, error = x.pair if isinstance(x, Bounded) else (x, 0.0)
         with np.errstate(all="ignore"):
             largest = value + error >= np.max(value - error, axis=axis, keepdims=True)
@@ -170,7 +181,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         return result if step_storage is None else self.store(*result.pair, step_storage, 2.0, infinite)
 
     def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Bounded:
-        """For the rounding of the logsumexp alone: each score in a softmax's bound may be summed in an order of its own."""
+        """Bound only the rounding of the logsumexp. That scores are summed in another order is already in the softmax's bound."""
         arithmetic = replace(self.arithmetic, wide=True)
         with np.errstate(all="ignore"):
             value, error = scores(*(x if x is None else Bounded.input(x, arithmetic) for x in operands)).pair
@@ -210,6 +221,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def _select(part: str, x: Any) -> Any:
+    """Replace each Bounded in nested arguments by its part, "value" or "error"."""
     if isinstance(x, Bounded):
         return getattr(x, part)
     if isinstance(x, list | tuple):
@@ -219,6 +231,7 @@ def _select(part: str, x: Any) -> Any:
     return x
 
 
+# NumPy functions that only move elements. They apply to the value and to the error alike.
 REARRANGING = {
     "swapaxes", "moveaxis", "transpose", "reshape", "repeat", "squeeze", "expand_dims", "concatenate", "stack",
     "broadcast_to", "take", "take_along_axis", "flip", "roll",
