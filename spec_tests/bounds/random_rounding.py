@@ -1,53 +1,94 @@
-"""Random roundings for the sampled bound: on a grid of random scale, and of sums of products."""
+"""Random roundings for the sampled error bound: random signs, rounding on a random grid, and the errors of sums.
+
+This is Monte Carlo arithmetic (Parker 1997): `Sample` moves each result of a draw by a random rounding error. There are three
+kinds of error. A single operation moves its result up or down by its largest error (`RandomStream.signs`). Storing a tensor in
+16 bits rounds it to nearest on a grid of random scale (`round_on_random_grid`). A sum or a matrix product has the error of
+sequential summation with independent roundings (`spread_of_partial_sums`).
+
+Arrays have the draws along axis 0. If its length is 1, all draws are equal.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..specification.formats import Format
 
-PER_VALUE_SCALE_PERIOD = 4
+PER_VALUE_SCALE_PERIOD = 4  # draws; in every fourth draw each value is rounded on a grid with a scale of its own
+MIN_RELIABLE_SQUARE = 1e-280  # a sum of squares below this may have lost squares to underflow
+
+
+@cache
+def _make_sign_table(length: int) -> np.ndarray:
+    """Return `length` random signs, ±1.0. The length is the seed."""
+    bits = np.unpackbits(np.frombuffer(np.random.default_rng(length).bytes(length // 8), dtype=np.uint8))
+    signs = bits.astype(np.float64)  # this may take hundreds of megabytes, so it is changed in place
+    signs *= -2.0
+    signs += 1.0
+    return signs
+
+
+class RandomStream:
+    """The random numbers of one sampled evaluation, the same in every run.
+
+    Signs are cut from a fixed table at random places, which is cheaper than drawing new ones.
+    """
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+
+    def signs(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Return an array of random signs, ±1.0."""
+        size = int(np.prod(shape))
+        table = _make_sign_table(1 << max(20, (2 * size).bit_length()))
+        start = int(self.rng.integers(0, len(table) - size + 1))
+        return table[start : start + size].reshape(shape)
 
 
 def round_on_random_grid(x: np.ndarray, chance: np.ndarray, factor: np.ndarray, f: Format) -> np.ndarray:
-    """x, whose first axis is that of the draws, each rounded by f on a grid of a scale of its own, and coarser by its factor: as
-    in a real rounding, equal values get equal errors. So do most that are close, but a real grid may part them: in every fourth
-    draw each value has a scale of its own."""
+    """Round x to the format f, on a grid with a random scale for each draw.
+
+    `chance` holds a random number in [0, 1) for each draw. The draw is multiplied by 2**chance, rounded to nearest, and divided
+    by 2**chance. `factor`, a power of two for each draw, makes the grid coarser. As in real rounding, equal values get equal
+    errors. Most values that are close to each other do so too, but a real grid may separate them. Therefore each value has a
+    scale of its own in every fourth draw.
+    """
     y = _round_scaled(x, 2.0**chance, factor, f)
-    own = x[::PER_VALUE_SCALE_PERIOD] if len(x) > 1 else x
-    y[::PER_VALUE_SCALE_PERIOD] = _round_scaled(
-        own, 1.0 + chance[::PER_VALUE_SCALE_PERIOD] + _hash_to_unit_interval(own), factor[::PER_VALUE_SCALE_PERIOD], f
-    )
+    every_fourth = slice(None, None, PER_VALUE_SCALE_PERIOD)
+    subset = x[every_fourth] if len(x) > 1 else x
+    scale = 1.0 + chance[every_fourth] + _hash_to_unit_interval(subset)
+    y[every_fourth] = _round_scaled(subset, scale, factor[every_fourth], f)
     return y if not y.size or np.isfinite(np.max(y)) else np.where(np.isfinite(y), y, x)
 
 
 def _round_scaled(x: np.ndarray, scale: np.ndarray, factor: np.ndarray, f: Format) -> np.ndarray:
+    """Round x · scale to nearest with the precision of f, on a grid `factor` times coarser, and divide by the scale again."""
     y = x * scale
-    splitter = factor * 2.0 ** (53 - f.precision) + 1  # Veltkamp's splitting rounds to nearest
+    splitter = factor * 2.0 ** (53 - f.precision) + 1  # Veltkamp's splitting: t - (t - y) is y rounded to nearest
     t = y * splitter
     np.subtract(t, np.subtract(t, y, out=y), out=y)
     y /= scale
-    if f.flush != f.tiny and np.any(small := np.abs(x) < f.tiny):
+    if f.flush != f.tiny and np.any(small := np.abs(x) < f.tiny):  # subnormal numbers are kept, at a fixed spacing
         quantum = f.quantum * factor
         y = np.where(small, np.rint(x * scale / quantum) * quantum / scale, y)
     return y
 
 
 def _hash_to_unit_interval(x: np.ndarray) -> np.ndarray:
-    """Numbers in [0, 1) that are the same where x is, and have else nothing to do with one another."""
+    """Hash each value to a number in [0, 1). Equal values get equal numbers; the numbers of other values are unrelated."""
     bits = np.ascontiguousarray(x).view(np.uint64)
     bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray((bits >> np.uint64(11)) * 2.0**-53)
 
 
-MIN_RELIABLE_SQUARE = 1e-280  # squares below it may have lost what makes them up
-
-
 def spread_of_partial_sums(n: int, total: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """Root of the sum of squared partial sums of n terms in random order: sequential summation errs by u times it.
-    root is that of the sum of the squared terms."""
+    """Return the root of the sum of the squared partial sums of n terms in random order.
+
+    Sequential summation errs by u times this number. total: the sum of the terms. root: the root of the sum of their squares.
+    """
     squares = np.square(root)
     with np.errstate(under="ignore"):
         spread = np.sqrt(n / 3 * (np.square(total) + squares) + squares)
@@ -55,15 +96,15 @@ def spread_of_partial_sums(n: int, total: np.ndarray, root: np.ndarray) -> np.nd
 
 
 def root_of_squares(a: np.ndarray, b: np.ndarray, f: Format) -> np.ndarray:
-    """Root of the sums of the squared products in a @ b."""
+    """Return the root of the sum of the squared products of each element of a @ b, or more where the squares may underflow."""
     squares = np.square(a) @ np.square(b)
-    if f.emin < -126 and squares.size and np.min(squares) < MIN_RELIABLE_SQUARE:  # may have underflowed: a larger number will do
+    if f.emin < -126 and squares.size and np.min(squares) < MIN_RELIABLE_SQUARE:
         return np.where(squares < MIN_RELIABLE_SQUARE, np.abs(a) @ np.abs(b), np.sqrt(squares))
     return np.sqrt(squares)
 
 
 def lost_to_underflow(a: np.ndarray, b: np.ndarray, f: Format) -> Any:
-    """What a @ b lacks at most if products below the normal range are zeros."""
+    """Return the largest error of a @ b if products below the normal range of f are flushed to zero."""
     of_rows, of_columns = _min_nonzero(a, axis=-1), _min_nonzero(b, axis=-2)
     if not of_rows.size or not of_columns.size or np.min(of_rows) * np.min(of_columns) >= f.tiny:
         return 0.0
@@ -71,5 +112,13 @@ def lost_to_underflow(a: np.ndarray, b: np.ndarray, f: Format) -> Any:
 
 
 def _min_nonzero(x: np.ndarray, axis: int) -> np.ndarray:
-    least: np.ndarray = np.min(np.abs(x), axis=axis, keepdims=True, where=x != 0, initial=np.inf)
-    return least
+    """Return the smallest nonzero size along an axis; infinity if there is none."""
+    smallest: np.ndarray = np.min(np.abs(x), axis=axis, keepdims=True, where=x != 0, initial=np.inf)
+    return smallest
+
+
+def overflow_to_infinity(value: np.ndarray, f: Format) -> np.ndarray:
+    """Return the value, infinite where it exceeds half the largest number of f and so may overflow."""
+    if value.size and not (np.max(value) < f.max / 2 and np.min(value) > -f.max / 2):
+        return np.where(np.abs(value) > f.max / 2, np.copysign(np.inf, value), value)
+    return value

@@ -1,17 +1,20 @@
-"""Sampled rounding error: the equation evaluated many times at once, each result moved by a random rounding.
+"""The sampled error bound: evaluate the equation on many draws of random roundings (Monte Carlo arithmetic, Parker 1997).
 
-For chains of matrix products the worst case multiplies norms and says nothing, because roundings do not conspire (Higham and
-Mary 2019; Monte Carlo arithmetic, Parker 1997). `Sample` hides an axis of DRAWS + COARSE draws in front of every tensor, so that
-the reference's own lines run once for all of them. A correct implementation is one more draw: its deviation is beyond
-DEVIATIONS times the root mean square of DRAWS of them once in 2e9 (Student's t with 24 degrees of freedom).
-How large a step's roundings are is read off the first draw: to first order the others' are as large.
+In a chain of matrix products the worst case multiplies norms. It is far too large, because rounding errors are independent enough
+to cancel in part (Higham and Mary 2019). There the equation is evaluated on `Sample`, a number type with DRAWS + COARSE_DRAWS
+draws along a hidden first axis, so one evaluation serves all draws. In each draw every result is moved by a random rounding.
+
+A correct implementation is one more draw. Its error exceeds SIGMAS times the root mean square of DRAWS draws once in 2e9 elements
+(Student's t with 24 degrees of freedom), and that is the bound. The coarse draws have roundings COARSE_FACTOR times larger. They
+test that errors grow in proportion to the roundings; where they do not, nothing is claimed (see `sampled_error`).
+
+The size of a step's error is computed from the first draw only. To first order it is the same in all draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,46 +23,39 @@ from reference_numpy._marks import logistic, normal_cdf
 
 from ..specification.formats import Arithmetic, Format
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings
-from .random_rounding import lost_to_underflow, root_of_squares, round_on_random_grid, spread_of_partial_sums
+from .random_rounding import (
+    RandomStream,
+    lost_to_underflow,
+    overflow_to_infinity,
+    root_of_squares,
+    round_on_random_grid,
+    spread_of_partial_sums,
+)
 
-DRAWS, COARSE_DRAWS = 24, 16  # the coarse draws have roundings 2**GUARD times larger, and must deviate that much more
-SIGMAS = 10
-COARSE_FACTOR_LOG2 = 3
-MAX_UNDERFLOWED_TERMS = 1000  # so many numbers below the normal range, or fewer, may have been left out of a sum
-ROUNDING_FACTORS = np.array([1.0] * DRAWS + [2.0**COARSE_FACTOR_LOG2] * COARSE_DRAWS)
-
-
-@cache
-def _make_sign_table(length: int) -> np.ndarray:
-    bits = np.unpackbits(np.frombuffer(np.random.default_rng(length).bytes(length // 8), dtype=np.uint8))
-    signs = bits.astype(np.float64)  # hundreds of megabytes, perhaps: no second array
-    signs *= -2.0
-    signs += 1.0
-    return signs
-
-
-class RandomStream:
-    """Random signs, cut from a fixed table at random places: deterministic, and cheaper than drawing them anew."""
-
-    def __init__(self) -> None:
-        self.rng = np.random.default_rng(0)
-
-    def signs(self, shape: tuple[int, ...]) -> np.ndarray:
-        size = int(np.prod(shape))
-        table = _make_sign_table(1 << max(20, (2 * size).bit_length()))
-        start = int(self.rng.integers(0, len(table) - size + 1))
-        return table[start : start + size].reshape(shape)
+DRAWS, COARSE_DRAWS = 24, 16
+COARSE_FACTOR = 2.0**3  # how many times larger the roundings of the coarse draws are
+SIGMAS = 10  # the allowed error in root mean squares of the draws
+MAX_UNDERFLOWED_TERMS = 1000  # an error below so many smallest normal numbers may be that of terms flushed to zero in a sum
+# The factor of the roundings in each draw.
+ROUNDING_FACTORS = np.array([1.0] * DRAWS + [COARSE_FACTOR] * COARSE_DRAWS)
 
 
 class Sample(np.lib.mixins.NDArrayOperatorsMixin):
+    """Draws of an array under random roundings.
+
+    Axis 0 of `value` holds the draws and is hidden from the equation: `shape`, `ndim` and axis arguments do not count it. Its
+    length is 1 as long as all draws are equal. All samples of an evaluation share one `stream` of random numbers.
+    """
+
     def __init__(self, value: np.ndarray, arithmetic: Arithmetic, stream: RandomStream):
         self.value, self.arithmetic, self.stream = value, arithmetic, stream
 
     @classmethod
     def input(cls, x: Any, arithmetic: Arithmetic, stream: RandomStream) -> Sample:
+        """Make an argument of the equation. Where it is subnormal in the compute format, some draws read it as zero."""
         value = np.asarray(x, dtype=np.float64)[None]
         subnormal = np.abs(value) < arithmetic.compute.tiny
-        if np.any(subnormal & (value != 0)):  # may be read as zeros
+        if np.any(subnormal & (value != 0)):
             value = np.where(subnormal & (stream.signs((len(ROUNDING_FACTORS), *value.shape[1:])) > 0), 0.0, value)
         return cls(value, arithmetic, stream)
 
@@ -75,48 +71,54 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(self.value[(slice(None), *(index if isinstance(index, tuple) else (index,)))])
 
     def at(self, value: np.ndarray) -> Sample:
+        """Return other draws, in the same arithmetic."""
         return Sample(value, self.arithmetic, self.stream)
 
-    def factor(self, ndim: int) -> np.ndarray:
-        return ROUNDING_FACTORS.reshape(-1, *[1] * ndim)
-
     def round_literal(self, x: Any) -> np.ndarray:
+        """Draw a constant of the equation, rounded unless the format that it is kept in holds it."""
         x, f = np.asarray(x, dtype=np.float64), self.arithmetic.step_storage or self.arithmetic.compute
-        held = f.round(x) == x
-        if np.all(held):
+        representable = f.round(x) == x
+        if np.all(representable):
             return x[None]
-        return np.where(held, x, x * (1 + f.u * self.factor(x.ndim) * self.stream.signs((len(ROUNDING_FACTORS), *x.shape))))
+        signs = self.stream.signs((len(ROUNDING_FACTORS), *x.shape))
+        return np.where(representable, x, x * (1 + f.u * _align_factors(x.ndim) * signs))
 
     def perturb(self, value: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """value, up or down by `size`; to zero or twice itself below the normal range; infinite where it may overflow."""
+        """Move each draw up or down by `size` times its factor.
+
+        A value below the normal range moves to zero or to twice itself. A value that may overflow becomes infinite.
+        """
         f, first = self.arithmetic.compute, np.abs(value[:1])
         if first.size and not np.isfinite(np.max(size)):
             size = np.where(np.isfinite(size), size, 0.0)
         if first.size and np.min(first) < f.tiny:
             size = size + np.minimum(first, f.tiny)
         step = size * self.stream.signs((len(ROUNDING_FACTORS), *value.shape[1:]))
-        step[DRAWS:] *= 2.0**COARSE_FACTOR_LOG2
+        step[DRAWS:] *= COARSE_FACTOR
         step += value
-        return _overflow_to_infinity(step, f)
+        return overflow_to_infinity(step, f)
 
     def finish_step(self, name: str, value: np.ndarray, *operands: np.ndarray) -> Sample:
+        """Return the result of one elementary step: move it by the step's own error, then store it."""
         f, step_storage = self.arithmetic.compute, self.arithmetic.step_storage
-        first, *given = (x[:1] for x in (value, *operands))
-        size = STEP_ERRORS[name](np.abs(first), *given, f=f) * f.u
+        first, *first_operands = (x[:1] for x in (value, *operands))
+        size = STEP_ERRORS[name](np.abs(first), *first_operands, f=f) * f.u
         if step_storage is not None and name in EAGER_ERRORS:
-            size = size + EAGER_ERRORS[name](first, *given, step_storage)
+            size = size + EAGER_ERRORS[name](first, *first_operands, step_storage)
         result = self.perturb(value, size)
         return self.at(result if step_storage is None else self.store(result, step_storage))
 
     def finish_sum(self, value: np.ndarray, spread: np.ndarray, lost: Any = 0.0) -> Sample:
+        """Return a sum: move it by `spread` in units of u and by what is lost to underflow, then store it."""
         result = self.perturb(value, spread * self.arithmetic.compute.u + lost)
         return self.at(result if self.arithmetic.step_storage is None else self.store(result, self.arithmetic.step_storage))
 
     def store(self, x: np.ndarray, f: Format) -> np.ndarray:
+        """Round each draw to f, on a grid of random scale."""
         chance = self.stream.rng.random(len(ROUNDING_FACTORS)).reshape(-1, *[1] * (x.ndim - 1))
-        return _overflow_to_infinity(round_on_random_grid(x, chance, self.factor(x.ndim - 1), f), f)
+        return overflow_to_infinity(round_on_random_grid(x, chance, _align_factors(x.ndim - 1), f), f)
 
-    # --- the marks of the reference, and the two functions that NumPy lacks --------------------------------------------
+    # --- the marks of the equations, and the functions that NumPy lacks (see specification/number_types.py) -----------
 
     def rounded(self) -> Sample:
         f = self.arithmetic.rounded_storage
@@ -127,6 +129,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(f.round(self.value))
 
     def joined(self, term: Any, n: int) -> Sample:
+        """Add the term. If it was the first of the sum, n additions each had a rounding of its size: √n u |term|."""
         total, size = _align_ranks([(self + term).value, np.abs(term.value) if isinstance(term, Sample) else np.abs(term)[None]])
         return self.at(self.perturb(total, np.sqrt(n) * self.arithmetic.compute.u * size[:1]))
 
@@ -145,39 +148,48 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(np.where(np.isfinite(self.value), self.value, 0.0))
 
     def positive(self) -> Sample:
-        """At zero either."""
-        coin = self.stream.signs((len(ROUNDING_FACTORS), *self.shape)) > 0
-        return self.at(np.where((self.value > 0) | ((self.value == 0) & coin), 1.0, 0.0))
+        """Return 1 where the value is positive, else 0. At zero each draw takes one of the two."""
+        heads = self.stream.signs((len(ROUNDING_FACTORS), *self.shape)) > 0
+        return self.at(np.where((self.value > 0) | ((self.value == 0) & heads), 1.0, 0.0))
 
     def piled(self, axis: int) -> Sample:
+        """Return the sum; where steps may be stored, with the error of storing each partial sum."""
         total, step_storage = np.sum(self, axis=axis), self.arithmetic.step_storage  # type: ignore[call-overload]
         if step_storage is None:
             return total
-        size = np.sqrt(np.sum(np.square(self.value[:1]), axis=_shift_axis(axis)))
-        spread = spread_of_partial_sums(self.shape[axis] - 1, total.value[:1], size)
+        root = np.sqrt(np.sum(np.square(self.value[:1]), axis=_shift_axis(axis)))
+        spread = spread_of_partial_sums(self.shape[axis] - 1, total.value[:1], root)
         return self.at(self.store(self.perturb(total.value, spread * step_storage.u), step_storage))
 
     def through_maximum(self, left: Sample, x: Sample, axis: int) -> Sample:
-        """Taken off, what is left would take the entry's own error with it. Added, it covers the code with it and without."""
+        """Add the remainder `left` to the largest entry instead of subtracting it.
+
+        Subtracting it would cancel the entry's own sampled error. Adding it covers code that subtracts it and code that does not.
+        """
         largest = x.value == np.max(x.value, axis=_shift_axis(axis), keepdims=True)
-        value, largest, rest = _align_ranks([self.value, largest, left.value])
-        return self.at(value + np.where(largest, rest, 0.0))
+        value, largest, remainder = _align_ranks([self.value, largest, left.value])
+        return self.at(value + np.where(largest, remainder, 0.0))
 
     def through_quotient(self) -> Sample:
+        """Add two roundings (√2 u as a root sum of squares) and store twice, as code does that divides and then multiplies."""
         step_storage, size = self.arithmetic.step_storage, np.sqrt(2.0) * self.arithmetic.compute.u * np.abs(self.value[:1])
         result = self.perturb(self.value, size)
         return self.at(result if step_storage is None else self.store(self.store(result, step_storage), step_storage))
 
     def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Sample:
-        """Nothing is stored in 16 bits on the way: where the scores are, so are the weights, and then they are kept."""
+        """Return exp of the error of s - logsumexp(s), for scores s that are computed a second time with other roundings.
+
+        The scores are not stored in 16 bits here. Code that stores them in 16 bits also stores the weights, and keeps those
+        instead of recomputing them.
+        """
         arithmetic = replace(self.arithmetic, precision="fused", wide=True)
-        given = [Sample(x.value, arithmetic, self.stream) if isinstance(x, Sample) else x for x in operands]
+        operands = [Sample(x.value, arithmetic, self.stream) if isinstance(x, Sample) else x for x in operands]
         with np.errstate(all="ignore"):
-            once, again = (scores(*given).value for _ in range(2))
-            roundings = logsumexp_roundings(once[:1], _shift_axis(axis))
-            kept = self.perturb(np.zeros_like(roundings), roundings * arithmetic.compute.u)
-            off = again - once - kept
-            return Sample(np.exp(np.where(np.isfinite(off), off, 0.0)), arithmetic, self.stream)
+            first, second = (scores(*operands).value for _ in range(2))
+            roundings = logsumexp_roundings(first[:1], _shift_axis(axis))
+            logsumexp_error = self.perturb(np.zeros_like(roundings), roundings * arithmetic.compute.u)
+            error = second - first - logsumexp_error
+            return Sample(np.exp(np.where(np.isfinite(error), error, 0.0)), arithmetic, self.stream)
 
     def logistic(self) -> Sample:
         with np.errstate(all="ignore"):
@@ -196,7 +208,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         like = max((a for a in args if isinstance(a, Sample)), key=lambda a: a.arithmetic.step_storage is not None)
         with np.errstate(all="ignore"):
             values = [a.value if isinstance(a, Sample) else like.round_literal(a) for a in args]
-            if name == "matmul" and values[0].ndim == 2:  # a vector: the draws' axis must not pass for its rows
+            if name == "matmul" and values[0].ndim == 2:  # a vector: matmul must not take the axis of the draws for its rows
                 return (like.at(values[0][:, None]) @ args[1])[..., 0, :]
             operands = _align_ranks(values)
             value: np.ndarray = ufunc(*operands)
@@ -206,7 +218,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
                 return like.finish_sum(value, spread, lost_to_underflow(a, b, like.arithmetic.compute) / SIGMAS)
             if name in ("negative", "absolute", "maximum"):
                 return like.at(value)
-            if name in ("sin", "cos"):  # accurate to ulps of 1, and stored only where the equation says so
+            if name in ("sin", "cos"):  # the error is relative to 1; the result is stored only where the equation says so
                 return like.at(
                     like.perturb(value, STEP_ERRORS[name](value[:1], f=like.arithmetic.compute) * like.arithmetic.compute.u)
                 )
@@ -232,59 +244,64 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
             if name in ("concatenate", "stack"):
                 return self.at(function(_broadcast_draws([x.value for x in args[0]]), axis=_shift_axis(options["axis"])))
             if name in ("swapaxes", "moveaxis", "repeat", "squeeze", "expand_dims"):
-                places = [_shift_axis(a) if name in ("swapaxes", "moveaxis") else a for a in args[1:]]
+                positional = [_shift_axis(a) if name in ("swapaxes", "moveaxis") else a for a in args[1:]]
                 options = {k: _shift_axis(v) if k == "axis" else v for k, v in options.items()}
-                return self.at(function(args[0].value, *places, **options))
+                return self.at(function(args[0].value, *positional, **options))
         return NotImplemented
 
     def _sum(self, x: np.ndarray, total: np.ndarray, options: Any) -> Sample:
-        """x: the first draw's terms."""
+        """Return the sum `total` with its error. x: the terms of the first draw."""
         n = x.shape[options["axis"]]
         spread = spread_of_partial_sums(n - 1, total[:1], np.sqrt(np.sum(np.square(x), **options)))
-        together = (n - 1) * np.sum(np.abs(x), **options) / SIGMAS  # equal terms err in one direction
-        return self.finish_sum(total, np.maximum(spread, together))
+        worst_case = (n - 1) * np.sum(np.abs(x), **options)  # equal terms may all err in one direction
+        return self.finish_sum(total, np.maximum(spread, worst_case / SIGMAS))
 
 
 def _shift_axis(axis: int) -> int:
+    """Return the axis of `value` for an axis of the array without the draws."""
     return axis + 1 if axis >= 0 else axis
 
 
 def _align_ranks(values: list[np.ndarray]) -> list[np.ndarray]:
-    """Broadcasting must not see the axis of the draws: dimensions are added behind it."""
+    """Insert dimensions behind the axis of the draws, so that broadcasting lines the draws up."""
     ndim = max(v.ndim for v in values)
     return [v.reshape(v.shape[0], *[1] * (ndim - v.ndim), *v.shape[1:]) for v in values]
 
 
+def _align_factors(ndim: int) -> np.ndarray:
+    """Return ROUNDING_FACTORS along the axis of the draws, before `ndim` axes of length 1."""
+    return ROUNDING_FACTORS.reshape(-1, *[1] * ndim)
+
+
 def _broadcast_draws(values: list[np.ndarray]) -> list[np.ndarray]:
+    """Give all values the same number of draws."""
     draws = max(len(v) for v in values)
     return [np.broadcast_to(v, (draws, *v.shape[1:])) for v in values]
 
 
-def _overflow_to_infinity(value: np.ndarray, f: Format) -> np.ndarray:
-    if value.size and not (np.max(value) < f.max / 2 and np.min(value) > -f.max / 2):
-        return np.where(np.abs(value) > f.max / 2, np.copysign(np.inf, value), value)
-    return value
-
-
 def sampled_error(evaluate: Callable[[Callable[[Any], Any]], Any], value: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
-    """The error that sampling allows around `value`; `evaluate(wrap)` runs the equation on wrapped inputs."""
+    """Return the error around `value` that sampling allows: SIGMAS root mean squares of the draws' errors.
+
+    `evaluate(wrap)` runs the equation on wrap(x) for each input x. The coarse draws check that the error is linear in the size of
+    the roundings: their root mean square, divided by COARSE_FACTOR, must agree with that of the other draws within a factor of
+    two. Elements that fail have an infinite error. If more than 5% of the elements fail, all have an infinite error.
+    """
     scale = float(SIGMAS)
-    if arithmetic.compute.precision == 53:  # float64 cannot show its own roundings: draw larger ones, and scale back
-        coarse = Format("float64 with fewer bits", 24, -1022, 1023)
-        arithmetic, scale = replace(arithmetic, compute=coarse), SIGMAS * 2.0**-29
+    if arithmetic.compute.precision == 53:  # the draws are float64 themselves: draw 2**29 times larger roundings and scale back
+        fewer_bits = Format("float64 with fewer bits", 24, -1022, 1023)
+        arithmetic, scale = replace(arithmetic, compute=fewer_bits), SIGMAS * 2.0**-29
     stream = RandomStream()
     result = evaluate(lambda x: Sample.input(x, arithmetic, stream))
     with np.errstate(all="ignore"):
-        deviation = np.broadcast_to(np.abs(result.value - value), (len(ROUNDING_FACTORS), *value.shape))
-        largest = np.max(deviation, axis=0)
+        distance = np.broadcast_to(np.abs(result.value - value), (len(ROUNDING_FACTORS), *value.shape))
+        largest = np.max(distance, axis=0)
         unit = np.where(largest > 0, largest, 1.0)  # so that the squares do not underflow
-        squares = np.square(deviation / unit)
-        small = unit * np.sqrt(np.mean(squares[:DRAWS], axis=0))
-        large = unit * np.sqrt(np.mean(squares[DRAWS:], axis=0)) / 2.0**COARSE_FACTOR_LOG2
-        linear = (large <= 2 * small) & (small <= 2 * large)
-    if np.mean(linear) < 0.95:  # too ill-conditioned for this arithmetic: nothing is claimed
+        squares = np.square(distance / unit)
+        rms = unit * np.sqrt(np.mean(squares[:DRAWS], axis=0))
+        scaled_coarse_rms = unit * np.sqrt(np.mean(squares[DRAWS:], axis=0)) / COARSE_FACTOR
+        linear = (scaled_coarse_rms <= 2 * rms) & (rms <= 2 * scaled_coarse_rms)
+    if np.mean(linear) < 0.95:  # the call is too ill-conditioned for this arithmetic
         linear = np.zeros_like(linear)
-    error = np.where(
-        small < MAX_UNDERFLOWED_TERMS * arithmetic.compute.tiny, SIGMAS * small, scale * small
-    )  # no rounding: unscaled
-    return np.where(linear & np.isfinite(small), error, np.inf)
+    underflow = rms < MAX_UNDERFLOWED_TERMS * arithmetic.compute.tiny  # no rounding error, so it is not scaled back
+    error = np.where(underflow, SIGMAS * rms, scale * rms)
+    return np.where(linear & np.isfinite(rms), error, np.inf)
