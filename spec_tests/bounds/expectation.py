@@ -10,7 +10,7 @@ import numpy as np
 
 from ..specification.formats import Arithmetic, Format
 from .bounded import Bounded
-from .sample import sampled_error
+from .sampled_error import sampled_error
 
 Evaluate = Callable[[Callable[[Any], Any]], Any]  # evaluate(wrap) runs the equation on wrap(x) for each input x
 

@@ -1,14 +1,8 @@
-"""The sampled error bound: evaluate the equation on many draws of random roundings (Monte Carlo arithmetic, Parker 1997).
+"""`Sample`, draws of an array under random roundings: Monte Carlo arithmetic (Parker 1997) through NumPy's protocols.
 
-In a chain of matrix products the worst case multiplies norms. It is far too large, because rounding errors are independent enough
-to cancel in part (Higham and Mary 2019). There the equation is evaluated on `Sample`, a number type with DRAWS + COARSE_DRAWS
-draws along a hidden first axis, so one evaluation serves all draws. In each draw every result is moved by a random rounding.
-
-A correct implementation is one more draw. Its error exceeds SIGMAS times the root mean square of DRAWS draws once in 2e9 elements
-(Student's t with 24 degrees of freedom), and that is the bound. The coarse draws have roundings COARSE_FACTOR times larger. They
-test that errors grow in proportion to the roundings; where they do not, nothing is claimed (see `sampled_error`).
-
-The size of a step's error is computed from the first draw only. To first order it is the same in all draws.
+A `Sample` holds DRAWS + COARSE_DRAWS draws along a hidden first axis, so that one evaluation of an equation serves all draws. In
+each draw every result is moved by a random rounding (see random_rounding.py); in the coarse draws the roundings are COARSE_FACTOR
+times larger. The size of a step's error is computed from the first draw only: to first order it is the same in all draws.
 """
 
 from __future__ import annotations
@@ -34,10 +28,8 @@ from .random_rounding import (
 
 DRAWS, COARSE_DRAWS = 24, 16
 COARSE_FACTOR = 2.0**3  # how many times larger the roundings of the coarse draws are
+ROUNDING_FACTORS = np.array([1.0] * DRAWS + [COARSE_FACTOR] * COARSE_DRAWS)  # one for each draw
 SIGMAS = 10  # the allowed error in root mean squares of the draws
-MAX_UNDERFLOWED_TERMS = 1000  # an error below so many smallest normal numbers may be that of terms flushed to zero in a sum
-# The factor of the roundings in each draw.
-ROUNDING_FACTORS = np.array([1.0] * DRAWS + [COARSE_FACTOR] * COARSE_DRAWS)
 
 
 class Sample(np.lib.mixins.NDArrayOperatorsMixin):
@@ -277,31 +269,3 @@ def _broadcast_draws(values: list[np.ndarray]) -> list[np.ndarray]:
     """Give all values the same number of draws."""
     draws = max(len(v) for v in values)
     return [np.broadcast_to(v, (draws, *v.shape[1:])) for v in values]
-
-
-def sampled_error(evaluate: Callable[[Callable[[Any], Any]], Any], value: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
-    """Return the error around `value` that sampling allows: SIGMAS root mean squares of the draws' errors.
-
-    `evaluate(wrap)` runs the equation on wrap(x) for each input x. The coarse draws check that the error is linear in the size of
-    the roundings: their root mean square, divided by COARSE_FACTOR, must agree with that of the other draws within a factor of
-    two. Elements that fail have an infinite error. If more than 5% of the elements fail, all have an infinite error.
-    """
-    scale = float(SIGMAS)
-    if arithmetic.compute.precision == 53:  # the draws are float64 themselves: draw 2**29 times larger roundings and scale back
-        fewer_bits = Format("float64 with fewer bits", 24, -1022, 1023)
-        arithmetic, scale = replace(arithmetic, compute=fewer_bits), SIGMAS * 2.0**-29
-    stream = RandomStream()
-    result = evaluate(lambda x: Sample.input(x, arithmetic, stream))
-    with np.errstate(all="ignore"):
-        distance = np.broadcast_to(np.abs(result.value - value), (len(ROUNDING_FACTORS), *value.shape))
-        largest = np.max(distance, axis=0)
-        unit = np.where(largest > 0, largest, 1.0)  # so that the squares do not underflow
-        squares = np.square(distance / unit)
-        rms = unit * np.sqrt(np.mean(squares[:DRAWS], axis=0))
-        scaled_coarse_rms = unit * np.sqrt(np.mean(squares[DRAWS:], axis=0)) / COARSE_FACTOR
-        linear = (scaled_coarse_rms <= 2 * rms) & (rms <= 2 * scaled_coarse_rms)
-    if np.mean(linear) < 0.95:  # the call is too ill-conditioned for this arithmetic
-        linear = np.zeros_like(linear)
-    underflow = rms < MAX_UNDERFLOWED_TERMS * arithmetic.compute.tiny  # no rounding error, so it is not scaled back
-    error = np.where(underflow, SIGMAS * rms, scale * rms)
-    return np.where(linear & np.isfinite(rms), error, np.inf)

@@ -89,7 +89,7 @@ class Specification:
 
     @property
     def composed(self) -> bool:
-        """Whether the operation chains matrix products, so that its error is also sampled (see bounds/sample.py)."""
+        """Whether the operation chains matrix products, so that its error is also sampled (see bounds/sampled_error.py)."""
         return getattr(self.module, "composed", False)
 
     @property
