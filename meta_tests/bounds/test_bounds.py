@@ -1,4 +1,4 @@
-"""The falsifier: no way of computing in the promised arithmetic leaves the bound that the reference derives for itself."""
+"""Try to falsify the error bounds: no simulated implementation in the promised arithmetic may exceed the derived bound."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FLOATING = [
     for name in (*operations(), *gradients())
     if specification(name).precision != "exact" and specification(name).dtype is None
 ]
-COARSE = {bits: Format(f"{bits} bits", bits, -126, 127) for bits in (8, 12)}  # roundings that show at once
+COARSE = {bits: Format(f"{bits} bits", bits, -126, 127) for bits in (8, 12)}  # so few bits that the roundings are large
 
 
 def check(call: Call, arithmetic: Arithmetic, seeds: range) -> None:
@@ -81,7 +81,7 @@ def test_nor_in_arithmetic_so_coarse_that_second_order_shows(name: str, bits: in
 
 
 def large_block(seed: int) -> Call:
-    """Large gains: what all roundings might add up to is more than float16 holds, what is computed is a few thousand."""
+    """Make a call with large gains: the values are a few thousand, but the worst case of the roundings overflows float16."""
     rng, hold = np.random.default_rng(seed), FORMATS["float16"].round
     shapes = {"w_q": (8, 8), "w_k": (8, 8), "w_v": (8, 8), "w_o": (8, 8), "w1": (16, 8), "w2": (8, 16), "w3": (16, 8)}
     weights = {name: hold(rng.standard_normal(shape) / np.sqrt(shape[-1])) for name, shape in shapes.items()}
@@ -101,7 +101,7 @@ def test_where_the_worst_case_alone_overflows_the_oracle_s_value_is_expected() -
 
 
 def test_a_bias_that_may_be_read_as_zero_has_a_bound() -> None:
-    """A subnormal number is another one in each draw, so its bias is not the same in all of them."""
+    """A subnormal number is read as zero in some draws, so a subnormal bias is not the same in all of them."""
     rng, hold = np.random.default_rng(0), FORMATS["float32"].round
     x, w1, w2, b1 = (hold(rng.standard_normal(shape)) for shape in ((3, 4), (6, 4), (4, 6), (6,)))
     call = operation("feed_forward", "float32").call(x, w1, w2, b1=b1, b2=hold(np.array([1e-40, 1.0, -1e-44, 0.0])))
@@ -110,7 +110,7 @@ def test_a_bias_that_may_be_read_as_zero_has_a_bound() -> None:
 
 
 def test_what_vanishes_in_float64_has_an_error_of_its_own_size() -> None:
-    """Sampling draws larger roundings and scales them back; what is lost below the normal range does not shrink with them."""
+    """Sampling draws larger roundings and scales the error back. What is lost below the normal range must not be scaled back."""
     q, k, v = np.array([[1.0]]), np.array([[0.0], [740.0]]), np.array([[1.0], [2.0]])
     call = operation("scaled_dot_product_attention_vjp", "float64").call(np.ones((1, 1)), q, k, v, scale=1.0)
     vanishing = (call.value != 0) & (np.abs(call.value) < FORMATS["float64"].tiny)
@@ -129,7 +129,7 @@ def test_a_subnormal_argument_that_has_an_error_of_its_own_may_be_read_as_zero_a
 
 @pytest.mark.parametrize("seed", range(4))
 def test_attention_may_recompute_its_weights_from_the_logsumexp(seed: int) -> None:
-    """As PyTorch's flash kernel does: where scores reach hundreds, the logsumexp's rounding is the most of its error."""
+    """PyTorch's flash kernel does so. Where scores reach hundreds, the rounding of the logsumexp is most of its error."""
     rng, scale = np.random.default_rng(seed), float(np.float32(1.7))
     c, *given = (rng.integers(-9, 10, (1, 1, 16, 4)).astype(float) for _ in range(4))
     leaves = [torch.tensor(x, dtype=torch.float32, requires_grad=True) for x in given]
@@ -143,7 +143,7 @@ def test_attention_may_recompute_its_weights_from_the_logsumexp(seed: int) -> No
 
 @pytest.mark.parametrize("cotangent", [2.0**-24, 37 * 2.0**-24, 320 * 2.0**-24, 2.0**-14, 2.0**-10, 0.3, -17.0])
 def test_the_tanh_form_may_be_differentiated_step_by_step_in_float16(cotangent: float) -> None:
-    """The smaller the cotangent, the more of it is subnormal on its way through the cube."""
+    """The smaller the cotangent, the more of its products on the way back through the cube are subnormal."""
     x = np.arange(0, 2**15 - 2**10, 5, dtype=np.uint16).view(np.float16)
     x = np.concatenate((x, -x))[np.abs(np.concatenate((x, x))) < 147]  # from 148 on 3 x² overflows
     leaf, c = torch.tensor(x, requires_grad=True), torch.full(x.shape, cotangent, dtype=torch.float16)

@@ -1,4 +1,4 @@
-"""The number types have the methods that their protocols list, and the equations ask for no other."""
+"""The number types have the methods that their protocols list, and the marks of the equations call no others."""
 
 import ast
 import inspect
@@ -14,7 +14,7 @@ from ..support.paths import ROOT
 
 
 def methods(protocol: type) -> set[str]:
-    """The names that a protocol lists, with its bases'."""
+    """Return the names of the methods and properties of a protocol and its bases."""
     kinds = (kind for kind in protocol.__mro__ if kind.__module__ == protocol.__module__)
     return {
         name for kind in kinds for name, value in vars(kind).items() if inspect.isfunction(value) or isinstance(value, property)

@@ -1,4 +1,4 @@
-"""The oracle's attention, masks and slopes, against 60 digits and their definitions (see digits.py)."""
+"""Test the oracle's attention and slopes against 60 digits (see sixty_digits.py), and its masks against their definitions."""
 
 import math
 from fractions import Fraction
@@ -23,9 +23,10 @@ from ..support.sixty_digits import DIGITS, TINY, U, assert_within, rng
 
 
 def attention_in_digits(q: Any, k: Any, v: Any, mask: Any, bias: Any, scale: Any) -> tuple[list[Any], np.ndarray]:
-    """One head, and the derived limit of a float64 evaluation: each score errs by (d_k + 3) u sum|q||k| scale +
-    u |bias| + u |score|; the weights by twice the largest of these relatively, and as softmax does; the sum over m keys
-    by m u.
+    """Return one head in 60 digits, and the derived error limit of a float64 evaluation.
+
+    Each score errs by (d_k + 3) u sum|q||k| scale + u |bias| + u |score|. The relative error of the weights is twice the
+    largest of these, and that of softmax. The sum over m keys errs by m u.
     """
     exact, limits = [], []
     (n, d), m = q.shape, len(k)
@@ -96,7 +97,7 @@ def test_grouped_and_local_attention_are_attention() -> None:
 
 @pytest.mark.parametrize("d_k", [16, 64])
 def test_the_variance_of_a_score_is_d_k_and_one_after_scaling(d_k: int) -> None:
-    """For q, k ~ N(0, 1). Two keys, k and 0, under v = identity: the logarithm of the ratio of weights is the score."""
+    """This holds for q, k ~ N(0, 1). With the keys k and 0 and v = identity, the log of the ratio of weights is the score."""
     draws = 20000
     q, k = rng(13).standard_normal((draws, 1, d_k)), rng(14).standard_normal((draws, 1, d_k))
     # Given q, scores are |q_i| Z_i with Z_i ~ N(0, 1), and their sum of squares a chi-square of weights a_i = |q_i|^2.
@@ -139,7 +140,7 @@ def test_masks_are_their_definitions() -> None:
 
 @pytest.mark.parametrize("heads", range(1, 130))
 def test_alibi_slopes(heads: int) -> None:
-    """Exact where the exponent is an integer, and to one unit in the last place else."""
+    """A slope is exact where the exponent is an integer. Elsewhere it errs by at most one unit in the last place."""
     p = 2 ** math.floor(math.log2(heads))
     exponents = [Fraction(-8 * (i + 1), p) for i in range(p)]
     exponents += [Fraction(-8 * (i + 1), 2 * p) for i in range(0, 2 * p, 2)][: heads - p]

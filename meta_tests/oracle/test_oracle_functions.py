@@ -1,4 +1,4 @@
-"""What every function of the oracle has in common: float64 inside, other number types, named errors."""
+"""What all functions of the oracle do: compute in float64, accept other number types, and name wrong arguments."""
 
 import importlib
 import pkgutil
@@ -82,7 +82,7 @@ def test_narrow_weights_of_the_model_are_computed_in_float64() -> None:
 
 
 class Tape(np.lib.mixins.NDArrayOperatorsMixin):
-    """A number type of one's own that knows the promised vocabulary and nothing else, and wraps float64."""
+    """A number type that wraps float64 and has only the NumPy functions and marks that the equations may rely on."""
 
     UFUNCS = (
         np.add, np.subtract, np.multiply, np.divide, np.negative, np.matmul, np.exp, np.log, np.sqrt, np.square, np.sin,

@@ -1,4 +1,4 @@
-"""The gradients of the oracle against differences of the equation itself in 60 digits: 1e-12 relative."""
+"""Test the oracle's gradients against finite differences of the equation in 60 digits, to 1e-12 relative."""
 
 import importlib
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ def function(name: str) -> Any:
 
 
 def directions(x: np.ndarray) -> Iterator[np.ndarray]:
-    """Each element by itself where they are few, else some at random together."""
+    """Yield the unit directions if x has at most 16 elements, else three random directions."""
     if x.size <= 16:
         for i in range(x.size):
             yield np.eye(x.size)[i].reshape(x.shape)
@@ -107,7 +107,7 @@ def test_gradients_are_those_of_the_equation(name: str, call: int) -> None:
 
 
 def evaluated(name: str, arrays: Any, keywords: Any, path: str, x: Any) -> Any:
-    """The equation in 60 digits, with x in the place of one of its arrays."""
+    """Evaluate the equation in 60 digits, with x in place of the array at `path`."""
 
     def placed(tree: Any, here: str = "") -> Any:
         if here == path:

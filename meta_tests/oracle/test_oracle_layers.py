@@ -1,4 +1,4 @@
-"""The oracle's elementwise functions, normalizations, softmax and rope, against 60 digits (see digits.py)."""
+"""Test the oracle's elementwise functions, normalizations, softmax and rope against 60 digits (see sixty_digits.py)."""
 
 from fractions import Fraction
 from typing import Any
@@ -27,7 +27,7 @@ WIDE = np.concatenate([np.linspace(-38.0, 38.0, 761), np.geomspace(1e-300, 700.0
 
 
 def test_gelu_keeps_its_relative_accuracy_in_the_tail() -> None:
-    """The argument of erfc, rounded by 2 u, moves it by x^2 + 2 times that; the subnormals of erfc cost TINY |x|."""
+    """The error of 2 u in the argument changes erfc by x^2 + 2 times as much. Subnormal results of erfc add TINY |x|."""
     exact = digits(lambda a: a * mpmath.erfc(-a / mpmath.sqrt(2)) / 2, WIDE)
     size = np.abs(np.array([float(e) for e in exact]))
     assert_within(gelu(WIDE), exact, (2 * np.square(WIDE) + 12) * U * size + (np.abs(WIDE) + 1) * TINY)
@@ -35,7 +35,7 @@ def test_gelu_keeps_its_relative_accuracy_in_the_tail() -> None:
 
 @pytest.mark.parametrize("name", ["silu", "sigmoid"])
 def test_silu_and_sigmoid_keep_their_relative_accuracy_in_the_tail(name: str) -> None:
-    """Nothing but e^x, 1 + e, a quotient and a product: no cancellation."""
+    """The formulas consist of e^x, 1 + e^x, a quotient and a product, so nothing cancels."""
     x = np.concatenate([np.linspace(-700.0, 700.0, 1401), WIDE])
     exact = digits(lambda a: (a if name == "silu" else 1) / (1 + mpmath.exp(-a)), x)
     got = silu(x) if name == "silu" else sigmoid(x)
@@ -43,8 +43,10 @@ def test_silu_and_sigmoid_keep_their_relative_accuracy_in_the_tail(name: str) ->
 
 
 def test_gelu_tanh_errs_by_units_of_its_argument() -> None:
-    """On the left 1 + tanh cancels, so the error is relative to |x|: tanh errs by 2 u and by that of its argument z,
-    6 u |z|, times its slope, of which |z| (1 - tanh(z)^2) < 0.45; half of that, the sum and two products: 5 u |x|.
+    """For negative x, 1 + tanh cancels, so the error is relative to |x|.
+
+    tanh errs by 2 u, and by the error 6 u |z| of its argument z times its slope, where |z| (1 - tanh(z)^2) < 0.45. Half of
+    that, the sum and two products make 5 u |x|.
     """
 
     def in_digits(a: Any) -> Any:
@@ -68,7 +70,7 @@ def test_relu_is_exact() -> None:
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
 @pytest.mark.parametrize("d", [1, 7, 256])
 def test_rms_norm_at_the_ends_of_float64(scale: float, d: int) -> None:
-    """A mean of d squares errs by (d + 1) u at most, its root by half of that and u, the quotient and gain by 2 u."""
+    """A mean of d squares errs by at most (d + 1) u, its root by half of that and u, the quotient and the gain by 2 u."""
     x, weight = rng(d).standard_normal((3, d)) * scale, rng(1).standard_normal(d)
     eps = 1e-6 * scale * scale
     exact = []
@@ -81,8 +83,10 @@ def test_rms_norm_at_the_ends_of_float64(scale: float, d: int) -> None:
 
 @pytest.mark.parametrize("offset", [0.0, 1e6, -1e6])
 def test_layer_norm_under_a_large_offset(offset: float) -> None:
-    """The mean errs by d u of the mean of |x|, and so does each difference, besides u of itself. With t = that error in
-    units of the deviation, the quotient moves by t (1 + y^2) at most, and the roundings add (d + 8) u |y|.
+    """The mean errs by d u times the mean of |x|. Each difference errs by that, and by u of itself.
+
+    Let t be that error in units of the standard deviation. Then the quotient changes by at most t (1 + y^2), and the roundings
+    add (d + 8) u |y|.
     """
     d, eps = 64, 1e-5
     x = offset + rng(2).standard_normal((4, d))
@@ -116,8 +120,10 @@ ROWS = {
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_softmax_and_its_logarithms(row: np.ndarray) -> None:
-    """The shifted x - m errs by u |x - m|, hence exp by that relatively (in the sum by less: d e^-d < 0.37), exp itself
-    by 2 u, the sum of n terms by (n - 1) u, the quotient by u; a logarithm turns the sum's relative error absolute.
+    """The relative errors add up, and a logarithm turns the relative error of the sum into an absolute one.
+
+    The shifted x - m errs by u |x - m|. exp has this as a relative error (in the sum less, as d e^-d < 0.37) and errs by 2 u
+    itself. The sum of n terms errs by (n - 1) u, the quotient by u.
     """
     n = len(row)
     with mpmath.workdps(DIGITS):
@@ -156,9 +162,10 @@ def test_logsumexp_of_minus_infinity_alone_is_minus_infinity() -> None:
 @pytest.mark.parametrize("layout", ["interleaved", "half"])
 @pytest.mark.parametrize("theta", [10000.0, 500000.0])
 def test_rope_at_large_positions(layout: str, theta: float) -> None:
-    """The exponent e errs by u e, the power by ln(theta) times that and 2 u, the product by u: the angle p theta^-e by
-    p theta^-e (e ln(theta) + 3) u <= 3.37 u p, and features up to 1 turn that into twice as much, and 10 u more.
-    At p = 1e6 that is less than 1e-9.
+    """The error grows with the position p: at p = 1e6 it is less than 1e-9.
+
+    The exponent e errs by u e, the power by ln(theta) times that and by 2 u, the product by u. So the angle p theta^-e errs by
+    p theta^-e (e ln(theta) + 3) u <= 3.37 u p. With features up to 1, the result errs by twice as much, and by 10 u more.
     """
     d = 8
     positions = np.array([0, 1, 2047, 131071, 999_999, 1_000_000, -1_000_000])

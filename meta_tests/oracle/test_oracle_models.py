@@ -1,4 +1,4 @@
-"""The oracle's networks and models, against 60 digits and against their parts (see digits.py)."""
+"""Test the oracle's networks and models against 60 digits (see sixty_digits.py) and against their parts."""
 
 import math
 from typing import Any
@@ -45,7 +45,7 @@ def test_parameter_count_of_the_exercise() -> None:
 
 
 def test_d_ff_is_the_nearest_multiple_of_64() -> None:
-    """Half-way cases go up."""
+    """Halfway cases are rounded up."""
     for d in range(1, 5000):
         width = d_ff(d)
         assert width % 64 == 0
@@ -55,7 +55,7 @@ def test_d_ff_is_the_nearest_multiple_of_64() -> None:
 
 
 def test_multihead_attention_by_hand() -> None:
-    """Every head alone, by slices: the same up to the roundings of products of d terms."""
+    """Compute every head alone, by slices. The results agree up to the roundings of products of d terms."""
     r = rng(16)
     n, w, positions = 5, block_weights(r), np.array([[4, 0, 7, 7, -3], [0, 1, 2, 3, 4]])
     x = r.standard_normal((2, n, D))
@@ -94,7 +94,7 @@ def test_the_model_is_the_composition_of_its_parts() -> None:
 
 
 def test_linear_and_the_feed_forward_networks() -> None:
-    """Against sums of 60 digits: products of d terms err by d u of the sum of their sizes."""
+    """Compare with sums in 60 digits. Products of d terms err by d u times the sum of the terms' sizes."""
     r = rng(18)
     x, w1, w2, w3 = (
         r.standard_normal(5),
