@@ -1,4 +1,4 @@
-"""Makes a plain checkout work as the installed suite does; nothing else."""
+"""Make a plain checkout work as the installed suite does. Nothing else belongs here."""
 
 from typing import Any
 

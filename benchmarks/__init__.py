@@ -1,1 +1,4 @@
-"""What a verdict costs, and what others' tests see: `python -m benchmarks` runs every part, `python -m benchmarks.<part>` one."""
+"""Measure what a verdict costs, and compare this suite with other test suites.
+
+`python -m benchmarks` runs every part, `python -m benchmarks.<part>` one.
+"""

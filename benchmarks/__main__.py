@@ -1,6 +1,6 @@
-"""Every benchmark, one after the other: python -m benchmarks [PART …] [--write DIR]
+"""Run every benchmark, one after the other: python -m benchmarks [PART …] [--write DIR]
 
-Each part also runs alone, with options of its own: python -m benchmarks.against_rivals --help
+Each part can also be run alone and has its own options: python -m benchmarks.against_rivals --help
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def main(argv: list[str] | None = None) -> None:
     options = parser.parse_args(argv)
     if unknown := [part for part in options.parts if part not in PARTS]:
         parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
-    for part in options.parts:  # each in a process of its own, with what it says of threads
+    for part in options.parts:  # each in its own process, because some set the number of threads for the whole process
         command = [sys.executable, "-m", f"benchmarks.{part}", *(["--write", options.write] if options.write else [])]
         subprocess.run(command, check=True)
 

@@ -1,4 +1,4 @@
-"""This suite against others' tests: which wrong implementations each detects, and for how many CPU seconds.
+"""Compare this suite with other test suites: which wrong implementations each detects, and in how many CPU seconds.
 
 python -m benchmarks.against_rivals [--count 100] [--only cs336 opinfo …] [--workers 2] [--write DIR]
 """
@@ -16,74 +16,79 @@ from pathlib import Path
 from typing import Any
 
 from . import rivals
-from .cpu_time import least, one_core, publish, table
-from .equivalence import DRAWN, difference
-from .ourselves import first_failure
-from .wrong_implementations import Subject, by_machine, by_name
+from .cpu_time import format_table, measure_least_cpu, publish, use_one_core
+from .equivalence import CALLS_PER_DTYPE, find_difference
+from .ourselves import find_first_failure
+from .wrong_implementations import WrongImplementation, list_catalogued, list_mutants
 
-OURS = ("default", "smoke")
-START = ("-m", "pytest", "--pyargs", "spec_tests", "--collect-only", "-q", "--backend=numpy-cpu")
-EQUIVALENT = f"they give the very bits of the correct code in {2 * DRAWN} calls in every dtype."
+EFFORTS = ("default", "smoke")
+OUR_START = ("-m", "pytest", "--pyargs", "spec_tests", "--collect-only", "-q", "--backend=numpy-cpu")
+EQUIVALENT = f"they give the very bits of the correct code in {2 * CALLS_PER_DTYPE} calls in every dtype."
 GROUPS = {"catalogue": "bugs of this project's catalogue", "machine": "bugs made by a machine: mutations of correct code"}
 
 
 @dataclass
 class Outcome:
+    """What each judge made of one wrong implementation."""
+
     id: str
     group: str
     kind: str
-    seen: dict[str, tuple[bool, float]] = field(default_factory=dict)  # by each that calls the operation: detected, CPU seconds
-    by: str = ""  # the invariant that fails first
-    apart: str = ""  # of what this suite misses: how far its answers come to be from the right ones
-    equivalent: bool = False
+    seen: dict[str, tuple[bool, float]] = field(default_factory=dict)  # judge that calls the operation: detected, CPU seconds
+    by: str = ""  # this suite's invariant that fails first
+    apart: str = ""  # if this suite misses a mutant: how far its answers are from the correct ones
+    equivalent: bool = False  # no judge detects the mutant, and its answers have the bits of the correct ones
 
 
-def judged(subject: Subject, names: tuple[str, ...]) -> Outcome:
-    outcome = Outcome(subject.id, subject.group, subject.origin)
-    for effort in OURS:
+def judge_implementation(wrong: WrongImplementation, names: tuple[str, ...]) -> Outcome:
+    """Let this suite, at each effort, and the rivals `names` judge one wrong implementation."""
+    outcome = Outcome(wrong.id, wrong.group, wrong.origin)
+    for effort in EFFORTS:
         start = time.process_time()
-        failed, _ = first_failure(subject, effort)
+        failed, _ = find_first_failure(wrong, effort)
         outcome.seen[effort] = bool(failed), round(time.process_time() - start, 4)
         outcome.by = outcome.by or failed
     for name in names:
-        judging, backend = _judging(name), subject.backend()
-        if called := judging.sees(subject.operations, subject.dtypes):
+        judge, backend = _load_judge(name), wrong.backend()
+        if called := judge.select_operations(wrong.operations, wrong.dtypes):
             start = time.process_time()
-            detected = not all(judging.passes(backend, operation) for operation in called)
+            detected = not all(judge.passes(backend, operation) for operation in called)
             outcome.seen[name] = detected, round(time.process_time() - start, 4)
-    if subject.group == "machine" and not outcome.seen["default"][0]:
-        found = difference(subject)
-        outcome.equivalent = found is None and not any(detected for detected, _ in outcome.seen.values())
-        outcome.apart = f"{found.share:.1e} of the largest number, {found.operation}, {found.dtype}" if found else ""
+    if wrong.group == "machine" and not outcome.seen["default"][0]:
+        difference = find_difference(wrong)
+        outcome.equivalent = difference is None and not any(detected for detected, _ in outcome.seen.values())
+        if difference:
+            outcome.apart = f"{difference.share:.1e} of the largest number, {difference.operation}, {difference.dtype}"
     return outcome
 
 
 @cache
-def _judging(name: str) -> rivals.Judging:
-    judging: rivals.Judging = rivals.rival(name).judging()
-    return judging
+def _load_judge(name: str) -> rivals.Judge:
+    judge: rivals.Judge = rivals.load_rival(name).build_judge()
+    return judge
 
 
 @cache
-def _subjects() -> dict[str, Subject]:
-    return {one.id: one for one in (*by_name(), *by_machine())}
+def _implementations() -> dict[str, WrongImplementation]:
+    return {wrong.id: wrong for wrong in (*list_catalogued(), *list_mutants())}
 
 
-def _work(job: tuple[str, tuple[str, ...]]) -> Outcome:
+def _judge_job(job: tuple[str, tuple[str, ...]]) -> Outcome:
     name, names = job
-    return judged(_subjects()[name], names)
+    return judge_implementation(_implementations()[name], names)
 
 
-def chosen(count: int) -> list[str]:
-    """About so many of each group, spread evenly over its list."""
-    groups = [[one.id for one in _subjects().values() if one.group == group] for group in GROUPS]
+def select_ids(count: int) -> list[str]:
+    """Return the ids of about `count` wrong implementations of each group, spread evenly over the group."""
+    groups = [[wrong.id for wrong in _implementations().values() if wrong.group == group] for group in GROUPS]
     return [name for group in groups for name in group[:: max(1, len(group) // count)]]
 
 
-def present(names: list[str]) -> Iterator[str]:
+def find_installed(names: list[str]) -> Iterator[str]:
+    """Yield the rivals whose libraries are installed, and print why the others are left out."""
     for name in names:
         try:
-            _judging(name)
+            _load_judge(name)
             yield name
         except rivals.Absent as absence:
             print(f"left out: {absence}")
@@ -91,23 +96,25 @@ def present(names: list[str]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Standing:
-    """One judge, as far as it does not depend on the bugs."""
+    """What is known of one judge before it judges a bug: its cost to start and its test cases."""
 
     name: str
     title: str
     start: float  # CPU seconds of a process before its first case
     cases: int = 0
-    alarms: int = 0
+    alarms: int = 0  # cases left out because correct code fails them
 
-    def row(self, bugs: list[Outcome], ours: Standing) -> list[Any]:
-        """What it makes of these bugs, and what this suite makes of those that it could see."""
-        mine = [one for one in bugs if self.name in one.seen]
-        detected, cpu = _sums(mine, self.name)
-        same, same_cpu = _sums(mine, ours.name)
+    def format_row(self, bugs: list[Outcome], ours: Standing) -> list[Any]:
+        """Return the judge's row of the table; the last two columns are this suite's results on the same bugs."""
+        applicable = [bug for bug in bugs if self.name in bug.seen]
+        detected, cpu = _sum_detections(applicable, self.name)
+        ours_detected, ours_cpu = _sum_detections(applicable, ours.name)
+        starts = len(applicable)
         return [
-            self.title, self.cases or "", self.alarms or "", len(mine), detected, _share(detected, mine), _share(detected, bugs),
-            f"{cpu:.2f}", f"{self.start:.2f}", _rate(detected, cpu), _rate(detected, cpu + self.start * len(mine)),
-            same, _rate(same, same_cpu + ours.start * len(mine)),
+            self.title, self.cases or "", self.alarms or "", len(applicable), detected,
+            _format_share(detected, applicable), _format_share(detected, bugs), f"{cpu:.2f}", f"{self.start:.2f}",
+            _format_rate(detected, cpu), _format_rate(detected, cpu + self.start * starts),
+            ours_detected, _format_rate(ours_detected, ours_cpu + ours.start * starts),
         ]  # fmt: skip
 
 
@@ -117,77 +124,82 @@ HEADERS = (
 )  # fmt: skip
 
 
-def standing(judge: str) -> Standing:
-    own = judge not in OURS and rivals.rival(judge).START
-    start = least(3, *(("-W", "ignore", "-c", own) if own else START), variables={"OMP_NUM_THREADS": "1"})
-    if judge in OURS:
+def measure_standing(judge: str) -> Standing:
+    """Measure what a process of this judge costs before its first case. An empty START means that this suite is started."""
+    rival_start = judge not in EFFORTS and rivals.load_rival(judge).START
+    command = ("-W", "ignore", "-c", rival_start) if rival_start else OUR_START
+    start = measure_least_cpu(3, *command, variables={"OMP_NUM_THREADS": "1"})
+    if judge in EFFORTS:
         return Standing(judge, f"this suite, {judge} effort", start)
-    return Standing(judge, rivals.rival(judge).TITLE, start, _judging(judge).cases, _judging(judge).alarms)
+    return Standing(judge, rivals.load_rival(judge).TITLE, start, _load_judge(judge).cases, _load_judge(judge).alarms)
 
 
-def _sums(outcomes: list[Outcome], judge: str) -> tuple[int, float]:
-    return sum(one.seen[judge][0] for one in outcomes), sum(one.seen[judge][1] for one in outcomes)
+def _sum_detections(outcomes: list[Outcome], judge: str) -> tuple[int, float]:
+    """Return how many of the bugs the judge detects, and the CPU seconds that it took."""
+    return sum(outcome.seen[judge][0] for outcome in outcomes), sum(outcome.seen[judge][1] for outcome in outcomes)
 
 
-def _share(detected: int, bugs: list[Outcome]) -> str:
+def _format_share(detected: int, bugs: list[Outcome]) -> str:
     return f"{detected / max(len(bugs), 1):.1%}"
 
 
-def _rate(detected: int, seconds: float) -> str:
+def _format_rate(detected: int, seconds: float) -> str:
     return f"{detected / seconds:.2f}" if seconds else ""
 
 
-def report(standings: list[Standing], outcomes: list[Outcome]) -> str:
-    real = [one for one in outcomes if not one.equivalent]
+def format_report(standings: list[Standing], outcomes: list[Outcome]) -> str:
+    real = [outcome for outcome in outcomes if not outcome.equivalent]
     parts = []
     for group, title in GROUPS.items():
-        bugs = [one for one in real if one.group == group]
-        rows = (each.row(bugs, standings[0]) for each in standings)
-        parts.append(table(f"{len(bugs)} {title}", HEADERS, rows, disable_numparse=True))
-    mutants = sum(one.group == "machine" for one in outcomes)
+        bugs = [outcome for outcome in real if outcome.group == group]
+        rows = (standing.format_row(bugs, standings[0]) for standing in standings)
+        parts.append(format_table(f"{len(bugs)} {title}", HEADERS, rows, disable_numparse=True))
+    mutants = sum(outcome.group == "machine" for outcome in outcomes)
     parts.append(f"{len(outcomes) - len(real)} of {mutants} mutants are left out: {EQUIVALENT}")
-    missed = [one for one in real if not one.seen["default"][0]]
+    missed = [outcome for outcome in real if not outcome.seen["default"][0]]
     parts.append(f"{len(missed)} bugs fail no required invariant of this suite at default effort:")
-    titles = {each.name: each.title for each in standings if each.name not in OURS}
-    for one in missed:
-        others = ", ".join(titles[name] for name, (detected, _) in one.seen.items() if detected and name in titles)
-        parts.append(f"  {one.id}\n      {one.apart or 'shows in a level'}; detected by {others or 'none of the others'}")
+    titles = {standing.name: standing.title for standing in standings if standing.name not in EFFORTS}
+    for bug in missed:
+        others = ", ".join(titles[name] for name, (detected, _) in bug.seen.items() if detected and name in titles)
+        parts.append(f"  {bug.id}\n      {bug.apart or 'shows in a level'}; detected by {others or 'none of the others'}")
     return "\n".join(parts) + "\n"
 
 
-def headline(standings: list[Standing], outcomes: list[Outcome]) -> str:
-    """What the README quotes: the detected part of all bugs of each group, and how many in a CPU second."""
-    groups = [[one for one in outcomes if one.group == group and not one.equivalent] for group in GROUPS]
+def format_headline(standings: list[Standing], outcomes: list[Outcome]) -> str:
+    """Return the sentence that the README quotes: which part of each group is detected, and how many bugs in a CPU second."""
+    groups = [[bug for bug in outcomes if bug.group == group and not bug.equivalent] for group in GROUPS]
 
-    def said(judge: Standing) -> str:
-        rows = [judge.row(bugs, standings[0]) for bugs in groups]
+    def describe(judge: Standing) -> str:
+        rows = [judge.format_row(bugs, standings[0]) for bugs in groups]
         return "{} and {}, at {} and {} in a CPU second".format(*(row[6] for row in rows), *(row[10] for row in rows))
 
-    others = [one for one in standings if one.name not in (*OURS, "hypothesis_arrays_bounded")]
-    best = max(others, key=lambda one: _sums([bug for bugs in groups for bug in bugs if one.name in bug.seen], one.name)[0])
+    def count_detected(judge: Standing) -> int:
+        return _sum_detections([bug for bugs in groups for bug in bugs if judge.name in bug.seen], judge.name)[0]
+
+    best = max((judge for judge in standings if judge.name not in (*EFFORTS, "hypothesis_arrays_bounded")), key=count_detected)
     sizes = "Of {} bugs of its catalogue and {} that a machine made of correct code".format(*map(len, groups))
-    ours = f"{sizes} this suite detects {said(standings[0])}, at smoke effort {said(standings[1])}"
-    return f"{ours}; the best of the others ({best.title}) {said(best)}."
+    ours = f"{sizes} this suite detects {describe(standings[0])}, at smoke effort {describe(standings[1])}"
+    return f"{ours}; the best of the others ({best.title}) {describe(best)}."
 
 
-def read(path: Path) -> tuple[list[Standing], list[Outcome]]:
+def read_results(path: Path) -> tuple[list[Standing], list[Outcome]]:
     data = json.loads(path.read_text())
-    return [Standing(**one) for one in data["judges"]], [Outcome(**one) for one in data["bugs"]]
+    return [Standing(**fields) for fields in data["judges"]], [Outcome(**fields) for fields in data["bugs"]]
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100, help="about so many bugs of each group")
-    parser.add_argument("--only", nargs="*", default=rivals.names(), choices=rivals.names(), help="these rivals")
+    parser.add_argument("--only", nargs="*", default=rivals.list_rivals(), choices=rivals.list_rivals(), help="these rivals")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--write", type=Path, help="a folder for the table and its data")
     options = parser.parse_args(argv)
-    one_core()
-    names = tuple(present(options.only))
-    with ProcessPoolExecutor(options.workers, initializer=one_core) as pool:
-        outcomes = list(pool.map(_work, [(name, names) for name in chosen(options.count)]))
-    standings = [standing(judge) for judge in (*OURS, *names)]
-    text = report(standings, outcomes) + "\n" + headline(standings, outcomes) + "\n"
+    use_one_core()
+    names = tuple(find_installed(options.only))
+    with ProcessPoolExecutor(options.workers, initializer=use_one_core) as pool:
+        outcomes = list(pool.map(_judge_job, [(name, names) for name in select_ids(options.count)]))
+    standings = [measure_standing(judge) for judge in (*EFFORTS, *names)]
+    text = format_report(standings, outcomes) + "\n" + format_headline(standings, outcomes) + "\n"
     publish("against_rivals", text, {"judges": list(map(asdict, standings)), "bugs": list(map(asdict, outcomes))}, options.write)
 
 

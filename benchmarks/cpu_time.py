@@ -1,5 +1,7 @@
-"""What a command costs, and where the tables go. Times are CPU seconds of a process and its children: other work on the machine
-does not show in them, as it does in the time on the wall."""
+"""Measure what a command costs, and publish the tables.
+
+Times are CPU seconds of a process and its children. Other work on the machine changes them less than it changes wall time.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +27,17 @@ TABLES = MEASURED / "benchmarks"
 
 @dataclass(frozen=True)
 class Usage:
-    cpu: float  # seconds, of the process and of all children that it waited for
-    wall: float
-    peak: float  # MiB, of the largest of them
+    """What one command used, how it ended, and what it printed."""
+
+    cpu_seconds: float  # of the process and of all children that it waited for
+    wall_seconds: float
+    peak_mib: float  # memory of the largest of these processes
     code: int
     text: str
 
 
-def measured(*command: str, folder: Path | None = None, variables: dict[str, str] | None = None) -> Usage:
-    """A command of this Python, in an empty folder if none is given."""
+def measure_command(*command: str, folder: Path | None = None, variables: dict[str, str] | None = None) -> Usage:
+    """Run `python COMMAND …` and measure it, in an empty folder if none is given."""
     with tempfile.TemporaryDirectory() as empty, tempfile.TemporaryFile() as out:
         start = time.perf_counter()
         environ = environment(ROOT, **(variables or {}))
@@ -49,38 +53,38 @@ def measured(*command: str, folder: Path | None = None, variables: dict[str, str
     return Usage(used.ru_utime + used.ru_stime, wall, used.ru_maxrss / unit, child.returncode, text)
 
 
-def one_core() -> None:
-    """Of this process from here on: threads that wait for one another would count as work."""
-    os.environ["OMP_NUM_THREADS"] = "1"  # of libraries that are yet to be imported
+def use_one_core() -> None:
+    """Compute with one thread in this process from here on: threads that wait for one another would count as CPU time."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that are imported later
     threadpool_limits(1)
 
 
-def least(times: int, *command: str, variables: dict[str, str] | None = None) -> float:
-    """The CPU seconds of a command: the fewest of several times."""
-    usages = [measured(*command, variables=variables) for _ in range(times)]
+def measure_least_cpu(times: int, *command: str, variables: dict[str, str] | None = None) -> float:
+    """Run a command several times and return the smallest CPU time, in seconds."""
+    usages = [measure_command(*command, variables=variables) for _ in range(times)]
     for usage in usages:
         if usage.code:
             raise RuntimeError(f"{' '.join(command)} failed:\n{usage.text}")
-    return min(usage.cpu for usage in usages)
+    return min(usage.cpu_seconds for usage in usages)
 
 
-def table(title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]], **options: Any) -> str:
+def format_table(title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]], **options: Any) -> str:
     return f"{title}\n\n{tabulate(list(rows), headers=headers, tablefmt='simple', **options)}\n"
 
 
 def publish(name: str, text: str, data: dict[str, Any], folder: Path | None) -> None:
-    """Printed; and written, as text to show and as data, where a folder is given."""
+    """Print the text. With a folder, write NAME.txt with the text and NAME.json with the data."""
     print(text, flush=True)
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.txt").write_text(text)
-        (folder / f"{name}.json").write_text(_by_line(data) + "\n")
+        (folder / f"{name}.json").write_text(_dump_by_line(data) + "\n")
 
 
-def _by_line(data: dict[str, Any]) -> str:
-    """Each entry of a list on a line of its own, so that a difference is one of lines."""
+def _dump_by_line(data: dict[str, Any]) -> str:
+    """Return JSON with each entry of a list on its own line, so that a diff of two versions shows lines."""
     parts = {key: json.dumps(value, ensure_ascii=False, sort_keys=True) for key, value in data.items()}
     for key, value in data.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            parts[key] = "[\n" + ",\n".join(json.dumps(one, ensure_ascii=False, sort_keys=True) for one in value) + "\n]"
+            parts[key] = "[\n" + ",\n".join(json.dumps(entry, ensure_ascii=False, sort_keys=True) for entry in value) + "\n]"
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {part}" for key, part in parts.items()) + "\n}"

@@ -1,9 +1,10 @@
-"""Bugs that nobody chose: every small change of a source file, one at a time, by the operators that mutation testing knows.
+"""Mutate source files: make every small change of a file, one at a time, with the usual operators of mutation testing.
 
-What is changed: operators and their operands' order, terms and factors dropped, signs, comparisons, constants (axes and slices
-among them), functions for their neighbours, arguments swapped or left out, conditions fixed, assignments deleted.
-What is not: texts, errors and the tests that lead to them, defaults (every keyword is passed), the marks that are the identity
-on arrays, and what is no operation's own code.
+These are changed: operators and the order of their operands, terms and factors (dropped), signs, comparisons, constants
+(including axes and slices), functions (replaced by similar ones), arguments (swapped or left out), conditions (fixed),
+and assignments (deleted).
+These are left alone: strings, `raise` statements and the conditions that lead to them, default values (calls pass every keyword),
+and the marks that are the identity on arrays.
 """
 
 from __future__ import annotations
@@ -36,76 +37,79 @@ OPERATORS: dict[type[ast.AST], tuple[type[Any], ...]] = {
     ast.And: (ast.Or,),
     ast.Or: (ast.And,),
 }
-TERMS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
-ORDERED = (ast.Sub, ast.Div, ast.Pow, ast.MatMult, ast.FloorDiv)
-FUNCTIONS = {
+DROPPABLE = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
+NONCOMMUTATIVE = (ast.Sub, ast.Div, ast.Pow, ast.MatMult, ast.FloorDiv)
+FUNCTIONS = {  # a function: those that replace it
     "max": ("min",), "min": ("max",), "sum": ("mean",), "mean": ("sum",), "exp": ("expm1", "exp2"), "log": ("log1p", "log2"),
     "sqrt": ("square", "cbrt"), "square": ("abs",), "sin": ("cos",), "cos": ("sin",), "tanh": ("arctan",), "abs": ("negative",),
     "maximum": ("minimum",), "minimum": ("maximum",), "logical_and": ("logical_or",), "logical_or": ("logical_and",),
     "isinf": ("isnan",), "isfinite": ("isnan",), "all": ("any",), "any": ("all",), "repeat": ("tile",), "tri": ("eye",),
 }  # fmt: skip
-IDENTITIES = ("rounded", "eager", "wide", "exact", "float64", "joined", "asarray")
-KEPT = ("zip", "range", "getattr", "isinstance", "ValueError")
+IDENTITIES = ("rounded", "eager", "wide", "exact", "float64", "joined", "asarray")  # marks: dropping them changes no array
+UNCHANGED_FUNCTIONS = ("zip", "range", "getattr", "isinstance", "ValueError")
 
 
 @dataclass(frozen=True)
 class Mutation:
+    """One changed function of a file."""
+
     file: str
-    place: str
+    place: str  # line:column
     function: str
     before: str
     after: str
-    changed: str  # the whole function
+    changed: str  # source of the whole changed function
 
     @property
     def id(self) -> str:
         return f"{self.file}:{self.place} {self.before} → {self.after}"
 
 
-def mutations(path: Path, name: str) -> list[Mutation]:
-    """Every mutation of a file, `name` in reports; each changed function once."""
+def list_mutations(path: Path, name: str) -> list[Mutation]:
+    """Return every mutation of a file, which reports call `name`. Mutations that give the same function are listed once."""
     found: dict[str, Mutation | None] = {}
     for function in ast.parse(path.read_text()).body:
         if not isinstance(function, ast.FunctionDef):
             continue
         found[ast.unparse(function)] = None
-        for node in (each for statement in function.body for each in _nodes(statement)):
-            for other in _others(node):
-                changed = ast.unparse(ast.fix_missing_locations(_replaced(function, node, other)))
+        for node in (node for statement in function.body for node in _list_mutable_nodes(statement)):
+            for replacement in _list_replacements(node):
+                changed = ast.unparse(ast.fix_missing_locations(_replace_node(function, node, replacement)))
                 place = f"{node.lineno}:{node.col_offset + 1}"
-                found.setdefault(changed, Mutation(name, place, function.name, _short(node), _short(other), changed))
-    return [one for one in found.values() if one]
+                before, after = _format_node(node), _format_node(replacement)
+                found.setdefault(changed, Mutation(name, place, function.name, before, after, changed))
+    return [mutation for mutation in found.values() if mutation]
 
 
-def _nodes(node: Any) -> Iterator[Any]:
-    """Those that may be changed, from the outside in."""
-    if _untouched(node):
+def _list_mutable_nodes(node: Any) -> Iterator[Any]:
+    """Yield the nodes that may be changed, parents before children."""
+    if _is_left_alone(node):
         return
     yield node
-    signed = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)  # one number
+    signed = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)  # -1 is one number
     annotations = [getattr(node, "returns", None), getattr(node, "annotation", None)]
     for child in () if signed else ast.iter_child_nodes(node):
         if not isinstance(child, ast.arguments) and child not in annotations:
-            yield from _nodes(child)
+            yield from _list_mutable_nodes(child)
 
 
-def _untouched(node: Any) -> bool:
+def _is_left_alone(node: Any) -> bool:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        return True  # a docstring
-    if isinstance(node, ast.If) and any(isinstance(each, ast.Raise) for each in node.body):
+        return True  # docstring
+    if isinstance(node, ast.If) and any(isinstance(statement, ast.Raise) for statement in node.body):
         return True
     return isinstance(node, ast.Raise | ast.JoinedStr | ast.expr_context)
 
 
-def _others(node: Any) -> Iterator[Any]:
+def _list_replacements(node: Any) -> Iterator[Any]:
     match node:
         case ast.BinOp(left, op, right):
             yield from (ast.BinOp(left, other(), right) for other in OPERATORS.get(type(op), ()))
-            if isinstance(op, TERMS):
+            if isinstance(op, DROPPABLE):
                 yield left
             if isinstance(op, ast.Add | ast.Mult):
                 yield right
-            if isinstance(op, ORDERED):
+            if isinstance(op, NONCOMMUTATIVE):
                 yield ast.BinOp(right, op, left)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
             yield from (ast.Constant(other) for other in (-number + 1, -number - 1))
@@ -132,17 +136,17 @@ def _others(node: Any) -> Iterator[Any]:
         case ast.Tuple(elts=[first, second], ctx=ast.Load()):
             yield ast.Tuple([second, first], ast.Load())
         case ast.Call():
-            yield from _other_calls(node)
+            yield from _list_call_replacements(node)
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if _mentions(value, name):
             yield ast.Pass()
         case ast.AugAssign():
             yield ast.Pass()
 
 
-def _other_calls(call: ast.Call) -> Iterator[Any]:
+def _list_call_replacements(call: ast.Call) -> Iterator[Any]:
     function, args, keywords = call.func, call.args, call.keywords
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    if name in KEPT:
+    if name in UNCHANGED_FUNCTIONS:
         return
     for other in FUNCTIONS.get(name, ()):
         if isinstance(function, ast.Attribute):
@@ -165,20 +169,22 @@ def _mentions(tree: ast.AST, name: str) -> bool:
     return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
 
 
-class _Replacing(ast.NodeTransformer):
-    def __init__(self, node: Any, other: Any):
-        self.node, self.other = node, other
+class _NodeReplacer(ast.NodeTransformer):
+    def __init__(self, node: Any, replacement: Any):
+        self.node, self.replacement = node, replacement
 
     def visit(self, node: Any) -> Any:
-        return self.other if node is self.node else self.generic_visit(node)
+        return self.replacement if node is self.node else self.generic_visit(node)
 
 
-def _replaced(function: ast.FunctionDef, node: Any, other: Any) -> Any:
-    """A copy of the function, another node at this one's place in it."""
-    place = next(i for i, each in enumerate(ast.walk(function)) if each is node)
+def _replace_node(function: ast.FunctionDef, node: Any, replacement: Any) -> Any:
+    """Return a copy of the function with `replacement` in the place of `node`."""
+    index = next(i for i, candidate in enumerate(ast.walk(function)) if candidate is node)
     copied = copy.deepcopy(function)
-    return _Replacing(next(each for i, each in enumerate(ast.walk(copied)) if i == place), copy.deepcopy(other)).visit(copied)
+    copied_node = next(candidate for i, candidate in enumerate(ast.walk(copied)) if i == index)
+    return _NodeReplacer(copied_node, copy.deepcopy(replacement)).visit(copied)
 
 
-def _short(node: Any) -> str:
+def _format_node(node: Any) -> str:
+    """Return the first line of the node's source."""
     return ast.unparse(ast.fix_missing_locations(node)).partition("\n")[0]

@@ -1,4 +1,4 @@
-"""Where a run's time goes: the backend, the oracle, the bounds, the data, Hypothesis, pytest.
+"""Measure how much of a run's time the backend, the oracle, the bounds, the data, Hypothesis and pytest take.
 
 python -m benchmarks.profile_of_a_run [--backend torch-cpu numpy-cpu] [--effort default] [-k EXPRESSION] [--write DIR]
 """
@@ -12,21 +12,21 @@ from pathlib import Path
 
 from spec_tests.inputs.effort import EFFORTS
 
-from .cpu_time import measured, publish, table
-from .stack_sampler import FILE, PARTS
+from .cpu_time import format_table, measure_command, publish
+from .stack_sampler import FILE_VARIABLE, PARTS
 
 
-def shares(name: str, effort: str, only: str = "") -> dict[str, float]:
-    """CPU seconds of each part, of a run in one process."""
+def measure_parts(name: str, effort: str, only: str = "") -> dict[str, float]:
+    """Return the CPU seconds that each part takes in a run in one process."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "samples.json")
         options = ["--pyargs", "spec_tests", f"--backend={name}", f"--effort={effort}", "-q", "-p", "no:cacheprovider"]
         options += ["-k", only] if only else []
-        used = measured("-m", "pytest", "-p", "benchmarks.stack_sampler", *options, variables={FILE: str(file)})
+        used = measure_command("-m", "pytest", "-p", "benchmarks.stack_sampler", *options, variables={FILE_VARIABLE: str(file)})
         if used.code not in (0, 1):
             raise RuntimeError(used.text[-2000:])
-        spent = json.loads(file.read_text())
-    return {part: spent.get(part, 0.0) for part in PARTS}
+        seconds = json.loads(file.read_text())
+    return {part: seconds.get(part, 0.0) for part in PARTS}
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -36,13 +36,13 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("-k", dest="only", default="", help="as pytest's")
     parser.add_argument("--write", type=Path, help="a folder for the table and its data")
     options = parser.parse_args(argv)
-    found = {name: shares(name, options.effort, options.only) for name in options.backend}
+    seconds_by_backend = {name: measure_parts(name, options.effort, options.only) for name in options.backend}
     rows = []
-    for name, spent in found.items():
-        whole = sum(spent.values())
-        rows.append((name, f"{whole:.1f}", *(f"{spent[part] / whole:.0%}" for part in PARTS)))
-    text = table(f"Shares of a run's CPU time, {options.effort} effort, one process", ("backend", "CPU s", *PARTS), rows)
-    publish("profile_of_a_run", text, found, options.write)
+    for name, seconds in seconds_by_backend.items():
+        total = sum(seconds.values())
+        rows.append((name, f"{total:.1f}", *(f"{seconds[part] / total:.0%}" for part in PARTS)))
+    text = format_table(f"Shares of a run's CPU time, {options.effort} effort, one process", ("backend", "CPU s", *PARTS), rows)
+    publish("profile_of_a_run", text, seconds_by_backend, options.write)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""A pytest plugin, -p benchmarks.stack_sampler: looks a thousand times in a CPU second at what runs, and writes where time went.
+"""A pytest plugin, -p benchmarks.stack_sampler: sample the stack 1000 times per CPU second and write how long each part ran.
 
-Each look counts for the CPU time since the last: a signal waits while a library computes, and is then worth more.
+Each sample counts for the CPU time since the last one, because a signal that arrives while a library computes is handled late.
 """
 
 from __future__ import annotations
@@ -14,44 +14,45 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-INTERVAL = 0.001
-FILE = "BENCHMARKS_SAMPLES"  # the variable that names the file to write
+INTERVAL_SECONDS = 0.001
+FILE_VARIABLE = "BENCHMARKS_SAMPLES"  # environment variable with the path of the file to write
 ROOT = Path(__file__).parent.parent
 FOLDERS = {"bounds": "bound", "deviations": "backend", "helpers": "data", "inputs": "data", "operations": "data"}  # of spec_tests
-FILES = {  # where the files of a folder do different things
+FILES = {  # files that belong to another part than their folder
     "calls/in_domain": "data", "calls/violation": "bound", "helpers/assertions": "bound",
     "implementation/autodiff": "backend", "implementation/domain": "data",
     "implementation/framework": "conversion", "implementation/layouts": "conversion",
     "implementation/guard": "guard", "implementation/process_state": "guard", "isolation/tampering": "guard",
 }  # fmt: skip
-FUNCTIONS = {  # where the functions of a file do different things
+FUNCTIONS = {  # functions that belong to another part than their file
     ("calls/call", "value"): "oracle",
-    ("calls/operation", "tried"): "backend", ("calls/operation", "run"): "backend",
+    ("calls/operation", "attempt"): "backend", ("calls/operation", "run"): "backend",
     ("calls/operation", "native"): "conversion", ("calls/operation", "values"): "conversion",
-    ("calls/operation", "_held"): "conversion",
-    ("implementation/framework", "linearized"): "backend", ("implementation/framework", "accumulated"): "backend",
-    ("implementation/framework", "computed"): "backend",
+    ("calls/operation", "_round_to_storage"): "conversion",
+    ("implementation/framework", "linearize"): "backend", ("implementation/framework", "accumulate"): "backend",
+    ("implementation/framework", "force"): "backend",
 }  # fmt: skip
-DECIDED_BY_CALLER = (
+DECIDED_BY_CALLER = (  # files whose code counts for the part that calls it
     "calls/call", "calls/gradient", "calls/operation", "calls/result", "specification/formats", "specification/pytree",
 )  # fmt: skip
 PACKAGES = {"hypothesis": "Hypothesis", "_pytest": "pytest", "pluggy": "pytest", "pytest": "pytest", "xdist": "pytest"}
 PARTS = ("backend", "oracle", "bound", "data", "conversion", "guard", "invariants", "Hypothesis", "pytest", "imports", "the rest")
 
-spent: Counter[str] = Counter()
-before = 0.0
+cpu_seconds: Counter[str] = Counter()
+last_sample_time = 0.0
 
 
-def part(frame: FrameType | None) -> str:
-    """What the innermost frame that belongs to some part of a run is doing."""
+def find_part(frame: FrameType | None) -> str:
+    """Return the part of the innermost frame that belongs to one."""
     while frame is not None:
-        if found := _part_of(frame.f_code.co_filename, frame.f_code.co_name):
+        if found := _classify(frame.f_code.co_filename, frame.f_code.co_name):
             return found
         frame = frame.f_back
     return "the rest"
 
 
-def _part_of(file: str, function: str) -> str:
+def _classify(file: str, function: str) -> str:
+    """Return the part that a function of a file belongs to, or an empty string if its caller decides."""
     if "importlib._bootstrap" in file:
         return "imports"
     path = Path(file)
@@ -60,28 +61,28 @@ def _part_of(file: str, function: str) -> str:
         if top == "backends":
             return "backend"
         name = "/".join(inside)
-        if top != "spec_tests" or name in DECIDED_BY_CALLER:  # the equations too
+        if top != "spec_tests" or name in DECIDED_BY_CALLER:  # as are the equations in reference_numpy
             return FUNCTIONS.get((name, function), "")
         part = FUNCTIONS.get((name, function)) or FILES.get(name) or FOLDERS.get(inside[0])
         return part or ("invariants" if name.startswith("test_") else "the rest")
     return next((name for package, name in PACKAGES.items() if f"/{package}/" in file), "")
 
 
-def _look(signum: int, frame: FrameType | None) -> None:
-    global before
+def _sample(signum: int, frame: FrameType | None) -> None:
+    global last_sample_time
     now = time.process_time()
-    spent[part(frame)] += now - before  # type: ignore[assignment]
-    before = now
+    cpu_seconds[find_part(frame)] += now - last_sample_time  # type: ignore[assignment]
+    last_sample_time = now
 
 
-if FILE in os.environ:  # started when the plugin is imported
-    spent["imports"] += time.process_time()  # type: ignore[assignment]
-    before = time.process_time()
-    signal.signal(signal.SIGPROF, _look)
-    signal.setitimer(signal.ITIMER_PROF, INTERVAL, INTERVAL)
+if FILE_VARIABLE in os.environ:  # start when pytest imports the plugin
+    cpu_seconds["imports"] += time.process_time()  # type: ignore[assignment]
+    last_sample_time = time.process_time()
+    signal.signal(signal.SIGPROF, _sample)
+    signal.setitimer(signal.ITIMER_PROF, INTERVAL_SECONDS, INTERVAL_SECONDS)
 
 
 def pytest_unconfigure(config: Any) -> None:
-    if FILE in os.environ:
+    if FILE_VARIABLE in os.environ:
         signal.setitimer(signal.ITIMER_PROF, 0)
-        Path(os.environ[FILE]).write_text(json.dumps(spent))
+        Path(os.environ[FILE_VARIABLE]).write_text(json.dumps(cpu_seconds))

@@ -1,4 +1,4 @@
-"""Wrong implementations to judge tests by: those of the catalogue, and those that a machine makes of correct code."""
+"""Wrong implementations with which test suites are compared: the catalogue's deviations, and mutants of correct code."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from meta_tests.measure.kill_matrix import spread
+from meta_tests.measure.kill_matrix import select_deviations
 from meta_tests.support.paths import ROOT
 from spec_tests.deviations import Deviation, OracleBackend, catalogue
 from spec_tests.implementation.backend import Backend, build_backend
 from spec_tests.specification.formats import DTYPES
 from spec_tests.specification.registry import gradients, operations
 
-from .mutation import Mutation, mutations
+from .mutation import Mutation, list_mutations
 
 EQUATIONS = ROOT / "reference_numpy"
 KERNELS = tuple(ROOT / "backends" / f"{name}.py" for name in ("_numpy_functions", "numpy_cpu"))
 
 
 @dataclass(frozen=True)
-class Subject:
+class WrongImplementation:
+    """A backend in which some operations are wrong."""
+
     id: str
-    origin: str  # whose bug it is: the catalogue's, or the mutation's of an equation or of a backend
-    operations: tuple[str, ...]  # those that are wrong
-    dtypes: tuple[str, ...]  # in which that can show
-    source: Callable[[], Any] = field(repr=False)  # anew each time: some have a memory
+    origin: str  # "catalogue", or what was mutated: "equation" or "backend"
+    operations: tuple[str, ...]  # the wrong ones
+    dtypes: tuple[str, ...]  # in which the bug can show
+    source: Callable[[], Any] = field(repr=False)  # makes a new object each time, because some keep state
 
     @property
     def group(self) -> str:
@@ -40,42 +42,51 @@ class Subject:
         return build_backend(self.source(), set(operations()))
 
 
-def by_name() -> list[Subject]:
-    """The catalogue's; of a fault that is one of every operation, those of a few."""
-    ids = set(spread())
-    return [_named(one) for one in catalogue().values() if one.id in ids]
+def list_catalogued() -> list[WrongImplementation]:
+    """Return the catalogue's deviations; of a fault that every operation has, those of a few operations."""
+    ids = set(select_deviations())
+    return [_wrap_deviation(deviation) for deviation in catalogue().values() if deviation.id in ids]
 
 
-def _named(one: Deviation) -> Subject:
-    return Subject(one.id, "catalogue", (one.operation,), one.dtypes, lambda: OracleBackend(one))
+def _wrap_deviation(deviation: Deviation) -> WrongImplementation:
+    operations = (deviation.operation,)
+    return WrongImplementation(deviation.id, "catalogue", operations, deviation.dtypes, lambda: OracleBackend(deviation))
 
 
-def by_machine() -> list[Subject]:
-    """Every mutation of every equation, in float64 and rounded once, and of a backend that computes in the dtype itself."""
+def list_mutants() -> list[WrongImplementation]:
+    """Return every mutant of every equation and of the NumPy backend.
+
+    Equations compute in float64 and round once; the backend computes in the dtype itself.
+    """
     known = {*operations(), *gradients()}
     equations = [path for path in sorted(EQUATIONS.glob("[!_]*.py")) if path.stem in known]
-    mutants = [_of_equation(one, path.stem) for path in equations for one in mutations(path, f"{path.parent.name}/{path.name}")]
-    kernels = [one for path in KERNELS for one in mutations(path, f"backends/{path.name}")]
-    return mutants + [_of_kernels(one) for one in kernels if users()[one.function]]
+    mutants = [
+        _wrap_equation_mutation(m, path.stem) for path in equations for m in list_mutations(path, f"reference_numpy/{path.name}")
+    ]
+    kernels = [m for path in KERNELS for m in list_mutations(path, f"backends/{path.name}")]
+    return mutants + [_wrap_kernel_mutation(m) for m in kernels if find_users()[m.function]]
 
 
-def _of_equation(mutation: Mutation, name: str) -> Subject:
+def _wrap_equation_mutation(mutation: Mutation, name: str) -> WrongImplementation:
     def source() -> OracleBackend:
         files = [EQUATIONS / f"{name}.py"]
-        equation = getattr(_executed(mutation, f"reference_numpy.{name}", files), name)
+        equation = getattr(_execute(mutation, f"reference_numpy.{name}", files), name)
         return OracleBackend(Deviation(name, equation, "equation", (), DTYPES, ()))
 
-    return Subject(mutation.id, "equation", (name,), DTYPES, source)
+    return WrongImplementation(mutation.id, "equation", (name,), DTYPES, source)
 
 
-def _of_kernels(mutation: Mutation) -> Subject:
+def _wrap_kernel_mutation(mutation: Mutation) -> WrongImplementation:
     right = importlib.import_module("backends.numpy_cpu")
-    wrong = lambda: _executed(mutation, right.__name__, KERNELS)  # noqa: E731
-    return Subject(mutation.id, "backend", users()[mutation.function], right.dtypes, wrong)
+    wrong = lambda: _execute(mutation, right.__name__, KERNELS)  # noqa: E731
+    return WrongImplementation(mutation.id, "backend", find_users()[mutation.function], right.dtypes, wrong)
 
 
-def _executed(mutation: Mutation, name: str, files: Sequence[Path]) -> ModuleType:
-    """The files as one module, which imports none of them, with the changed function in it."""
+def _execute(mutation: Mutation, name: str, files: Sequence[Path]) -> ModuleType:
+    """Execute the files as one module, in which the changed function replaces the original.
+
+    Imports between these files are removed, so that all of them use the changed function.
+    """
     module = ModuleType(name)
     module.__package__, module.__file__ = name.rpartition(".")[0], mutation.file
     for path in files:
@@ -87,20 +98,20 @@ def _executed(mutation: Mutation, name: str, files: Sequence[Path]) -> ModuleTyp
 
 
 @cache
-def users() -> dict[str, tuple[str, ...]]:
-    """For each function of the backend's files the operations that come to call it."""
+def find_users() -> dict[str, tuple[str, ...]]:
+    """Map each function of the backend's files to the operations that call it, directly or not."""
     nodes = [node for path in KERNELS for node in ast.parse(path.read_text()).body]
     functions = {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
     calls = {
-        name: {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in functions} | {name}
+        name: {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and part.id in functions} | {name}
         for name, node in functions.items()
     }
-    for _ in functions:
-        calls = {name: set[str]().union(*(calls[other] for other in used)) for name, used in calls.items()}
-    return {name: tuple(op for op in operations() if op in calls and name in calls[op]) for name in functions}
+    for _ in functions:  # enough rounds for the longest chain of calls
+        calls = {name: set[str]().union(*(calls[callee] for callee in callees)) for name, callees in calls.items()}
+    return {name: tuple(operation for operation in operations() if name in calls.get(operation, ())) for name in functions}
 
 
-def clean(origin: str) -> Backend:
-    """The correct implementation that such a subject was made of."""
+def build_correct_backend(origin: str) -> Backend:
+    """Return the correct backend from which wrong implementations of this origin are made."""
     source = importlib.import_module("backends.numpy_cpu") if origin == "backend" else OracleBackend()
     return build_backend(source, set(operations()))

@@ -1,4 +1,6 @@
-"""What is data here: a student's repository, whose modules would take their names from those that the tests load, and files
-that end or harm whatever imports them."""
+"""Keep pytest from collecting the example backends.
+
+Some end or harm the process that imports them, and the modules of the student's repository would shadow those that tests load.
+"""
 
 collect_ignore = ["backends"]  # data, not tests

@@ -12,7 +12,7 @@ __all__ = ["SPEC_VERSION", "DoesNotConform", "__version__", "check", "parametriz
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when it is first used: every pytest run in an environment with this plugin imports the package."""
+    """Import the functions when they are first used, because every pytest run with this plugin imports the package."""
     if name not in ("DoesNotConform", "check", "parametrize"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .running import check

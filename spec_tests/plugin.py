@@ -1,4 +1,8 @@
-"""The pytest plugin: which trials are run, and what becomes of each. Imports nothing heavy until it is used."""
+"""The pytest plugin: it selects the trials of a run and records what they showed.
+
+Every pytest run in an environment with this package imports this module. It must stay light: NumPy, Hypothesis and most of this
+package are imported inside functions, when a run uses them.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +24,19 @@ if TYPE_CHECKING:
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
-LISTINGS = ("--list-backends", "--list-deviations")
+LISTING_OPTIONS = ("--list-backends", "--list-deviations")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(parser: Any, args: list[str]) -> None:
-    if any("spec_tests" in arg or arg in LISTINGS for arg in args):
+    if any("spec_tests" in arg or arg in LISTING_OPTIONS for arg in args):
         from .running import options
 
         options.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("require_level", None) is None:  # not ours: a run that has nothing to do with this suite
+    if config.getoption("require_level", None) is None:  # the run does not concern this suite
         return
     from .running import xdist_workers
 
@@ -42,32 +46,37 @@ def pytest_configure(config: pytest.Config) -> None:
     from .running.session import Session
 
     config.pluginmanager.register(xdist_workers, "spec_tests.workers")
-    config.stash[SESSION] = session = Session.of(config)
-    if not any(config.getoption(option.lstrip("-").replace("-", "_")) for option in LISTINGS):
-        xdist_workers.load(config, session)
-        register(config, session)
+    config.stash[SESSION] = session = Session.from_config(config)
+    if not _requested_listings(config):
+        xdist_workers.load_backends(config, session)
+        register_plugins(config, session)
+
+
+def _requested_listings(config: pytest.Config) -> list[str]:
+    """Return the options of the command line that print a list and exit."""
+    return [option for option in LISTING_OPTIONS if config.getoption(option.lstrip("-").replace("-", "_"), None)]
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    asked = [option for option in LISTINGS if config.getoption(option.lstrip("-").replace("-", "_"), None)]
-    if not asked:
+    requested = _requested_listings(config)
+    if not requested:
         return None
     from .running import listing
 
-    for option in asked:
-        print(listing.LISTED[option]())
+    for option in requested:
+        print(listing.LISTING_FORMATTERS[option]())
     return 0
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
-    """Our test files are collected whatever a foreign project's python_files says."""
+    """Collect the files of laws, even if python_files of the project in which pytest runs excludes them."""
     from fnmatch import fnmatch
 
     if not is_law_file(file_path):
         return None
     patterns = parent.config.getini("python_files")
     if parent.session.isinitpath(file_path) or any(fnmatch(file_path.name, pattern) for pattern in patterns):
-        return None  # pytest does it itself
+        return None  # pytest collects it
     return SpecModule.from_parent(parent, path=file_path)
 
 
@@ -76,7 +85,7 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 
 class SpecModule(pytest.Module):
-    """Collects our invariants whatever a foreign project's python_functions says."""
+    """A file of laws. It collects them, even if python_functions of the project in which pytest runs excludes them."""
 
     def funcnamefilter(self, name: str) -> bool:
         return name.startswith("test_")
@@ -86,77 +95,87 @@ class SpecModule(pytest.Module):
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    described = getattr(metafunc.function, "invariant", None)
-    if described is None or "trial" not in metafunc.fixturenames:
+    invariant = getattr(metafunc.function, "invariant", None)
+    if invariant is None or "trial" not in metafunc.fixturenames:
         return
     if SESSION not in metafunc.config.stash:
         raise pytest.UsageError("the invariants of spec_tests need its options: run pytest --pyargs spec_tests --backend=…")
-    trials = metafunc.config.stash[SESSION].selection.collect(described)
+    trials = metafunc.config.stash[SESSION].selection.collect(invariant)
     metafunc.parametrize("trial", trials, ids=[trial.id for trial in trials])
 
 
-def _trial(item: pytest.Item) -> Any:
+def _invariant_and_trial(item: pytest.Item) -> Any:
+    """Return the invariant and the trial of an item, or (None, None) if it is no item of this suite."""
     callspec = getattr(item, "callspec", None)
-    described = getattr(getattr(item, "obj", None), "invariant", None)
-    return (described, callspec.params["trial"]) if described and callspec else (None, None)
+    invariant = getattr(getattr(item, "obj", None), "invariant", None)
+    return (invariant, callspec.params["trial"]) if invariant and callspec else (None, None)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    described, trial = _trial(item)
-    if described:
-        item.extra_keyword_matches |= {described.of(trial.operation_name), f"[{described.of(trial.operation_name)}]"}
+    invariant, trial = _invariant_and_trial(item)
+    if invariant:
+        item.extra_keyword_matches |= {invariant.id_for(trial.operation_name), f"[{invariant.id_for(trial.operation_name)}]"}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In -k a whole invariant's id means that invariant, not every one whose id contains it. Gradients come after the operations:
-    of two failures that tells more which is first."""
-    items[:] = [item for item in items if not _needless(config, *_trial(item))]
-    items.sort(key=_backward)
-    whole = {described.of(trial.operation_name) for described, trial in map(_trial, items) if described}
+    """Leave out unneeded items, put gradients after operations, and let -k find whole ids.
+
+    Of the failures of an operation and of its gradient, that of the operation says more, so it comes first. In -k the id of an
+    invariant means that invariant only, not every invariant whose id contains it.
+    """
+    items[:] = [item for item in items if not _is_unneeded(*_invariant_and_trial(item))]
+    items.sort(key=_is_gradient)
+    ids = {invariant.id_for(trial.operation_name) for invariant, trial in map(_invariant_and_trial, items) if invariant}
     if SESSION in config.stash:
-        config.stash[SESSION].check_known_ids(whole)
-    config.option.keyword = re.sub(r"[\w.]+", lambda word: f"[{word[0]}]" if word[0] in whole else word[0], config.option.keyword)
+        config.stash[SESSION].known_failures.check_ids(ids)
+    config.option.keyword = re.sub(r"[\w.]+", lambda word: f"[{word[0]}]" if word[0] in ids else word[0], config.option.keyword)
 
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_selected_items(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let --example run only if one test of this suite is selected."""
     if SESSION in config.stash and config.stash[SESSION].example:
-        config.stash[SESSION].require_one_item([item for item in items if _trial(item)[0]])
+        from .running.arguments import require_one_item
+
+        require_one_item([item for item in items if _invariant_and_trial(item)[0]])
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Frameworks and tests stay until the end: what looks for garbage need not look at them; nor at anything, for a second,
-    before the interpreter goes."""
+    """Save time in the garbage collector: frameworks and tests stay until the end, so it need not look at them.
+
+    Before the interpreter exits, the same is done with everything, which saves about a second.
+    """
     if SESSION in session.config.stash:
         gc.freeze()
         atexit.register(gc.freeze)
 
 
-def _backward(item: pytest.Item) -> bool:
-    described, trial = _trial(item)
-    return described is not None and described.of(trial.operation_name).partition(".")[0].endswith("_vjp")
+def _is_gradient(item: pytest.Item) -> bool:
+    invariant, trial = _invariant_and_trial(item)
+    return invariant is not None and invariant.id_for(trial.operation_name).partition(".")[0].endswith("_vjp")
 
 
-def _needless(config: pytest.Config, described: Any, trial: Any) -> bool:
-    if described is None:
+def _is_unneeded(invariant: Any, trial: Any) -> bool:
+    """Whether the item need not run: it would show nothing new, or it is tried at another effort."""
+    if invariant is None:
         return False
     from .running.selection import is_selected
 
-    return trial.redundant or not is_selected(described)
+    return trial.redundant or not is_selected(invariant)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-    described, _ = _trial(pyfuncitem)
-    if described is None:
+    invariant, _ = _invariant_and_trial(pyfuncitem)
+    if invariant is None:
         return (yield)
     from functools import partial
 
     from .running.runtest import run_trial
 
     test = pyfuncitem.obj
-    pyfuncitem.obj = partial(run_trial, pyfuncitem.config.stash[SESSION], described, test)
+    pyfuncitem.obj = partial(run_trial, pyfuncitem.config.stash[SESSION], invariant, test)
     try:
         return (yield)
     finally:
@@ -166,7 +185,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
     report = yield
-    if _trial(item)[0] is None or call.when != "call":
+    if _invariant_and_trial(item)[0] is None or call.when != "call":
         return report
     from .running.makereport import make_report
 
@@ -175,37 +194,37 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.when == "call" and (collected := getattr(report, "user_properties", None)):
-        VERDICTS.extend(json.loads(value) for key, value in collected if key == "spec_tests")
+    if report.when == "call" and (properties := getattr(report, "user_properties", None)):
+        VERDICTS.extend(json.loads(value) for key, value in properties if key == "spec_tests")
 
 
-VERDICTS: list[dict[str, Any]] = []  # of this process's session; with xdist, of all workers' in the controller
+VERDICTS: list[dict[str, Any]] = []  # of the run of this process; under pytest-xdist, in the controller, of all workers
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     recorder: Any = session.config.pluginmanager.get_plugin("spec_tests.report")
-    VERDICTS[:] = recorder.before.verdicts if recorder and recorder.before else []
+    VERDICTS[:] = recorder.interrupted.verdicts if recorder and recorder.interrupted else []
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A run in which nothing ran is not green."""
-    if SESSION in session.config.stash and not hasattr(session.config, "workerinput"):
-        session.config.stash[SESSION].update_known_files(VERDICTS)
-    ours = SESSION in session.config.stash and bool(VERDICTS) and not hasattr(session.config, "workerinput")
-    if ours and exitstatus == 0 and all(verdict["status"] == "skipped" for verdict in VERDICTS):
+    """Update the files of known failures. Give a run in which everything was skipped the exit status of an empty run."""
+    if SESSION not in session.config.stash or hasattr(session.config, "workerinput"):
+        return
+    session.config.stash[SESSION].known_failures.update_files(VERDICTS)
+    if VERDICTS and exitstatus == 0 and all(verdict["status"] == "skipped" for verdict in VERDICTS):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     if VERDICTS and not terminalreporter.no_summary:
-        from .report.terminal import write
+        from .report.terminal import write_summary
 
-        write(terminalreporter, VERDICTS)
+        write_summary(terminalreporter, VERDICTS)
 
 
-def register(config: pytest.Config, session: Any) -> None:
-    """Where the results come together: not in a worker."""
+def register_plugins(config: pytest.Config, session: Any) -> None:
+    """Register the plugins that print the progress and write the report. A worker gets only the plugin of --resume."""
     if hasattr(config, "workerinput"):
         if config.getoption("resume"):
             from .running import resuming

@@ -92,7 +92,7 @@ def test_earlier_part(alibi_bias: Operation, draw: Draw) -> None:
 def test_the_papers_form(alibi_bias: Operation, scaled_dot_product_attention: Operation, draw: Draw) -> None:
     """Causal attention with this bias is that with slope · j, from which it differs by a constant in each row."""
     h, n, d_k, d_v = draw.dims(h=5, n=65, d_k=17, d_v=17)
-    attention = draw.of(scaled_dot_product_attention)
+    attention = draw.for_operation(scaled_dot_product_attention)
     within_domain(attention, n=n, m=n, d_k=d_k, d_v=d_v)
     if not scaled_dot_product_attention.accepts("bias"):
         return

@@ -10,8 +10,8 @@ from .calls.result import Result
 from .calls.violation import NotImplementedVariant, add_fact
 from .helpers.assertions import assert_conforms, assert_true
 from .helpers.batch import BATCHED, ensure_batch, stacked_arguments
-from .inputs import effort
 from .inputs.draw import SEQUENCES, Draw
+from .specification.run_settings import current_settings
 from .trials.invariant import invariant
 
 INT32 = 2**31  # what a signed index of 32 bits cannot count to
@@ -31,7 +31,7 @@ def test_long(operation: Operation, draw: Draw) -> None:
         assert_conforms(operation.result(call))
 
 
-@invariant("B", effort="thorough", cost=40, most=4, needs=BATCHED)
+@invariant("B", effort="thorough", cost=40, max_examples=4, needs=BATCHED)
 def test_beyond_int32(operation: Operation, draw: Draw) -> None:
     """In a result of more than 2³¹ elements, as far as memory allows one, the entries of the batch are what they are in a small
     one: the first, those on both sides of that index, and the last."""
@@ -54,14 +54,15 @@ def test_beyond_int32(operation: Operation, draw: Draw) -> None:
 
 def _require_memory(elements: int, width: int, what: str) -> None:
     """Skip the law if arrays of that many elements, each of `width` bytes, exceed the memory budget."""
-    if (needed := elements * width / GIGABYTE) > effort.memory_budget():
-        raise NotImplementedVariant(f"{what} about {needed:.1f} GB, and --memory-budget is {effort.memory_budget():g}")
+    needed, budget = elements * width / GIGABYTE, current_settings().memory_budget_gb
+    if needed > budget:
+        raise NotImplementedVariant(f"{what} about {needed:.1f} GB, and --memory-budget is {budget:g}")
 
 
 def _stack_batch(operation: Operation, call: Call, copies: int) -> Any:
     """Return the call's native arguments, those with a batch repeated `copies` times along its first axis, on their device."""
     positional, keywords = operation.native(call)
-    names, stack = stacked_arguments(call), operation.backend.framework.stacked
+    names, stack = stacked_arguments(call), operation.backend.framework.tile
     arguments = zip(operation.spec.positional, positional, strict=False)
     many = tuple(stack(x, copies) if name in names else x for name, x in arguments)
     return many, {name: stack(x, copies) if name in names else x for name, x in keywords.items()}

@@ -1,7 +1,7 @@
-"""How others test: the same inputs, comparisons and tolerances as theirs, put to the operations of this project.
+"""Other projects' tests, applied to the operations of this project with the same inputs, comparisons and tolerances.
 
-Presence in the folder is registration. A rival has TITLE; START, what a process of its own runs before the first case; and
-`judging()`, which may raise Absent.
+Each file in this folder is a rival, except `cases.py`, `rules.py` and files whose names begin with _. A rival has TITLE, START
+(the code that its process runs before the first case) and `build_judge()`, which may raise Absent.
 """
 
 from __future__ import annotations
@@ -16,24 +16,26 @@ from spec_tests.implementation.backend import Backend
 
 
 class Absent(Exception):
-    """What the rival needs is not installed; one sentence says so."""
+    """A library that the rival needs is not installed. The message is one sentence."""
 
 
 @dataclass(frozen=True)
-class Judging:
-    passes: Callable[[Backend, str], bool]  # as far as it sees, this operation of this backend is right
+class Judge:
+    """A rival's test cases, ready to judge backends."""
+
+    passes: Callable[[Backend, str], bool]  # whether this operation of this backend passes all cases
     calls: dict[str, frozenset[str]]  # the operations that it calls, and in which dtypes
     cases: int
-    alarms: int = 0  # cases left out, since correct code fails them
+    alarms: int = 0  # cases left out because correct code fails them
 
-    def sees(self, operations: tuple[str, ...], dtypes: tuple[str, ...]) -> list[str]:
-        """Those of the operations that it calls in one of the dtypes."""
+    def select_operations(self, operations: tuple[str, ...], dtypes: tuple[str, ...]) -> list[str]:
+        """Return those of the operations that the rival calls in one of the dtypes."""
         return [name for name in operations if self.calls.get(name, frozenset()) & {*dtypes}]
 
 
-def names() -> list[str]:
+def list_rivals() -> list[str]:
     return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py") if path.stem not in ("cases", "rules"))
 
 
-def rival(name: str) -> Any:
+def load_rival(name: str) -> Any:
     return importlib.import_module(f"benchmarks.rivals.{name}")

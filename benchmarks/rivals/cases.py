@@ -1,4 +1,4 @@
-"""Cases with fixed inputs: a call, and what says whether the answer will do."""
+"""Test cases with fixed inputs: each is a call and a comparison of its answer."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from spec_tests.implementation.backend import Backend
 from spec_tests.specification.formats import DTYPES
 from spec_tests.specification.pytree import leaves, tree_map
 
-from . import Judging
+from . import Judge
 
 
 @dataclass(frozen=True)
 class Case:
+    """One call of an operation, and how its answer is compared."""
+
     operation: str
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
-    compare: Callable[[Any], None]  # raises where the answer will not do
+    compare: Callable[[Any], None]  # raises if the answer is wrong
 
     @property
     def dtypes(self) -> frozenset[str]:
@@ -32,8 +34,8 @@ class Case:
         return frozenset(x.dtype.name for x in arrays if x.dtype.name in DTYPES)
 
     def passes(self, source: Any) -> bool:
-        """The function is given copies: what it does to them is no other case's affair."""
-        arguments, keywords = tree_map(_copied, self.arguments), tree_map(_copied, self.keywords)
+        """Whether the backend's answer is right. The function gets copies, so that it cannot change the inputs of other cases."""
+        arguments, keywords = tree_map(_copy, self.arguments), tree_map(_copy, self.keywords)
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
@@ -43,34 +45,34 @@ class Case:
         return True
 
 
-def _copied(x: Any) -> Any:
+def _copy(x: Any) -> Any:
     return x.copy() if isinstance(x, np.ndarray) else x
 
 
-def oracle(operation: str, *arguments: Any, **keywords: Any) -> Any:
-    """What stands here where a suite has stored numbers, or PyTorch's own."""
+def call_oracle(operation: str, *arguments: Any, **keywords: Any) -> Any:
+    """Return the oracle's answer. It replaces the numbers that the rival has stored or takes from PyTorch."""
     return getattr(OracleBackend(), operation)(*arguments, **keywords)
 
 
-def allclose(expected: Any, **tolerance: Any) -> Callable[[Any], None]:
+def compare_within(expected: Any, **tolerance: Any) -> Callable[[Any], None]:
     def compare(answer: Any) -> None:
         np.testing.assert_allclose(np.asarray(answer, dtype=np.float64), np.asarray(expected, dtype=np.float64), **tolerance)
 
     return compare
 
 
-def judging(cases: Iterable[Case]) -> Judging:
-    """Stops at the first case that fails. Cases that a correct implementation fails are left out."""
-    by: dict[str, list[Case]] = defaultdict(list)
-    alarms, right = 0, (OracleBackend(), importlib.import_module("backends.numpy_cpu"))
+def build_judge(cases: Iterable[Case]) -> Judge:
+    """Build a judge that stops at the first case that fails. Cases that a correct implementation fails are left out."""
+    by_operation: dict[str, list[Case]] = defaultdict(list)
+    alarms, correct = 0, (OracleBackend(), importlib.import_module("backends.numpy_cpu"))
     for case in cases:
-        if all(case.passes(source) for source in right if "bfloat16" not in case.dtypes or isinstance(source, OracleBackend)):
-            by[case.operation].append(case)
+        if all(case.passes(source) for source in correct if "bfloat16" not in case.dtypes or isinstance(source, OracleBackend)):
+            by_operation[case.operation].append(case)
         else:
             alarms += 1
 
     def passes(backend: Backend, operation: str) -> bool:
-        return all(case.passes(backend.source) for case in by[operation] if case.dtypes <= {*backend.dtypes})
+        return all(case.passes(backend.source) for case in by_operation[operation] if case.dtypes <= {*backend.dtypes})
 
-    calls = {name: frozenset().union(*(case.dtypes for case in found)) for name, found in by.items()}
-    return Judging(passes, calls, sum(map(len, by.values())), alarms)
+    calls = {name: frozenset().union(*(case.dtypes for case in cases)) for name, cases in by_operation.items()}
+    return Judge(passes, calls, sum(map(len, by_operation.values())), alarms)

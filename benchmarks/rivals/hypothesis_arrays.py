@@ -1,5 +1,8 @@
-"""Hypothesis as it is mostly used: arrays drawn by hypothesis.extra.numpy, float32, a hundred examples (its default), compared
-with the oracle by torch.testing.assert_close. Shapes and configuration are those that this suite draws; the numbers are not."""
+"""The usual property test: hypothesis.extra.numpy draws the arrays, torch.testing.assert_close compares with the oracle.
+
+Arrays are float32, and there are a hundred examples, as is Hypothesis's default. Shapes and options are drawn as in this suite;
+only the numbers are drawn differently.
+"""
 
 from __future__ import annotations
 
@@ -22,79 +25,83 @@ from spec_tests.inputs.draw import Draw
 from spec_tests.specification.pytree import tree_map
 from spec_tests.specification.registry import operations, specification
 
-from . import Absent, Judging
+from . import Absent, Judge
 
 TITLE = "hypothesis arrays(), assert_close"
 START = "import hypothesis.extra.numpy, pytest, torch"
-EXAMPLES, LARGEST, DTYPE = 100, 10.0, "float32"
-ELEMENTS = st.floats(-LARGEST, LARGEST, width=32)
-
+EXAMPLES, MAX_MAGNITUDE, DTYPE = 100, 10.0, "float32"
+ELEMENTS = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE, width=32)
 
 Compare = Callable[[Call, Result], None]
 
 
-def judging() -> Judging:
-    return judging_by(assert_close)
+def build_judge() -> Judge:
+    return build_judge_with(assert_close)
 
 
-def judging_by(compare: Compare) -> Judging:
+def build_judge_with(compare: Compare) -> Judge:
+    """Build a judge that compares each answer by `compare`. Examples that numpy-cpu fails are not counted."""
     names = [name for name in operations() if specification(name).dtype is None]
     correct = backend("numpy-cpu")
 
-    def unfair(call: Call) -> bool:
-        """Correct code fails it too."""
-        own = _operation(correct, call.operation.name)
-        same = own.call(*call.arguments, **call.keywords)
+    def fails_correct_code(call: Call) -> bool:
+        operation = _make_operation(correct, call.operation.name)
+        same_call = operation.call(*call.arguments, **call.keywords)
         try:
-            compare(same, own.result(same))
+            compare(same_call, operation.result(same_call))
         except Exception:
             return True
         return False
 
     def passes(under_test: Backend, name: str) -> bool:
+        operation = _make_operation(under_test, name)
+
         def judge(call: Call) -> None:
             try:
-                compare(call, call.operation.result(call))
+                compare(call, operation.result(call))
             except Exception:  # a violation, an assertion, or what a wrong implementation raises
-                if not unfair(call):
+                if not fails_correct_code(call):
                     raise
 
         try:
-            each(_operation(under_test, name), judge)
+            judge_each_example(operation, judge)
         except Exception:
             return False
         return True
 
     alarms: list[bool] = []
     for name in names:
-        each(_operation(correct, name), lambda call: alarms.append(unfair(call)))
-    return Judging(passes, dict.fromkeys(names, frozenset([DTYPE])), EXAMPLES * len(names), sum(alarms))
+        judge_each_example(_make_operation(correct, name), lambda call: alarms.append(fails_correct_code(call)))
+    return Judge(passes, dict.fromkeys(names, frozenset([DTYPE])), EXAMPLES * len(names), sum(alarms))
 
 
-def _operation(of: Backend, name: str) -> Operation:
+def _make_operation(under_test: Backend, name: str) -> Operation:
     spec = specification(name)
-    return Operation(spec, of, DTYPE, getattr(spec.module, "precision", "eager"))
+    return Operation(spec, under_test, DTYPE, getattr(spec.module, "precision", "eager"))
 
 
-def each(operation: Operation, judge: Callable[[Call], None]) -> None:
-    ours = {"max_examples": EXAMPLES, "deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+def judge_each_example(operation: Operation, judge: Callable[[Call], None]) -> None:
+    """Draw EXAMPLES calls with a fixed seed and hand each to `judge`, which raises to stop."""
+    options = {"max_examples": EXAMPLES, "deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 
     @hypothesis.seed(1)
-    @settings(**ours, phases=[Phase.generate])  # type: ignore[arg-type]
+    @settings(**options, phases=[Phase.generate])  # type: ignore[arg-type]
     @given(data=st.data())
     def test(data: Any) -> None:
-        judge(drawn(data, operation))
+        judge(draw_call(data, operation))
 
     test()
 
 
-def drawn(data: Any, operation: Operation) -> Call:
-    def redrawn(x: Any) -> Any:
+def draw_call(data: Any, operation: Operation) -> Call:
+    """Draw a call as this suite does, then draw the numbers of its floating-point arrays anew by `arrays()`."""
+
+    def redraw(x: Any) -> Any:
         floating = isinstance(x, np.ndarray) and x.dtype.kind == "f"
         return data.draw(arrays(np.float32, x.shape, elements=ELEMENTS)).astype(np.float64) if floating else x
 
     call = Draw(data.conjecture_data.draw_integer, operation).call()
-    return operation.call(*tree_map(redrawn, call.arguments), **tree_map(redrawn, call.keywords))
+    return operation.call(*tree_map(redraw, call.arguments), **tree_map(redraw, call.keywords))
 
 
 def assert_close(call: Call, result: Result) -> None:

@@ -1,13 +1,16 @@
-"""Numbers drawn by hypothesis.extra.numpy, judged by this suite's derived bounds: what its own data are worth."""
+"""Numbers drawn by hypothesis.extra.numpy, judged by this suite's error bounds.
+
+The difference between this rival and the suite shows what the suite's own numbers are worth.
+"""
 
 from __future__ import annotations
 
-from . import Judging
-from .hypothesis_arrays import assert_bounded, judging_by
+from . import Judge
+from .hypothesis_arrays import assert_bounded, build_judge_with
 
 TITLE = "hypothesis arrays(), derived bounds"
-START = ""  # it is this suite, with other numbers
+START = ""  # the same start as this suite, which it is, with other numbers
 
 
-def judging() -> Judging:
-    return judging_by(assert_bounded)
+def build_judge() -> Judge:
+    return build_judge_with(assert_bounded)

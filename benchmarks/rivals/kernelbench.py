@@ -1,5 +1,7 @@
-"""KernelBench's rule: five inputs of one shape, normally distributed, and one tolerance. The problems are small ones in its
-manner, with the weights of a new module (norms: gain 1, bias 0)."""
+"""KernelBench's rule: five normally distributed inputs of one shape, and one tolerance.
+
+The problems are small and written in the manner of KernelBench. Weights are those of a new module (norms: gain 1, bias 0).
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from . import Judging, rules
+from . import Judge, rules
 from . import cases as fixed
-from .cases import Case, allclose, oracle
+from .cases import Case, call_oracle, compare_within
 
 TITLE = "KernelBench's rule, 1e-4"
 START = "import torch"
@@ -19,18 +21,18 @@ ROWS, D, HIDDEN, HEADS, TOKENS = 16, 64, 128, 4, 32
 ONES, ZEROS = np.ones(D, np.float32), np.zeros(D, np.float32)
 
 
-def judging() -> Judging:
-    return fixed.judging(cases(TOLERANCE))
+def build_judge() -> Judge:
+    return fixed.build_judge(cases(TOLERANCE))
 
 
 def cases(tolerance: dict[str, float]) -> Iterator[Case]:
     for trial in range(rules.KERNELBENCH_TRIALS):
-        for operation, (arguments, keywords) in problems(np.random.default_rng(trial)).items():
-            expected = oracle(operation, *arguments, **keywords)
-            yield Case(operation, arguments, keywords, allclose(expected, equal_nan=False, **tolerance))
+        for operation, (arguments, keywords) in draw_problems(np.random.default_rng(trial)).items():
+            expected = call_oracle(operation, *arguments, **keywords)
+            yield Case(operation, arguments, keywords, compare_within(expected, equal_nan=False, **tolerance))
 
 
-def problems(rng: np.random.Generator) -> dict[str, tuple[tuple[Any, ...], dict[str, Any]]]:
+def draw_problems(rng: np.random.Generator) -> dict[str, tuple[tuple[Any, ...], dict[str, Any]]]:
     def normal(*shape: int) -> Any:
         return rng.standard_normal(shape).astype(np.float32)
 

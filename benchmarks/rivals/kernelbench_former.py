@@ -1,13 +1,13 @@
-"""KernelBench's rule as it was before: the same problems, a hundredth."""
+"""KernelBench's former rule: the same problems with a tolerance of 1e-2."""
 
 from __future__ import annotations
 
-from . import Judging, kernelbench, rules
+from . import Judge, kernelbench, rules
 from . import cases as fixed
 
 TITLE = "KernelBench's rule, 1e-2"
 START = "import torch"
 
 
-def judging() -> Judging:
-    return fixed.judging(kernelbench.cases(rules.KERNELBENCH_FORMER))
+def build_judge() -> Judge:
+    return fixed.build_judge(kernelbench.cases(rules.KERNELBENCH_FORMER))

@@ -1,5 +1,8 @@
-"""PyTorch's own samples (OpInfo) in its four floating dtypes, each answer compared with PyTorch's by torch.testing.assert_close
-with its defaults, as PyTorch compares a device with the CPU. Forward only, the generator's seed 0."""
+"""PyTorch's own test inputs (OpInfo) in its four floating dtypes.
+
+torch.testing.assert_close, with its defaults, compares each answer with PyTorch's, as PyTorch compares a device with the CPU.
+Only the forward pass is tested, and the random generator's seed is 0.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from . import Absent, Judging
+from . import Absent, Judge
 from . import cases as fixed
 from .cases import Case
 
 TITLE = "PyTorch OpInfo, assert_close"
 START = "import torch.testing._internal.common_methods_invocations"
-Mapped = tuple[tuple[Any, ...], dict[str, Any]]
+Mapped = tuple[tuple[Any, ...], dict[str, Any]]  # positional and keyword arguments of an operation of this project
 
 
-def judging() -> Judging:
-    return fixed.judging(cases())
+def build_judge() -> Judge:
+    return fixed.build_judge(cases())
 
 
 def cases() -> Iterator[Case]:
@@ -28,25 +31,25 @@ def cases() -> Iterator[Case]:
         samples = importlib.import_module("torch.testing._internal.common_methods_invocations")
     except ImportError as error:
         raise Absent(f"PyTorch's OpInfo needs torch and expecttest ({error}): pip install -e '.[bench]'") from None
-    for one in samples.op_db:
-        if one.name in MAPPED and not one.variant_test_name:
-            operation, mapped = MAPPED[one.name]
+    for info in samples.op_db:
+        if info.name in MAPPERS and not info.variant_test_name:
+            operation, map_sample = MAPPERS[info.name]
             for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
                 torch.manual_seed(0)
-                for sample in one.sample_inputs("cpu", dtype) if dtype in one.dtypes else ():
-                    call = mapped(sample.input, *sample.args, **sample.kwargs)
+                for sample in info.sample_inputs("cpu", dtype) if dtype in info.dtypes else ():
+                    call = map_sample(sample.input, *sample.args, **sample.kwargs)
                     if call is not None:
-                        expected = one.op(sample.input, *sample.args, **sample.kwargs)
-                        yield Case(operation, *_numbers(call), _comparison(expected))
+                        expected = info.op(sample.input, *sample.args, **sample.kwargs)
+                        yield Case(operation, *_to_numpy(call), _make_comparison(expected))
 
 
-def _numbers(call: Mapped) -> Mapped:
+def _to_numpy(call: Mapped) -> Mapped:
     arguments, keywords = call
-    return tuple(map(_array, arguments)), {name: _array(x) for name, x in keywords.items()}
+    return tuple(map(_to_array, arguments)), {name: _to_array(x) for name, x in keywords.items()}
 
 
-def _array(x: Any) -> Any:
-    """NumPy's array of the same dtype; bfloat16 is a type of ml_dtypes there."""
+def _to_array(x: Any) -> Any:
+    """Return a NumPy array of the same dtype; ml_dtypes provides bfloat16."""
     if not hasattr(x, "detach"):
         return x
     x = x.detach()
@@ -57,7 +60,7 @@ def _array(x: Any) -> Any:
     return x.float().numpy().astype(bfloat16)
 
 
-def _comparison(expected: Any) -> Callable[[Any], None]:
+def _make_comparison(expected: Any) -> Callable[[Any], None]:
     def compare(answer: Any) -> None:
         import torch
 
@@ -69,24 +72,24 @@ def _comparison(expected: Any) -> Callable[[Any], None]:
     return compare
 
 
-def _pointwise(x: Any, *args: Any, inplace: bool = False, **keywords: Any) -> Mapped:
+def _map_pointwise(x: Any, *args: Any, inplace: bool = False, **keywords: Any) -> Mapped:
     return (x,), keywords
 
 
-def _along_axis(x: Any, dim: Any = None, *args: Any, **keywords: Any) -> Mapped | None:
+def _map_along_axis(x: Any, dim: Any = None, *args: Any, **keywords: Any) -> Mapped | None:
     return ((x,), {"axis": dim}) if isinstance(dim, int) and x.ndim and not keywords.get("dtype") else None
 
 
-def _logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Mapped | None:
+def _map_logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Mapped | None:
     axes = (dim,) if isinstance(dim, int) else tuple(dim)
     return ((x,), {"axis": axes[0]}) if len(axes) == 1 and x.ndim and not keepdim else None
 
 
-def _layer_norm(x: Any, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Mapped | None:
+def _map_layer_norm(x: Any, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Mapped | None:
     return None if len(shape) != 1 or weight is None or bias is None else ((x, weight, bias), {"eps": eps})
 
 
-def _rms_norm(x: Any, shape: Any, weight: Any = None, eps: float | None = None) -> Mapped | None:
+def _map_rms_norm(x: Any, shape: Any, weight: Any = None, eps: float | None = None) -> Mapped | None:
     import torch
 
     if len(shape) != 1 or weight is None:
@@ -94,32 +97,34 @@ def _rms_norm(x: Any, shape: Any, weight: Any = None, eps: float | None = None) 
     return (x, weight), {"eps": torch.finfo(x.dtype).eps if eps is None else eps}
 
 
-def _linear(x: Any, weight: Any, bias: Any = None) -> Mapped | None:
+def _map_linear(x: Any, weight: Any, bias: Any = None) -> Mapped | None:
     return None if weight.ndim != 2 else ((x, weight) if bias is None else (x, weight, bias), {})
 
 
-def _embedding(weight: Any, ids: Any, **keywords: Any) -> Mapped | None:
+def _map_embedding(weight: Any, ids: Any, **keywords: Any) -> Mapped | None:
     return None if keywords.get("max_norm") is not None else ((ids, weight), {})
 
 
-def _attention(q: Any, k: Any, v: Any, attn_mask: Any = None, dropout_p: float = 0.0, **options: Any) -> Mapped | None:
+def _map_attention(q: Any, k: Any, v: Any, attn_mask: Any = None, dropout_p: float = 0.0, **options: Any) -> Mapped | None:
     causal, grouped = options.get("is_causal", False), options.get("enable_gqa", False)
     if dropout_p or grouped:
         return None
     keywords = {"scale": options["scale"]} if options.get("scale") is not None else {}
     if causal and q.shape[-2] == k.shape[-2]:
         keywords["is_causal"] = True
-    elif causal:  # PyTorch: top-left
+    elif causal:  # PyTorch aligns the mask top-left
         keywords["mask"] = np.tri(q.shape[-2], k.shape[-2], dtype=bool)
     if attn_mask is not None:
         keywords["mask" if str(attn_mask.dtype) == "torch.bool" else "bias"] = attn_mask
     return (q, k, v), keywords
 
 
-MAPPED: dict[str, tuple[str, Callable[..., Mapped | None]]] = {
-    **{f"nn.functional.{name}": (name, _pointwise) for name in ("relu", "silu", "gelu")}, "sigmoid": ("sigmoid", _pointwise),
-    "softmax": ("softmax", _along_axis), "log_softmax": ("log_softmax", _along_axis), "logsumexp": ("logsumexp", _logsumexp),
-    "nn.functional.layer_norm": ("layer_norm", _layer_norm), "nn.functional.rms_norm": ("rms_norm", _rms_norm),
-    "nn.functional.linear": ("linear", _linear), "nn.functional.embedding": ("embedding", _embedding),
-    "nn.functional.scaled_dot_product_attention": ("scaled_dot_product_attention", _attention),
+MAPPERS: dict[str, tuple[str, Callable[..., Mapped | None]]] = {
+    **{f"nn.functional.{name}": (name, _map_pointwise) for name in ("relu", "silu", "gelu")},
+    "sigmoid": ("sigmoid", _map_pointwise),
+    "softmax": ("softmax", _map_along_axis), "log_softmax": ("log_softmax", _map_along_axis),
+    "logsumexp": ("logsumexp", _map_logsumexp),
+    "nn.functional.layer_norm": ("layer_norm", _map_layer_norm), "nn.functional.rms_norm": ("rms_norm", _map_rms_norm),
+    "nn.functional.linear": ("linear", _map_linear), "nn.functional.embedding": ("embedding", _map_embedding),
+    "nn.functional.scaled_dot_product_attention": ("scaled_dot_product_attention", _map_attention),
 }  # fmt: skip

@@ -1,7 +1,7 @@
-"""The tolerances of others, with where they stand. There is none of our own."""
+"""Tolerances of other projects, with their sources. This suite has none."""
 
-# stanford-cs336/assignment1-basics 25a8a49, tests/conftest.py (NumpySnapshot) and the calls in tests/test_model.py; of
-# numpy.testing.assert_allclose, which the tests without a snapshot call, the default rtol
+# stanford-cs336/assignment1-basics 25a8a49, tests/conftest.py (NumpySnapshot) and the calls in tests/test_model.py. Tests without
+# a snapshot use the default rtol of numpy.testing.assert_allclose.
 CS336_SNAPSHOT = {"rtol": 1e-4, "atol": 1e-2}
 CS336_SWIGLU = {"rtol": 1e-4, "atol": 1e-5}
 CS336_STRICT = {"rtol": 1e-4, "atol": 1e-6}
@@ -14,4 +14,4 @@ KERNELBENCH = {"rtol": 1e-4, "atol": 1e-4}
 KERNELBENCH_FORMER = {"rtol": 1e-2, "atol": 1e-2}
 KERNELBENCH_TRIALS = 5
 
-# onnx.backend.test.case.test_case.TestCase carries its own; torch.testing.assert_close knows its defaults
+# ONNX's test cases carry their own tolerances, and torch.testing.assert_close has defaults for each dtype

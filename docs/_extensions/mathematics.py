@@ -1,6 +1,6 @@
-"""A Sphinx extension: mathematics as MathML, which browsers draw themselves; docutils, which Sphinx is made of, converts it.
+"""A Sphinx extension that writes mathematics as MathML, which browsers display by themselves. docutils converts it from LaTeX.
 
-Sphinx's own renderers need a script from the network, or LaTeX.
+Sphinx's own renderers need a script from the network or a LaTeX installation.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ from sphinx.util import logging
 LOG = logging.getLogger(__name__)
 
 
-def inline(translator: Any, node: nodes.math) -> None:
-    translator.body.append(converted(node, block=False))
+def visit_inline(translator: Any, node: nodes.math) -> None:
+    translator.body.append(convert(node, block=False))
     raise nodes.SkipNode
 
 
-def displayed(translator: Any, node: nodes.math_block) -> None:
-    translator.body.append(f'<div class="math">{converted(node, block=True)}</div>\n')
+def visit_block(translator: Any, node: nodes.math_block) -> None:
+    translator.body.append(f'<div class="math">{convert(node, block=True)}</div>\n')
     raise nodes.SkipNode
 
 
-def converted(node: nodes.Element, *, block: bool) -> str:
-    """On one line, which is how a browser copies it; a bar is told on which side of its content it stands."""
+def convert(node: nodes.Element, *, block: bool) -> str:
+    """Return the formula as MathML on one line, because browsers copy line breaks too.
+
+    Bars are marked as opening or closing, so that the browser spaces them correctly.
+    """
     try:
         lines = tex2mathml(node.astext(), as_block=block).splitlines()
     except MathError as error:
@@ -39,5 +42,5 @@ def converted(node: nodes.Element, *, block: bool) -> str:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    app.add_html_math_renderer("mathml", (inline, None), (displayed, None))
+    app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,8 @@
-"""A Sphinx extension: a page for each operation and each gradient, written from what the tests run.
+"""A Sphinx extension that writes a page for each operation and each gradient from the code that the tests run.
 
-The equation and its docstring (reference_numpy), the invariants and theirs (spec_tests/test_<operation>.py), why they hold
-(docs/proofs/<operation>.md), how the bound derives itself, the deviations and theirs (spec_tests/deviations/<operation>.py), and
-which catches which: docs/measured/kill_matrix.json, and what the deviations state.
+A page shows the equation and its docstring (reference_numpy), the invariants (spec_tests/test_<operation>.py), why they hold
+(docs/proofs/<operation>.md), how the error bound is derived, the deviations (spec_tests/deviations/<operation>.py), and which
+invariant catches which deviation (docs/measured/kill_matrix.json, and the decorators of the deviations).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from derivation import derived
-from proofs import equation, why
+from derivation import describe_derivation
+from proofs import read_equation, read_proof
 
 from spec_tests.deviations import KINDS, Deviation, deviations_of
 from spec_tests.specification.formats import DTYPES
@@ -31,97 +31,106 @@ from spec_tests.trials.trial import GENERAL
 
 HERE = Path(__file__).parent.parent
 FOLDER, MATRIX = HERE / "operations", HERE / "measured" / "kill_matrix.json"
-SHARED = "every_operation"  # the files of faults that strike in the same way everywhere
+SHARED_FAULTS = "every_operation"  # how the names of the files with faults of every operation begin
+EARLY_EXAMPLES = 3  # an invariant that needs fewer examples shows the bug at once
 
-SOON = 3  # examples
-
-Kills = dict[str, list[str]]  # an invariant, and the deviations that it catches
-
-
-# --- what is known of an operation --------------------------------------------------------------------------------------
+Kills = dict[str, list[str]]  # invariant: the deviations that it catches
 
 
-def laws(operation: str) -> list[Invariant]:
-    """Those of the operation alone; of several operations with it; of every operation."""
+# --- what the code says of an operation -------------------------------------------------------------------------------
+
+
+def list_laws(operation: str) -> list[Invariant]:
+    """Return the invariants of the operation's own file, then those of every operation."""
     kind = "gradient" if operation in gradients() else "operation"
-    described = [test.invariant for test in invariants()]
-    fitting = [one for one in described if one.operations[0] == kind and one.applies_to(operation)]
-    return [one for one in described if one.module == operation and one.operations[0] not in GENERAL] + fitting
+    every = [test.invariant for test in invariants()]
+    general = [law for law in every if law.operations[0] == kind and law.applies_to(operation)]
+    return [law for law in every if law.module == operation and law.operations[0] not in GENERAL] + general
 
 
-def deviations(operation: str) -> tuple[list[Deviation], list[Deviation]]:
-    """Its own, and the faults that strike every operation."""
+def split_deviations(operation: str) -> tuple[list[Deviation], list[Deviation]]:
+    """Return the operation's own deviations, and the faults that it shares with every operation."""
     found = deviations_of(operation)
-    shared = [one for one in found if one.function.__module__.rpartition(".")[2].startswith(SHARED)]
-    return [one for one in found if one not in shared], shared
+    shared = [bug for bug in found if bug.function.__module__.rpartition(".")[2].startswith(SHARED_FAULTS)]
+    return [bug for bug in found if bug not in shared], shared
 
 
 @cache
-def matrix() -> dict[str, dict[str, int]]:
-    """Of each deviation the invariants that were seen to catch it, and after how many examples in the dtype that takes most."""
+def read_matrix() -> dict[str, dict[str, int]]:
+    """Return, for each deviation, the invariants that caught it and the examples they needed in the dtype that needs most."""
     if not MATRIX.exists():
         return {}
     rows = json.loads(MATRIX.read_text())
-    return {row["id"]: {law: max(of.values()) for law, of in (row["caught"] | row.get("levels", {})).items()} for row in rows}
+    return {
+        row["id"]: {law: max(by_dtype.values()) for law, by_dtype in (row["caught"] | row.get("levels", {})).items()}
+        for row in rows
+    }
 
 
-def kills(operation: str) -> Kills:
+def list_kills(operation: str) -> Kills:
     found: Kills = defaultdict(list)
-    for one in deviations_of(operation):
-        for law in sorted({*matrix().get(one.id, ()), *one.caught_by}):
-            found[law].append(one.id)
+    for deviation in deviations_of(operation):
+        for law in sorted({*read_matrix().get(deviation.id, ()), *deviation.caught_by}):
+            found[law].append(deviation.id)
     return found
 
 
-# --- its page ---------------------------------------------------------------------------------------------------------------
+# --- the page of an operation -----------------------------------------------------------------------------------------
 
 
-def page(operation: str) -> str:
-    return "\n".join(_lines(operation)) + "\n"
+def format_page(operation: str) -> str:
+    return "\n".join(_format_lines(operation)) + "\n"
 
 
-def _lines(operation: str) -> Iterator[str]:
-    spec, caught = specification(operation), kills(operation)
-    special, shared = deviations(operation)
-    yield from (f"# {operation}", "", prose(headline(operation)), "")
+def _format_lines(operation: str) -> Iterator[str]:
+    spec, caught = specification(operation), list_kills(operation)
+    special, shared = split_deviations(operation)
+    yield from (f"# {operation}", "", escape_markdown(first_sentence(operation)), "")
     yield from (r"The cotangent is $c=\partial L/\partial y$.", "") * spec.is_gradient
-    yield from (equation(operation), "", *documented(inspect.cleandoc(spec.reference.__doc__ or "").partition("\n")[2]), "")
+    docstring = inspect.cleandoc(spec.reference.__doc__ or "")
+    yield from (read_equation(operation), "", *format_docstring(docstring.partition("\n")[2]), "")
     yield from (
         "The oracle is these lines of NumPy, in float64; the bounds are the same lines on numbers that know their error.",
         "",
     )
-    yield from ("```python", body(spec.reference), "```", "")
-    others = [f"`{name}`" for name in (f"{operation}_vjp",) if name in gradients()]
-    also = f" Its gradient is [{others[0]}]({operation}_vjp.md)." if others else ""
+    yield from ("```python", source_without_docstring(spec.reference), "```", "")
+    gradient = f"{operation}_vjp"
+    also = f" Its gradient is [`{gradient}`]({gradient}.md)." if gradient in gradients() else ""
     of = f" It is the gradient of [`{spec.forward}`]({spec.forward}.md)." if spec.is_gradient else ""
     yield from (f"The loosest precision class that passes by default is `{spec.precision}`.{also}{of}", "")
-    yield from ("## How far off it may be", "", *derived(operation))
+    yield from ("## How far off it may be", "", *describe_derivation(operation))
     if spec.dtype not in ("bool", "int64"):
-        run = "../gradients.md" if spec.is_gradient else "../conformance.md"
-        yield from (f"So much of it do the backends [that ship]({run}) use:", "", f"```{{picture}} shares {operation}", "```", "")
+        results = "../gradients.md" if spec.is_gradient else "../conformance.md"
+        yield from (
+            f"So much of it do the backends [that ship]({results}) use:",
+            "",
+            f"```{{picture}} shares {operation}",
+            "```",
+            "",
+        )
     yield from ("## What must hold", "")
-    for law in laws(operation):
-        yield from _law(law, operation, caught.get(law.of(operation), []))
+    for law in list_laws(operation):
+        yield from _format_law(law, operation, caught.get(law.id_for(operation), []))
     if special:
         yield from ("## What goes wrong", "", "Each of these is a backend, and caught by the invariants that it names.", "")
         yield from (f"```{{picture}} kill_matrix {operation}", "```", "")
-    for one in special:
-        yield from _deviation(one, operation)
+    for deviation in special:
+        yield from _format_deviation(deviation, operation)
     if shared:
-        yield from (f"({_label(f'{operation}-faults')})=", "", "## Faults that strike every operation", "")
+        yield from (f"({_make_label(f'{operation}-faults')})=", "", "## Faults that strike every operation", "")
         yield from ("The right equation in code that mishandles memory, state or shapes; each is a backend too.", "")
-        yield from (f"- `{one.id}`: {prose(one.what)}" for one in shared)
+        yield from (f"- `{fault.id}`: {escape_markdown(fault.what)}" for fault in shared)
         yield ""
 
 
-def headline(operation: str) -> str:
-    """What a reference's docstring says first; not what only leads on to its equation."""
+def first_sentence(operation: str) -> str:
+    """Return the first line of the reference's docstring as a sentence, without the part that introduces the equation."""
     first = inspect.cleandoc(specification(operation).reference.__doc__ or "").partition("\n")[0]
     return first if first.endswith(".") else f"{first.partition(':')[0]}."
 
 
-def documented(text: str) -> Iterator[str]:
-    """A reference's docstring below its equation: the sections, and the examples."""
+def format_docstring(text: str) -> Iterator[str]:
+    """Yield, in Markdown, the sections and examples of a reference's docstring, given without its first line."""
     _, *sections = re.split(r"^(?=[A-Z][a-z]+\n    )", text.strip("\n"), flags=re.MULTILINE)
     for section in sections:
         title, _, content = section.partition("\n")
@@ -130,82 +139,90 @@ def documented(text: str) -> Iterator[str]:
         whole = (
             ("**Shapes.**", "", "```text", inside, "```")
             if title == "Shapes"
-            else (f"**{title}.** {prose(' '.join(inside.split()))}",)
+            else (f"**{title}.** {escape_markdown(' '.join(inside.split()))}",)
         )
         yield from (*whole, "")
         for paragraph in filter(None, re.split(r"\n\n+", outside.strip())):
             example = paragraph.startswith(">>>")
-            yield from (("```pycon", paragraph, "```", "") if example else (prose(" ".join(paragraph.split())), ""))
+            yield from (("```pycon", paragraph, "```", "") if example else (escape_markdown(" ".join(paragraph.split())), ""))
 
 
-def _law(law: Invariant, operation: str, caught: list[str]) -> Iterator[str]:
-    name = law.of(operation)
-    yield from (f"({_label(name)})=", "", f"### {name.partition('.')[2]}", "", prose(" ".join(law.statement.split())), "")
-    yield from (f"*Why.* {why(law)}", "")
+def _format_law(law: Invariant, operation: str, caught: list[str]) -> Iterator[str]:
+    name = law.id_for(operation)
+    yield from (
+        f"({_make_label(name)})=",
+        "",
+        f"### {name.partition('.')[2]}",
+        "",
+        escape_markdown(" ".join(law.statement.split())),
+        "",
+    )
+    yield from (f"*Why.* {read_proof(law)}", "")
     claims = [
         CLAIMS[law.kind],
-        prose(law.source),
+        escape_markdown(law.source),
         f"the level `{law.level}`, which fails a run only if required" * bool(law.level),
     ]
     yield from (f"*{claims[0]}*" + "".join(f"; {claim}" for claim in claims[1:] if claim), "")
-    special = [one for one in caught if one in {each.id for each in deviations(operation)[0]}]
+    own = {deviation.id for deviation in split_deviations(operation)[0]}
+    special = [bug for bug in caught if bug in own]
     others = len(caught) - len(special)
-    links = [f"[{one.partition('/')[2]}](#{_label(one)})" for one in special]
-    links += [f"{others} [faults](#{_label(f'{operation}-faults')})"] * bool(others)
+    links = [f"[{bug.partition('/')[2]}](#{_make_label(bug)})" for bug in special]
+    links += [f"{others} [faults](#{_make_label(f'{operation}-faults')})"] * bool(others)
     if links:
         yield from (f"Catches {', '.join(links)}.", "")
-        yield from ("```text", command(_most_telling(special or caught, name), name), "```", "")
+        yield from ("```text", format_command(_choose_deviation(special or caught, name), name), "```", "")
 
 
-def _deviation(one: Deviation, operation: str) -> Iterator[str]:
-    text = inspect.cleandoc(one.function.__doc__ or "").split("\n\n")
-    yield from (f"({_label(one.id)})=", "", f"### {one.name}", "")
-    for paragraph in text:
-        yield from (_sentence(prose(" ".join(paragraph.split()))), "")
-    where = f"; it shows in {', '.join(one.dtypes)}" if one.dtypes != DTYPES else ""
-    seen = f"; seen in {', '.join(map(prose, one.seen))}" if one.seen else ""
-    yield from (f"*{one.kind}*: {KINDS[one.kind]}{where}{seen}.", "")
-    known = {law.of(operation) for law in laws(operation)}
-    caught = sorted({*matrix().get(one.id, ()), *one.caught_by})
-    yield from (f"Caught by {', '.join(_linked(name) if name in known else f'`{name}`' for name in caught)}.", "")
-    yield from ("```python", body(one.function), "```", "")
-    yield from ("```text", command(one.id, operation), "```", "")
+def _format_deviation(deviation: Deviation, operation: str) -> Iterator[str]:
+    paragraphs = inspect.cleandoc(deviation.function.__doc__ or "").split("\n\n")
+    yield from (f"({_make_label(deviation.id)})=", "", f"### {deviation.name}", "")
+    for paragraph in paragraphs:
+        yield from (_capitalize(escape_markdown(" ".join(paragraph.split()))), "")
+    where = f"; it shows in {', '.join(deviation.dtypes)}" if deviation.dtypes != DTYPES else ""
+    seen = f"; seen in {', '.join(map(escape_markdown, deviation.seen))}" if deviation.seen else ""
+    yield from (f"*{deviation.kind}*: {KINDS[deviation.kind]}{where}{seen}.", "")
+    known = {law.id_for(operation) for law in list_laws(operation)}
+    caught = sorted({*read_matrix().get(deviation.id, ()), *deviation.caught_by})
+    yield from (f"Caught by {', '.join(_link_to(name) if name in known else f'`{name}`' for name in caught)}.", "")
+    yield from ("```python", source_without_docstring(deviation.function), "```", "")
+    yield from ("```text", format_command(deviation.id, operation), "```", "")
 
 
-def command(deviation: str, selection: str) -> str:
-    """What runs a wrong implementation, and fails."""
+def format_command(deviation: str, selection: str) -> str:
+    """Return a command that runs a wrong implementation and fails."""
     return f"pytest --pyargs spec_tests --backend=deviation:{deviation} -k {selection}"
 
 
-def _most_telling(deviations: list[str], law: str) -> str:
-    """The one that the fewest other invariants catch, of those that show at once."""
+def _choose_deviation(deviations: list[str], law: str) -> str:
+    """Choose the deviation that the fewest other invariants catch, preferably one that the law catches at once."""
 
-    def order(one: str) -> tuple[bool, int, str]:
-        caught = matrix().get(one, {})
-        return caught.get(law, SOON) >= SOON, len(caught), one
+    def order(deviation: str) -> tuple[bool, int, str]:
+        caught = read_matrix().get(deviation, {})
+        return caught.get(law, EARLY_EXAMPLES) >= EARLY_EXAMPLES, len(caught), deviation
 
     return min(deviations, key=order)
 
 
-def _linked(name: str) -> str:
-    return f"[{name.partition('.')[2]}](#{_label(name)})"
+def _link_to(name: str) -> str:
+    return f"[{name.partition('.')[2]}](#{_make_label(name)})"
 
 
-def _label(name: str) -> str:
+def _make_label(name: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "-", name)
 
 
-def _sentence(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def prose(text: str) -> str:
-    """Plain text, in Markdown."""
+def escape_markdown(text: str) -> str:
+    """Escape plain text for Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>#|~$])", r"\\\1", text)
 
 
-def body(function: Callable[..., Any]) -> str:
-    """The lines of a function without its docstring and its decorators."""
+def source_without_docstring(function: Callable[..., Any]) -> str:
+    """Return the lines of a function without its docstring and its decorators."""
     source = textwrap.dedent(inspect.getsource(function))
     (node,) = ast.parse(source).body
     assert isinstance(node, ast.FunctionDef)
@@ -215,29 +232,29 @@ def body(function: Callable[..., Any]) -> str:
     return "\n".join([*head, *lines[start:]])
 
 
-# --- all of them --------------------------------------------------------------------------------------------------------------
+# --- all pages --------------------------------------------------------------------------------------------------------
 
 
-def index() -> str:
-    listed = [
+def format_index() -> str:
+    lines = [
         "# The operations",
         "",
         "What each computes, what must hold of it, and what goes wrong with it: written from what the tests run.",
         "",
     ]
     for title, names in (("Operations", operations()), ("Gradients", gradients())):
-        listed += [f"## {title}", "", "| | | invariants | deviations |", "|---|---|---|---|"]
+        lines += [f"## {title}", "", "| | | invariants | deviations |", "|---|---|---|---|"]
         for name in names:
-            counts = f"{len(laws(name))} | {sum(map(len, deviations(name)))}"
-            listed.append(f"| [`{name}`]({name}.md) | {prose(headline(name))} | {counts} |")
-        listed += ["", "```{toctree}", ":hidden:", "", *names, "```", ""]
-    return "\n".join(listed)
+            counts = f"{len(list_laws(name))} | {sum(map(len, split_deviations(name)))}"
+            lines.append(f"| [`{name}`]({name}.md) | {escape_markdown(first_sentence(name))} | {counts} |")
+        lines += ["", "```{toctree}", ":hidden:", "", *names, "```", ""]
+    return "\n".join(lines)
 
 
-def write(*_: Any) -> None:
-    """Only what has changed, so that Sphinx reads no more than that again."""
+def write_pages(*_: Any) -> None:
+    """Write the pages whose text has changed, so that Sphinx reads only these again, and delete pages without an operation."""
     FOLDER.mkdir(exist_ok=True)
-    pages = {"index": index(), **{name: page(name) for name in (*operations(), *gradients())}}
+    pages = {"index": format_index(), **{name: format_page(name) for name in (*operations(), *gradients())}}
     for path in FOLDER.glob("*.md"):
         if path.stem not in pages:
             path.unlink()
@@ -248,5 +265,5 @@ def write(*_: Any) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    app.connect("builder-inited", write)
+    app.connect("builder-inited", write_pages)
     return {"parallel_read_safe": True}

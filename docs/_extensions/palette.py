@@ -1,4 +1,4 @@
-"""What the pictures share: colours that are told from a white page and from a black one, and are never the only difference."""
+"""Colours and markers of the pictures. The colours are visible on white and on black, and are never the only difference."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ DTYPES = {"float64": GREEN, "float32": BLUE, "bfloat16": ORANGE, "float16": PURP
 SHAPES = {"float64": "D", "float32": "o", "bfloat16": "s", "float16": "^"}
 
 
-def limited(axes: Any, title: str, rows: list[str]) -> None:
-    """A row for each name, shares of the allowed error along it, and where the limit is."""
+def draw_share_axes(axes: Any, title: str, rows: list[str]) -> None:
+    """Set up axes with a row for each name, the share of the allowed error along x, and a line at the limit, 1."""
     axes.set_title(title, fontsize=8)
     axes.set(xlim=(-0.04, 1.14), xticks=(0, 0.5, 1), ylim=(len(rows) - 0.4, -0.6))
     axes.axvline(1, color=GREY, linewidth=1, linestyle="--")

@@ -1,7 +1,7 @@
 """A Sphinx extension: `{picture} <name> [<argument>]` draws docs/pictures/<name>.py while the site is built.
 
-Such a file has `draw(figure, …)`, which draws on a figure and returns what it shows, in words. The drawing becomes part of the
-page: its words take the page's colour and font, in the light theme and in the dark.
+Such a file has `draw(figure, …)`, which draws on a figure and returns a description in words. The picture becomes part of the
+page as SVG, so that its text has the page's font and the colour of the light or the dark theme.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from matplotlib.figure import Figure
 from sphinx.util.docutils import SphinxDirective
 
 FOLDER = Path(__file__).parent.parent / "pictures"
-INK = "#010203"  # of words and lines: becomes the page's own
+TEXT_COLOUR = "#010203"  # of text and lines; replaced by the page's own colour
 STYLE = {
-    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "axes.titlecolor"), INK),
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color", "axes.titlecolor"), TEXT_COLOUR
+    ),
     "axes.facecolor": "none",
     "figure.facecolor": "none",
     "savefig.facecolor": "none",
@@ -39,7 +41,7 @@ STYLE = {
 
 
 @cache
-def module(name: str) -> ModuleType:
+def import_picture(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"picture_{name}", FOLDER / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -48,21 +50,21 @@ def module(name: str) -> ModuleType:
     return found
 
 
-def drawn(name: str, *arguments: str) -> str:
-    """The picture as part of a page."""
+def render(name: str, *arguments: str) -> str:
+    """Draw a picture and return its SVG for a page."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(layout="constrained")
-        words = module(name).draw(figure, *arguments)
+        description = import_picture(name).draw(figure, *arguments)
         figure.savefig(out := io.StringIO(), format="svg", metadata={"Date": None, "Creator": None})
     svg = out.getvalue()
-    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    svg = svg[svg.index("<svg") :].replace(TEXT_COLOUR, "currentColor")
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    own = re.sub(r"\W", "-", "-".join((name, *arguments)))
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{own}-", svg)  # several stand on one page
+    prefix = re.sub(r"\W", "-", "-".join((name, *arguments)))
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)  # ids must be unique on a page with several pictures
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
     width, height = figure.get_size_inches() * 72
     size = f'viewBox="0 0 {width:g} {height:g}" style="max-width: {width * 4 / 3:.0f}px"'
-    head = f'<svg role="img" aria-label="{html.escape(words, quote=True)}" {size}'
+    head = f'<svg role="img" aria-label="{html.escape(description, quote=True)}" {size}'
     return re.sub(r"<svg[^>]*?(?= xmlns)", head, svg, count=1).replace(' version="1.1"', "", 1)
 
 
@@ -73,7 +75,7 @@ class Picture(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
         self.env.note_dependency(str(FOLDER / f"{name}.py"))
-        figure = f'<figure class="picture">{drawn(*self.arguments)}</figure>'
+        figure = f'<figure class="picture">{render(*self.arguments)}</figure>'
         return [nodes.raw("", figure, format="html")]
 
 

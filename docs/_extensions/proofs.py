@@ -1,4 +1,4 @@
-"""Why each invariant holds: docs/proofs/<operation>.md, the equation in mathematics first and a section for each law."""
+"""Read docs/proofs/<operation>.md: the equation in mathematical notation, then a section for each law that says why it holds."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ FOLDER = Path(__file__).parent.parent / "proofs"
 
 
 @cache
-def _sections(module: str) -> dict[str, str]:
-    """By the law's name; the equation's is empty."""
+def _read_sections(module: str) -> dict[str, str]:
+    """Return the sections by the names of the laws; the equation has the empty name."""
     path = FOLDER / f"{module}.md"
     parts = re.split(r"^## (\w+)\n", path.read_text() if path.exists() else "", flags=re.MULTILINE)
     return dict(zip(("", *parts[1::2]), (part.strip() for part in (parts[0], *parts[2::2])), strict=True))
 
 
-def equation(operation: str) -> str:
-    return _sections(operation)[""]
+def read_equation(operation: str) -> str:
+    return _read_sections(operation)[""]
 
 
-def why(law: Invariant) -> str:
+def read_proof(law: Invariant) -> str:
     name = law.id.partition(".")[2]
-    if name not in _sections(law.module):
+    if name not in _read_sections(law.module):
         raise LookupError(f"docs/proofs/{law.module}.md does not say why {law.id} holds: add a section «## {name}»")
-    return _sections(law.module)[name]
+    return _read_sections(law.module)[name]
 
 
-def proven() -> set[tuple[str, str]]:
-    """The file and the name of every law that has a proof."""
-    return {(path.stem, name) for path in FOLDER.glob("*.md") for name in _sections(path.stem) if name}
+def list_proven_laws() -> set[tuple[str, str]]:
+    """Return the file and the name of every law that has a proof."""
+    return {(path.stem, name) for path in FOLDER.glob("*.md") for name in _read_sections(path.stem) if name}

@@ -1,4 +1,4 @@
-"""Which keys each query sees, in both alignments, with more keys than queries and with fewer: the reference's own masks."""
+"""Draw which keys each query sees in both alignments, with more keys than queries and with fewer, from the reference's masks."""
 
 import numpy as np
 from matplotlib.colors import to_rgba

@@ -1,4 +1,4 @@
-"""Which statements catch the deviations of which operation: docs/measured/kill_matrix.json."""
+"""Draw which laws catch the deviations of which operation, from docs/measured/kill_matrix.json."""
 
 import json
 from collections import defaultdict
@@ -15,22 +15,22 @@ from spec_tests.trials.trial import GENERAL
 
 MATRIX = Path(__file__).parent.parent / "measured" / "kill_matrix.json"
 OWN = "its own laws"
-COMMON = {one.invariant.id.partition(".")[2] for one in invariants() if one.invariant.operations[0] in GENERAL}
+COMMON = {test.invariant.id.partition(".")[2] for test in invariants() if test.invariant.operations[0] in GENERAL}
 
 
 def draw(figure: Figure, operation: str = "") -> str:
-    return of_one(figure, operation) if operation else of_all(figure)
+    return draw_operation(figure, operation) if operation else draw_all(figure)
 
 
-def of_all(figure: Figure) -> str:
-    """The operations and the statements that hold of all; what catches nothing is left out."""
-    caught = matrix()
-    seen = {law for own in caught.values() for laws in own.values() for law in laws}
-    columns = [OWN, *sorted(COMMON & seen, key=lambda law: (law != "reference", law))]
+def draw_all(figure: Figure) -> str:
+    """Draw all operations and the laws that hold of every operation; laws that catch nothing are left out."""
+    caught = read_matrix()
+    catching = {law for deviations in caught.values() for laws in deviations.values() for law in laws}
+    columns = [OWN, *sorted(COMMON & catching, key=lambda law: (law != "reference", law))]
     names = sorted(caught, key=lambda name: (name.endswith("_vjp"), name))
-    shares = np.array([[share(caught[name], law) for law in columns] for name in names])
+    shares = np.array([[share_caught(caught[name], law) for law in columns] for name in names])
     figure.set_size_inches(7.2, 1.5 + 0.17 * len(names))
-    tiles(figure.subplots(), shares, columns, [f"{name}  {len(caught[name])}" for name in names])
+    draw_tiles(figure.subplots(), shares, columns, [f"{name}  {len(caught[name])}" for name in names])
     by_reference = np.average(shares[:, 1], weights=[len(caught[name]) for name in names])
     return (
         f"A table of {len(names)} operations and {len(columns)} statements, shaded by the part of the operation's deviations"
@@ -38,22 +38,23 @@ def of_all(figure: Figure) -> str:
     )
 
 
-def of_one(figure: Figure, operation: str) -> str:
-    own = matrix()[operation]
-    count = {law: sum(law in laws for laws in own.values()) for laws in own.values() for law in laws}
+def draw_operation(figure: Figure, operation: str) -> str:
+    """Draw the deviations of one operation and the laws that catch them."""
+    caught = read_matrix()[operation]
+    count = {law: sum(law in laws for laws in caught.values()) for laws in caught.values() for law in laws}
     columns = sorted(count, key=lambda law: (-count[law], law))
-    rows = sorted(own, key=lambda name: (-len(own[name]), name))
+    rows = sorted(caught, key=lambda name: (-len(caught[name]), name))
     figure.set_size_inches(min(2.3 + 0.17 * len(columns), 9), 1.6 + 0.15 * len(rows))
-    tiles(figure.subplots(), np.array([[float(law in own[name]) for law in columns] for name in rows]), columns, rows)
-    alone = sum(len(laws) == 1 for laws in own.values())
+    draw_tiles(figure.subplots(), np.array([[float(law in caught[name]) for law in columns] for name in rows]), columns, rows)
+    single = sum(len(laws) == 1 for laws in caught.values())
     return (
         f"{len(rows)} deviations of {operation} and the {len(columns)} statements that catch them;"
-        f" {columns[0]} catches most; {alone} are caught by one statement only."
+        f" {columns[0]} catches most; {single} are caught by one statement only."
     )
 
 
-def matrix() -> dict[str, dict[str, set[str]]]:
-    """By operation and deviation, the statements that catch it: the operation's own by their short names."""
+def read_matrix() -> dict[str, dict[str, set[str]]]:
+    """Return the laws that catch each deviation, by operation and deviation. Names have no operation if it is the same."""
     found: dict[str, dict[str, set[str]]] = defaultdict(dict)
     for row in json.loads(MATRIX.read_text()):
         operation, _, name = row["id"].partition("/")
@@ -61,11 +62,13 @@ def matrix() -> dict[str, dict[str, set[str]]]:
     return found
 
 
-def share(own: dict[str, set[str]], law: str) -> float:
-    return float(np.mean([bool(laws - COMMON) if law == OWN else law in laws for laws in own.values()]))
+def share_caught(caught: dict[str, set[str]], law: str) -> float:
+    """Return the share of an operation's deviations that a law catches, or for OWN that any of its own laws catches."""
+    return float(np.mean([bool(laws - COMMON) if law == OWN else law in laws for laws in caught.values()]))
 
 
-def tiles(axes: Any, shares: np.ndarray, columns: list[str], rows: list[str]) -> None:
+def draw_tiles(axes: Any, shares: np.ndarray, columns: list[str], rows: list[str]) -> None:
+    """Draw a square for each share above zero, darker for larger ones."""
     height, width = shares.shape
     y, x = np.nonzero(shares)
     shades = [to_rgba(BLUE, 0.25 + 0.75 * part) for part in shares[y, x]]

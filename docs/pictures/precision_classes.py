@@ -1,4 +1,4 @@
-"""What may be stored in 16 bits on the way through attention, class by class."""
+"""Draw which intermediate results of attention may be stored in 16 bits in each precision class."""
 
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
@@ -6,7 +6,7 @@ from palette import CLASSES, GREY
 
 TENSORS = ("q, k, v", "q kᵀ", "· scale", "− max", "exp", "Σ", "p = e / Σ", "y = p v")
 ARROW = {"arrowstyle": "-|>", "color": GREY, "shrinkA": 0, "shrinkB": 0}
-NARROW = {  # which of them; the sums of matrix products and of the denominator accumulate in float32 in every class
+NARROW = {  # tensors that may be stored in 16 bits; sums accumulate in float32 in every class
     "fused": {"q, k, v", "y = p v"},
     "mixed": {"q, k, v", "p = e / Σ", "y = p v"},
     "eager": set(TENSORS),

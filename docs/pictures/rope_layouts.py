@@ -1,4 +1,4 @@
-"""Which features RoPE turns together, in both layouts."""
+"""Draw which features RoPE rotates together in both layouts."""
 
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch

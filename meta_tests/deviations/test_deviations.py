@@ -1,4 +1,4 @@
-"""The catalogue of deviations proves the suite: each is caught by the invariants that it names; the oracle by none."""
+"""Test the suite with the catalogue of deviations: the invariants that each names catch it, and none catches the oracle."""
 
 import inspect
 import re
@@ -12,10 +12,11 @@ from spec_tests.deviations import KINDS, Deviation, OracleBackend, catalogue, fi
 from spec_tests.deviations._catalogue import FOLDER
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
-from spec_tests.inputs import effort
+from spec_tests.specification import run_settings
 from spec_tests.specification.composition import parts_of
 from spec_tests.specification.formats import DTYPES
 from spec_tests.specification.registry import gradients, operations, specification
+from spec_tests.specification.run_settings import RunSettings
 from spec_tests.trials.trial import GENERAL
 
 from ..support.in_process import attempt, backend, invariants, trials_of
@@ -30,23 +31,25 @@ def exists(invariant: str, operation: str) -> bool:
     return any(invariant.replace(f"{operation}.", f"{general}.", 1) in IDS for general in (operation, *GENERAL))
 
 
-def catching(deviation: Deviation, seed: int, laws: Iterable[str]) -> Iterator[str]:
-    """Which of these laws the deviation breaks."""
+def laws_that_catch(deviation: Deviation, seed: int, laws: Iterable[str]) -> Iterator[str]:
+    """Yield those of the laws that the deviation breaks."""
     left = set(laws)
     for test, trial in trials_of(deviation.operation, backend(f"deviation:{deviation.id}")):
-        name, shows = test.invariant.of(trial.operation_name), deviation.shows_in(trial.dtype)
+        name, shows = test.invariant.id_for(trial.operation_name), deviation.shows_in(trial.dtype)
         if name in left and shows and attempt(test, trial, seed):
             left.remove(name)
             yield name
 
 
 @pytest.mark.parametrize("deviation", ALL, ids=lambda one: one.id)
-def test_is_caught_by_what_it_names(deviation: Deviation) -> None:
-    """With each of three seeds; and by each law with two of them, since one law alone may miss by chance."""
+def test_the_named_laws_catch_the_deviation(deviation: Deviation) -> None:
+    """Some law catches it with each of three seeds. Every named law does so with two of them: one may miss by chance."""
     times = Counter[str]()
     for seed in (1, 2, 3):
         unproven = [name for name in deviation.caught_by if times[name] < 2]
-        found = set(catching(deviation, seed, unproven)) or set(islice(catching(deviation, seed, deviation.caught_by), 1))
+        found = set(laws_that_catch(deviation, seed, unproven)) or set(
+            islice(laws_that_catch(deviation, seed, deviation.caught_by), 1)
+        )
         assert found, f"survives with seed {seed}"
         times.update(found)
     assert {name for name in deviation.caught_by if times[name] < 2} == set()
@@ -54,13 +57,13 @@ def test_is_caught_by_what_it_names(deviation: Deviation) -> None:
 
 @pytest.mark.parametrize("operation", [*operations(), *gradients()])
 def test_the_oracle_conforms(operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort, "_current", "smoke")
+    monkeypatch.setattr(run_settings, "_current", RunSettings("smoke"))
     oracle = OracleBackend()
     under_test = Backend(oracle.name, oracle, Framework("numpy"))
     for test, trial in trials_of(operation, under_test):
         leading = trial.operation_name == operation or test.invariant.operations[0] == operation
         if leading and test.invariant.level is None:
-            assert attempt(test, trial, seed=1) is None, (test.invariant.of(trial.operation_name), trial.dtype)
+            assert attempt(test, trial, seed=1) is None, (test.invariant.id_for(trial.operation_name), trial.dtype)
 
 
 @pytest.mark.parametrize("deviation", ALL, ids=lambda one: one.id)
@@ -77,11 +80,11 @@ def test_a_deviation_is_well_described(deviation: Deviation) -> None:
     assert all(re.match(r"https://\S+$", thread) for thread in deviation.seen)
 
 
-OF_ONE = [one for one in ALL if one.kind != "fault" and not one.asks("equation")]
+OWN_EQUATIONS = [one for one in ALL if one.kind != "fault" and not one.asks("equation")]
 
 
-@pytest.mark.parametrize("deviation", OF_ONE, ids=lambda one: one.id)
-def test_an_equation_takes_what_the_reference_takes(deviation: Deviation) -> None:
+@pytest.mark.parametrize("deviation", OWN_EQUATIONS, ids=lambda one: one.id)
+def test_an_equation_has_the_parameters_of_the_reference(deviation: Deviation) -> None:
     own = dict(inspect.signature(deviation.function).parameters)
     own.pop("held", None)
     right = specification(deviation.operation).parameters

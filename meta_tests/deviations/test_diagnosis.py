@@ -1,4 +1,4 @@
-"""What the diagnosis makes of answers: each case is a few calls by hand, answered by a known deviation or by the oracle."""
+"""Test the diagnosis. Each case has a few calls written by hand, answered by a known deviation or by the oracle."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ ROW, GAIN = np.array([3.0, -1.0, 2.0, 5.0]), np.array([1.0, 2.0, -1.0, 0.5])
 ORACLE = "numpy-cpu"
 
 
-def answered(by: str, operation: str, *arguments: Any, dtype: str = "float32", precision: str = "eager", **keywords: Any) -> Call:
+def answer(by: str, operation: str, *arguments: Any, dtype: str = "float32", precision: str = "eager", **keywords: Any) -> Call:
     name = by if by == ORACLE else f"deviation:{by}"
     called = Operation(specification(operation), backend(name), dtype, precision)
     called(*arguments, **keywords)
@@ -32,45 +32,45 @@ def names(failing: list[Call], *others: Call) -> list[str]:
     return [one.id for one in diagnose(Evidence.gather(failing, others))]
 
 
-def normalized(by: str, x: np.ndarray = ROW, *, eps: float = 0.5, dtype: str = "float32") -> Call:
-    return answered(by, "rms_norm", x, GAIN, eps=eps, dtype=dtype)
+def normalize(by: str, x: np.ndarray = ROW, *, eps: float = 0.5, dtype: str = "float32") -> Call:
+    return answer(by, "rms_norm", x, GAIN, eps=eps, dtype=dtype)
 
 
 def test_a_deviation_is_named() -> None:
-    assert names([normalized("rms_norm/eps-outside-sqrt")]) == ["rms_norm/eps-outside-sqrt"]
+    assert names([normalize("rms_norm/eps-outside-sqrt")]) == ["rms_norm/eps-outside-sqrt"]
 
 
 def test_right_answers_are_called_nothing() -> None:
-    assert names([normalized(ORACLE)]) == []
+    assert names([normalize(ORACLE)]) == []
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_right_answer_speaks_against_it_in_other_dtypes_too(dtype: str) -> None:
-    wrong, contradicted = normalized("rms_norm/eps-outside-sqrt"), normalized(ORACLE, 2 * ROW, dtype=dtype)
+    wrong, contradicted = normalize("rms_norm/eps-outside-sqrt"), normalize(ORACLE, 2 * ROW, dtype=dtype)
     assert names([wrong], contradicted) == []
 
 
 def test_a_wrong_answer_in_another_dtype_may_be_another_bug() -> None:
-    wrong, other = normalized("rms_norm/eps-outside-sqrt"), normalized("rms_norm/no-root", dtype="float64")
+    wrong, other = normalize("rms_norm/eps-outside-sqrt"), normalize("rms_norm/no-root", dtype="float64")
     assert names([wrong], other) == ["rms_norm/eps-outside-sqrt"]
 
 
-def test_what_one_example_leaves_open_others_settle() -> None:
-    """Without eps, two ways to lose it are one."""
-    alike, apart = (normalized("rms_norm/gain-ignored", x) for x in (np.ones(4), ROW))
+def test_other_examples_decide_between_deviations_that_agree_on_one() -> None:
+    """On a row of ones, several deviations give the same values."""
+    alike, apart = (normalize("rms_norm/gain-ignored", x) for x in (np.ones(4), ROW))
     assert names([alike], apart) == ["rms_norm/gain-ignored"]
 
 
-def test_what_gives_no_answer_is_named_where_it_alone_gives_none() -> None:
-    """The variance of a row far from zero is lost, and with it what the deviation claims: the truth is among what it may give."""
+def test_an_arithmetic_that_loses_all_digits_is_named() -> None:
+    """The variance of a row far from zero is lost. The bound of the deviation is then so wide that it contains the truth."""
     weight, bias = np.ones(4), np.zeros(4)
-    far, near = (answered("layer_norm/one-pass-variance", "layer_norm", x, weight, bias, eps=1e-5) for x in (ROW + 9000, ROW))
-    farther = answered("layer_norm/one-pass-variance", "layer_norm", ROW + 30000, weight, bias, eps=1e-5)
+    far, near = (answer("layer_norm/one-pass-variance", "layer_norm", x, weight, bias, eps=1e-5) for x in (ROW + 9000, ROW))
+    farther = answer("layer_norm/one-pass-variance", "layer_norm", ROW + 30000, weight, bias, eps=1e-5)
     assert names([far], farther, near) == ["layer_norm/one-pass-variance"]
 
 
 class Unshifted:
-    """In float32, where the exponentials of all of a row may vanish, or overflow."""
+    """A softmax without shift, in float32: the exponentials of a whole row may underflow or overflow."""
 
     @staticmethod
     def softmax(x: Any, *, axis: int) -> Any:
@@ -78,7 +78,7 @@ class Unshifted:
             return np.exp(x) / np.exp(x).sum(axis, keepdims=True)
 
 
-def test_a_row_that_vanishes_in_its_own_arithmetic_does_not_speak_against_it() -> None:
+def test_nan_that_only_the_dtype_produces_does_not_contradict_a_deviation() -> None:
     kernel = Operation(specification("softmax"), Backend("unshifted", Unshifted, Framework("numpy")), "float32", "eager")
     kernel(np.array([[-189.0, -125.0], [1.0, 2.0], [500.0, 0.0]]), axis=-1)
     assert np.isnan(kernel.recorder.calls[0].observed).tolist() == [[True, True], [False, False], [True, False]]
@@ -86,7 +86,7 @@ def test_a_row_that_vanishes_in_its_own_arithmetic_does_not_speak_against_it() -
 
 
 class Rounded:
-    """The product is rounded to the arguments' dtype before the bias is added: the class mixed."""
+    """A product that is rounded to the dtype of the arguments before the bias is added: the class mixed."""
 
     @staticmethod
     def linear(x: Any, weight: Any, bias: Any) -> Any:
@@ -98,12 +98,12 @@ def test_the_looser_class_that_explains_it() -> None:
     kernel = Operation(specification("linear"), Backend("rounded", Rounded, Framework("numpy")), "bfloat16", "fused")
     kernel(row, column, bias)
     assert looser_class(Evidence.gather(kernel.recorder.calls)) == "mixed"
-    ignored = answered("linear/bias-ignored", "linear", row, column, bias, dtype="bfloat16", precision="fused")
+    ignored = answer("linear/bias-ignored", "linear", row, column, bias, dtype="bfloat16", precision="fused")
     assert looser_class(Evidence.gather([ignored])) == ""
 
 
 class Single:
-    """What is given in float64 is rounded to float32, or what is computed is."""
+    """Functions that round float64 arguments, or intermediate results, to float32."""
 
     @staticmethod
     def rms_norm(x: Any, weight: Any, *, eps: float) -> Any:
@@ -119,42 +119,42 @@ class Single:
         return np.stack([a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)], -1).reshape(x.shape)
 
 
-def single(operation: str, *arguments: Any, **keywords: Any) -> Call:
+def answer_in_float32(operation: str, *arguments: Any, **keywords: Any) -> Call:
     backend = Backend("single", Single, Framework("numpy"))
     kernel = Operation(specification(operation), backend, "float64", "fused")
     kernel(*arguments, **keywords)
     return kernel.recorder.calls[0]
 
 
-def test_float64_that_is_computed_in_float32() -> None:
-    assert in_float32(Evidence.gather([single("rms_norm", ROW / 3, GAIN, eps=1e-5)]))
+def test_float64_computed_in_float32_is_recognized() -> None:
+    assert in_float32(Evidence.gather([answer_in_float32("rms_norm", ROW / 3, GAIN, eps=1e-5)]))
     assert in_float32(
-        Evidence.gather([single("rms_norm", 1e200 * ROW, GAIN, eps=1e-5)], [single("rms_norm", ROW / 3, GAIN, eps=1e-5)])
+        Evidence.gather(
+            [answer_in_float32("rms_norm", 1e200 * ROW, GAIN, eps=1e-5)], [answer_in_float32("rms_norm", ROW / 3, GAIN, eps=1e-5)]
+        )
     )
 
 
 def test_one_step_in_float32_is_enough() -> None:
-    assert in_float32(Evidence.gather([single("rope", np.tile(ROW / 3, (3, 1)), np.array([1, 2, 1000]), theta=1e4)]))
+    assert in_float32(Evidence.gather([answer_in_float32("rope", np.tile(ROW / 3, (3, 1)), np.array([1, 2, 1000]), theta=1e4)]))
 
 
 @pytest.mark.parametrize("eps", [1e-4, 1e-12])
-def test_what_is_further_off_than_float32_or_nearer_is_not_computed_in_float32(eps: float) -> None:
-    assert not in_float32(
-        Evidence.gather([answered("rms_norm/eps-ignored", "rms_norm", ROW / 3, GAIN, eps=eps, dtype="float64")])
-    )
+def test_larger_and_smaller_errors_than_those_of_float32_are_not_taken_for_float32(eps: float) -> None:
+    assert not in_float32(Evidence.gather([answer("rms_norm/eps-ignored", "rms_norm", ROW / 3, GAIN, eps=eps, dtype="float64")]))
 
 
 def test_overflow_alone_does_not_say_float32() -> None:
-    assert not in_float32(Evidence.gather([single("rms_norm", 1e200 * ROW, GAIN, eps=1e-5)]))
+    assert not in_float32(Evidence.gather([answer_in_float32("rms_norm", 1e200 * ROW, GAIN, eps=1e-5)]))
 
 
-def test_right_answers_and_other_dtypes_are_not_said_to_be_in_float32() -> None:
-    assert not in_float32(Evidence.gather([normalized(ORACLE, dtype="float64")]))
-    assert not in_float32(Evidence.gather([normalized("rms_norm/eps-ignored", eps=1e-6)]))
+def test_right_answers_and_other_dtypes_are_not_taken_for_float32() -> None:
+    assert not in_float32(Evidence.gather([normalize(ORACLE, dtype="float64")]))
+    assert not in_float32(Evidence.gather([normalize("rms_norm/eps-ignored", eps=1e-6)]))
 
 
 class Remembering:
-    """Of each width it keeps the angles for the theta that came first."""
+    """A rotation that caches the angles of each width, with the first theta that it saw."""
 
     def __init__(self) -> None:
         self.kept: dict[int, float] = {}
@@ -163,27 +163,27 @@ class Remembering:
         return rope(x, positions, theta=self.kept.setdefault(x.shape[-1], theta))
 
 
-def turned(*given: tuple[int, float]) -> list[Call]:
-    """Rows of that width turned with that theta, one after another."""
+def rotate(*given: tuple[int, float]) -> list[Call]:
+    """Rotate rows of each width with its theta, one call after another."""
     kernel = Operation(specification("rope"), Backend("remembering", Remembering(), Framework("numpy")), "float64", "fused")
     for width, theta in given:
         kernel(np.ones((3, width)), np.array([7, 8, 9]), theta=theta)
     return kernel.recorder.calls
 
 
-def test_the_option_of_an_earlier_call_is_said() -> None:
-    *others, failing = turned((4, 100.0), (8, 1e4), (4, 1e4), (4, 500.0), (8, 100.0), (8, 500.0))
+def test_the_option_of_an_earlier_call_is_found() -> None:
+    *others, failing = rotate((4, 100.0), (8, 1e4), (4, 1e4), (4, 500.0), (8, 100.0), (8, 500.0))
     assert names([failing], *others) == []
     assert another_option(Evidence.gather([failing], others)) == ("theta", [100.0, 1e4])
 
 
 def test_one_answer_for_another_option_may_be_by_chance() -> None:
-    earlier, failing = turned((4, 100.0), (4, 1e4))
+    earlier, failing = rotate((4, 100.0), (4, 1e4))
     assert another_option(Evidence.gather([failing], [earlier])) is None
 
 
 def test_another_option_has_to_explain_every_wrong_answer() -> None:
-    *others, failing = turned((4, 100.0), (4, 1e4), (4, 500.0))
+    *others, failing = rotate((4, 100.0), (4, 1e4), (4, 500.0))
     assert another_option(Evidence.gather([failing], others)) is not None
     assert others[1].observed is not None
     others[1].observed[-1, -1] += 1

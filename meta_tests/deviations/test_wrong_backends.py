@@ -1,5 +1,7 @@
-"""The wrong implementations that everybody writes once are caught, at default effort, by the invariant that they name; and
-the suite calls them what they call themselves."""
+"""Test that the usual wrong implementations are caught, at default effort, by the invariant that they name.
+
+The diagnosis must name the deviation that they state.
+"""
 
 from pathlib import Path
 
@@ -20,9 +22,9 @@ def test_is_caught(path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("path", [path for path in WRONG if "\nnamed = " in path.read_text()], ids=lambda path: path.stem)
 def test_is_named(path: Path) -> None:
-    """In some dtype; and nowhere otherwise."""
+    """The diagnosis names it in some dtype, and names nothing else in any dtype."""
     wrong, called = backend(str(path)), set()
     for test, trial in trials_of(path.stem.partition("__")[0], wrong):
-        if test.invariant.of(trial.operation_name) == wrong.source.caught_by and attempt(test, trial, 1):
+        if test.invariant.id_for(trial.operation_name) == wrong.source.caught_by and attempt(test, trial, 1):
             called.add(tuple(one.id for one in diagnose(Evidence.gather(trial.tally.calls, trial.other_calls))))
     assert called - {()} == {(wrong.source.named,)}

@@ -15,7 +15,7 @@ READMES = sorted([*SUITE.rglob("README.md"), *(ROOT / "meta_tests").rglob("READM
 NAMED = re.compile(r"`((?:[\w.<>*-]+/)+[\w.<>*-]*|[\w<>*-]+\.(?:py|md|toml|txt|in|cff))`")  # with a folder, or with a suffix
 MADE = {"dist/", "spec_tests/backends"}  # by building the package: not in a checkout
 QUESTIONS = {  # the beginning of each, and a file that its answer must name
-    "Where is a call's time limit set": "implementation/guard.py",
+    "Where is a call's time limit set": "specification/run_settings.py",
     "Where are the input regimes": "inputs/regimes.py",
     "What decides whether an answer passes": "helpers/assertions.py",
     "Where does an error bound come from": "bounds/bounded.py",

@@ -1,4 +1,4 @@
-"""The table of what each backend reaches: made from runs, and the committed one from its committed data."""
+"""Test the table of what the backends reach: how it is made from runs, and that the committed one agrees with its data."""
 
 import json
 import re
@@ -12,8 +12,8 @@ from spec_tests.specification.registry import gradients, operations
 from spec_tests.trials.collection import invariants
 
 from ..measure import conformance, conformance_table
-from ..measure.conformance import DATA, GRADIENTS, alone, measured, within
-from ..measure.conformance_table import Entry, deviations, findings, table
+from ..measure.conformance import CONFORMANCE_JSON, GRADIENTS_JSON, measure_backend, merge_entries, select_operation
+from ..measure.conformance_table import Entry, find_findings, format_table, list_failures
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, Run, write
 
 NAMES = ("gelu", "glu", "relu", "swiglu")
@@ -27,21 +27,21 @@ def swiglu(x, w1, w2, w3):
 """
 
 
-@pytest.fixture(params=[DATA, GRADIENTS], ids=lambda path: path.stem)
+@pytest.fixture(params=[CONFORMANCE_JSON, GRADIENTS_JSON], ids=lambda path: path.stem)
 def entries(request: pytest.FixtureRequest) -> tuple[Path, dict[str, Entry]]:
     return request.param, json.loads(request.param.read_text())
 
 
 def test_a_backend_is_measured(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + EPS_OUTSIDE, lost="import a_library_that_is_not_there")
-    mine = measured(f"{tmp_path}/mine.py", "smoke")
+    mine = measure_backend(f"{tmp_path}/mine.py", "smoke")
     assert mine["version"].startswith("numpy ")
     assert mine["cells"]["relu"]["float32"].items() >= {"class": "fused", "worst": 0.0, "broken": []}.items()
     assert "reference" in mine["cells"]["rms_norm"]["float32"]["broken"]
     assert mine["cells"]["softmax"] == {"float32": {}}
-    lost = measured(f"{tmp_path}/lost.py", "smoke")
+    lost = measure_backend(f"{tmp_path}/lost.py", "smoke")
     assert lost == {"absent": "it imports 'a_library_that_is_not_there', which is not installed here"}
-    lines = list(table({"mine": mine, "lost": lost}))
+    lines = list(format_table({"mine": mine, "lost": lost}))
     for pattern in (
         r"relu +f",
         r"relu +f0/0",
@@ -56,93 +56,98 @@ def test_a_backend_is_measured(tmp_path: Path) -> None:
 
 def test_operations_may_be_tried_in_processes_of_their_own(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + GLU)
-    together, apart = (measured(f"{tmp_path}/mine.py", "smoke", names=NAMES, apart=n) for n in (0, 2))
+    together, apart = (measure_backend(f"{tmp_path}/mine.py", "smoke", names=NAMES, apart=n) for n in (0, 2))
     assert apart["cells"] == together["cells"]
     assert all(cell["float32"]["tried"] for name, cell in apart["cells"].items() if name != "gelu")
 
 
-def test_what_was_tried_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_reports_are_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, mine=NUMPY + RELU + GLU)
-    path, kept, ran, run = f"{tmp_path}/mine.py", tmp_path / "kept", [], conformance._run
+    path, kept, runs, run_suite = f"{tmp_path}/mine.py", tmp_path / "kept", [], conformance._run_suite
 
-    def counted(*args: Any) -> Run:
-        ran.append(run(*args))
-        return ran[-1]
+    def count_runs(*args: Any) -> Run:
+        runs.append(run_suite(*args))
+        return runs[-1]
 
-    monkeypatch.setattr(conformance, "_run", counted)
-    entry = measured(path, "smoke", names=NAMES, apart=1, keep=kept)
-    assert entry["cells"] == measured(path, "smoke", names=NAMES)["cells"]
+    monkeypatch.setattr(conformance, "_run_suite", count_runs)
+    entry = measure_backend(path, "smoke", names=NAMES, apart=1, keep=kept)
+    assert entry["cells"] == measure_backend(path, "smoke", names=NAMES)["cells"]
     reports = sorted(kept.glob("*/report.jsonl"))
     assert len(reports) == len(NAMES)
-    ran.clear()
-    assert measured(path, "smoke", names=NAMES, apart=1, keep=kept) == entry
-    assert not ran
+    runs.clear()
+    assert measure_backend(path, "smoke", names=NAMES, apart=1, keep=kept) == entry
+    assert not runs
 
-    cut, lost, *_ = reports
+    cut, lost, *_ = reports  # one report is cut off, another lost
     header, backend, first, *others = cut.read_text().splitlines(keepends=True)
-    cut.write_text(header + backend + first + others[0][:9])  # as when the machine stops
+    cut.write_text(header + backend + first + others[0][:9])  # as if the machine had stopped
     lost.write_text("")
-    again = measured(path, "smoke", names=NAMES, apart=1, keep=kept)
+    again = measure_backend(path, "smoke", names=NAMES, apart=1, keep=kept)
     assert [again[name] for name in ("cells", "examples")] == [entry[name] for name in ("cells", "examples")]
-    assert len(ran) == 2
-    assert any(len(done.nodes) == len(others) - 1 for done in ran)  # but for the first verdict, and the line of the ending
-    assert measured(path, "smoke", names=NAMES, apart=1, keep=kept) == again
-    assert len(ran) == 2
+    assert len(runs) == 2
+    assert any(len(run.nodes) == len(others) - 1 for run in runs)  # all but the first verdict; the last line is no verdict
+    assert measure_backend(path, "smoke", names=NAMES, apart=1, keep=kept) == again
+    assert len(runs) == 2
 
 
-def test_a_report_s_folder_has_a_name_of_its_own_however_many_words() -> None:
-    many = ("--backend=/tmp/mine.py", "-k", " or ".join(map(conformance.alone, NAMES * 50)))
-    names = [conformance._named(words) for words in (many, (*many, "--effort=smoke"), many[:2])]
+def test_each_report_has_its_own_folder_whose_name_is_short() -> None:
+    long = ("--backend=/tmp/mine.py", "-k", " or ".join(map(conformance.select_operation, NAMES * 50)))
+    names = [conformance._name_folder(words) for words in (long, (*long, "--effort=smoke"), long[:2])]
     assert len(set(names)) == 3
     assert all(len(name) < 128 and "/" not in name for name in names)
 
 
-def test_a_run_that_did_not_end_is_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_is_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, mine=NUMPY + RELU)
-    run = conformance._run
-    monkeypatch.setattr(conformance, "_run", lambda *args: replace(run(*args), code=2))
+    run_suite = conformance._run_suite
+    monkeypatch.setattr(conformance, "_run_suite", lambda *args: replace(run_suite(*args), code=2))
     with pytest.raises(SystemExit, match="pytest ended with 2"):
-        measured(f"{tmp_path}/mine.py", "smoke", names=("relu",))
+        measure_backend(f"{tmp_path}/mine.py", "smoke", names=("relu",))
 
 
-def test_some_operations_may_be_tried_again(tmp_path: Path) -> None:
+def test_some_operations_may_be_measured_again(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + GLU)
     path = f"{tmp_path}/mine.py"
-    whole, relu, pair = (measured(path, "smoke", names=names) for names in (NAMES, ("relu",), ("relu", "glu")))
-    assert within(whole, relu)["cells"] == whole["cells"]
-    both = within(within(whole, pair), {**relu, "effort": "default", "version": "another", "shapes": 3, "seconds": 90})
+    whole, relu, pair = (measure_backend(path, "smoke", names=names) for names in (NAMES, ("relu",), ("relu", "glu")))
+    assert merge_entries(whole, relu)["cells"] == whole["cells"]
+    both = merge_entries(
+        merge_entries(whole, pair), {**relu, "effort": "default", "version": "another", "shapes": 3, "seconds": 90}
+    )
     assert [(again["operations"], again["effort"]) for again in both["again"]] == [(["glu"], "smoke"), (["relu"], "default")]
     assert "again" not in whole
-    lines = list(table({"mine": both, "few": pair}))
+    lines = list(format_table({"mine": both, "few": pair}))
     assert f"      relu: another, default effort, {relu['examples']} examples in 2 min, 3 shapes of each operation" in lines
-    assert next(line for line in lines if line.startswith("swiglu")).split() == ["swiglu", "f"]  # nothing is said of the few
+    assert next(line for line in lines if line.startswith("swiglu")).split() == [
+        "swiglu",
+        "f",
+    ]  # the entry of only two operations has no cell here
     assert "smoke effort" in next(line for line in lines if " mine " in line)
-    renewed = within(both, measured(path, "smoke", names=("swiglu",)))
-    assert "effort" not in next(line for line in table({"mine": renewed}) if " mine " in line)
+    renewed = merge_entries(both, measure_backend(path, "smoke", names=("swiglu",)))
+    assert "effort" not in next(line for line in format_table({"mine": renewed}) if " mine " in line)
 
 
-def test_an_operation_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_operation_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.argv", ["conformance", "--only=relu,rrelu", "numpy-cpu"])
     with pytest.raises(SystemExit, match="2"):
         conformance.main()
     assert "--only=relu,rrelu: there is no 'rrelu'; there are alibi_bias, " in capsys.readouterr().err
 
 
-def test_no_invariant_is_left_out_then_and_none_comes_twice() -> None:
-    chosen = [alone(name).strip("()").split(" or ") for name in (*operations(), *gradients())]
+def test_selecting_operations_one_by_one_selects_each_invariant_once() -> None:
+    selections = [select_operation(name).strip("()").split(" or ") for name in (*operations(), *gradients())]
     for test in invariants():
-        subjects = {"operation": operations(), "gradient": gradients()}.get(test.invariant.operations[0], ("",))
-        for node in (f"{test.__module__}.py::{test.__name__}[{subject}-numpy-cpu-float32]" for subject in subjects):
-            assert sum(any(part in node for part in parts) for parts in chosen) == 1, node
+        names = {"operation": operations(), "gradient": gradients()}.get(test.invariant.operations[0], ("",))
+        for node in (f"{test.__module__}.py::{test.__name__}[{name}-numpy-cpu-float32]" for name in names):
+            assert sum(any(part in node for part in parts) for parts in selections) == 1, node
 
 
-def test_the_table_is_that_of_the_data(entries: tuple[Path, dict[str, Entry]]) -> None:
+def test_the_committed_table_agrees_with_its_data(entries: tuple[Path, dict[str, Entry]]) -> None:
     data, found = entries
-    assert data.with_suffix(".txt").read_text() == "\n".join(table(found)) + "\n"
+    assert data.with_suffix(".txt").read_text() == "\n".join(format_table(found)) + "\n"
 
 
-def test_whatever_deviates_is_among_the_findings(entries: tuple[Path, dict[str, Entry]]) -> None:
-    assert [line for line in deviations(entries[1]) if "not among the findings" in line] == []
+def test_every_failure_is_among_the_findings(entries: tuple[Path, dict[str, Entry]]) -> None:
+    assert [line for line in list_failures(entries[1]) if "not among the findings" in line] == []
 
 
 def test_a_finding_is_found_by_its_invariant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,22 +156,22 @@ def test_a_finding_is_found_by_its_invariant(tmp_path: Path, monkeypatch: pytest
         "\n\n## Another (all dtypes)\n\nBy `relu.sign`."
     )
     monkeypatch.setattr(conformance_table, "FINDINGS", tmp_path)
-    assert findings("mine", "relu", {"reference"}, "float32") == ["findings/page: A finding (float64, float32)"]
-    assert findings("mine", "relu", {"reference", "sign"}, "float16") == ["findings/page: Another (all dtypes)"]
-    assert findings("mine", "relu", {"reference"}, "float16") == []
-    assert findings("mine", "silu", {"reference"}, "float32") == []
-    assert findings("my", "relu", {"reference"}, "float32") == []
+    assert find_findings("mine", "relu", {"reference"}, "float32") == ["findings/page: A finding (float64, float32)"]
+    assert find_findings("mine", "relu", {"reference", "sign"}, "float16") == ["findings/page: Another (all dtypes)"]
+    assert find_findings("mine", "relu", {"reference"}, "float16") == []
+    assert find_findings("mine", "silu", {"reference"}, "float32") == []
+    assert find_findings("my", "relu", {"reference"}, "float32") == []
     broken = {dtype: {"broken": ["reference"]} for dtype in ("float32", "float16")}
-    assert list(deviations({"mine": {"cells": {"relu": broken}}}))[1:] == [
+    assert list(list_failures({"mine": {"cells": {"relu": broken}}}))[1:] == [
         "    → findings/page: A finding (float64, float32)",
         "    → not among the findings: float16",
     ]
 
 
-def test_a_title_may_name_one_of_the_page_s_backends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_title_may_name_one_backend_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = "\n\n## Of `mine` (all dtypes)\n\nBy `relu.reference`.\n\n## Of all (all dtypes)\n\nBy `relu.reference`."
     (tmp_path / "page.md").write_text(f"# Found by `pytest --backend=mine` and `pytest --backend=yours`{found}")
     monkeypatch.setattr(conformance_table, "FINDINGS", tmp_path)
     every = "findings/page: Of all (all dtypes)"
-    assert findings("mine", "relu", {"reference"}, "float32") == ["findings/page: Of `mine` (all dtypes)", every]
-    assert findings("yours", "relu", {"reference"}, "float32") == [every]
+    assert find_findings("mine", "relu", {"reference"}, "float32") == ["findings/page: Of `mine` (all dtypes)", every]
+    assert find_findings("yours", "relu", {"reference"}, "float32") == [every]

@@ -1,4 +1,4 @@
-"""What the documentation names exists."""
+"""Test that what the documentation names exists, and that its examples do what it says."""
 
 import re
 import shlex
@@ -14,10 +14,10 @@ from ..support.paths import DOCS, ROOT
 from ..support.pytest_process import environment, python, suite
 
 
-def ids() -> set[str]:
-    """Of every invariant, those of every operation with each operation's name."""
+def list_ids() -> set[str]:
+    """Return the ids of all invariants; those of every operation, once for each operation."""
     return {
-        t.invariant.of(op)
+        t.invariant.id_for(op)
         for t in invariants()
         for op in {"operation": operations(), "gradient": gradients()}.get(t.invariant.operations[0], ("",))
     }
@@ -25,7 +25,7 @@ def ids() -> set[str]:
 
 def test_the_sources_name_invariants_that_exist() -> None:
     named = set(re.findall(r"`([a-z_]+\.[a-z_]+)`", (DOCS / "sources.md").read_text()))
-    assert named - ids() == set()
+    assert named - list_ids() == set()
 
 
 def test_the_sources_name_every_operation() -> None:
@@ -33,8 +33,8 @@ def test_the_sources_name_every_operation() -> None:
     assert [op for op in operations() if f"`{op}" not in text and op != "embedding"] == []
 
 
-def first_example(page: Path, folder: Path) -> None:
-    """Saves the page's first block of Python as the backend that its first line names."""
+def save_first_example(page: Path, folder: Path) -> None:
+    """Save the page's first block of Python as the file that the block's first line names."""
     block = page.read_text().partition("```python\n")[2].partition("```")[0]
     (folder / block.splitlines()[0].removeprefix("# ")).write_text(block)
 
@@ -42,7 +42,7 @@ def first_example(page: Path, folder: Path) -> None:
 @pytest.mark.parametrize(("page", "conforms"), [(ROOT / "README.md", False), (DOCS / "backends.md", True)])
 def test_the_first_backend_of_a_page_does_what_the_page_says(page: Path, conforms: bool, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    first_example(page, tmp_path)
+    save_first_example(page, tmp_path)
     run = suite(tmp_path, "--backend=my_backend.py", "--effort=default", "-k", "rms_norm.reference and float32")
     assert run.code == (0 if conforms else 1)
     assert ("my_backend breaks rms_norm.reference" in run.text) is not conforms
@@ -56,17 +56,17 @@ NUMBER = r"-?\b\d[\d.]*(?:e[+-]?\d+)?"
 PLUGIN = ("-m", "pytest", "-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--hypothesis-seed=1")
 
 
-def spaced(text: str) -> str:
+def collapse_spaces(text: str) -> str:
     return re.sub(" +", " ", text)
 
 
-def numberless(text: str) -> str:
-    """A failure's message shows whatever example was drawn: its numbers, however many, are another's where draws change."""
-    return re.sub(rf"{NUMBER}(, {NUMBER})*", "#", spaced(text))
+def mask_numbers(text: str) -> str:
+    """Replace each list of numbers by #. The numbers of a failure's message depend on the example that was drawn."""
+    return re.sub(rf"{NUMBER}(, {NUMBER})*", "#", collapse_spaces(text))
 
 
 def follow(page: Path, folder: Path) -> None:
-    """Saves each block of Python under the name in its first line, runs each command, and finds what it is said to print."""
+    """Save each block of Python as the file that its first line names, run each command, and compare its output with the page."""
     for language, text in BLOCK.findall(page.read_text()):
         first, _, rest = text.partition("\n")
         if language == "python":
@@ -78,12 +78,12 @@ def follow(page: Path, folder: Path) -> None:
         else:
             assert language == "console"
             command = shlex.split(first.removeprefix("$ ").replace("python -m pytest", "pytest"))
-            words = (*PLUGIN, *command[1:]) if command[0] == "pytest" else command[1:]
-            done = python(folder, *words, env=environment(folder if (folder / "spec_tests").exists() else ROOT))
-            plain = spaced if " breaks " not in rest else numberless
-            printed = plain(done.stdout)
+            args = (*PLUGIN, *command[1:]) if command[0] == "pytest" else command[1:]
+            done = python(folder, *args, env=environment(folder if (folder / "spec_tests").exists() else ROOT))
+            normalize = mask_numbers if " breaks " in rest else collapse_spaces
+            printed = normalize(done.stdout)
             for line in rest.splitlines():
-                _, found, printed = printed.partition(plain(line))
+                _, found, printed = printed.partition(normalize(line))
                 assert found, f"{first} does not print {line!r}, or not there:\n{done.stdout}{done.stderr}"
 
 
@@ -91,7 +91,7 @@ def follow(page: Path, folder: Path) -> None:
 def test_a_guide_does_what_it_says(page: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     assert "```console" in page.read_text()
-    if "# spec_tests/" in page.read_text():  # it adds to a checkout
+    if "# spec_tests/" in page.read_text():  # the guide adds files to a checkout
         for part in CHECKOUT:
             shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     follow(page, tmp_path)

@@ -1,4 +1,4 @@
-"""The pages of the operations say what the tests run, and what they say can be run."""
+"""Test that the operations' pages agree with the tests, and that their commands work."""
 
 import re
 import shlex
@@ -12,52 +12,51 @@ from spec_tests.specification.registry import gradients, operations
 
 from ..support.in_process import invariants
 from ..support.pytest_process import suite
-from ..support.sphinx_extensions import extension
+from ..support.sphinx_extensions import import_extension
 
 EVERY = (*operations(), *gradients())
 
-
-PAGES, PROOFS = extension("operation_pages"), extension("proofs")
+PAGES, PROOFS = import_extension("operation_pages"), import_extension("proofs")
 
 
 @pytest.mark.parametrize("operation", EVERY)
 def test_a_page_has_every_law_and_every_deviation_of_its_operation(operation: str) -> None:
-    text = PAGES.page(operation)
+    text = PAGES.format_page(operation)
     headings = re.findall(r"^### (.*)$", text, re.MULTILINE)
-    laws = [one.of(operation).partition(".")[2] for one in PAGES.laws(operation)]
-    special, shared = PAGES.deviations(operation)
-    assert headings == [*laws, *(one.name for one in special)]
-    assert {one.id for one in deviations_of(operation)} == {one.id for one in (*special, *shared)}
-    assert all(f"- `{one.id}`: " in text for one in shared)
+    laws = [one.id_for(operation).partition(".")[2] for one in PAGES.list_laws(operation)]
+    special, shared = PAGES.split_deviations(operation)
+    assert headings == [*laws, *(deviation.name for deviation in special)]
+    assert {deviation.id for deviation in deviations_of(operation)} == {deviation.id for deviation in (*special, *shared)}
+    assert all(f"- `{deviation.id}`: " in text for deviation in shared)
     targets = re.findall(r"^\((.*)\)=$", text, re.MULTILINE)
     assert len(set(targets)) == len(targets)
     assert set(re.findall(r"\]\(#([^)]*)\)", text)) <= set(targets)
 
 
 def test_a_page_begins_with_a_sentence() -> None:
-    assert [op for op in EVERY if not PAGES.headline(op).endswith(".")] == []
-    assert PAGES.headline("rms_norm_vjp") == "Gradients of rms_norm."
+    assert [op for op in EVERY if not PAGES.first_sentence(op).endswith(".")] == []
+    assert PAGES.first_sentence("rms_norm_vjp") == "Gradients of rms_norm."
 
 
 def test_the_pages_have_every_invariant() -> None:
-    shown = {law.id for operation in EVERY for law in PAGES.laws(operation)}
-    assert shown == {test.invariant.id for test in invariants()}
+    on_pages = {law.id for operation in EVERY for law in PAGES.list_laws(operation)}
+    assert on_pages == {test.invariant.id for test in invariants()}
 
 
 def test_every_law_has_a_proof_and_every_proof_a_law() -> None:
     laws = {(test.invariant.module, test.invariant.id.partition(".")[2]) for test in invariants()}
-    assert PROOFS.proven() == laws
-    assert all(PROOFS.equation(operation) for operation in EVERY)
+    assert PROOFS.list_proven_laws() == laws
+    assert all(PROOFS.read_equation(operation) for operation in EVERY)
 
 
-def test_a_proof_that_is_missing_is_asked_for() -> None:
+def test_a_missing_proof_is_an_error() -> None:
     law = replace(invariants()[0].invariant, id="relu.is_new", module="relu")
     with pytest.raises(LookupError, match=r"docs/proofs/relu\.md does not say why relu\.is_new holds: add a section «## is_new»"):
-        PROOFS.why(law)
+        PROOFS.read_proof(law)
 
 
-def test_a_page_says_what_catches_what() -> None:
-    page = PAGES.page("rms_norm")
+def test_a_page_links_laws_and_deviations() -> None:
+    page = PAGES.format_page("rms_norm")
     law = page[page.index("### eps_is_inside_the_root") :].partition("\n### ")[0]
     assert "[eps-outside-sqrt](#rms_norm-eps-outside-sqrt)" in law
     wrong = page[page.index("### eps-outside-sqrt") :].partition("\n### ")[0]
@@ -66,24 +65,24 @@ def test_a_page_says_what_catches_what() -> None:
     assert "```python\ndef eps_outside_sqrt(" in wrong
 
 
-def test_what_a_matrix_has_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_shows_the_kills_of_the_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (file := tmp_path / "kill_matrix.json").write_text(
         '[{"id": "rms_norm/eps-outside-sqrt", "caught": {"rms_norm.odd": {"float32": 1}}, "levels": {}}]'
     )
-    pages = extension("operation_pages")
+    pages = import_extension("operation_pages")
     monkeypatch.setattr(pages, "MATRIX", file)
-    page = pages.page("rms_norm")
+    page = pages.format_page("rms_norm")
     assert "[eps-outside-sqrt]" in page[page.index("### odd") :].partition("\n### ")[0]
 
 
-@pytest.mark.parametrize("of", ["a law", "a deviation"])
-def test_a_wrong_implementation_s_command_shows_it(of: str, tmp_path: Path) -> None:
-    part = PAGES.page("relu").partition("## What goes wrong")[0 if of == "a law" else 2]
+@pytest.mark.parametrize("section", ["a law", "a deviation"])
+def test_the_command_for_a_wrong_implementation_fails(section: str, tmp_path: Path) -> None:
+    part = PAGES.format_page("relu").partition("## What goes wrong")[0 if section == "a law" else 2]
     command = re.findall(r"^pytest --pyargs spec_tests (--backend=deviation:.*)$", part, re.MULTILINE)[0]
     run = suite(tmp_path, *shlex.split(command), "--effort=default", "--hypothesis-seed=1")
     assert run.code == 1
     assert run.count("failed")
 
 
-def test_prose_is_no_markup() -> None:
-    assert PAGES.prose("a_b * c <d> `e` [f](g) | h") == r"a\_b \* c \<d\> \`e\` \[f\](g) \| h"
+def test_prose_is_escaped() -> None:
+    assert PAGES.escape_markdown("a_b * c <d> `e` [f](g) | h") == r"a\_b \* c \<d\> \`e\` \[f\](g) \| h"

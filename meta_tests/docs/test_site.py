@@ -1,4 +1,4 @@
-"""The documentation's site: it builds without a warning, its links lead somewhere, and a browser does not complain."""
+"""Test that the documentation builds without a warning, that its links work, and that a browser shows every page."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ import pytest
 from ..support.browser import opened, running
 from ..support.paths import ROOT
 from ..support.pytest_process import environment
-from ..support.sphinx_extensions import extension
+from ..support.sphinx_extensions import import_extension
 
 
 @pytest.fixture(scope="module")
@@ -21,13 +21,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for library in ("sphinx", "furo", "myst_parser", "matplotlib"):
         pytest.importorskip(library)
     folder = tmp_path_factory.mktemp("site")
-    words = ("-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "docs", str(folder))
-    done = subprocess.run([sys.executable, *words], cwd=ROOT, env=environment(ROOT), capture_output=True, text=True, check=False)
+    command = ("-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "docs", str(folder))
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, env=environment(ROOT), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return folder
 
 
-class Anchors(HTMLParser):
+class LinksAndIds(HTMLParser):
+    """The links and the ids of a page."""
+
     def __init__(self, path: Path):
         super().__init__()
         self.links: list[str] = []
@@ -35,45 +39,45 @@ class Anchors(HTMLParser):
         self.feed(path.read_text())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.ids.add(given.get("id") or "")
-        self.links += [link for name in ("href", "src") if (link := given.get(name))]
+        attributes = dict(attrs)
+        self.ids.add(attributes.get("id") or "")
+        self.links += [link for name in ("href", "src") if (link := attributes.get(name))]
 
 
-def pages(site: Path) -> list[Path]:
+def list_pages(site: Path) -> list[Path]:
     return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
 
 
-def broken(site: Path) -> Iterator[str]:
-    known = {path: Anchors(path) for path in pages(site)}
-    for path, page in known.items():
+def find_broken_links(site: Path) -> Iterator[str]:
+    pages = {path: LinksAndIds(path) for path in list_pages(site)}
+    for path, page in pages.items():
         for link in page.links:
             parts = urlsplit(link)
             if parts.scheme in ("http", "https", "data", "mailto"):
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            if not target.exists() or (parts.fragment and target in known and unquote(parts.fragment) not in known[target].ids):
+            if not target.exists() or (parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].ids):
                 yield f"{path.relative_to(site)}: {link}"
 
 
 def test_mathematics_becomes_mathml(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sphinx")
-    nodes, mathematics = pytest.importorskip("docutils.nodes"), extension("mathematics")
-    written = mathematics.converted(nodes.math("", r"u\lvert z\rvert"), block=False)
+    nodes, mathematics = pytest.importorskip("docutils.nodes"), import_extension("mathematics")
+    written = mathematics.convert(nodes.math("", r"u\lvert z\rvert"), block=False)
     bars = '<mo form="prefix" stretchy="false">|</mo><mi>z</mi><mo form="postfix" stretchy="false">|</mo>'
     assert written == f'<math xmlns="http://www.w3.org/1998/Math/MathML"><mi>u</mi>{bars}</math>'
     warned: list[object] = []
-    monkeypatch.setattr(mathematics.LOG, "warning", lambda *said, **_: warned.extend(said))
-    assert mathematics.converted(nodes.math("", r"\nonsense"), block=False) == ""
+    monkeypatch.setattr(mathematics.LOG, "warning", lambda *arguments, **_: warned.extend(arguments))
+    assert mathematics.convert(nodes.math("", r"\nonsense"), block=False) == ""
     assert "Unknown LaTeX command" in str(warned)
 
 
 def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
-    assert len(pages(site)) > 50
-    assert list(broken(site)) == []
+    assert len(list_pages(site)) > 50
+    assert list(find_broken_links(site)) == []
 
 
-DRAWN = """() => {
+INSPECT_PAGE = """() => {
     const flat = e => { const box = e.getBoundingClientRect(); return !(box.width && box.height) };
     const ink = e => getComputedStyle(e).color;
     return {
@@ -84,23 +88,23 @@ DRAWN = """() => {
         wide: document.documentElement.scrollWidth > innerWidth,
     };
 }"""
-NOTHING = {"unseen": [], "raw": [], "silent": 0, "foreign": 0, "wide": False}
+NO_PROBLEM = {"unseen": [], "raw": [], "silent": 0, "foreign": 0, "wide": False}
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
 def test_a_browser_shows_every_page_of_the_site(width: int, scheme: str, site: Path) -> None:
-    """No complaint, nothing from a network; mathematics and pictures are drawn, in the page's colour."""
-    first, *others = pages(site)
-    with running() as browser, opened(browser, first, width, scheme) as (tab, said):
+    """The console is empty, nothing comes from a network, and mathematics and pictures are drawn in the page's colour."""
+    first, *others = list_pages(site)
+    with running() as browser, opened(browser, first, width, scheme) as (tab, messages):
         for path in (first, *others):
             tab.goto(path.as_uri())
             assert tab.locator("h1").count() or tab.title(), path
             assert tab.evaluate("performance.getEntriesByType('resource').every(e => e.name.startsWith('file:'))"), path
-            assert tab.evaluate(DRAWN) == NOTHING, path
-            assert said == [], path
+            assert tab.evaluate(INSPECT_PAGE) == NO_PROBLEM, path
+            assert messages == [], path
 
 
-def test_an_operation_s_page_has_its_equation_its_bound_its_proofs_and_its_pictures(site: Path) -> None:
+def test_an_operation_s_page_has_equation_bound_proofs_and_pictures(site: Path) -> None:
     text = (site / "operations" / "rms_norm.html").read_text()
     parts = [text.index(part) for part in ("<math", "How far off it may be", "What must hold", "What goes wrong")]
     assert parts == sorted(parts)

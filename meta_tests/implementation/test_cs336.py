@@ -1,4 +1,4 @@
-"""A student's `tests/adapters.py`, unchanged: right, wrong in ways that have names, not written yet, of an earlier edition."""
+"""A student's unchanged `tests/adapters.py`: right, with known bugs, not written yet, and of an earlier edition."""
 
 import ast
 import shutil
@@ -19,20 +19,20 @@ from ..support.pytest_process import python, suite
 
 pytest.importorskip("torch")
 STUDENT = BACKENDS / "cs336_student"
-ADAPTERS = "../repository/tests/adapters.py"  # the folder of the run has nothing of it
+ADAPTERS = "../repository/tests/adapters.py"  # from the folder of the run, which is outside the repository
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Path:
-    """A folder beside the student's repository."""
+def run_folder(tmp_path: Path) -> Path:
+    """Copy the student's repository, and return an empty folder beside it."""
     shutil.copytree(STUDENT, tmp_path / "repository", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder := tmp_path / "elsewhere").mkdir()
+    (folder := tmp_path / "run_folder").mkdir()
     return folder
 
 
 @pytest.fixture
-def forgotten() -> Iterator[None]:
-    """What the student's files were imported as is free again."""
+def forget_imports() -> Iterator[None]:
+    """Remove the modules of the student's files and their folders from sys.modules and sys.path after the test."""
     path = list(sys.path)
     yield
     sys.path[:] = path
@@ -40,12 +40,12 @@ def forgotten() -> Iterator[None]:
         del sys.modules[name]
 
 
-def loaded(folder: Path, text: str = ADAPTERS) -> Backend:
+def load_adapters(folder: Path, text: str = ADAPTERS) -> Backend:
     return load(text, folder, set(operations()))
 
 
-def test_a_right_one_conforms(elsewhere: Path) -> None:
-    run = suite(elsewhere, f"--backend={ADAPTERS}", "--hypothesis-seed=1")
+def test_a_right_one_conforms(run_folder: Path) -> None:
+    run = suite(run_folder, f"--backend={ADAPTERS}", "--hypothesis-seed=1")
     assert run.code == 0, run.text
     conforming = {fact["operation"] for fact in run.facts if fact["id"].endswith(".reference") and fact["status"] == "passed"}
     assert {name for name in conforming if not name.endswith("_vjp")} == {
@@ -90,45 +90,45 @@ WRONG = {
 }
 
 
-@pytest.mark.usefixtures("forgotten")
+@pytest.mark.usefixtures("forget_imports")
 @pytest.mark.parametrize("invariant", WRONG)
-def test_a_bug_is_caught(invariant: str, elsewhere: Path) -> None:
+def test_a_bug_is_caught(invariant: str, run_folder: Path) -> None:
     file, right, wrong = WRONG[invariant]
-    path = elsewhere.parent / "repository" / file
+    path = run_folder.parent / "repository" / file
     text = path.read_text()
     assert right in text
     path.write_text(text.replace(right, wrong))
-    assert caught_by(loaded(elsewhere), seed=1, only=invariant).keys() == {invariant}
+    assert caught_by(load_adapters(run_folder), seed=1, only=invariant).keys() == {invariant}
 
 
-def unwritten(text: str) -> str:
-    """The file as it is handed out: every function raises NotImplementedError."""
+def remove_bodies(text: str) -> str:
+    """Return the file as it is handed out: every function raises NotImplementedError."""
     functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name.startswith("run_")]
     for function in functions:
         function.body = ast.parse("raise NotImplementedError").body
     return "\n\n".join(map(ast.unparse, functions))
 
 
-def test_a_fresh_one_is_not_green(elsewhere: Path) -> None:
-    path = elsewhere.parent / "repository/tests/adapters.py"
-    path.write_text(unwritten(path.read_text()))
-    run = suite(elsewhere, f"--backend={ADAPTERS}", "-k", "reference or test_linear")
+def test_a_fresh_one_is_not_green(run_folder: Path) -> None:
+    path = run_folder.parent / "repository/tests/adapters.py"
+    path.write_text(remove_bodies(path.read_text()))
+    run = suite(run_folder, f"--backend={ADAPTERS}", "-k", "reference or test_linear")
     assert run.code == 5, run.text
     assert run.count("skipped") == len(run.facts)
     assert "run_rmsnorm is not written yet" in run.text
     assert "nothing was tried: exit status 5" in run.text
 
 
-def test_a_failure_speaks_the_assignment_s_language(elsewhere: Path) -> None:
-    path = elsewhere.parent / "repository/cs336_basics/functions.py"
+def test_a_failure_speaks_the_assignment_s_language(run_folder: Path) -> None:
+    path = run_folder.parent / "repository/cs336_basics/functions.py"
     path.write_text(path.read_text().replace("q.shape[-1] ** 0.5", "q.shape[-1]"))
-    run = suite(elsewhere, f"--backend={ADAPTERS}", "--effort=default", "-k", "scaled_dot_product_attention.reference")
+    run = suite(run_folder, f"--backend={ADAPTERS}", "--effort=default", "-k", "scaled_dot_product_attention.reference")
     assert run.code == 1
     script = run.text.partition("to see it without this suite:\n")[2].partition("\n\n")[0]
-    assert f"importlib.import_module('tests.adapters')  # in {elsewhere.parent / 'repository'}\n" in script
+    assert f"importlib.import_module('tests.adapters')  # in {run_folder.parent / 'repository'}\n" in script
     assert "backend.run_scaled_dot_product_attention(Q=torch.tensor(" in script
-    (elsewhere.parent / "repository" / "shown.py").write_text("\n".join(line[2:] for line in script.splitlines()))
-    shown = python(elsewhere.parent / "repository", "shown.py")
+    (run_folder.parent / "repository" / "shown.py").write_text("\n".join(line[2:] for line in script.splitlines()))
+    shown = python(run_folder.parent / "repository", "shown.py")
     assert shown.returncode == 0, shown.stderr
     assert "tensor(" in shown.stdout
 
@@ -136,25 +136,25 @@ def test_a_failure_speaks_the_assignment_s_language(elsewhere: Path) -> None:
 # --- how it is loaded -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("forgotten")
+@pytest.mark.usefixtures("forget_imports")
 @pytest.mark.parametrize(
     "line", ["import cs336_basics", "from .common import EXACT", "from tests.common import EXACT", "from . import common"]
 )
-def test_it_imports_its_project(line: str, elsewhere: Path) -> None:
-    path = elsewhere.parent / "repository/tests/adapters.py"
+def test_it_imports_its_project(line: str, run_folder: Path) -> None:
+    path = run_folder.parent / "repository/tests/adapters.py"
     path.write_text(f"{line}\n\n\ndef run_silu(in_features):\n    import cs336_basics.functions\n\n    return in_features\n")
-    backend = loaded(elsewhere)
+    backend = load_adapters(run_folder)
     assert backend.function("silu")(1.0) == 1.0
     assert backend.source.module.__name__ == "tests.adapters"
 
 
-@pytest.mark.usefixtures("forgotten")
-def test_two_projects_are_not_confused(elsewhere: Path) -> None:
-    """The second would run the first one's package."""
-    shutil.copytree(elsewhere.parent / "repository", elsewhere.parent / "another")
-    loaded(elsewhere)
+@pytest.mark.usefixtures("forget_imports")
+def test_two_projects_are_not_confused(run_folder: Path) -> None:
+    """The second project would import the package of the first."""
+    shutil.copytree(run_folder.parent / "repository", run_folder.parent / "another")
+    load_adapters(run_folder)
     with pytest.raises(BackendError, match=r"cs336_basics would not be that of .*another: .* try this backend alone"):
-        loaded(elsewhere, "../another/tests/adapters.py")
+        load_adapters(run_folder, "../another/tests/adapters.py")
 
 
 # --- editions ---------------------------------------------------------------------------------------------------------
@@ -194,22 +194,24 @@ def run_rmsnorm(d_model, eps, weights, in_features):
 """
 
 
-@pytest.mark.usefixtures("forgotten")
+@pytest.mark.usefixtures("forget_imports")
 def test_the_edition_of_2024_is_understood(tmp_path: Path) -> None:
     (tmp_path / "adapters.py").write_text(EARLIER)
-    backend = loaded(tmp_path, "adapters.py")
+    backend = load_adapters(tmp_path, "adapters.py")
     assert {name for name in operations() if backend.function(name)} == {
         "feed_forward", "scaled_dot_product_attention", "multihead_self_attention", "rms_norm",
     }  # fmt: skip
     assert caught_by(backend, seed=1, only=".reference") == {}
     assert caught_by(backend, seed=1, only="masked") == {}
     (tmp_path / "wrong.py").write_text(EARLIER.replace("masked_fill(mask", "masked_fill(~mask"))
-    assert "scaled_dot_product_attention.reference" in caught_by(loaded(tmp_path, "wrong.py"), seed=1, only="attention.reference")
+    assert "scaled_dot_product_attention.reference" in caught_by(
+        load_adapters(tmp_path, "wrong.py"), seed=1, only="attention.reference"
+    )
 
 
-@pytest.mark.usefixtures("forgotten")
-def test_other_arguments_than_the_assignment_s_are_not_implemented(elsewhere: Path) -> None:
-    path = elsewhere.parent / "repository/tests/adapters.py"
+@pytest.mark.usefixtures("forget_imports")
+def test_other_arguments_than_the_assignment_s_are_not_implemented(run_folder: Path) -> None:
+    path = run_folder.parent / "repository/tests/adapters.py"
     path.write_text("def run_rmsnorm(x, gain):\n    return x\n")
     with pytest.raises(NotImplementedError, match="it has no run_rmsnorm that takes d_model, eps, weights, in_features"):
-        loaded(elsewhere).function("rms_norm")(np.ones(2), np.ones(2), eps=1e-5)
+        load_adapters(run_folder).function("rms_norm")(np.ones(2), np.ones(2), eps=1e-5)

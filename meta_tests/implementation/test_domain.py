@@ -1,4 +1,4 @@
-"""A kernel with restrictions states its domain, and is tried inside it: outside, each of these raises."""
+"""A kernel that states a domain is called only inside it. Each kernel here raises outside its domain."""
 
 from __future__ import annotations
 
@@ -119,19 +119,19 @@ OPERATIONS = {
     "zero, which some laws cannot do with": "rms_norm or layer_norm",
     "products": "multihead_self_attention",
 }
-FORGOTTEN = ("dimensions", "values", "products")
+TRIED_WITH_REFERENCE = ("dimensions", "values", "products")
 
 
 @pytest.mark.parametrize("restriction", DOMAINS)
 def test_nothing_outside_the_domain_is_tried(restriction: str, tmp_path: Path) -> None:
-    tried = OPERATIONS.get(restriction, "rope" if "positions" in restriction else "relu or rms_norm")
-    green(tmp_path, PLAIN + DOMAINS[restriction], "--hypothesis-seed=5", "-k", tried)
+    selection = OPERATIONS.get(restriction, "rope" if "positions" in restriction else "relu or rms_norm")
+    green(tmp_path, PLAIN + DOMAINS[restriction], "--hypothesis-seed=5", "-k", selection)
 
 
-@pytest.mark.parametrize("restriction", FORGOTTEN)
+@pytest.mark.parametrize("restriction", TRIED_WITH_REFERENCE)
 def test_the_reference_is_tried_inside_the_domain(restriction: str, tmp_path: Path) -> None:
-    which = f"({OPERATIONS[restriction]}) and (test_reference or test_empty or test_batch_independence)"
-    green(tmp_path, PLAIN + DOMAINS[restriction], "--hypothesis-seed=5", "-k", which)
+    selection = f"({OPERATIONS[restriction]}) and (test_reference or test_empty or test_batch_independence)"
+    green(tmp_path, PLAIN + DOMAINS[restriction], "--hypothesis-seed=5", "-k", selection)
 
 
 KERNEL = """
@@ -149,21 +149,21 @@ def scaled_dot_product_attention(q, k, v, *, is_causal=False, scale=None):
         raise ValueError(f"q {q.shape}, k {k.shape}, v {v.shape}")
     return attention(q, k, v, is_causal=is_causal, scale=scale).astype(q.dtype)
 """
-NEEDS_MORE = {  # a single key, or two, or none, or a width of 4 or 16, or a width and four times as much
+NEED_OTHER_SIZES = {  # one key, two keys, none, a width of 4 or 16, or one width four times another
     "one_key", "two_keys", "empty", "no_queries", "default_scale", "scale_follows_the_width_of_queries",
 }  # fmt: skip
 
 
 def test_a_kernel_for_two_widths_and_whole_tiles_is_tried_by_every_law(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + ATTENTION + KERNEL)
-    chosen = ("-k", "scaled_dot_product_attention and not alibi")
-    run = suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=5", "--effort=default", *chosen)
+    options = ("-k", "scaled_dot_product_attention and not alibi")
+    run = suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=5", "--effort=default", *options)
     assert run.code == 0, run.text
     lengths = "n 16 to 4096 in steps of 16, m 16 to 4096 in steps of 16"
     stated = f"scaled_dot_product_attention: d_k 64 or 128, d_v = d_k, {lengths}, batch_dims 1, contiguous, not empty"
     assert stated in " ".join(run.text.partition("tried within the domain that it states:")[2].split())
     idle = {fact["id"].rpartition(".")[2] for fact in run.facts if "no example" in fact["reason"] or "domain" in fact["reason"]}
-    assert idle <= NEEDS_MORE
+    assert idle <= NEED_OTHER_SIZES
 
 
 SIZES = {"h": (4,), "h_kv": (2,), "d_k": (8,), "d_v": (16,), "num_layers": (2,)}
@@ -176,7 +176,7 @@ VALUES: dict[str, Any] = {
 
 
 def restrictions(name: str) -> list[dict[str, Any]]:
-    """Each dimension to one size, or to a few; each keyword to one value; the batch to one rank."""
+    """Return domains with one restriction each: a dimension to one size or a few, a keyword to a value, the batch to a rank."""
     spec = specification(name)
     sizes = [{label: SIZES.get(label, (24,))} for label in dimensions(spec)]
     sizes += [{label: range(16, 200, 16)} for label in dimensions(spec) - SIZES.keys()]
@@ -186,7 +186,8 @@ def restrictions(name: str) -> list[dict[str, Any]]:
     return sizes + ranks + ([{"positions": "consecutive"}] if "positions" in spec.positional else [])
 
 
-def restricted(name: str, domain: dict[str, Any]) -> Operation:
+def restrict(name: str, domain: dict[str, Any]) -> Operation:
+    """Return the operation of numpy-cpu with this domain."""
     spec = specification(name)
     assert not list(find_complaints(spec, domain))
     kind = Gradient if spec.is_gradient else Operation
@@ -195,8 +196,8 @@ def restricted(name: str, domain: dict[str, Any]) -> Operation:
     return operation
 
 
-def places(operation: Operation) -> Counter[str]:
-    """Where the drawn calls lie: "" is inside the domain."""
+def count_by_place(operation: Operation) -> Counter[str]:
+    """Draw calls and count them by the reason why they lie outside the domain, which is "" for those inside."""
     found = Counter[str]()
 
     @settings(max_examples=20, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -208,7 +209,7 @@ def places(operation: Operation) -> Counter[str]:
             found[str(refusal)] += 1
         else:
             found[outside_domain(call)] += 1
-            assert np.size(call.value) >= 0  # the equation takes it
+            assert np.size(call.value) >= 0  # the equation accepts the arguments
 
     run()
     return found
@@ -217,12 +218,12 @@ def places(operation: Operation) -> Counter[str]:
 @pytest.mark.parametrize("name", operations())
 def test_strategies_draw_inside_any_one_restriction(name: str) -> None:
     for domain in restrictions(name):
-        found = places(restricted(name, domain))
+        found = count_by_place(restrict(name, domain))
         assert found[""] >= 0.6 * found.total(), (domain, found)
 
 
 @pytest.mark.parametrize("name", gradients())
 def test_a_gradient_is_tried_inside_the_domain(name: str) -> None:
-    found = places(restricted(name, {"empty": False}))
+    found = count_by_place(restrict(name, {"empty": False}))
     assert set(found) <= {"", "its domain excludes empty arrays"}
     assert found[""] >= 0.6 * found.total()

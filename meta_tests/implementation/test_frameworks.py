@@ -1,4 +1,4 @@
-"""What makes the arrays: which namespace it is, what becomes of those that it does not make, and of dtypes that fail."""
+"""Frameworks: their array namespace, arrays that they cannot make, and dtypes in which an operation fails."""
 
 import sys
 from pathlib import Path
@@ -16,31 +16,31 @@ from ..support.pytest_process import NUMPY, suite, write
 
 
 def test_a_module_of_this_name_is_no_function_that_makes_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask's namespace is the module `array` of a package, which has it as an attribute once a backend has imported it."""
-    around, within = ModuleType("array_api_compat.layered"), ModuleType("array_api_compat.layered.array")
-    vars(within).update(asarray=np.asarray, float32=np.float32)
-    around.array = within  # type: ignore[attr-defined]
-    for module in (around, within, ModuleType("layered")):
+    """Dask's namespace is the module `array` of a package, and the package has an attribute `array` once it is imported."""
+    package, namespace = ModuleType("array_api_compat.layered"), ModuleType("array_api_compat.layered.array")
+    vars(namespace).update(asarray=np.asarray, float32=np.float32)
+    package.array = namespace  # type: ignore[attr-defined]
+    for module in (package, namespace, ModuleType("layered")):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    assert Framework("layered").xp is within
+    assert Framework("layered").xp is namespace
 
 
 def test_what_it_does_not_make_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     under_test = backend("numpy-cpu")
     operation = Trial(under_test, "float32").operation("relu")
-    made = under_test.framework._make
+    make = under_test.framework._make
 
-    def picky(array: np.ndarray, dtype: str) -> np.ndarray:
+    def make_one_element(array: np.ndarray, dtype: str) -> np.ndarray:
         if np.size(array) > 1:
             raise MemoryError("no room")
-        return np.asarray(made(array, dtype))
+        return np.asarray(make(array, dtype))
 
-    monkeypatch.setattr(under_test.framework, "_make", picky)
+    monkeypatch.setattr(under_test.framework, "_make", make_one_element)
     assert operation.native(operation.call(np.ones(1)))
     with pytest.raises(NotImplementedVariant, match=r"^numpy makes no array of shape \(3,\) \(no room\)$"):
         operation.native(operation.call(np.ones(3)))
     monkeypatch.setattr(under_test.framework, "is_alive", lambda: False)
-    with pytest.raises(CannotMakeArray):  # the device is lost, which is another matter
+    with pytest.raises(CannotMakeArray):  # the device is lost, which is not a missing variant
         operation.native(operation.call(np.ones(3)))
 
 

@@ -1,4 +1,4 @@
-"""The backends of other libraries: each is there or says in a sentence what it lacks, and does what its pages say."""
+"""The built-in backends of libraries: each loads, or one sentence says what is missing, and the findings' pages are right."""
 
 import re
 from functools import partial
@@ -10,16 +10,17 @@ import pytest
 
 from spec_tests.implementation.backend import load
 from spec_tests.implementation.lookup import BackendError, built_in_backends
-from spec_tests.inputs import effort
 from spec_tests.inputs.draw import THETA
+from spec_tests.specification import run_settings
 from spec_tests.specification.registry import operations
+from spec_tests.specification.run_settings import RunSettings
 
 from ..support.in_process import attempt, backend, trials
 from ..support.paths import ROOT
 from ..support.pytest_process import complaints, environment, python, suite, write
 
 PAGES = sorted((ROOT / "docs" / "findings").glob("*.md"))
-CONFORMING = {  # in float32, the operations that are known to deviate left out
+CONFORMING = {  # in float32, but for these operations, which are known to be wrong
     "numpy-array-api": (),
     "torch-array-api": (),
     "array-api-strict-cpu": (),
@@ -32,20 +33,20 @@ CONFORMING = {  # in float32, the operations that are known to deviate left out
 
 @pytest.mark.parametrize("name", built_in_backends())
 def test_a_backend_is_there_or_says_what_it_lacks(name: str) -> None:
-    complaint, found = "", None
+    complaint, loaded = "", None
     try:
-        found = load(name, ROOT, set(operations()))
-    except BackendError as lack:
-        complaint = str(lack)
-    if found is None:
-        lacks = (
+        loaded = load(name, ROOT, set(operations()))
+    except BackendError as error:
+        complaint = str(error)
+    if loaded is None:
+        reasons = (
             r"it imports '[\w.]+', which is not installed here|\w+ has no device '\w+' here|its framework '\w+' cannot|"
             "importing it raised ImportError: (triton was imported before, to compile|Keras runs on .*); run this backend alone"
         )
-        assert re.match(rf"--backend={name}: ({lacks})", complaint)
+        assert re.match(rf"--backend={name}: ({reasons})", complaint)
     else:
-        assert set(found.dtypes) <= set(found.framework.dtypes)
-        assert found.name == name
+        assert set(loaded.dtypes) <= set(loaded.framework.dtypes)
+        assert loaded.name == name
 
 
 ABSENT = """
@@ -65,19 +66,19 @@ sys.meta_path.insert(0, Absent())
 def test_without_its_library_a_backend_is_refused_in_one_sentence(tmp_path: Path) -> None:
     write(tmp_path, sitecustomize=ABSENT, of_cupy="framework = 'cupy'")
     names = [name for name in built_in_backends() if not name.startswith("numpy")]
-    given = complaints(tmp_path, *(f"--backend={name}" for name in [*names, "of_cupy.py"]), env=environment(ROOT, tmp_path))
-    for name, complaint in zip(names, given[:-1], strict=True):
+    refusals = complaints(tmp_path, *(f"--backend={name}" for name in [*names, "of_cupy.py"]), env=environment(ROOT, tmp_path))
+    for name, complaint in zip(names, refusals[:-1], strict=True):
         assert re.fullmatch(
             rf"--backend={name}: it imports '[\w.]+', which is not installed here \(line \d+ of \S+\); install it first",
             complaint,
         )
-    assert given[-1].startswith("--backend=of_cupy.py: its framework 'cupy' cannot be imported")
+    assert refusals[-1].startswith("--backend=of_cupy.py: its framework 'cupy' cannot be imported")
 
 
 @pytest.mark.parametrize("name", CONFORMING)
 def test_what_is_not_among_the_findings_conforms(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    under_test = available(name)
-    monkeypatch.setattr(effort, "_current", "smoke")
+    under_test = load_or_skip(name)
+    monkeypatch.setattr(run_settings, "_current", RunSettings("smoke"))
     tried = [(test, trial) for test, trial in trials(under_test) if test.invariant.id == "operation.reference"]
     tried = [
         (test, trial)
@@ -89,14 +90,14 @@ def test_what_is_not_among_the_findings_conforms(name: str, monkeypatch: pytest.
 
 
 def test_torch_compile_compiles_and_conforms(monkeypatch: pytest.MonkeyPatch) -> None:
-    under_test = available("torch-compile")
-    monkeypatch.setattr(effort, "_current", "smoke")
-    tried = [t for t in trials(under_test) if t[0].invariant.of(t[1].operation_name) == "rms_norm.reference"]
+    under_test = load_or_skip("torch-compile")
+    monkeypatch.setattr(run_settings, "_current", RunSettings("smoke"))
+    tried = [t for t in trials(under_test) if t[0].invariant.id_for(t[1].operation_name) == "rms_norm.reference"]
     assert [attempt(test, trial, 1) for test, trial in tried] == [None, None]
 
 
 def test_torch_compile_has_one_program_for_every_theta() -> None:
-    under_test = available("torch-compile")
+    under_test = load_or_skip("torch-compile")
     torch, statistics = import_module("torch"), import_module("torch._dynamo.utils").counters["stats"]
     rope, x, before = under_test.function("rope"), torch.ones(3, 5, 8), statistics["unique_graphs"]
     for theta in THETA:
@@ -137,8 +138,10 @@ def test_what_a_framework_cannot_differentiate_is_not_implemented(library: str, 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_findings_show_themselves(page: Path, tmp_path: Path) -> None:
-    """The examples of a page are run where the library is installed in the very version that the page speaks of: in a
-    process of their own, since some libraries read their settings once."""
+    """Run the examples of a page if the version of the library that the page names is installed.
+
+    They run in a process of their own, because some libraries read their settings only once.
+    """
     if not find_spec(page.stem):
         pytest.skip(f"{page.stem} is not installed here")
     text = page.read_text()
@@ -152,8 +155,9 @@ def test_the_findings_show_themselves(page: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
-def available(name: str):  # type: ignore[no-untyped-def]
+def load_or_skip(name: str):  # type: ignore[no-untyped-def]
+    """Return the backend. Skip the test if it cannot be loaded."""
     try:
         return backend(name)
-    except BackendError as lack:
-        pytest.skip(str(lack))
+    except BackendError as error:
+        pytest.skip(str(error))

@@ -1,4 +1,4 @@
-"""A backend is given the keywords that its signatures name, and may be more than a file of functions."""
+"""A backend gets the keywords that its signatures name. It may be a class instance, and may state conventions and dtypes."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ GENERIC = ("--hypothesis-seed=5", "-k", "test_reference or test_batch_independen
 
 
 def test_every_keyword_that_is_accepted_is_passed(tmp_path: Path) -> None:
-    """Here nothing but mask and bias has a default: a call without some keyword raises."""
+    """Only mask and bias have a default here, so that a call without any other keyword raises."""
     body = """
 def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal, scale):
     return attention(q, k, v, mask, bias, is_causal, scale)
@@ -102,8 +102,8 @@ def scaled_dot_product_attention(q, k, v, mask=None, *, is_causal=False):
     write(
         tmp_path, mine=NUMPY + ATTENTION + body + "\n\nconventions = {'causal_alignment': 'top-left', 'fully_masked_rows': 'nan'}"
     )
-    which = "test_scaled_dot_product_attention and (causal or fully)"
-    run = suite(tmp_path, "--backend=mine.py", "--effort=default", "-k", which)
+    selection = "test_scaled_dot_product_attention and (causal or fully)"
+    run = suite(tmp_path, "--backend=mine.py", "--effort=default", "-k", selection)
     assert run.code == 1
     assert "no one has said how" in run.text
     assert "a query without a key" in run.text

@@ -1,4 +1,4 @@
-"""What is made of a call: on a batch, if it had none."""
+"""Test `in_a_batch`, which gives a call a batch if it has none, and `alone`, which takes entries out of it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from spec_tests.trials.collection import invariants
 
 from ..support.in_process import backend
 
-(ON_NONE,) = (test.invariant for test in invariants() if test.invariant.id == "operation.empty")
+(EMPTY_LAW,) = (test.invariant for test in invariants() if test.invariant.id == "operation.empty")
 
 
-@pytest.mark.parametrize("name", [name for name in operations() if ON_NONE.applies_to(name)])
-def test_every_call_of_an_operation_with_batches_can_be_had_in_one(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in operations() if EMPTY_LAW.applies_to(name)])
+def test_every_call_can_be_made_on_a_batch(name: str) -> None:
     operation = Operation(specification(name), backend("numpy-cpu"), "float32", "fused")
-    without: list[Call] = []
+    calls_without_batch: list[Call] = []
 
     @settings(max_examples=40, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(data=st.data())
@@ -32,10 +32,10 @@ def test_every_call_of_an_operation_with_batches_can_be_had_in_one(name: str) ->
         batched = ensure_batch(call)
         assert batch_shape(batched)
         if not batch_shape(call):
-            without.append(call)
+            calls_without_batch.append(call)
             assert batch_shape(batched) == (2,)
             assert np.array_equal(batched.value[0], batched.value[1], equal_nan=True)
         assert 0 in isolate_entry(batched, draw_entry(batched, draw), empty=True).value.shape
 
     run()
-    assert without
+    assert calls_without_batch

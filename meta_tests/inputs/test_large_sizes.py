@@ -1,4 +1,4 @@
-"""What only shows beyond 2¹⁵, 2¹⁶ or 2³¹ elements is caught at thorough effort, within the memory that one is given."""
+"""Test that bugs beyond 2¹⁵, 2¹⁶ or 2³¹ elements are caught at thorough effort, within the memory budget."""
 
 import functools
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from spec_tests.calls.violation import Violation
 from spec_tests.implementation.backend import Backend, build_backend
 from spec_tests.inputs import effort
 from spec_tests.specification.registry import operations
+from spec_tests.specification.run_settings import current_settings, set_settings
 
 from ..support import in_process
 from ..support.in_process import attempt, trials
@@ -23,19 +24,19 @@ from ..support.pytest_process import suite
 RIGHT = in_process.backend("numpy-cpu").source
 
 
-def softmax_of_a_count(limit: int) -> Any:
+def softmax_with_short_counter(limit: int) -> Any:
     def softmax(x: Any, *, axis: int) -> Any:
-        """Its loop counts in 16 bits: the sum has no more terms."""
+        """Count in 16 bits: the sum leaves out further terms."""
         e = np.exp(np.moveaxis(x - np.max(x, axis=axis, keepdims=True), axis, -1))
         return np.moveaxis(e / np.sum(e[..., :limit], axis=-1, keepdims=True), -1, axis)
 
     return softmax
 
 
-def of_an_index(right: Callable[..., Any], limit: int) -> Any:
+def with_wrapping_index(right: Callable[..., Any], limit: int) -> Any:
     @functools.wraps(right)
     def wrong(*arguments: Any, **keywords: Any) -> Any:
-        """Its index wraps: what lies beyond is never written."""
+        """Wrap the index: elements beyond the limit are never written."""
         y = np.array(right(*arguments, **keywords))
         y.reshape(-1)[limit:] = 0
         return y
@@ -43,9 +44,9 @@ def of_an_index(right: Callable[..., Any], limit: int) -> Any:
     return wrong
 
 
-def rms_norm_of_a_grid(limit: int) -> Any:
+def rms_norm_with_small_grid(limit: int) -> Any:
     def rms_norm(x: Any, weight: Any, *, eps: float) -> Any:
-        """One block for each row, and no more blocks than the grid holds."""
+        """Start one block for each row, but no more blocks than the grid holds."""
         y = np.array(RIGHT.rms_norm(x, weight, eps=eps))
         y.reshape(-1, x.shape[-1])[limit:] = 0
         return y
@@ -53,20 +54,20 @@ def rms_norm_of_a_grid(limit: int) -> Any:
     return rms_norm
 
 
-def attention_of_few_keys(limit: int) -> Any:
+def attention_with_small_buffer(limit: int) -> Any:
     def scaled_dot_product_attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
-        """A buffer for so many scores, made once."""
-        few = None if mask is None else mask[..., :limit]
-        return RIGHT.scaled_dot_product_attention(q, k[..., :limit, :], v[..., :limit, :], few)
+        """Keep scores in a buffer of fixed size."""
+        mask = None if mask is None else mask[..., :limit]
+        return RIGHT.scaled_dot_product_attention(q, k[..., :limit, :], v[..., :limit, :], mask)
 
     return scaled_dot_product_attention
 
 
 WRONG = {
-    "softmax": softmax_of_a_count(2**16),
-    "relu": of_an_index(RIGHT.relu, 2**17),
-    "rms_norm": rms_norm_of_a_grid(2**16 - 1),
-    "scaled_dot_product_attention": attention_of_few_keys(8192),
+    "softmax": softmax_with_short_counter(2**16),
+    "relu": with_wrapping_index(RIGHT.relu, 2**17),
+    "rms_norm": rms_norm_with_small_grid(2**16 - 1),
+    "scaled_dot_product_attention": attention_with_small_buffer(8192),
 }
 
 
@@ -74,42 +75,42 @@ def backend(**functions: Callable[..., Any]) -> Backend:
     return build_backend(SimpleNamespace(framework="numpy", dtypes=("float32",), name="mine", **functions), set(operations()))
 
 
-def found(under_test: Backend, law: str) -> list[Violation | None]:
-    """What this law shows of each operation."""
-    chosen = trials(under_test, about=lambda described: described.id == f"operation.{law}", dtypes=("float32",))
-    return [attempt(test, trial, seed=1) for test, trial in chosen]
+def find_violations(under_test: Backend, law: str) -> list[Violation | None]:
+    """Return what a law finds in each operation: a violation or None."""
+    selected = trials(under_test, about=lambda invariant: invariant.id == f"operation.{law}", dtypes=("float32",))
+    return [attempt(test, trial, seed=1) for test, trial in selected]
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_ends_at_sixteen_bits_is_caught(name: str) -> None:
-    assert found(backend(**{name: WRONG[name]}), "long") == []  # not tried
-    assert found(backend(**{name: WRONG[name]}), "reference") == [None]  # nor seen otherwise
+def test_limits_of_sixteen_bits_are_caught(name: str) -> None:
+    assert find_violations(backend(**{name: WRONG[name]}), "long") == []  # not tried
+    assert find_violations(backend(**{name: WRONG[name]}), "reference") == [None]  # and no other law shows it
     with effort.using_effort("thorough"):
-        assert all(found(backend(**{name: WRONG[name]}), "long"))
+        assert all(find_violations(backend(**{name: WRONG[name]}), "long"))
 
 
-def test_the_shipped_backend_is_right_however_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shipped_backend_is_right_at_large_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test_every_operation__long, "INT32", 2**20)
-    monkeypatch.setitem(effort.EFFORTS, "thorough", replace(effort.EFFORTS["thorough"], base=16, least=4))
+    monkeypatch.setitem(effort.EFFORTS, "thorough", replace(effort.EFFORTS["thorough"], base=16, min_examples_per_dtype=4))
     with effort.using_effort("thorough"):
         for law in ("long", "beyond_int32"):
-            shown = found(in_process.backend("numpy-cpu"), law)
-            assert len(shown) > 15
-            assert not any(shown), shown
+            violations = find_violations(in_process.backend("numpy-cpu"), law)
+            assert len(violations) > 15
+            assert not any(violations), violations
 
 
-def test_an_index_that_wraps_is_caught_where_there_is_memory_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of 32 bits, in a world where those are 18."""
+def test_a_wrapping_index_is_caught_if_there_is_memory_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index of 18 bits stands for one of 32 bits."""
     names = ("relu", "rms_norm", "linear", "scaled_dot_product_attention")
-    wraps = backend(**{name: of_an_index(getattr(RIGHT, name), 2**18) for name in names})
+    wrapping = backend(**{name: with_wrapping_index(getattr(RIGHT, name), 2**18) for name in names})
     monkeypatch.setattr(test_every_operation__long, "INT32", 2**18)
     with effort.using_effort("thorough"):
-        assert all(found(wraps, "beyond_int32"))
-        effort.set_effort("thorough", 1e-6)
-        assert not any(found(wraps, "beyond_int32"))
+        assert all(find_violations(wrapping, "beyond_int32"))
+        set_settings(replace(current_settings(), memory_budget_gb=1e-6))
+        assert not any(find_violations(wrapping, "beyond_int32"))
 
 
-def test_the_budget_is_told() -> None:
+def test_the_skip_reason_says_how_much_memory_is_needed() -> None:
     args = ("--backend=numpy-cpu", "--effort=thorough", "--dtype=float32", "-k", "relu.beyond_int32", "-rs")
     run = suite(ROOT, *args, "--memory-budget=2")
     assert run.code == 5

@@ -1,4 +1,4 @@
-"""`--shapes=N`: the examples of an operation have few shapes, the same ones wherever they are tried."""
+"""Test `--shapes=N`: the examples of an operation have N shapes at most, the same ones in every run."""
 
 import re
 from collections.abc import Callable
@@ -22,8 +22,8 @@ from ..support.pytest_process import complaints, suite, write
 Shapes = set[tuple[tuple[int, ...], ...]]
 
 
-def drawn(name: str, shapes: int | None, seed: int = 0, dtype: str = "float32", examples: int = 100) -> Shapes:
-    """Of the required arguments in some examples."""
+def draw_shapes(name: str, shapes: int | None, seed: int = 0, dtype: str = "float32", examples: int = 100) -> Shapes:
+    """Return the shapes of the required arguments in some examples."""
     operation = Trial(backend("deviation:softmax_vjp/last-axis"), dtype).operation(name)
     found, random = set(), Random(seed)
     with using_effort("default", shapes):
@@ -36,19 +36,19 @@ def drawn(name: str, shapes: int | None, seed: int = 0, dtype: str = "float32", 
 
 @pytest.mark.parametrize("name", [*operations()[:2], "linear", "rms_norm", "scaled_dot_product_attention", "transformer_block"])
 def test_an_operation_has_few_shapes(name: str) -> None:
-    free, few = drawn(name, None), drawn(name, 2)
+    free, few = draw_shapes(name, None), draw_shapes(name, 2)
     assert len(few) < max(len(free) / 3, 3)
 
 
-def test_they_are_the_same_for_each_seed_and_dtype_and_for_the_gradient() -> None:
-    found = drawn("rms_norm", 5)
+def test_shapes_are_the_same_for_each_seed_and_dtype_and_for_the_gradient() -> None:
+    found = draw_shapes("rms_norm", 5)
     assert len(found) == 5
-    assert found == drawn("rms_norm", 5, seed=1) == drawn("rms_norm", 5, dtype="float16")
-    assert drawn("rms_norm_vjp", 5) == {(x, x, weight) for (x, weight) in found}
-    assert drawn("rms_norm", 3) < found
+    assert found == draw_shapes("rms_norm", 5, seed=1) == draw_shapes("rms_norm", 5, dtype="float16")
+    assert draw_shapes("rms_norm_vjp", 5) == {(x, x, weight) for (x, weight) in found}
+    assert draw_shapes("rms_norm", 3) < found
 
 
-def test_where_any_may_come_nothing_is_drawn_for_them() -> None:
+def test_without_the_option_no_sequence_is_chosen() -> None:
     random = Random(3)
     before = random.getstate()
     assert shape_choices("relu", random) is None
@@ -66,7 +66,7 @@ def relu(x):
 """
 
 
-def test_a_failure_prints_an_example_that_plays_without_the_option(tmp_path: Path) -> None:
+def test_a_failure_prints_an_example_that_is_replayed_without_the_option(tmp_path: Path) -> None:
     write(tmp_path, mine=NEVER_LARGE)
     run = suite(tmp_path, "--backend=mine.py", "--shapes=4", "-k", "relu.reference", "--hypothesis-seed=1")
     (example,) = {fact["example"] for fact in run.facts if fact["status"] == "failed"}
@@ -76,7 +76,7 @@ def test_a_failure_prints_an_example_that_plays_without_the_option(tmp_path: Pat
     assert re.search(r"ValueError: \(.*\) is too large", again.text)
 
 
-def recording(into: Shapes) -> Callable[..., object]:
+def make_recording_relu(into: Shapes) -> Callable[..., object]:
     def relu(x):  # type: ignore[no-untyped-def]
         into.add((x.shape,))
         return x.clip(0)
@@ -84,17 +84,19 @@ def recording(into: Shapes) -> Callable[..., object]:
     return relu
 
 
-def test_check_takes_it_as_well() -> None:
+def test_check_takes_shapes_too() -> None:
     counts = []
     for shapes in (1, 6, None):
         seen: Shapes = set()
-        spec_tests.check({"framework": "numpy", "relu": recording(seen)}, "relu.reference", dtype="float32", shapes=shapes)
+        spec_tests.check(
+            {"framework": "numpy", "relu": make_recording_relu(seen)}, "relu.reference", dtype="float32", shapes=shapes
+        )
         counts.append(len(seen))
-    assert counts[0] <= 2  # with that of the plainest example
+    assert counts[0] <= 2  # with the shape of the simplest example
     assert all(few < more for few, more in pairwise(counts))
 
 
-def test_no_number_of_shapes_is_one_sentence(tmp_path: Path) -> None:
+def test_a_wrong_number_of_shapes_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (one, other) = complaints(tmp_path, "--shapes=0", "--shapes=few")
     assert one == "--shapes=0: give a whole number greater than 0, of shapes for each operation"
     assert other.startswith("--shapes=few: give a whole number")
@@ -103,7 +105,7 @@ def test_no_number_of_shapes_is_one_sentence(tmp_path: Path) -> None:
             spec_tests.check({"framework": "numpy", "relu": abs}, shapes=shapes)  # type: ignore[arg-type]
 
 
-def test_a_report_says_so_and_goes_on_with_as_many_alone(tmp_path: Path) -> None:
+def test_a_report_has_the_number_of_shapes_and_resumes_only_with_the_same(tmp_path: Path) -> None:
     write(tmp_path, mine="framework = 'numpy'\ndtypes = ('float32',)\ndef relu(x):\n    return x.clip(0)\n")
     words = ("--backend=mine.py", "--report=out", "-k", "relu.reference")
     assert suite(tmp_path, *words, "--shapes=4").code == 0

@@ -1,4 +1,4 @@
-"""Shrinking has a share of time, and what it costs is never a verdict of its own."""
+"""Test that shrinking has a time limit, and that reaching it is never a verdict."""
 
 import time
 from dataclasses import replace
@@ -22,18 +22,18 @@ from spec_tests.trials.trial import Trial
 
 @invariant("E")
 def alternating(relu: Operation, draw: Draw) -> None:
-    """Draws between calls, so that some of what decides comes after the first call."""
+    """Draw between calls, so that the first call does not decide the example."""
     for _ in range(3):
         assert_true(bool(np.sum(relu(draw.normal((draw.integer(1, 50),))).value) < 10), "a large sum")
 
 
-def trial(**attributes: Any) -> Trial:
+def make_trial(**attributes: Any) -> Trial:
     source = SimpleNamespace(framework="numpy", dtypes=("float32",), **attributes)
     return Trial(build_backend(source, set(operations())), "float32")
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_end_of_its_time_is_no_flakiness(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shrinking_timeout_is_not_reported_as_flaky(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(effort.EFFORTS, "default", replace(effort.EFFORTS["default"], shrink_seconds=0.05))
 
     def relu(x: np.ndarray) -> np.ndarray:
@@ -41,14 +41,14 @@ def test_the_end_of_its_time_is_no_flakiness(seed: int, monkeypatch: pytest.Monk
         return np.maximum(x, 0)
 
     with pytest.raises(Violation, match="a large sum"):
-        hypothesis.seed(seed)(alternating)(trial=trial(relu=relu))
+        hypothesis.seed(seed)(alternating)(trial=make_trial(relu=relu))
 
 
-def test_an_example_without_an_answer_is_none() -> None:
+def test_an_example_without_a_result_is_not_counted() -> None:
     def unwritten(x: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
-    refused = trial(relu=unwritten)
+    refused = make_trial(relu=unwritten)
     alternating(trial=refused)
     assert refused.tally.examples == 0
     assert refused.tally.refusals
@@ -58,5 +58,5 @@ def test_an_example_without_an_answer_is_none() -> None:
         """Asks nothing of the backend."""
         draw.integer(0, 1)
 
-    silent(trial=(never_asked := trial(relu=unwritten)))
+    silent(trial=(never_asked := make_trial(relu=unwritten)))
     assert never_asked.tally.examples == 0

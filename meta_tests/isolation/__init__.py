@@ -1,1 +1,1 @@
-"""Tests of spec_tests/isolation: broken and dishonest backends, in one process and in two."""
+"""Tests of spec_tests/isolation, with broken and dishonest backends, in one process and in two."""

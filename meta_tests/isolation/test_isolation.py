@@ -1,4 +1,4 @@
-"""The backend in a process of its own: it sees arguments and nothing else, and the verdicts are the same."""
+"""The backend in a process of its own: it sees its arguments and nothing of the judge, and the verdicts are the same."""
 
 import os
 import re
@@ -25,32 +25,33 @@ def load(folder: Path, body: str, head: str = NUMPY):
     return load_isolated("mine.py", folder, operations(), gradients())
 
 
-def answer(backend, name, x, **keywords):
+def call_function(backend, name, x, **keywords):
     native = backend.framework.native(np.asarray(x), "float32")
     return backend.framework.numpy(backend.run_guarded(lambda: backend.function(name)(native, **keywords), name))
 
 
 # --- what it knows ----------------------------------------------------------------------------------------------------
 
-ASKING = """
+LISTS_WHAT_IT_CAN_SEE = """
 import os, sys
 
 def relu(x):
-    seen = [name for name in sys.modules if name.startswith(("reference_numpy", "spec_tests.test", "hypothesis", "pytest"))]
-    judges = [name for name in ("bounded", "sample", "expectation", "call") if f"spec_tests.{name}" in sys.modules]
+    libraries = [name for name in sys.modules if name.startswith(("reference_numpy", "hypothesis", "pytest"))]
+    ours = {name.split(".")[1] for name in sys.modules if name.startswith("spec_tests.")}
+    judges = sorted(ours - {"implementation", "isolation", "specification"})
     frame, callers = sys._getframe(), []
     while frame := frame.f_back:
         callers.append(frame.f_code.co_filename)
-    print("knows", seen + judges, sorted({os.path.basename(file) for file in callers}))
+    print("knows", libraries + judges, sorted({os.path.basename(file) for file in callers}))
     return np.maximum(x, 0)
 """
 
 
 def test_it_knows_neither_the_equations_nor_who_judges(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    backend = load(tmp_path, ASKING)
-    assert answer(backend, "relu", [-1, 2]).tolist() == [0, 2]
-    said = capfd.readouterr().out
-    assert said == "knows [] ['<string>', 'framework.py', 'guard.py', 'server.py']\n"
+    backend = load(tmp_path, LISTS_WHAT_IT_CAN_SEE)
+    assert call_function(backend, "relu", [-1, 2]).tolist() == [0, 2]
+    printed = capfd.readouterr().out
+    assert printed == "knows [] ['<string>', 'framework.py', 'guard.py', 'server.py']\n"
     assert not backend.imports_oracle
 
 
@@ -63,8 +64,8 @@ def test_nothing_of_it_is_loaded_here(tmp_path: Path) -> None:
 def test_what_has_the_oracle_is_told(tmp_path: Path) -> None:
     body = "\n\nfrom reference_numpy.relu import relu\n"
     write(tmp_path, mine=NUMPY + body)
-    for way in ((), ("--isolate",)):
-        run = suite(tmp_path, "--backend=mine.py", "-k", "relu.reference", *way)
+    for options in ((), ("--isolate",)):
+        run = suite(tmp_path, "--backend=mine.py", "-k", "relu.reference", *options)
         assert run.code == 0
         assert "it has imported the oracle (reference_numpy)" in run.text
         assert all(fact["oracle"] for fact in run.facts if fact["operation"] == "relu")
@@ -80,13 +81,13 @@ def test_the_verdicts_are_those_of_one_process(name: str, tmp_path: Path) -> Non
     if name == "torch-cpu":
         pytest.importorskip("torch")
     args = (f"--backend={name}", "--dtype=float32", "--hypothesis-seed=3", "-k", chosen)
-    here, apart = suite(tmp_path, *args), suite(tmp_path, *args, "--isolate")
-    assert here.code == apart.code
-    assert here.statuses == apart.statuses
-    assert len(here.facts) > 40
-    same = ("examples", "class", "worst", "median", "refused", "example", "reason")
-    for one, other in zip(here.facts, apart.facts, strict=True):
-        assert [one[key] for key in same] == [other[key] for key in same]
+    in_process, isolated = suite(tmp_path, *args), suite(tmp_path, *args, "--isolate")
+    assert in_process.code == isolated.code
+    assert in_process.statuses == isolated.statuses
+    assert len(in_process.facts) > 40
+    compared = ("examples", "class", "worst", "median", "refused", "example", "reason")
+    for fact, isolated_fact in zip(in_process.facts, isolated.facts, strict=True):
+        assert [fact[key] for key in compared] == [isolated_fact[key] for key in compared]
 
 
 def test_an_adapters_file_is_asked_in_its_own_terms(tmp_path: Path) -> None:
@@ -99,8 +100,8 @@ def test_an_adapters_file_is_asked_in_its_own_terms(tmp_path: Path) -> None:
 
 def test_a_class_and_a_module_are_loaded_there_too(tmp_path: Path) -> None:
     (folder := tmp_path / "package").mkdir()
-    of_class = "\n\nclass Mine:\n    framework = 'numpy'\n    relu = staticmethod(relu)\n    dtypes = ('float32',)\n"
-    write(folder, mine=NUMPY + RELU + of_class)
+    class_text = "\n\nclass Mine:\n    framework = 'numpy'\n    relu = staticmethod(relu)\n    dtypes = ('float32',)\n"
+    write(folder, mine=NUMPY + RELU + class_text)
     for text in ("package.mine", "package.mine:Mine"):
         run = suite(tmp_path, f"--backend={text}", "--isolate", "-k", "relu.reference", env=environment(ROOT, tmp_path))
         assert run.code == 0, run.text
@@ -120,21 +121,21 @@ def test_what_is_refused_is_refused_alike(body: str, tmp_path: Path) -> None:
 def test_a_process_that_is_lost_is_replaced(tmp_path: Path) -> None:
     backend = load(tmp_path, RELU + "\n\nimport os\n\ndef sigmoid(x):\n    os._exit(5)\n")
     with pytest.raises(Exception, match="the call ended its process, with exit status 5"):
-        answer(backend, "sigmoid", [1])
-    assert answer(backend, "relu", [-1, 3]).tolist() == [0, 3]
+        call_function(backend, "sigmoid", [1])
+    assert call_function(backend, "relu", [-1, 3]).tolist() == [0, 3]
 
 
 def test_a_process_does_not_outlive_the_run(tmp_path: Path) -> None:
-    """Killed, the run cannot clean up; the process sees that it is alone, in the middle of a call too."""
-    busy = "\n\nimport os, time\n\ndef sigmoid(x):\n    open('pid', 'w').write(str(os.getpid()))\n    time.sleep(300)\n"
-    write(tmp_path, mine=NUMPY + RELU + busy)
-    words = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests", "--effort=smoke", "--isolate")
-    command = [sys.executable, "-m", "pytest", *words, "--backend=mine.py", "-k", "sigmoid.reference"]
+    """A run that is killed cannot clean up. The system then ends the process of the backend, even in the middle of a call."""
+    sleeps = "\n\nimport os, time\n\ndef sigmoid(x):\n    open('pid', 'w').write(str(os.getpid()))\n    time.sleep(300)\n"
+    write(tmp_path, mine=NUMPY + RELU + sleeps)
+    options = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests", "--effort=smoke", "--isolate")
+    command = [sys.executable, "-m", "pytest", *options, "--backend=mine.py", "-k", "sigmoid.reference"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment(ROOT), stdout=subprocess.PIPE) as run:
         wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
         run.kill()
     number = int((tmp_path / "pid").read_text())
-    wait_for(lambda: not _runs(number))
+    wait_for(lambda: not _is_running(number))
 
 
 def wait_for(condition, seconds: float = 60.0) -> None:
@@ -144,7 +145,7 @@ def wait_for(condition, seconds: float = 60.0) -> None:
         time.sleep(0.05)
 
 
-def _runs(number: int) -> bool:
+def _is_running(number: int) -> bool:
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -153,8 +154,8 @@ def _runs(number: int) -> bool:
 
 def test_a_signal_ends_a_run_in_the_middle_of_a_call(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + "\n\nimport time\n\ndef sigmoid(x):\n    open('pid', 'w')\n    time.sleep(300)\n")
-    words = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests", "--effort=smoke", "--isolate")
-    command = [sys.executable, "-m", "pytest", *words, "--backend=mine.py", "--report=out", "-k", "reference"]
+    options = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests", "--effort=smoke", "--isolate")
+    command = [sys.executable, "-m", "pytest", *options, "--backend=mine.py", "--report=out", "-k", "reference"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment(ROOT, GITHUB_STEP_SUMMARY=""), stdout=subprocess.PIPE) as run:
         wait_for(lambda: (tmp_path / "pid").exists())
         run.send_signal(signal.SIGTERM)
@@ -189,8 +190,8 @@ def test_a_limit_that_is_none_is_one_sentence(given: str, tmp_path: Path) -> Non
 
 def test_each_late_answer_halves_the_patience(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + "\n\nimport time\n\ndef relu(x):\n    time.sleep(300)\n")
-    three = "relu.reference or relu.repeatable or relu.inputs_unchanged"
-    run = suite(tmp_path, "--backend=mine.py", "--time-limit=4", "--effort=default", "-k", three)
+    laws = "relu.reference or relu.repeatable or relu.inputs_unchanged"
+    run = suite(tmp_path, "--backend=mine.py", "--time-limit=4", "--effort=default", "-k", laws)
     limits = [float(found) for found in re.findall(r"^no answer within (\S+) s \(--time-limit\)$", run.text, re.MULTILINE)]
     assert limits == [4, 2, 1]
     assert run.text.count("\n  before    relu had no answer within 4 s, so that others are not waited for as long") == 2
@@ -204,7 +205,7 @@ def test_a_limit_may_be_less_than_the_least_patience(tmp_path: Path) -> None:
 
 # --- the environment --------------------------------------------------------------------------------------------------
 
-NEEDING = """
+NEEDS_ENVIRONMENT = """
 import os
 
 environment = {"WIDGETS": "three", "OMP_NUM_THREADS": "1"}
@@ -218,19 +219,19 @@ def relu(x):
 
 
 def test_the_environment_is_set_before_anything_is_imported(tmp_path: Path) -> None:
-    write(tmp_path, mine=NEEDING)
+    write(tmp_path, mine=NEEDS_ENVIRONMENT)
     assert suite(tmp_path, "--backend=mine.py", "--isolate", "-k", "relu.reference").code == 0
-    otherwise = environment(ROOT, OMP_NUM_THREADS="7")
-    complaint = suite(tmp_path, "--backend=mine.py", "-k", "relu.reference", env=otherwise).complaint
+    other_values = environment(ROOT, OMP_NUM_THREADS="7")
+    complaint = suite(tmp_path, "--backend=mine.py", "-k", "relu.reference", env=other_values).complaint
     assert "it sets WIDGETS, OMP_NUM_THREADS before numpy is imported, which has happened here; add --isolate" in complaint
-    given = environment(ROOT, WIDGETS="three", OMP_NUM_THREADS="1")
-    assert suite(tmp_path, "--backend=mine.py", "-k", "relu.reference", env=given).code == 0
-    write(tmp_path, mine=NEEDING.replace('"three"', "os.sep"))
+    stated_values = environment(ROOT, WIDGETS="three", OMP_NUM_THREADS="1")
+    assert suite(tmp_path, "--backend=mine.py", "-k", "relu.reference", env=stated_values).code == 0
+    write(tmp_path, mine=NEEDS_ENVIRONMENT.replace('"three"', "os.sep"))
     assert "write a plain dict of strings" in suite(tmp_path, "--backend=mine.py", "--isolate").complaint
 
 
 def test_each_backend_has_an_environment_of_its_own(tmp_path: Path) -> None:
-    write(tmp_path, mine=NEEDING, other=NEEDING.replace("three", "four"))
+    write(tmp_path, mine=NEEDS_ENVIRONMENT, other=NEEDS_ENVIRONMENT.replace("three", "four"))
     run = suite(tmp_path, "--backend=mine.py", "--backend=other.py", "--isolate", "-k", "relu.reference")
     assert run.code == 0
     assert run.count("passed") == 2
@@ -239,22 +240,22 @@ def test_each_backend_has_an_environment_of_its_own(tmp_path: Path) -> None:
 
 # --- messages ---------------------------------------------------------------------------------------------------------
 
-TREES = [
+MESSAGES = [
     None, True, 3, -0.0, float("inf"), "é\n", [1, (2, [])], {"a": {"b": [None]}}, range(1, 9, 2), Handle(4), Foreign("a Thing"),
     np.arange(6, dtype=np.float32).reshape(2, 3), np.zeros((0, 3)), np.array(True), [np.float16([1]), {"x": np.int64([7])}],
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("tree", TREES, ids=str)
-def test_a_message_arrives_as_it_was_sent(tree) -> None:
-    message = pack(tree)
-    header, rest = LENGTHS.unpack(message[: LENGTHS.size])
-    body = memoryview(message[LENGTHS.size :])
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+def test_a_message_arrives_as_it_was_sent(message) -> None:
+    packed = pack(message)
+    header, rest = LENGTHS.unpack(packed[: LENGTHS.size])
+    body = memoryview(packed[LENGTHS.size :])
     assert len(body) == header + rest
-    assert repr(unpack(bytes(body[:header]), body[header:])) == repr(tree)
+    assert repr(unpack(bytes(body[:header]), body[header:])) == repr(message)
 
 
-HOSTILE = [
+MALFORMED_HEADERS = [
     b"", b"[]", b"{}", b"\xff", b'[{"handle": 1, "array": 2}, []]', b'[{"array": 9}, []]', b'[{"nobody": 1}, []]', b"[" * 10**5,
     b'[{"array": 0}, [["O", [1]]]]', b'[{"array": 0}, [["<f4", [99]]]]', b'[{"array": 0}, [["<f4", [-1]]]]',
     b'[{"range": [1, 2, 0]}, []]',
@@ -262,7 +263,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("header", HOSTILE, ids=lambda header: repr(header[:40]))
+@pytest.mark.parametrize("header", MALFORMED_HEADERS, ids=lambda header: repr(header[:40]))
 def test_what_is_no_message_is_said_to_be_none(header: bytes) -> None:
     with pytest.raises(MalformedMessage):
         unpack(header, memoryview(b"12345678"))

@@ -26,51 +26,55 @@ from ..support.paths import BACKENDS, MEASURED, ROOT
 from ..support.pytest_process import environment
 
 FOLDERS = {"breakages": BACKENDS / "broken", "dishonest": BACKENDS / "dishonest"}
-WAYS = {"without": (), "--isolate": ("--isolate", "--memory-limit=2GiB")}
-EFFORT = {"breakages": "smoke", "dishonest": "default"}  # what cheats is right most of the time
-SECONDS, PATIENCE = 3, 120  # of a call; of a run that would not end
-ROOM = 4 << 30  # bytes of a process: as `ulimit -d` would limit it
+ISOLATION_OPTIONS = {"without": (), "--isolate": ("--isolate", "--memory-limit=2GiB")}
+EFFORTS = {"breakages": "smoke", "dishonest": "default"}  # a dishonest backend is right in most calls
+CALL_TIMEOUT_SECONDS = 3
+RUN_TIMEOUT_SECONDS = 120  # after which a run counts as hanging
+MEMORY_LIMIT_BYTES = 4 << 30  # data segment of a process, as `ulimit -d` limits it
 
 
 @dataclass(frozen=True)
 class Outcome:
+    """One line of the table: how a run on a broken backend ends."""
+
     status: str
-    said: str  # of the broken operation
-    neighbour: str  # what became of the right one
+    verdict: str  # on the broken operation
+    relu: str  # status of the correct operation
 
     def __str__(self) -> str:
-        return f"{self.status}; {self.said}; relu {self.neighbour}"
+        return f"{self.status}; {self.verdict}; relu {self.relu}"
 
 
-def backends(table: str) -> list[Path]:
+def list_backends(table: str) -> list[Path]:
     return sorted(path for path in FOLDERS[table].glob("*.py") if not path.stem.startswith("_"))
 
 
-def table_of(path: Path) -> str:
+def find_table(path: Path) -> str:
     return next(name for name, folder in FOLDERS.items() if folder == path.parent)
 
 
-def selection(path: Path) -> str:
+def select_tests(path: Path) -> str:
+    """Return the expression for -k that selects the tests for a backend."""
     law = re.search(r'^shown_by = "(\w+)"', path.read_text(), re.MULTILINE)
     if path.parent == FOLDERS["breakages"]:
         return f"sigmoid.{law[1] if law else 'reference'} or relu.reference"
     return "(test_every_operation and sigmoid and not vjp and not unbiased) or relu.reference"
 
 
-def outcome(path: Path, way: str) -> Outcome:
-    """Of a run of its own. Whatever it leaves behind is ended with it."""
+def run_suite(path: Path, isolation: str) -> Outcome:
+    """Run the suite on one backend, and end every process that the run leaves behind."""
     with tempfile.TemporaryDirectory() as folder:
-        words = ("-p", "spec_tests.plugin", "--hypothesis-profile=default", "-p", "no:cacheprovider", "--junitxml=junit.xml")
-        chosen = (
+        plugins = ("-p", "spec_tests.plugin", "--hypothesis-profile=default", "-p", "no:cacheprovider", "--junitxml=junit.xml")
+        options = (
             "--pyargs",
             "spec_tests",
-            f"--effort={EFFORT[table_of(path)]}",
+            f"--effort={EFFORTS[find_table(path)]}",
             "--hypothesis-seed=1",
-            f"--time-limit={SECONDS}",
+            f"--time-limit={CALL_TIMEOUT_SECONDS}",
             "-k",
-            selection(path),
+            select_tests(path),
         )
-        command = [sys.executable, "-m", "pytest", *words, *chosen, f"--backend={path}", *WAYS[way]]
+        command = [sys.executable, "-m", "pytest", *plugins, *options, f"--backend={path}", *ISOLATION_OPTIONS[isolation]]
         with subprocess.Popen(
             command,
             cwd=folder,
@@ -80,71 +84,71 @@ def outcome(path: Path, way: str) -> Outcome:
             text=True,
             start_new_session=True,
         ) as run:
-            resource.prlimit(run.pid, resource.RLIMIT_DATA, (ROOM, ROOM))  # no more memory than a run needs
+            resource.prlimit(run.pid, resource.RLIMIT_DATA, (MEMORY_LIMIT_BYTES,) * 2)
             try:
-                text = run.communicate(timeout=PATIENCE)[0]
+                text = run.communicate(timeout=RUN_TIMEOUT_SECONDS)[0]
             except subprocess.TimeoutExpired:
                 text = ""
-            ended = run.poll()
+            status = run.poll()
             with suppress(ProcessLookupError):
                 os.killpg(run.pid, signal.SIGKILL)
         junit = Path(folder) / "junit.xml"
-        return _read(ended, text, list(_facts(junit)))
+        return _summarize(status, text, list(_read_verdicts(junit)))
 
 
-def _facts(junit: Path) -> Iterator[dict[str, Any]]:
+def _read_verdicts(junit: Path) -> Iterator[dict[str, Any]]:
     for tag in ElementTree.parse(junit).iter("property") if junit.exists() else ():
         if tag.get("name") == "spec_tests":
             yield json.loads(tag.get("value", ""))
 
 
-def _read(status: int | None, text: str, facts: list[dict[str, Any]]) -> Outcome:
+def _summarize(status: int | None, text: str, facts: list[dict[str, Any]]) -> Outcome:
     if status is None:
         return Outcome("the run hangs", "no verdict", "is not tried")
     if status == 4:
         (line,) = re.findall(r"^ERROR: (.*)$", text, re.MULTILINE)
-        return Outcome("exit 4", f"refused: {_plain(line)}", "is not tried")
-    ended = f"exit {status}" if status >= 0 else f"the run ends with {signal.Signals(-status).name}"
+        return Outcome("exit 4", f"refused: {_drop_local_details(line)}", "is not tried")
+    ending = f"exit {status}" if status >= 0 else f"the run ends with {signal.Signals(-status).name}"
     if not facts:
-        return Outcome(ended, "no verdict", "is not tried")
+        return Outcome(ending, "no verdict", "is not tried")
     broken = [f for f in facts if f["operation"] == "sigmoid" and f["status"] == "failed"]
     laws = [f["id"].partition(".")[2] for f in broken]
     others = " and others" if len(laws) > 1 else ""
-    said = f"breaks {laws[0]}{others}: {_plain(broken[0]['reason'])}" if broken else "conforms"
-    said += "; it has imported the oracle" if "it has imported the oracle" in text else ""
-    neighbour = {f["status"] for f in facts if f["operation"] == "relu"}
-    return Outcome(ended, said, " and ".join(neighbour) or "is not tried")
+    verdict = f"breaks {laws[0]}{others}: {_drop_local_details(broken[0]['reason'])}" if broken else "conforms"
+    verdict += "; it has imported the oracle" if "it has imported the oracle" in text else ""
+    relu = {f["status"] for f in facts if f["operation"] == "relu"}
+    return Outcome(ending, verdict, " and ".join(relu) or "is not tried")
 
 
-def _plain(text: str) -> str:
-    """Without what differs from machine to machine."""
+def _drop_local_details(text: str) -> str:
+    """Drop paths and numbers, which differ from machine to machine."""
     text = re.sub(r"from '/\S*'", "from its own", re.sub(r"/\S*/(\w+\.py)", r"\1", text)).replace("--backend=", "")
     return re.sub(r"\d+ of \d+ elements are wrong; the worst is .*", "elements are wrong", text)
 
 
-def block(path: Path) -> str:
-    what = path.read_text().split('"""')[1]
-    lines = [f"{path.stem}: {what}", *(f"  {way:<10} {outcome(path, way)}" for way in WAYS)]
+def format_block(path: Path) -> str:
+    docstring = path.read_text().split('"""')[1]
+    lines = [f"{path.stem}: {docstring}", *(f"  {column:<10} {run_suite(path, column)}" for column in ISOLATION_OPTIONS)]
     return "\n".join(lines)
 
 
-def blocks(name: str) -> dict[str, str]:
-    """What the committed table says of each backend."""
-    text = table(name).read_text().strip() if table(name).exists() else ""
-    return {one.partition(":")[0]: one for one in text.split("\n\n") if one}
+def read_blocks(name: str) -> dict[str, str]:
+    """Return the blocks of the committed table by the names of the backends."""
+    text = table_path(name).read_text().strip() if table_path(name).exists() else ""
+    return {block.partition(":")[0]: block for block in text.split("\n\n") if block}
 
 
-def table(name: str) -> Path:
+def table_path(name: str) -> Path:
     return MEASURED / f"{name}.txt"
 
 
 def main() -> None:
-    """All of both tables, or those that are named, as `breakages` or `dishonest/zeros`."""
-    for given in sys.argv[1:] or FOLDERS:
-        name, _, only = given.partition("/")
-        before = blocks(name) if only else {}
-        made = [before[path.stem] if only and path.stem != only else block(path) for path in backends(name)]
-        table(name).write_text("\n\n".join(made) + "\n")
+    """Write both tables, or the named parts of them, such as `breakages` or `dishonest/zeros`."""
+    for argument in sys.argv[1:] or FOLDERS:
+        name, _, only = argument.partition("/")
+        before = read_blocks(name) if only else {}
+        lines = [before[path.stem] if only and path.stem != only else format_block(path) for path in list_backends(name)]
+        table_path(name).write_text("\n\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -15,17 +15,17 @@ from typing import Any
 
 from spec_tests.report import DATA, read
 
-IGNORED = ("seconds", "failure")  # how long it took, and the wording of a failure
+IGNORED = ("seconds", "failure")  # the duration, and the texts of a failure's message
 
 
-def reports(folder: Path) -> dict[str, Path]:
-    """The report in a folder, or those in its folders, by name."""
+def find_reports(folder: Path) -> dict[str, Path]:
+    """Return the report in a folder, or the reports in its folders, by the folders' names."""
     if (folder / DATA).is_file():
         return {folder.name: folder}
     return {path.parent.name: path.parent for path in sorted(folder.glob(f"*/{DATA}"))}
 
 
-def differences(before: Path, after: Path, ignored: tuple[str, ...] = IGNORED) -> Iterator[str]:
+def find_differences(before: Path, after: Path, ignored: tuple[str, ...] = IGNORED) -> Iterator[str]:
     """Yield one line for each verdict record that is not equal in the two reports."""
     old, new = ({verdict["node"]: verdict for verdict in read(path).verdicts} for path in (before, after))
     for node in dict.fromkeys([*old, *new]):
@@ -33,13 +33,13 @@ def differences(before: Path, after: Path, ignored: tuple[str, ...] = IGNORED) -
             yield f"{node}: only {'before' if node in old else 'after'}"
             continue
         for field in dict.fromkeys([*old[node], *new[node]]):
-            one, other = old[node].get(field), new[node].get(field)
-            if field not in ignored and not _equal(one, other):
-                yield f"{node}: {field} {one!r} -> {other!r}"
+            old_value, new_value = old[node].get(field), new[node].get(field)
+            if field not in ignored and not _is_equal(old_value, new_value):
+                yield f"{node}: {field} {old_value!r} -> {new_value!r}"
 
 
-def _equal(one: Any, other: Any) -> bool:
-    return bool(one == other or (one != one and other != other))  # NaN is equal to NaN
+def _is_equal(x: Any, y: Any) -> bool:
+    return bool(x == y or (x != x and y != y))  # NaN is equal to NaN
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -48,15 +48,15 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("after", type=Path)
     parser.add_argument("--ignore", action="append", default=[], metavar="FIELD", help="leave out this field as well")
     options = parser.parse_args(argv)
-    old, new = reports(options.before), reports(options.after)
+    old, new = find_reports(options.before), find_reports(options.after)
     if old.keys() != new.keys() and not len(old) == len(new) == 1:
         parser.error(f"the folders do not hold the same reports: {', '.join(old)}; {', '.join(new)}")
-    worst = 0
+    status = 0
     for (name, before), after in zip(old.items(), new.values(), strict=True):
-        found = list(differences(before, after, (*IGNORED, *options.ignore)))
+        found = list(find_differences(before, after, (*IGNORED, *options.ignore)))
         print(f"{name}: {len(read(before).verdicts)} records, {len(found)} differences", *found[:20], sep="\n  ")
-        worst = max(worst, bool(found))
-    return worst
+        status = max(status, bool(found))
+    return status
 
 
 if __name__ == "__main__":

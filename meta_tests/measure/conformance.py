@@ -1,9 +1,11 @@
-"""What each backend reaches: `python -m meta_tests.measure.conformance [--gradients] [--effort=…] [--write] [BACKEND …]`.
+"""Measure which precision class each backend reaches in each operation and dtype.
 
-Each backend runs in a pytest of its own, since libraries will not share a process; what is not installed is listed as absent.
---write adds the results to conformance.json in docs/measured and makes conformance.txt there anew. --gradients tries gradients
-alone, and writes gradients.json and gradients.txt. --only tries a few operations of a backend again, or with other options: its
-entry gets their new cells, and says how they were made.
+python -m meta_tests.measure.conformance [--gradients] [--effort=…] [--write] [BACKEND …]
+
+Each backend runs in its own pytest process, because some libraries cannot share one. Backends whose library is not installed are
+listed as absent. --write adds the results to docs/measured/conformance.json and writes conformance.txt anew. --gradients measures
+gradients instead of operations, and writes gradients.json and gradients.txt. --only measures a few operations of a backend again,
+perhaps with other options: the backend's entry gets the new cells and the options of the new run.
 """
 
 from __future__ import annotations
@@ -25,15 +27,15 @@ from spec_tests.specification.registry import gradients, operations
 
 from ..support.paths import MEASURED, ROOT
 from ..support.pytest_process import Run, environment, pytest_run
-from .conformance_table import Entry, table
+from .conformance_table import Entry, format_table
 
-DATA, GRADIENTS = MEASURED / "conformance.json", MEASURED / "gradients.json"
+CONFORMANCE_JSON, GRADIENTS_JSON = MEASURED / "conformance.json", MEASURED / "gradients.json"
 SUITE = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests")
-SEED = ("--hypothesis-profile=default", "--hypothesis-seed=0")  # where CI is set, another profile ignores the seed
-ENDED = (0, 1, 5)  # all that was selected was tried, nothing perhaps
+SEED = ("--hypothesis-profile=default", "--hypothesis-seed=0")  # with CI set, Hypothesis's profile ignores the seed
+COMPLETED_EXIT_CODES = (0, 1, 5)  # every selected test ran; with 5, none was selected
 
 
-def measured(
+def measure_backend(
     backend: str,
     effort: str,
     *more: str,
@@ -42,78 +44,84 @@ def measured(
     apart: int = 0,
     keep: Path | None = None,
 ) -> Entry:
-    """One backend's results in these operations, or gradients, or the sentence that refuses it."""
-    chosen = [f"--backend={backend}", f"--effort={effort}", *more, *[f"--shapes={shapes}"] * (shapes is not None)]
-    all_of_a_kind = {operations(): "not _vjp", gradients(): "_vjp"}
-    selections = list(map(alone, names)) if apart else [all_of_a_kind.get(names) or " or ".join(map(alone, names))]
+    """Return one backend's entry: its results in these operations or gradients, or why it cannot be loaded.
+
+    `apart`: run each operation in its own process, that many at a time. `keep`: a folder whose reports are reused.
+    """
+    options = [f"--backend={backend}", f"--effort={effort}", *more, *[f"--shapes={shapes}"] * (shapes is not None)]
+    every_name = {operations(): "not _vjp", gradients(): "_vjp"}
+    selections = list(map(select_operation, names))
+    if not apart:
+        selections = [every_name.get(names) or " or ".join(selections)]
     with ThreadPoolExecutor(apart or 1) as pool:
-        runs = list(pool.map(lambda selection: _tried(keep, *chosen, "-k", selection), selections))
+        runs = list(pool.map(lambda selection: _run_or_reuse(keep, *options, "-k", selection), selections))
     if runs[0].code == 4:
         return {"absent": re.split(r" \(line |; ", runs[0].complaint.partition(": ")[2])[0]}
-    if wrong := next((run for run in runs if run.code not in ENDED), None):
-        raise SystemExit(f"{backend}: pytest ended with {wrong.code}\n{wrong.text[-2000:]}")
-    found = list({(fact["id"], fact["dtype"]): fact for run in runs for fact in run.facts}.values())
+    if failed := next((run for run in runs if run.code not in COMPLETED_EXIT_CODES), None):
+        raise SystemExit(f"{backend}: pytest ended with {failed.code}\n{failed.text[-2000:]}")
+    verdicts = list({(fact["id"], fact["dtype"]): fact for run in runs for fact in run.facts}.values())
     cells: dict[str, Entry] = {name: {} for name in names}
-    for name, own in cells.items():
+    for name, by_dtype in cells.items():
         for dtype in RESULT_DTYPES:
-            if facts := [f for f in found if (f["operation"], f["dtype"], f["level"]) == (name, dtype, None)]:
-                own[dtype] = _cell([fact for fact in facts if fact["status"] in ("passed", "failed")])
+            if facts := [f for f in verdicts if (f["operation"], f["dtype"], f["level"]) == (name, dtype, None)]:
+                by_dtype[dtype] = _make_cell([fact for fact in facts if fact["status"] in ("passed", "failed")])
     return {
-        "version": found[0]["version"],
+        "version": verdicts[0]["version"],
         "effort": effort,
         "shapes": shapes,
-        "examples": sum(fact["examples"] for fact in found),
-        "seconds": round(sum(fact["seconds"] for fact in found)),
+        "examples": sum(fact["examples"] for fact in verdicts),
+        "seconds": round(sum(fact["seconds"] for fact in verdicts)),
         "cells": cells,
     }
 
 
-def within(whole: Entry, part: Entry) -> Entry:
-    """An entry whose operations that the other one has are the other one's."""
-    how = {key: value for key, value in part.items() if key != "cells"}
+def merge_entries(whole: Entry, part: Entry) -> Entry:
+    """Return the entry `whole` with the operations of the newer entry `part`, whose options are listed under "again"."""
+    options = {key: value for key, value in part.items() if key != "cells"}
     earlier = (
         {**again, "operations": [n for n in again["operations"] if n not in part["cells"]]} for again in whole.get("again", ())
     )
-    again = [*(one for one in earlier if one["operations"]), {"operations": list(part["cells"]), **how}]
+    again = [*(run for run in earlier if run["operations"]), {"operations": list(part["cells"]), **options}]
     return {**whole, "cells": {**whole["cells"], **part["cells"]}, "again": again}
 
 
-def _tried(folder: Path | None, *args: str) -> Run:
-    """A run, with the verdicts of its report; what the folder's report of the same words has already is not tried again."""
-    with tempfile.TemporaryDirectory() as own:
-        place = (folder or Path(own)).resolve() / _named(args)
-        before = _report(place)
+def _run_or_reuse(folder: Path | None, *args: str) -> Run:
+    """Run the suite and take the verdicts from its report. Reuse what `folder` has of a run with the same arguments."""
+    with tempfile.TemporaryDirectory() as temporary:
+        report = (folder or Path(temporary)).resolve() / _name_folder(args)
+        before = _read_report(report)
         if before and before.complete:
             return Run(0, "", {}, before.verdicts)
         resume = ["--resume"] if before else []
-        run = _run(Path(own), *args, f"--report={place}", *resume)
-        after = _report(place)
+        run = _run_suite(Path(temporary), *args, f"--report={report}", *resume)
+        after = _read_report(report)
     return replace(run, facts=after.verdicts if after else [])
 
 
-def _named(words: tuple[str, ...]) -> str:
-    """A folder's name: short enough for one, however many the words, and another for other words."""
-    said = " ".join(words)
-    return f"{re.sub(r'[^a-z0-9]+', '-', said.lower()).strip('-')[:100]}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+def _name_folder(args: tuple[str, ...]) -> str:
+    """Return a folder name for the arguments of a run, of limited length and different for different arguments."""
+    text = " ".join(args)
+    return f"{re.sub(r'[^a-z0-9]+', '-', text.lower()).strip('-')[:100]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def _report(place: Path) -> Report | None:
-    with suppress(ReportError):  # none yet, or nothing in it
-        return read(place)
+def _read_report(folder: Path) -> Report | None:
+    with suppress(ReportError):  # there is no report yet, or it is empty
+        return read(folder)
     return None
 
 
-def _run(folder: Path, *args: str) -> Run:
-    """The suite, with what JAX needs for float64."""
+def _run_suite(folder: Path, *args: str) -> Run:
+    """Run the suite with JAX's float64 switched on."""
     return pytest_run(folder, *SUITE, *SEED, *args, env=environment(ROOT, JAX_ENABLE_X64="1"), timeout=None)
 
 
-def alone(name: str) -> str:
-    """Selects an operation's tests: of the invariants of every operation, and in its own files."""
+def select_operation(name: str) -> str:
+    """Return the expression for -k that selects the tests of an operation: those that every operation has, and its own."""
     return f"([{name}- or test_{name}.py or test_{name}__)"
 
 
-def _cell(tried: list[Entry]) -> Entry:
+def _make_cell(tried: list[Entry]) -> Entry:
+    """Summarize the verdicts of one operation in one dtype."""
     compared = next((fact for fact in tried if fact["id"].endswith(".reference")), {"class": None, "worst": None, "median": None})
     broken = [fact["id"].partition(".")[2] for fact in tried if fact["status"] == "failed"]
     shares = {name: compared[name] if compared[name] is None else float(compared[name]) for name in ("worst", "median")}
@@ -145,27 +153,27 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="OPERATIONS", help="these, separated by commas, of the entry that is there")
     parser.add_argument("--write", action="store_true", help="into conformance.json and conformance.txt in docs/measured")
     options = parser.parse_args()
-    data, every = (GRADIENTS, gradients()) if options.gradients else (DATA, operations())
+    data, every = (GRADIENTS_JSON, gradients()) if options.gradients else (CONFORMANCE_JSON, operations())
     only = options.only.split(",") if options.only else every
     if unknown := [name for name in only if name not in every]:
         parser.error(f"--only={options.only}: there is no {unknown[0]!r}; there are {', '.join(every)}")
     names = tuple(name for name in every if name in only)
     entries: dict[str, Entry] = json.loads(data.read_text()) if options.write and data.exists() else {}
-    stated = {"dtype": options.dtype, "precision": options.precision, "time-limit": options.time_limit}
-    more = [f"--{option}={value}" for option, value in stated.items() if value]
-    how = {"names": names, "shapes": options.shapes, "apart": options.apart, "keep": options.keep}
+    suite_options = {"dtype": options.dtype, "precision": options.precision, "time-limit": options.time_limit}
+    more = [f"--{option}={value}" for option, value in suite_options.items() if value]
+    settings = {"names": names, "shapes": options.shapes, "apart": options.apart, "keep": options.keep}
     for backend in options.backends or built_in_backends():
-        entry = measured(backend, options.effort, *more, **how)
+        entry = measure_backend(backend, options.effort, *more, **settings)
         name = f"{backend} ({options.precision})" if options.precision else backend
         if "cells" not in entries.get(name, {}):
             entries[name] = entry
         elif "cells" in entry:
-            entries[name] = within(entries[name], entry) if options.only else entry
+            entries[name] = merge_entries(entries[name], entry) if options.only else entry
         if options.write:
             lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in sorted(entries.items()))
-            data.write_text("{\n" + ",\n".join(lines) + "\n}\n")  # a line for each backend
-            data.with_suffix(".txt").write_text("\n".join(table(entries)) + "\n")
-    print("\n".join(table(entries)))
+            data.write_text("{\n" + ",\n".join(lines) + "\n}\n")  # one line for each backend
+            data.with_suffix(".txt").write_text("\n".join(format_table(entries)) + "\n")
+    print("\n".join(format_table(entries)))
 
 
 if __name__ == "__main__":

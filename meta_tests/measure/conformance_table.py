@@ -1,4 +1,4 @@
-"""The table of what the backends reach, made of their entries: those that `python -m meta_tests.measure.conformance` writes."""
+"""Format the table of what the backends reach, from the entries that `python -m meta_tests.measure.conformance` writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ share of the allowed error that an example used, in percent. !: deviates, with t
 """
 
 
-def written(cell: Entry) -> str:
+def format_cell(cell: Entry) -> str:
+    """Return a cell as the legend explains it."""
     if not cell or cell["broken"]:
         return f"!{len(cell['broken'])}" if cell else "·"
     letter = {"exact": "x"}.get(cell["class"], (cell["class"] or "?")[0])
@@ -32,86 +33,94 @@ def written(cell: Entry) -> str:
     return letter if letter == "x" else letter + "/".join(f"{100 * share:.0f}" for share in shares)
 
 
-def row(entry: Entry, operation: str) -> list[str]:
-    """Four columns."""
+def format_row(entry: Entry, operation: str) -> list[str]:
+    """Return the operation's four columns, one for each dtype."""
     if operation not in entry["cells"]:
         return [""] * len(COLUMNS)
-    own = {dtype if dtype in COLUMNS else "float64": cell for dtype, cell in entry["cells"][operation].items()}
-    return [written(own[dtype]) if dtype in own else "" for dtype in COLUMNS] if any(own.values()) else ["·", "", "", ""]
+    cells = {dtype if dtype in COLUMNS else "float64": cell for dtype, cell in entry["cells"][operation].items()}
+    if not any(cells.values()):
+        return ["·", "", "", ""]
+    return [format_cell(cells[dtype]) if dtype in cells else "" for dtype in COLUMNS]
 
 
-def _line(start: str, columns: list[str], width: int) -> str:
+def _format_line(start: str, columns: list[str], width: int) -> str:
     return (f"{start:<34}" + "".join(f"{column:<{width - 1}} " for column in columns)).rstrip()
 
 
-def _how(run: Entry) -> str:
-    few = describe_shapes(run.get("shapes"))
-    return f"{run['effort']} effort, {run['examples']} examples in {run['seconds'] / 60:.0f} min{few}"
+def _describe_run(run: Entry) -> str:
+    shapes = describe_shapes(run.get("shapes"))
+    return f"{run['effort']} effort, {run['examples']} examples in {run['seconds'] / 60:.0f} min{shapes}"
 
 
-def table(entries: dict[str, Entry]) -> Iterator[str]:
+def format_table(entries: dict[str, Entry]) -> Iterator[str]:
     present = {name: entry for name, entry in sorted(entries.items()) if "cells" in entry}
-    subjects = list(dict.fromkeys(subject for entry in present.values() for subject in entry["cells"]))
+    operations = list(dict.fromkeys(operation for entry in present.values() for operation in entry["cells"]))
     for number, (name, entry) in enumerate(present.items(), 1):
-        implemented = {operation for operation, own in entry["cells"].items() if any(own.values())}
+        implemented = {operation for operation, cells in entry["cells"].items() if any(cells.values())}
         tried_again = {operation for again in entry.get("again", ()) for operation in again["operations"]}
-        how = _how(entry) if implemented - tried_again else ""  # of the first run nothing is left
-        yield f"{number:>2}  {name:<27} {entry['version']:<47} {how}".rstrip()
+        first_run = _describe_run(entry) if implemented - tried_again else ""  # empty if later runs have replaced all its cells
+        yield f"{number:>2}  {name:<27} {entry['version']:<47} {first_run}".rstrip()
         for again in entry.get("again", ()):
             version = "" if again["version"] == entry["version"] else f"{again['version']}, "
             yield from textwrap.wrap(
-                f"{', '.join(again['operations'])}: {version}{_how(again)}",
+                f"{', '.join(again['operations'])}: {version}{_describe_run(again)}",
                 125,
                 initial_indent=" " * 6,
                 subsequent_indent=" " * 6,
             )
     yield from LEGEND.splitlines()
     yield ""
-    yield _line("", [str(number) for number in range(1, len(present) + 1)], 6)
-    for operation in subjects:
-        yield _line(operation, ["".join(t[:1] or " " for t in row(entry, operation)) for entry in present.values()], 6)
+    yield _format_line("", [str(number) for number in range(1, len(present) + 1)], 6)
+    for operation in operations:
+        letters = ["".join(text[:1] or " " for text in format_row(entry, operation)) for entry in present.values()]
+        yield _format_line(operation, letters, 6)
+    dtypes = "".join(f"{column:<7}" for column in COLUMNS.values())
     for names in (list(present)[i : i + 3] for i in range(0, len(present), 3)):
-        yield from ("", _line("", names, 30), _line("", ["".join(f"{c:<7}" for c in COLUMNS.values())] * len(names), 30))
-        for operation in subjects:
-            rows = ["".join(f"{text:<7}" for text in row(present[name], operation)) for name in names]
+        yield from ("", _format_line("", names, 30), _format_line("", [dtypes] * len(names), 30))
+        for operation in operations:
+            rows = ["".join(f"{text:<7}" for text in format_row(present[name], operation)) for name in names]
             if any(text.strip(" ·") for text in rows):
-                yield _line(operation, rows, 30)
+                yield _format_line(operation, rows, 30)
     absent = (f"  {name:<27} {entry['absent']}" for name, entry in sorted(entries.items()) if "absent" in entry)
-    yield from ("", "deviates:", *deviations(present), "", "absent where this was run:", *absent)
+    yield from ("", "deviates:", *list_failures(present), "", "absent where this was run:", *absent)
 
 
-def broken(entry: Entry) -> int:
-    """How many laws, each in each operation and dtype."""
-    return sum(len(cell.get("broken", ())) for own in entry["cells"].values() for cell in own.values())
+def count_broken(entry: Entry) -> int:
+    """Return how many laws are broken, counted in each operation and dtype."""
+    return sum(len(cell.get("broken", ())) for cells in entry["cells"].values() for cell in cells.values())
 
 
-def deviations(entries: dict[str, Entry]) -> Iterator[str]:
-    """What is broken where, and the findings that say why."""
-    for name, operation, own in ((name, *pair) for name, entry in entries.items() for pair in entry.get("cells", {}).items()):
+def list_failures(entries: dict[str, Entry]) -> Iterator[str]:
+    """Yield a line for each set of broken laws, and the findings in the documentation that explain it."""
+    for name, operation, cells in ((name, *pair) for name, entry in entries.items() for pair in entry.get("cells", {}).items()):
         sharing: dict[tuple[str, ...], list[str]] = defaultdict(list)
-        for dtype, cell in own.items():
+        for dtype, cell in cells.items():
             if cell.get("broken"):
                 sharing[tuple(cell["broken"])].append(dtype)
         for laws, dtypes in sharing.items():
             line = f"  {name}: {operation} in {', '.join(dtypes)}: {', '.join(laws)}"
             yield from textwrap.wrap(line, 125, subsequent_indent="      ")
-        deviating = {dtype: set(cell["broken"]) for dtype, cell in own.items() if cell.get("broken")}
-        why = {dtype: findings(name.partition(" (")[0], operation, laws, dtype) for dtype, laws in deviating.items()}
-        yield from (f"    → {title}" for title in dict.fromkeys(chain.from_iterable(why.values())))
-        yield from (f"    → not among the findings: {dtype}" for dtype, found in why.items() if not found)
+        broken = {dtype: set(cell["broken"]) for dtype, cell in cells.items() if cell.get("broken")}
+        backend = name.partition(" (")[0]
+        findings = {dtype: find_findings(backend, operation, laws, dtype) for dtype, laws in broken.items()}
+        yield from (f"    → {title}" for title in dict.fromkeys(chain.from_iterable(findings.values())))
+        yield from (f"    → not among the findings: {dtype}" for dtype, found in findings.items() if not found)
 
 
-def findings(backend: str, operation: str, laws: set[str], dtype: str) -> list[str]:
-    """The sections about this backend that name one of the invariants, and at the title's end the dtype, or all. Of a page about
-    several backends, a title may name one."""
+def find_findings(backend: str, operation: str, laws: set[str], dtype: str) -> list[str]:
+    """Return the sections about this backend that explain one of the broken laws in this dtype.
+
+    A section names the invariant in its text, and the dtype, or "all dtypes", in brackets at the end of its title. If a page is
+    about several backends, a title may name those that it concerns.
+    """
     found = []
     for page in sorted(FINDINGS.glob("*.md")):
         introduction, *sections = page.read_text().split("\n## ")
         if re.search(rf"`{backend}`|--backend={backend}`", introduction):
-            about = re.findall(r"--backend=([\w-]+)", introduction)
+            backends = re.findall(r"--backend=([\w-]+)", introduction)
             for title, _, text in (section.partition("\n") for section in sections):
-                named = [name for name in about if f"`{name}`" in title]
-                held = re.search(rf"\(.*\b(all dtypes|{dtype})\b.*\)$", title)
-                if held and backend in (named or [backend]) and any(f"`{operation}.{law}`" in text for law in laws):
+                named = [name for name in backends if f"`{name}`" in title]
+                in_dtype = re.search(rf"\(.*\b(all dtypes|{dtype})\b.*\)$", title)
+                if in_dtype and backend in (named or [backend]) and any(f"`{operation}.{law}`" in text for law in laws):
                     found.append(f"findings/{page.stem}: {title}")
     return found

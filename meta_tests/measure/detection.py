@@ -1,4 +1,4 @@
-"""What the kill matrix shows, and what correct code was put through, in figures: python -m meta_tests.measure.detection"""
+"""Print figures from the kill matrix and from the runs on correct code: python -m meta_tests.measure.detection"""
 
 from __future__ import annotations
 
@@ -12,110 +12,117 @@ from spec_tests.specification.registry import gradients
 
 from ..support.in_process import WRONG, backend, invariants
 from ..support.paths import MEASURED
-from .conformance import DATA as CONFORMANCE
-from .conformance_table import broken
-from .false_alarms import ALARMS, SHIPPED
-from .kill_matrix import Kill, read
+from .conformance import CONFORMANCE_JSON as CONFORMANCE
+from .conformance_table import count_broken
+from .false_alarms import FALSE_ALARMS_JSON, SHIPPED_BACKENDS
+from .kill_matrix import Kill, read_matrix
 
 MATRIX = MEASURED / "kill_matrix.json"
 
 
-def figures(kills: list[Kill]) -> Iterator[str]:
-    caught = [one for one in kills if one.caught]
-    yield f"{sum(one.detected for one in kills)} of {len(kills)} deviations caught at default effort, seed {kills[0].seed}"
-    kinds = Counter(catalogue()[one.id].kind for one in kills)
+def summarize_kills(kills: list[Kill]) -> Iterator[str]:
+    caught = [kill for kill in kills if kill.caught]
+    yield f"{sum(kill.detected for kill in kills)} of {len(kills)} deviations caught at default effort, seed {kills[0].seed}"
+    kinds = Counter(catalogue()[kill.id].kind for kill in kills)
     yield "by kind: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-    examples, seconds = ([getattr(one, name) for one in caught] for name in ("examples", "seconds"))
+    examples, seconds = ([getattr(kill, name) for kill in caught] for name in ("examples", "seconds"))
     yield f"before the first failure: median {statistics.median(examples)} examples, largest {max(examples)}; "
     yield f"seconds: median {statistics.median(seconds):.2f}, largest {max(seconds):.1f}"
     yield ""
-    yield from _naming(caught)
+    yield from _summarize_diagnoses(caught)
     yield ""
-    by = _by_invariant(kills)
-    alone = {one.id: next(iter(one.caught)) for one in caught if len(one.caught) == 1}
-    yield f"{len(alone)} deviations are caught by one invariant only:"
-    yield from (f"  {name:<60} {invariant}" for name, invariant in sorted(alone.items()))
+    by_invariant = _group_by_invariant(kills)
+    single = {kill.id: next(iter(kill.caught)) for kill in caught if len(kill.caught) == 1}
+    yield f"{len(single)} deviations are caught by one invariant only:"
+    yield from (f"  {name:<60} {invariant}" for name, invariant in sorted(single.items()))
     yield ""
-    redundant = sorted(name for name, ids in by.items() if not set(ids) & set(alone))
-    yield f"{len(redundant)} of {len(by)} invariants catch nothing that every other one misses"
-    yield f"{len(never_failed(kills))} of {len(_stated())} invariants are never shown to fail"
+    redundant = sorted(name for name, ids in by_invariant.items() if not set(ids) & set(single))
+    yield f"{len(redundant)} of {len(by_invariant)} invariants catch nothing that every other one misses"
+    yield f"{len(find_never_failing(kills))} of {len(_list_default_invariants())} invariants are never shown to fail"
 
 
-def _naming(caught: list[Kill]) -> Iterator[str]:
-    equations = [one for one in caught if _nameable(catalogue()[one.id])]
-    right = [one for one in equations if one.named[one.id] and one.named[one.id] == max(one.named[n] for n in one.named if n)]
+def _summarize_diagnoses(caught: list[Kill]) -> Iterator[str]:
+    equations = [kill for kill in caught if _has_equation(catalogue()[kill.id])]
+    right = [
+        kill for kill in equations if kill.named[kill.id] and kill.named[kill.id] == max(kill.named[n] for n in kill.named if n)
+    ]
     yield f"named: {len(right)} of {len(equations)} that have an equation of their own"
-    foreign = {one.id: [name for name in one.named if name and not _means(name, one.id)] for one in caught}
-    near = {name: [other for other in others if _another_arithmetic(other, name)] for name, others in foreign.items()}
+    foreign = {kill.id: [name for name in kill.named if name and not _is_same_bug(name, kill.id)] for kill in caught}
+    near = {name: [other for other in others if _is_other_arithmetic(other, name)] for name, others in foreign.items()}
     yield f"called another arithmetic of the same operation than it is: {sum(map(bool, near.values()))}"
     wrong = {name: set(others) - set(near[name]) for name, others in foreign.items() if set(others) - set(near[name])}
     yield f"called by a wrong name, in some failure: {len(wrong)}"
     yield from (f"  {name:<60} {', '.join(sorted(others))}" for name, others in sorted(wrong.items()))
-    failures = sum((one.named for one in equations), Counter[str]())
-    own, tied = sum(one.named[one.id] for one in equations), sum(one.tied for one in equations)
+    failures = sum((kill.named for kill in equations), Counter[str]())
+    own, tied = sum(kill.named[kill.id] for kill in equations), sum(kill.tied for kill in equations)
     yield f"of {failures.total()} failures of theirs {own} name the bug ({tied} beside another), {failures['']} name none"
 
 
-def _nameable(one: Deviation) -> bool:
-    """A fault is in memory or shapes, and what is narrow throughout knows no bound: neither has an equation."""
-    return one.kind != "fault" and not one.asks("equation")
+def _has_equation(deviation: Deviation) -> bool:
+    """Whether the deviation has its own equation, which the diagnosis can compare with.
+
+    A fault has none, since it is in memory or shapes. A deviation that evaluates the reference in low precision has none either.
+    """
+    return deviation.kind != "fault" and not deviation.asks("equation")
 
 
-def _means(name: str, wanted: str) -> bool:
-    """The deviation itself, inside another operation too, or one that computes the same."""
-    called, meant = find(name), catalogue()[wanted]
-    assert called is not None
-    while called.part:
-        called = called.part
-    return called.id == wanted or called.name in meant.like
+def _is_same_bug(name: str, expected_id: str) -> bool:
+    """Whether `name` is the expected deviation, perhaps inside another operation, or one that computes the same."""
+    named, expected = find(name), catalogue()[expected_id]
+    assert named is not None
+    while named.part:
+        named = named.part
+    return named.id == expected_id or named.name in expected.like
 
 
-def _another_arithmetic(name: str, wanted: str) -> bool:
-    called, meant = find(name), catalogue()[wanted]
-    return called is not None and called.kind == meant.kind == "arithmetic" and called.operation == meant.operation
+def _is_other_arithmetic(name: str, expected_id: str) -> bool:
+    """Whether both are deviations of kind "arithmetic" of the same operation."""
+    named, expected = find(name), catalogue()[expected_id]
+    return named is not None and named.kind == expected.kind == "arithmetic" and named.operation == expected.operation
 
 
-def _by_invariant(kills: list[Kill]) -> dict[str, list[str]]:
-    by: dict[str, list[str]] = defaultdict(list)
-    for one in kills:
-        for name in (*one.caught, *one.levels):
-            by[name].append(one.id)
-    return by
+def _group_by_invariant(kills: list[Kill]) -> dict[str, list[str]]:
+    ids: dict[str, list[str]] = defaultdict(list)
+    for kill in kills:
+        for name in (*kill.caught, *kill.levels):
+            ids[name].append(kill.id)
+    return ids
 
 
-def never_failed(kills: list[Kill]) -> list[str]:
-    """The invariants that neither a deviation nor a wrong implementation breaks."""
-    named = {law for one in catalogue().values() for law in one.caught_by}
-    shown = {backend(str(path)).source.caught_by for path in WRONG}
-    broken = {_general(name) for name in (*_by_invariant(kills), *named, *shown)}
-    return sorted(set(_stated()) - broken)
+def find_never_failing(kills: list[Kill]) -> list[str]:
+    """Return the invariants that neither a deviation nor a wrong backend breaks."""
+    named = {law for deviation in catalogue().values() for law in deviation.caught_by}
+    by_wrong_backends = {backend(str(path)).source.caught_by for path in WRONG}
+    broken = {_generalize(name) for name in (*_group_by_invariant(kills), *named, *by_wrong_backends)}
+    return sorted(set(_list_default_invariants()) - broken)
 
 
-def _stated() -> list[str]:
-    """Those of default effort; test_long.py shows that the others can fail."""
+def _list_default_invariants() -> list[str]:
+    """Return the invariants of default effort. meta_tests/inputs/test_large_sizes.py shows that the others can fail."""
     return [test.invariant.id for test in invariants() if test.invariant.effort is None]
 
 
-def _general(name: str) -> str:
-    """softmax.reference is operation.reference of softmax."""
+def _generalize(name: str) -> str:
+    """Return the id of the invariant itself: operation.reference for softmax.reference."""
     operation, _, law = name.partition(".")
-    return name if name in _stated() else f"{'gradient' if operation in gradients() else 'operation'}.{law}"
+    return name if name in _list_default_invariants() else f"{'gradient' if operation in gradients() else 'operation'}.{law}"
 
 
-def innocent() -> Iterator[str]:
-    """How many examples of correct code there were, and how many of them the suite called wrong."""
-    runs, shipped = json.loads(ALARMS.read_text()), json.loads(CONFORMANCE.read_text())
+def summarize_false_alarms() -> Iterator[str]:
+    """Yield how many examples of correct code were tried, and in how many of them the suite raised an alarm."""
+    runs, shipped = json.loads(FALSE_ALARMS_JSON.read_text()), json.loads(CONFORMANCE.read_text())
     counts = [cell for run in runs.values() for cell in run.values()]
-    examples, alarms = (sum(cell[what] for cell in counts) for what in ("examples", "alarms"))
+    examples, alarms = (sum(cell[field] for cell in counts) for field in ("examples", "alarms"))
     yield f"{examples} examples of the implementations in meta_tests/backends/correct: {alarms} alarms"
-    correct = {name: entry for name, entry in shipped.items() if name.partition(" ")[0] in SHIPPED}
-    more, wrong = (sum(each) for each in ([entry["examples"] for entry in correct.values()], map(broken, correct.values())))
-    yield f"{more} of {', '.join(correct)}: {wrong} alarms"
-    yield f"{examples + more} in all, {alarms + wrong} alarms"
+    correct = {name: entry for name, entry in shipped.items() if name.partition(" ")[0] in SHIPPED_BACKENDS}
+    shipped_examples = sum(entry["examples"] for entry in correct.values())
+    shipped_alarms = sum(map(count_broken, correct.values()))
+    yield f"{shipped_examples} of {', '.join(correct)}: {shipped_alarms} alarms"
+    yield f"{examples + shipped_examples} in all, {alarms + shipped_alarms} alarms"
 
 
 def main() -> None:
-    print("\n".join([*figures(read(MATRIX)), "", *innocent()]))
+    print("\n".join([*summarize_kills(read_matrix(MATRIX)), "", *summarize_false_alarms()]))
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ from spec_tests.implementation.backend import Backend
 from spec_tests.inputs import effort
 from spec_tests.inputs.draw import Draw
 from spec_tests.specification.pytree import leaves
+from spec_tests.specification.run_settings import RunSettings, set_settings
 from spec_tests.trials import invariant as invariants_module
 from spec_tests.trials.invariant import Invariant
 from spec_tests.trials.trial import GENERAL, Trial
@@ -48,31 +49,31 @@ from ..support.in_process import backend, trials
 from ..support.paths import BACKENDS, MEASURED
 from ..support.random_draw import RandomDraw
 
-CORRECT = sorted((BACKENDS / "correct").glob("[!_]*.py"))
-SHIPPED = ("numpy-cpu", "torch-cpu")
-ALARMS = MEASURED / "false_alarms.json"
+CORRECT_FILES = sorted((BACKENDS / "correct").glob("[!_]*.py"))
+SHIPPED_BACKENDS = ("numpy-cpu", "torch-cpu")
+FALSE_ALARMS_JSON = MEASURED / "false_alarms.json"
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")  # with AMX, PyTorch reads beyond rows: docs/findings/torch.md
 
 
-def styles(path: Path) -> list[str]:
-    """What `--backend=` takes for each style of a file: they are its classes that say what they are."""
+def list_styles(path: Path) -> list[str]:
+    """Return the --backend name of each style of a file. A style is a class with a docstring and a framework."""
     module = importlib.import_module(f"meta_tests.backends.correct.{path.stem}")
-    own = (x for x in vars(module).values() if inspect.isclass(x) and x.__module__ == module.__name__)
-    return [f"{module.__name__}:{one.__name__}" for one in own if hasattr(one, "framework") and one.__doc__]
+    classes = (x for x in vars(module).values() if inspect.isclass(x) and x.__module__ == module.__name__)
+    return [f"{module.__name__}:{style.__name__}" for style in classes if hasattr(style, "framework") and style.__doc__]
 
 
-class Shared:
-    """What the oracle allows, kept while several backends are given the same arguments."""
+class ExpectationCache:
+    """Expectations of calls, shared by the backends that get the same arguments."""
 
     def __init__(self) -> None:
-        self.describe_foreign: dict[Any, Expectation] = {}
+        self.expectations: dict[Any, Expectation] = {}
         self.derive = Call.expect
 
     def expect(self, call: Call, precision: str, equation: Any = None) -> Expectation:
         key = (call.operation.name, call.operation.dtype, precision, *map(_fingerprint, leaves(call.named)))
-        if key not in self.describe_foreign:
-            self.describe_foreign[key] = self.derive(call, precision, equation)
-        return self.describe_foreign[key]
+        if key not in self.expectations:
+            self.expectations[key] = self.derive(call, precision, equation)
+        return self.expectations[key]
 
 
 def _fingerprint(leaf: tuple[str, Any]) -> Any:
@@ -83,8 +84,8 @@ def _fingerprint(leaf: tuple[str, Any]) -> Any:
 
 
 @contextmanager
-def drawn_from(seed: int) -> Iterator[None]:
-    """Invariants draw from a generator with this seed, not from Hypothesis."""
+def using_random_draws(seed: int) -> Iterator[None]:
+    """Let invariants draw from a random generator with this seed instead of from Hypothesis."""
 
     def draw(_: Any, operation: Operation, shapes: Any) -> Draw:
         return RandomDraw(operation, seed)
@@ -95,7 +96,7 @@ def drawn_from(seed: int) -> Iterator[None]:
 
 @dataclass
 class Attempt:
-    """One example of one invariant on one backend, and what it raised."""
+    """One example of one invariant on one backend, and the exception that it raised, if any."""
 
     backend: str
     invariant: str
@@ -110,7 +111,7 @@ class Attempt:
         return f"{self.backend} {self.invariant} {self.dtype} seed {self.seed}: {error} ({facts})"
 
 
-def attempts(
+def run_examples(
     names: Iterable[str],
     seeds: Iterable[int],
     dtypes: frozenset[str] = frozenset(),
@@ -118,72 +119,76 @@ def attempts(
     *,
     thin: bool = False,
 ) -> Iterator[Attempt]:
-    """only: how the ids of the invariants begin. thin: one example each, in one of the dtypes."""
+    """Run the invariants whose ids begin with one of `only` on the backends. With `thin`, run one example, in one dtype only."""
     plan: dict[tuple[str, str], list[tuple[Any, Trial]]] = {}
     for under_test in map(backend, names):
-        for test, trial in trials(under_test, about=partial(_implemented, under_test)):
-            described, name = test.invariant, test.invariant.of(trial.operation_name)
-            if _forward_only(under_test, trial.operation_name or described.operations[0]):
+        for test, trial in trials(under_test, about=partial(_implements, under_test)):
+            described, name = test.invariant, test.invariant.id_for(trial.operation_name)
+            if _skips_gradient(under_test, trial.operation_name or described.operations[0]):
                 continue
             if described.level is None and name.startswith(only) and (not dtypes or trial.dtype in dtypes):
                 plan.setdefault((name, trial.dtype), []).append((test, trial))
-    for name, dtype in sorted(plan, key=lambda key: _operation(key[0])):
-        group = plan.pop((name, dtype))  # and with it what its last examples were
+    for name, dtype in sorted(plan, key=lambda key: _operation_of(key[0])):
+        group = plan.pop((name, dtype))  # frees the memory of the trials after their last example
         for seed in seeds:
-            for example in range(1 if thin else group[0][1].share):
-                with _sharing():
+            for example in range(1 if thin else group[0][1].max_examples):
+                with _sharing_expectations():
                     for test, trial in group:
-                        if not thin or _chosen(trial, name, seed):
-                            yield _tried(test, trial, f"{name} {dtype} {seed} {example}", seed)
+                        if not thin or _is_chosen(trial, name, seed):
+                            yield _run_example(test, trial, f"{name} {dtype} {seed} {example}", seed)
 
 
-def _operation(law: str) -> str:
+def _operation_of(law: str) -> str:
     return law.partition(".")[0]
 
 
-def _implemented(under_test: Backend, described: Invariant) -> bool:
+def _implements(under_test: Backend, described: Invariant) -> bool:
     return all(name in GENERAL or under_test.has(name) for name in described.operations)
 
 
-def _forward_only(under_test: Backend, subject: str) -> bool:
-    """Some styles are `forward_only`, all or in the operations named: right, but what differentiating them gives is not, since
-    an exponential overflows on the way (NaN), a maximum that ties passes half of the cotangent, |x| none at 0, a quotient's
-    gradient is subnormal; or the kernel refuses."""
-    named = getattr(under_test.source, "forward_only", ())
-    return subject.endswith("_vjp") and (named is True or subject.removesuffix("_vjp") in named)
+def _skips_gradient(under_test: Backend, operation: str) -> bool:
+    """Whether the gradient of an operation is left out.
+
+    Styles state `forward_only`, as True or as a list of operations, if their values are right but differentiating their code is
+    not. For example, an exponential overflows on the way and gives NaN, a maximum with ties passes half of the cotangent to each,
+    |x| passes none at 0, a quotient's gradient is subnormal, or the kernel refuses to be differentiated.
+    """
+    forward_only = getattr(under_test.source, "forward_only", ())
+    return operation.endswith("_vjp") and (forward_only is True or operation.removesuffix("_vjp") in forward_only)
 
 
-def _chosen(trial: Trial, name: str, seed: int) -> bool:
+def _is_chosen(trial: Trial, name: str, seed: int) -> bool:
+    """Whether the trial's dtype is the one that `thin` tries of this backend, invariant and seed."""
     dtypes = [trial.dtype] if trial.dtype not in trial.backend.dtypes else list(trial.backend.dtypes)
     return dtypes[zlib.crc32(f"{trial.backend.name} {name} {seed}".encode()) % len(dtypes)] == trial.dtype
 
 
 @contextmanager
-def _sharing() -> Iterator[None]:
-    shared = Shared()
+def _sharing_expectations() -> Iterator[None]:
+    shared = ExpectationCache()
     with mock.patch.object(Call, "expect", lambda call, *arguments: shared.expect(call, *arguments)):
         yield
 
 
-def _tried(test: Any, trial: Trial, chance: str, seed: int) -> Attempt:
+def _run_example(test: Any, trial: Trial, example_id: str, seed: int) -> Attempt:
     trial.tally.refusals.clear()
-    found = None
+    raised = None
     try:
-        with drawn_from(zlib.crc32(chance.encode())):
+        with using_random_draws(zlib.crc32(example_id.encode())):
             test.hypothesis.inner_test(trial=trial, data=mock.Mock())
     except Exception as error:
-        found = error
-    name = test.invariant.of(trial.operation_name)
-    return Attempt(trial.backend.name, name, trial.dtype, seed, bool(trial.tally.refusals), found)
+        raised = error
+    name = test.invariant.id_for(trial.operation_name)
+    return Attempt(trial.backend.name, name, trial.dtype, seed, bool(trial.tally.refusals), raised)
 
 
 def write(run: str, tried: Counter[str], found: Counter[tuple[str, str, str]]) -> None:
-    """What was done so far, operation by operation, instead of what an earlier run with these seeds found of them."""
-    runs = json.loads(ALARMS.read_text()) if ALARMS.exists() else {}
-    alarms = Counter(_operation(invariant) for _, invariant, _ in found.elements())
-    done = {name: {"examples": examples, "alarms": alarms[name]} for name, examples in tried.items()}
-    runs[run] = dict(sorted((runs.get(run, {}) | done).items()))
-    ALARMS.write_text(json.dumps(runs, indent=1) + "\n")
+    """Write the counts so far. They replace those of an earlier run with these seeds, operation by operation."""
+    runs = json.loads(FALSE_ALARMS_JSON.read_text()) if FALSE_ALARMS_JSON.exists() else {}
+    alarms = Counter(_operation_of(invariant) for _, invariant, _ in found.elements())
+    counts = {name: {"examples": examples, "alarms": alarms[name]} for name, examples in tried.items()}
+    runs[run] = dict(sorted((runs.get(run, {}) | counts).items()))
+    FALSE_ALARMS_JSON.write_text(json.dumps(runs, indent=1) + "\n")
 
 
 def main() -> None:
@@ -196,25 +201,25 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=[""], help="how the ids of the invariants to try begin")
     parser.add_argument("--write", action="store_true", help="into docs/measured/false_alarms.json")
     options = parser.parse_args()
-    effort.set_effort(options.effort)
-    names = options.names or [*itertools.chain(*map(styles, CORRECT)), *SHIPPED]
+    set_settings(RunSettings(options.effort))
+    names = options.names or [*itertools.chain(*map(list_styles, CORRECT_FILES)), *SHIPPED_BACKENDS]
     tried, refused, found, start = Counter[str](), 0, Counter[tuple[str, str, str]](), time.monotonic()
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     run = f"{options.effort} effort, seeds {seeds[0]} to {seeds[-1]}"
-    for one in attempts(names, seeds, frozenset(options.dtype), tuple(options.only)):
-        operation = _operation(one.invariant)
+    for attempt in run_examples(names, seeds, frozenset(options.dtype), tuple(options.only)):
+        operation = _operation_of(attempt.invariant)
         if options.write and tried and operation not in tried:
             write(run, tried, found)
         tried[operation] += 1
-        refused += one.refused
-        if one.error is None:
+        refused += attempt.refused
+        if attempt.error is None:
             continue
-        key = one.backend, one.invariant, one.dtype
+        key = attempt.backend, attempt.invariant, attempt.dtype
         found[key] += 1
         if found[key] == 1:
-            print(one, flush=True)
-            if not isinstance(one.error, Violation):
-                traceback.print_exception(one.error)
+            print(attempt, flush=True)
+            if not isinstance(attempt.error, Violation):
+                traceback.print_exception(attempt.error)
     if options.write:
         write(run, tried, found)
     for key, times in found.items():

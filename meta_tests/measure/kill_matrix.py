@@ -1,9 +1,11 @@
-"""The kill matrix: which invariant catches which deviation, in which dtype, after how many examples, and what it is called.
+"""Compute the kill matrix: which invariant catches which deviation, in which dtype, after how many examples.
+
+The matrix also says what the diagnosis names.
 
 python -m meta_tests.measure.kill_matrix [DEVIATION or OPERATION …] [--seed 1] [--effort default] [--shapes N] [--shrink]
 [--new] [--write FILE]
 
---write puts each row into FILE as it is found, among those of other runs; --new leaves out what has a row there.
+--write adds each row to FILE as soon as it is computed. --new leaves out deviations that have a row there.
 """
 
 from __future__ import annotations
@@ -23,33 +25,36 @@ from spec_tests.deviations import catalogue, deviations_of, find
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.fit import diagnose
 from spec_tests.inputs import effort
+from spec_tests.specification.run_settings import RunSettings, set_settings
 
 from ..support.in_process import attempt, backend, trials_of
 
 
 @dataclass
 class Kill:
-    """One deviation, tried by every invariant that its operation has a part in, in every dtype."""
+    """A row of the matrix: one deviation, tried by every invariant that involves its operation, in every dtype."""
 
     id: str
     seed: int
-    caught: dict[str, dict[str, int]] = field(default_factory=dict)  # invariant, dtype: examples before the first that failed
-    levels: dict[str, dict[str, int]] = field(default_factory=dict)  # the same of those that a run only reports
-    named: Counter[str] = field(default_factory=Counter)  # its own name, or else the first in the diagnosis, or ""; how often
-    tied: int = 0  # of its own: beside others that explain the answers as well
-    elements: list[int] = field(default_factory=list)  # the numbers in each failing example
-    examples: int | None = None  # before the first failure of all, in the order of a run
+    caught: dict[str, dict[str, int]] = field(default_factory=dict)  # invariant, dtype: examples up to the first failure
+    levels: dict[str, dict[str, int]] = field(default_factory=dict)  # the same for levels, which do not fail a run
+    named: Counter[str] = field(
+        default_factory=Counter
+    )  # its own id if the diagnosis names it, else the first id named, else "": how often
+    tied: int = 0  # how often other deviations were named beside its own id
+    elements: list[int] = field(default_factory=list)  # how many numbers each failing example has
+    examples: int | None = None  # up to the first failure of all, in the order of a run
     seconds: float | None = None
 
     @property
     def misses(self) -> list[str]:
-        """The invariants that must catch it and did not."""
+        """The invariants that the deviation names and that did not catch it."""
         found = find(self.id)
         return sorted(set(found.caught_by) - {*self.caught, *self.levels}) if found else []
 
     @property
     def detected(self) -> bool:
-        """It fails a run; or, where nothing but a level can see it, it loses that level."""
+        """Whether the deviation fails a run or, if only levels can catch it, loses every level that it names."""
         return bool(self.caught) or not self.misses
 
     def line(self) -> str:
@@ -65,69 +70,70 @@ class Kill:
         return line + (f", MISSED by {' '.join(self.misses)}" if self.misses else "")
 
 
-FEW = 3
+MAX_PER_FAULT = 3  # operations in which a fault of every operation is tried
 
 
-def spread() -> list[str]:
-    """Every deviation, and of each fault those of a few operations."""
+def select_deviations() -> list[str]:
+    """Return the ids of all deviations; of a fault that many operations have, those of a few operations."""
     by: dict[Any, list[str]] = defaultdict(list)
-    for one in catalogue().values():
-        by[one.function].append(one.id)
-    return [name for ids in by.values() for name in (ids if len(ids) <= FEW else ids[:: -(-len(ids) // FEW)])]
+    for deviation in catalogue().values():
+        by[deviation.function].append(deviation.id)
+    return [name for ids in by.values() for name in (ids if len(ids) <= MAX_PER_FAULT else ids[:: -(-len(ids) // MAX_PER_FAULT)])]
 
 
-def kill(name: str, seed: int, *, shrink: bool = False, named: bool = False) -> Kill:
+def try_deviation(name: str, seed: int, *, shrink: bool = False, named: bool = False) -> Kill:
     deviation, under_test = find(name), backend(f"deviation:{name}")
     assert deviation is not None
-    found, tried, spent = Kill(name, seed), 0, 0.0
+    found, tried, seconds = Kill(name, seed), 0, 0.0
     for test, trial in trials_of(deviation.operation, under_test):
-        law = test.invariant.of(trial.operation_name)
+        law = test.invariant.id_for(trial.operation_name)
         if not deviation.shows_in(trial.dtype):
             continue
         if named and (law not in deviation.caught_by or law in {*found.caught, *found.levels}):
             continue
         start = time.perf_counter()
         violation = attempt(test, trial, seed, shrink=shrink)
-        progress = trial.tally
-        spent, tried = spent + time.perf_counter() - start, tried + progress.examples
+        tally = trial.tally
+        seconds, tried = seconds + time.perf_counter() - start, tried + tally.examples
         if violation is None:
             continue
         if test.invariant.level:
-            found.levels.setdefault(law, {})[trial.dtype] = progress.examples
+            found.levels.setdefault(law, {})[trial.dtype] = tally.examples
             continue
         if found.examples is None:
-            found.examples, found.seconds = tried, round(spent, 2)
-        found.caught.setdefault(law, {})[trial.dtype] = progress.examples
-        names = [one.id for one in diagnose(Evidence.gather(progress.calls, trial.other_calls))]
+            found.examples, found.seconds = tried, round(seconds, 2)
+        found.caught.setdefault(law, {})[trial.dtype] = tally.examples
+        names = [deviation.id for deviation in diagnose(Evidence.gather(tally.calls, trial.other_calls))]
         found.named[name if name in names else names[0] if names else ""] += 1
         found.tied += name in names and len(names) > 1
-        found.elements.append(max((call.size for call in progress.calls), default=0))  # a person looks at the largest
+        found.elements.append(max((call.size for call in tally.calls), default=0))  # of the largest call of the example
     return found
 
 
-def _work(job: tuple[str, int, tuple[str, int | None], dict[str, bool]]) -> Kill:
-    name, seed, (chosen, shapes), how = job
-    effort.set_effort(chosen, shapes=shapes)
-    return kill(name, seed, **how)
+def _try_job(job: tuple[str, int, tuple[str, int | None], dict[str, bool]]) -> Kill:
+    name, seed, (effort_name, shapes), options = job
+    set_settings(RunSettings(effort_name, shape_count=shapes))
+    return try_deviation(name, seed, **options)
 
 
-def matrix(
-    names: list[str], seeds: list[int], chosen: str = "default", workers: int = 2, shapes: int | None = None, **how: bool
+def try_deviations(
+    names: list[str], seeds: list[int], effort_name: str = "default", workers: int = 2, shapes: int | None = None, **options: bool
 ) -> Iterator[Kill]:
     with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(_work, [(name, seed, (chosen, shapes), how) for name in names for seed in seeds])
+        yield from pool.map(_try_job, [(name, seed, (effort_name, shapes), options) for name in names for seed in seeds])
 
 
-def read(path: Path) -> list[Kill]:
+def read_matrix(path: Path) -> list[Kill]:
     kills = [Kill(**row) for row in json.loads(path.read_text())] if path.exists() else []
-    for one in kills:
-        one.named = Counter(one.named)
+    for kill in kills:
+        kill.named = Counter(kill.named)
     return kills
 
 
-def write(path: Path, kills: list[Kill]) -> None:
+def write_matrix(path: Path, kills: list[Kill]) -> None:
     order = {name: i for i, name in enumerate(catalogue())}
-    rows = ",\n".join(json.dumps(vars(one), sort_keys=True) for one in sorted(kills, key=lambda one: (order[one.id], one.seed)))
+    in_order = sorted(kills, key=lambda kill: (order[kill.id], kill.seed))
+    rows = ",\n".join(json.dumps(vars(kill), sort_keys=True) for kill in in_order)
     path.write_text(f"[\n{rows}\n]\n")
 
 
@@ -143,21 +149,21 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="a JSON file for the matrix")
     parser.add_argument("--new", action="store_true", help="only what has no row in that file")
     options = parser.parse_args()
-    names = [one for name in options.names for one in ([name] if find(name) else [d.id for d in deviations_of(name)])]
-    names = names or (list(catalogue()) if options.named else spread())
-    how = {"shrink": options.shrink, "named": options.named}
-    known = {(one.id, one.seed): one for one in (read(options.write) if options.write else [])}
-    names = [name for name in names if not (options.new and any((name, seed) in known for seed in options.seed))]
+    names = [found for name in options.names for found in ([name] if find(name) else [d.id for d in deviations_of(name)])]
+    names = names or (list(catalogue()) if options.named else select_deviations())
+    settings = {"shrink": options.shrink, "named": options.named}
+    written = {(kill.id, kill.seed): kill for kill in (read_matrix(options.write) if options.write else [])}
+    names = [name for name in names if not (options.new and any((name, seed) in written for seed in options.seed))]
     kills = []
-    for one in matrix(names, options.seed, options.effort, options.workers, options.shapes, **how):
-        if not options.named or one.misses:
-            print(one.line(), flush=True)
-        kills.append(one)
+    for kill in try_deviations(names, options.seed, options.effort, options.workers, options.shapes, **settings):
+        if not options.named or kill.misses:
+            print(kill.line(), flush=True)
+        kills.append(kill)
         if options.write:
-            known[one.id, one.seed] = one
-            write(options.write, [each for each in known.values() if each.id in catalogue()])
-    median = statistics.median([size for one in kills for size in one.elements] or [0])
-    caught, missed = sum(one.detected for one in kills), sum(bool(one.misses) for one in kills)
+            written[kill.id, kill.seed] = kill
+            write_matrix(options.write, [row for row in written.values() if row.id in catalogue()])
+    median = statistics.median([size for kill in kills for size in kill.elements] or [0])
+    caught, missed = sum(kill.detected for kill in kills), sum(bool(kill.misses) for kill in kills)
     print(f"{caught} of {len(kills)} caught, {missed} not by all that they name; median {median} numbers in a failing example")
 
 

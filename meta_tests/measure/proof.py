@@ -1,6 +1,6 @@
-"""What proves the suite, in figures, each with the command that prints it: python -m meta_tests.measure.proof [--write]
+"""Print the figures that prove the suite, each with the command that prints it: python -m meta_tests.measure.proof [--write]
 
-Half an hour on two cores. The kill matrix, from which meta_tests.measure.detection reads, is the other half.
+This takes half an hour on two cores. The kill matrix, which meta_tests.measure.detection reads, takes another half.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ..support.paths import MEASURED, ROOT
 
-TEXT = MEASURED / "proof.txt"
+PROOF_TXT = MEASURED / "proof.txt"
 COMMANDS = {
     "every deviation at smoke effort": "meta_tests.measure.kill_matrix --effort smoke",
     "every failing example, shrunk": "meta_tests.measure.kill_matrix --named --shrink",
@@ -19,18 +19,18 @@ COMMANDS = {
 }
 
 
-def measured() -> Iterator[str]:
-    """A command's last line sums it up."""
-    for what, command in COMMANDS.items():
+def run_commands() -> Iterator[str]:
+    """Run each command and yield its last line, which sums it up."""
+    for title, command in COMMANDS.items():
         run = subprocess.run([sys.executable, "-m", *command.split()], capture_output=True, text=True, cwd=ROOT)
-        yield from (f"{what}: python -m {command}", f"  {(run.stdout.splitlines() or run.stderr.splitlines())[-1]}")
+        yield from (f"{title}: python -m {command}", f"  {(run.stdout.splitlines() or run.stderr.splitlines())[-1]}")
 
 
 def main() -> None:
-    lines = list(measured())
+    lines = list(run_commands())
     print("\n".join(lines))
     if "--write" in sys.argv:
-        TEXT.write_text("\n".join(lines) + "\n")
+        PROOF_TXT.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

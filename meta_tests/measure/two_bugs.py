@@ -1,4 +1,4 @@
-"""Two bugs at once: does the diagnosis name one of them, none, or wrongly a third?
+"""Try backends with two bugs at once, and count how often the diagnosis names one of them, none, or wrongly a third.
 
 python -m meta_tests.measure.two_bugs [--pairs 200] [--seed 1] [--workers 2]
 """
@@ -22,45 +22,51 @@ from spec_tests.specification.registry import operations, specification
 
 from ..support.in_process import attempt, trials_of
 
-VERDICTS = ONE, NONE, THIRD = "named one of the two", "named none", "named a third"
+VERDICTS = NAMED_ONE, NAMED_NONE, NAMED_THIRD = "named one of the two", "named none", "named a third"
 
 
-def pairs() -> list[tuple[str, str]]:
-    """Two deviations of one operation, or one of it and one of a part of it."""
+def list_pairs() -> list[tuple[str, str]]:
+    """Return pairs of ids: two deviations of one operation, or one of the operation and one of its parts."""
     found = []
     for operation in operations():
         if specification(operation).dtype in ("bool", "int64"):
             continue
-        first = [one for one in deviations_of(operation) if one.kind in SUBSTITUTED]
-        second = [*first, *(one for part in parts_of(operation) for one in deviations_of(part) if one.kind in SUBSTITUTED)]
+        first = [deviation for deviation in deviations_of(operation) if deviation.kind in SUBSTITUTED]
+        of_parts = (deviation for part in parts_of(operation) for deviation in deviations_of(part))
+        second = [*first, *(deviation for deviation in of_parts if deviation.kind in SUBSTITUTED)]
         found += [(a.id, b.id) for i, a in enumerate(first) for b in second[i + 1 :]]
     return found
 
 
-def both(a: Deviation, b: Deviation) -> Deviation:
-    """A part that deviates inside the deviating equation; or, of one operation, what each adds to the right value."""
-    right = specification(a.operation).reference
+def combine(a: Deviation, b: Deviation) -> Deviation:
+    """Return a deviation with both bugs.
 
-    @wraps(right)
+    If b is a deviation of a part, the part deviates inside a's equation. If both are of one operation, the differences that each
+    makes to the correct value are added.
+    """
+    reference = specification(a.operation).reference
+
+    @wraps(reference)
     def equation(*arguments: Any, **keywords: Any) -> Any:
         if b.operation != a.operation:
             with substitute(b.operation, b.function):
                 return a.function(*arguments, **keywords)
-        once, twice, truth = (f(*arguments, **keywords) for f in (a.function, b.function, right))
-        return once + (twice - truth)
+        with_a, with_b, correct = (f(*arguments, **keywords) for f in (a.function, b.function, reference))
+        return with_a + (with_b - correct)
 
     return replace(a, function=equation)
 
 
-def diagnosed(job: tuple[str, str, int]) -> list[tuple[str, str, list[str]]]:
-    """Both bugs, and what each failing comparison with the oracle was called: several that explain it as well are a tie."""
+def diagnose_pair(job: tuple[str, str, int]) -> list[tuple[str, str, list[str]]]:
+    """Return both ids, with the ids that the diagnosis names for each failing comparison with the oracle."""
     a, b, seed = catalogue()[job[0]], catalogue()[job[1]], job[2]
     inner = b.id if b.operation == a.operation else f"{a.operation}/{b.id}"
-    oracle, called = OracleBackend(both(a, b)), []
+    oracle, diagnoses = OracleBackend(combine(a, b)), []
     for test, trial in trials_of(a.operation, Backend("both", oracle, Framework("numpy"))):
-        if test.invariant.of(trial.operation_name) == f"{a.operation}.reference" and attempt(test, trial, seed):
-            called.append((a.id, inner, [one.id for one in diagnose(Evidence.gather(trial.tally.calls, trial.other_calls))]))
-    return called
+        if test.invariant.id_for(trial.operation_name) == f"{a.operation}.reference" and attempt(test, trial, seed):
+            named = [deviation.id for deviation in diagnose(Evidence.gather(trial.tally.calls, trial.other_calls))]
+            diagnoses.append((a.id, inner, named))
+    return diagnoses
 
 
 def main() -> None:
@@ -69,18 +75,18 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    possible = pairs()
+    possible = list_pairs()
     chosen = random.Random(options.seed).sample(possible, min(options.pairs, len(possible)))
     counts = dict.fromkeys(VERDICTS, 0)
     with ProcessPoolExecutor(options.workers) as pool:
-        for called in pool.map(diagnosed, [(*pair, options.seed) for pair in chosen]):
-            for a, b, names in called:
-                verdict = ONE if {a, b} & {*names} else THIRD if names else NONE
+        for diagnoses in pool.map(diagnose_pair, [(*pair, options.seed) for pair in chosen]):
+            for a, b, names in diagnoses:
+                verdict = NAMED_ONE if {a, b} & {*names} else NAMED_THIRD if names else NAMED_NONE
                 counts[verdict] += 1
-                if verdict == THIRD:
+                if verdict == NAMED_THIRD:
                     print(f"{a} with {b} was called {' or '.join(names)}", flush=True)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    print(f"{len(chosen)} of {len(possible)} pairs, {sum(counts.values())} failures: {told}")
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    print(f"{len(chosen)} of {len(possible)} pairs, {sum(counts.values())} failures: {summary}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from spec_tests.specification.formats import is_floating
 from spec_tests.specification.pytree import leaves
 from spec_tests.specification.registry import operations
 
-from ..support.mpmath_arrays import raised, slope
+from ..support.mpmath_arrays import directional_derivative, to_precise
 from ..support.sixty_digits import rng
 from ..support.tiny_model import H_KV, D, H, block_weights, model_weights
 
@@ -100,7 +100,8 @@ def test_gradients_are_those_of_the_equation(name: str, call: int) -> None:
             continue
         assert gradient.shape == named[path].shape
         for direction in directions(named[path]):
-            exact = slope(lambda x, path=path: evaluated(name, arrays, keywords, path, x), named[path], direction, cotangent)
+            at_path = lambda x, path=path: evaluated(name, arrays, keywords, path, x)  # noqa: E731
+            exact = directional_derivative(at_path, named[path], direction, cotangent)
             terms = gradient * direction
             reach = np.sum(np.abs(terms)) + np.max(np.abs(gradient))
             assert abs(float(np.sum(terms) - exact)) <= LIMIT * reach, (path, direction)
@@ -114,10 +115,10 @@ def evaluated(name: str, arrays: Any, keywords: Any, path: str, x: Any) -> Any:
             return x
         if isinstance(tree, dict):
             return {key: placed(item, f"{here}[{key!r}]") for key, item in tree.items()}
-        return [placed(item, f"{here}[{i}]") for i, item in enumerate(tree)] if isinstance(tree, list) else raised(tree)
+        return [placed(item, f"{here}[{i}]") for i, item in enumerate(tree)] if isinstance(tree, list) else to_precise(tree)
 
     return function(name)(*placed(list(arrays)), **raised_parameters(keywords))
 
 
 def raised_parameters(keywords: dict[str, Any]) -> dict[str, Any]:
-    return {key: raised(np.asarray(value)) if key in ("theta", "eps", "scale") else value for key, value in keywords.items()}
+    return {key: to_precise(np.asarray(value)) if key in ("theta", "eps", "scale") else value for key, value in keywords.items()}

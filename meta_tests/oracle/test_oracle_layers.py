@@ -19,7 +19,7 @@ from reference_numpy.sigmoid import sigmoid
 from reference_numpy.silu import silu
 from reference_numpy.softmax import softmax
 
-from ..support.sixty_digits import DIGITS, TINY, U, assert_within, digits, rng
+from ..support.sixty_digits import DIGITS, TINY, U, assert_within, evaluate_exactly, rng
 
 # --- elementwise ------------------------------------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ WIDE = np.concatenate([np.linspace(-38.0, 38.0, 761), np.geomspace(1e-300, 700.0
 
 def test_gelu_keeps_its_relative_accuracy_in_the_tail() -> None:
     """The error of 2 u in the argument changes erfc by x^2 + 2 times as much. Subnormal results of erfc add TINY |x|."""
-    exact = digits(lambda a: a * mpmath.erfc(-a / mpmath.sqrt(2)) / 2, WIDE)
+    exact = evaluate_exactly(lambda a: a * mpmath.erfc(-a / mpmath.sqrt(2)) / 2, WIDE)
     size = np.abs(np.array([float(e) for e in exact]))
     assert_within(gelu(WIDE), exact, (2 * np.square(WIDE) + 12) * U * size + (np.abs(WIDE) + 1) * TINY)
 
@@ -37,7 +37,7 @@ def test_gelu_keeps_its_relative_accuracy_in_the_tail() -> None:
 def test_silu_and_sigmoid_keep_their_relative_accuracy_in_the_tail(name: str) -> None:
     """The formulas consist of e^x, 1 + e^x, a quotient and a product, so nothing cancels."""
     x = np.concatenate([np.linspace(-700.0, 700.0, 1401), WIDE])
-    exact = digits(lambda a: (a if name == "silu" else 1) / (1 + mpmath.exp(-a)), x)
+    exact = evaluate_exactly(lambda a: (a if name == "silu" else 1) / (1 + mpmath.exp(-a)), x)
     got = silu(x) if name == "silu" else sigmoid(x)
     assert_within(got, exact, 6 * U * np.abs(np.array([float(e) for e in exact])) + TINY)
 
@@ -52,7 +52,7 @@ def test_gelu_tanh_errs_by_units_of_its_argument() -> None:
     def in_digits(a: Any) -> Any:
         return a * (1 + mpmath.tanh(mpmath.sqrt(2 / mpmath.pi) * (a + mpf("0.044715") * a**3))) / 2
 
-    assert_within(gelu(WIDE, approximate="tanh"), digits(in_digits, WIDE), 5 * U * np.abs(WIDE) + TINY)
+    assert_within(gelu(WIDE, approximate="tanh"), evaluate_exactly(in_digits, WIDE), 5 * U * np.abs(WIDE) + TINY)
 
 
 def test_the_forms_of_gelu_differ_as_documented() -> None:

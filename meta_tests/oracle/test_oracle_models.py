@@ -23,14 +23,14 @@ from reference_numpy.transformer_block import transformer_block
 from reference_numpy.transformer_lm import transformer_lm
 
 from ..support.sixty_digits import DIGITS, U, assert_within, rng
-from ..support.tiny_model import D_K, H_KV, VOCAB, D, F, H, block_weights, model_weights, sizes
+from ..support.tiny_model import D_K, H_KV, VOCAB, D, F, H, block_weights, count_numbers, model_weights
 
 
 @pytest.mark.parametrize("layers", [0, 1, 3])
 def test_parameter_count_is_the_size_of_the_arrays(layers: int) -> None:
     weights = model_weights(layers, rng(15))
     options = {"num_heads": H, "num_kv_heads": H_KV, "vocab_size": VOCAB}
-    assert parameter_count(d_model=D, d_ff=F, num_layers=layers, **options) == sizes(weights)
+    assert parameter_count(d_model=D, d_ff=F, num_layers=layers, **options) == count_numbers(weights)
     logits = transformer_lm([[3, 1, 2]], weights, num_heads=H, num_kv_heads=H_KV, theta=100.0, eps=1e-5)
     assert logits.shape == (1, 3, VOCAB)
 

@@ -1,1 +1,1 @@
-"""Tests of the repository: the layout, the package, the benchmarks."""
+"""Tests of the repository: its layout, the package, the benchmarks."""

@@ -1,4 +1,4 @@
-"""The rules of the house, as they stand in the folders."""
+"""Test that files and folders keep the project's rules: which files exist, how long they are, what they import."""
 
 import ast
 import re
@@ -17,11 +17,12 @@ from ..support.pytest_process import environment
 
 SUITE, REFERENCE, BACKENDS = ROOT / "spec_tests", ROOT / "reference_numpy", ROOT / "backends"
 GENERAL = {"every_operation", "every_gradient"}
-HELPERS = {"d_ff"}  # a rule of design, not an operation of the protocol
+HELPERS = {"d_ff"}  # the size of a hidden layer, not an operation of the protocol
 SOURCES = sorted([*SUITE.rglob("*.py"), *REFERENCE.glob("*.py")])
 
 
-def stems(folder: Path, prefix: str = "") -> set[str]:
+def list_operations(folder: Path, prefix: str = "") -> set[str]:
+    """Return the names of the operations that have a file in the folder."""
     return {
         path.stem.removeprefix(prefix).partition("__")[0]
         for path in folder.glob(f"{prefix}*.py")
@@ -29,8 +30,8 @@ def stems(folder: Path, prefix: str = "") -> set[str]:
     }
 
 
-def imported(path: Path) -> set[str]:
-    """The top-level names of what a file imports; "." for a sibling."""
+def list_imports(path: Path) -> set[str]:
+    """Return the top-level names of the modules that a file imports; "." stands for a relative import."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -40,28 +41,28 @@ def imported(path: Path) -> set[str]:
     return names - {"__future__"}
 
 
-def libraries(path: Path) -> set[str]:
-    """What a backend's file imports, and the framework that it states, its siblings' included."""
+def list_libraries(path: Path) -> set[str]:
+    """Return what a backend's file imports and the framework that it names, including those of the siblings it imports."""
     text = path.read_text()
     siblings = re.findall(r"^from \.(\w+) import", text, re.MULTILINE) + re.findall(r"^from \. import (\w+)", text, re.MULTILINE)
     stated = set(re.findall(r'^framework = "(\w+)"', text, re.MULTILINE))
-    return imported(path).union(stated, *(libraries(path.with_name(f"{sibling}.py")) for sibling in siblings))
+    return list_imports(path).union(stated, *(list_libraries(path.with_name(f"{sibling}.py")) for sibling in siblings))
 
 
-def test_every_operation_has_a_file_in_each_wing() -> None:
-    equations = {name for name in stems(REFERENCE) - HELPERS if not name.endswith("_vjp")}
-    assert stems(SUITE / "operations") == equations
-    assert {name for name in stems(SUITE, "test_") if not name.endswith("_vjp")} - GENERAL == equations
+def test_every_operation_has_an_equation_a_strategy_and_laws() -> None:
+    equations = {name for name in list_operations(REFERENCE) - HELPERS if not name.endswith("_vjp")}
+    assert list_operations(SUITE / "operations") == equations
+    assert {name for name in list_operations(SUITE, "test_") if not name.endswith("_vjp")} - GENERAL == equations
 
 
-def test_every_gradient_is_one_of_an_operation() -> None:
-    gradients = {f"{name}_vjp" for name in stems(SUITE / "operations")} & stems(REFERENCE)
-    assert {name for name in stems(REFERENCE) if name.endswith("_vjp")} == gradients
-    assert {name for name in stems(SUITE, "test_") if name.endswith("_vjp")} <= gradients
+def test_every_gradient_belongs_to_an_operation() -> None:
+    gradients = {f"{name}_vjp" for name in list_operations(SUITE / "operations")} & list_operations(REFERENCE)
+    assert {name for name in list_operations(REFERENCE) if name.endswith("_vjp")} == gradients
+    assert {name for name in list_operations(SUITE, "test_") if name.endswith("_vjp")} <= gradients
 
 
 @pytest.mark.parametrize("path", sorted(BACKENDS.glob("*.py")), ids=lambda path: path.name)
-def test_a_backend_is_read_at_one_sitting(path: Path) -> None:
+def test_no_backend_is_long(path: Path) -> None:
     assert len(path.read_text().splitlines()) < 200
 
 
@@ -76,29 +77,29 @@ def test_there_is_no_tolerance() -> None:
 
 
 def test_the_suite_favours_no_backend() -> None:
-    names = [name for stem in stems(BACKENDS) for name in (stem, stem.replace("_", "-"))]
+    names = [name for stem in list_operations(BACKENDS) for name in (stem, stem.replace("_", "-"))]
     for path in SUITE.rglob("*.py"):
         lines = [line for line in path.read_text().splitlines() if any(name in line for name in names)]
-        allowed = {"session.py": ['DEFAULT = "numpy-cpu"'], "options.py": lines}  # where it is explained
+        allowed = {"session.py": ['DEFAULT_BACKEND = "numpy-cpu"'], "options.py": lines}  # where it is explained
         assert lines == allowed.get(path.name, []), path
 
 
-def test_the_reference_is_numpy_alone() -> None:
+def test_the_reference_imports_numpy_only() -> None:
     for path in REFERENCE.glob("*.py"):
-        assert imported(path) <= {"numpy", "math", "typing", "collections", "reference_numpy", "."}, path
+        assert list_imports(path) <= {"numpy", "math", "typing", "collections", "reference_numpy", "."}, path
 
 
-def test_backends_know_nobody() -> None:
+def test_backends_do_not_import_the_suite() -> None:
     for path in BACKENDS.rglob("*.py"):
-        assert not imported(path) & {"spec_tests", "reference_numpy", "hypothesis", "pytest"}, path
-        named = any(path.stem.startswith(f"{library}_") for library in libraries(path))
-        assert named or path.stem.startswith("_"), f"{path}: a backend's file is <library>_<mode>.py"
+        assert not list_imports(path) & {"spec_tests", "reference_numpy", "hypothesis", "pytest"}, path
+        starts_with_library = any(path.stem.startswith(f"{library}_") for library in list_libraries(path))
+        assert starts_with_library or path.stem.startswith("_"), f"{path}: a backend's file is <library>_<mode>.py"
     assert not (BACKENDS / "__init__.py").exists()
 
 
-def test_arrows_run_one_way() -> None:
+def test_the_suite_imports_no_framework_and_no_test() -> None:
     for path in SUITE.rglob("*.py"):
-        assert not imported(path) & {"meta_tests", "backends", "conftest", "torch", "jax"}, path
+        assert not list_imports(path) & {"meta_tests", "backends", "conftest", "torch", "jax"}, path
 
 
 @pytest.mark.parametrize("path", sorted(SUITE.glob("test_*.py")), ids=lambda path: path.name)
@@ -133,13 +134,13 @@ def test_the_citation_has_the_version() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
-def test_every_invariant_states_itself() -> None:
+def test_every_invariant_has_a_statement_a_kind_and_a_unique_id() -> None:
     described = [test.invariant for test in invariants()]
-    assert len({one.id for one in described}) == len(described)
-    for one in described:
-        assert one.statement.endswith((".", ")")), f"{one.id}: {one.statement!r}"
-        assert one.kind in "EBSF"
-        assert re.fullmatch(r"[a-z_0-9]+\.[a-z_0-9]+", one.id)
+    assert len({invariant.id for invariant in described}) == len(described)
+    for invariant in described:
+        assert invariant.statement.endswith((".", ")")), f"{invariant.id}: {invariant.statement!r}"
+        assert invariant.kind in "EBSF"
+        assert re.fullmatch(r"[a-z_0-9]+\.[a-z_0-9]+", invariant.id)
 
 
 def test_every_test_of_the_suite_is_an_invariant() -> None:

@@ -1,4 +1,4 @@
-"""What is shipped, and that it works where nothing of the checkout is at hand."""
+"""Test what wheel and sdist contain, and that the installed suite works without the checkout."""
 
 import shutil
 import subprocess
@@ -21,19 +21,19 @@ def run(*command: str, cwd: Path) -> None:
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A wheel, built from the sdist, from a copy of the checkout; installed into an empty folder."""
+    """Build an sdist from a copy of the checkout and a wheel from the sdist, and install the wheel into an empty folder."""
     pytest.importorskip("build")
     folder = tmp_path_factory.mktemp("built")
     ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "dist", ".*")
     shutil.copytree(ROOT, folder / "copy", ignore=ignored)
-    (folder / "copy" / "README.md").touch()  # named by pyproject.toml
+    (folder / "copy" / "README.md").touch()  # pyproject.toml names it
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder / "dist"), cwd=folder / "copy")
     (wheel,), (sdist,) = (folder / "dist").glob("*.whl"), (folder / "dist").glob("*.tar.gz")
     run(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-compile", "--target", "site", str(wheel), cwd=folder)
     return {"wheel": wheel, "sdist": sdist, "site": folder / "site", "copy": folder / "copy"}
 
 
-def test_the_wheel_is_the_folders_file_for_file(built: dict[str, Path]) -> None:
+def test_the_wheel_has_exactly_the_files_of_the_folders(built: dict[str, Path]) -> None:
     with zipfile.ZipFile(built["wheel"]) as wheel:
         shipped = {name: wheel.read(name) for name in wheel.namelist() if ".dist-info/" not in name}
         info = {name.split("/", 1)[1] for name in wheel.namelist() if ".dist-info/" in name}
@@ -70,8 +70,8 @@ def test_the_installed_suite_runs_from_an_empty_folder(backend: str, built: dict
     assert done.ids == ({"relu.reference"} if backend == "mine.py" else {"relu.reference", "gelu.reference"})
 
 
-def hostile(folder: Path) -> None:
-    """A project that has everything that could be in the way."""
+def write_hostile_project(folder: Path) -> None:
+    """Write a project whose configuration and names could interfere with the suite."""
     (folder / "pyproject.toml").write_text(
         """
 [tool.pytest.ini_options]
@@ -90,21 +90,21 @@ xfail_strict = true
 
 
 def test_the_installed_suite_runs_in_a_hostile_project(built: dict[str, Path], tmp_path: Path) -> None:
-    hostile(tmp_path)
+    write_hostile_project(tmp_path)
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)
     args = ("--pyargs", "spec_tests", "--backend=mine.py", "--backend=numpy-cpu", "--effort=smoke")
-    named = ("-k", "relu.reference or relu.nan_propagation or rms_norm.odd or rms_norm.reference")
-    done = pytest_run(tmp_path, *args, "--dtype=float32", *named, env=environment(built["site"], tmp_path))
+    selection = ("-k", "relu.reference or relu.nan_propagation or rms_norm.odd or rms_norm.reference")
+    done = pytest_run(tmp_path, *args, "--dtype=float32", *selection, env=environment(built["site"], tmp_path))
     assert done.code == 1, done.text
-    right = ("relu.reference mine", "relu.reference numpy-cpu", "rms_norm.odd mine", "rms_norm.reference numpy-cpu")
-    expected = {f"{name} float32": "passed" for name in right} | {"rms_norm.reference mine float32": "failed"}
+    passing = ("relu.reference mine", "relu.reference numpy-cpu", "rms_norm.odd mine", "rms_norm.reference numpy-cpu")
+    expected = {f"{name} float32": "passed" for name in passing} | {"rms_norm.reference mine float32": "failed"}
     assert done.statuses.items() >= expected.items()
     assert "INTERNALERROR" not in done.text
     own = pytest_run(tmp_path, "-q", env=environment(built["site"], tmp_path))
     assert own.nodes == {"check_own::check_nothing": ""}
 
 
-def test_another_project_s_own_backend_option_is_its_own(built: dict[str, Path], tmp_path: Path) -> None:
+def test_another_project_may_have_its_own_backend_option(built: dict[str, Path], tmp_path: Path) -> None:
     option = "def pytest_addoption(parser):\n    parser.addoption('--backend', default='sqlite')\n"
     fixture = "\n\n@pytest.fixture\ndef backend(request):\n    return request.config.getoption('backend')\n"
     write(tmp_path, conftest="import pytest\n\n\n" + option + fixture)
@@ -116,19 +116,18 @@ def test_another_project_s_own_backend_option_is_its_own(built: dict[str, Path],
 
 
 def test_an_unrelated_run_imports_nothing_heavy(built: dict[str, Path], tmp_path: Path) -> None:
-    """Hypothesis has a plugin of its own, which is switched off here."""
+    """Hypothesis's own pytest plugin is switched off here, because it imports Hypothesis."""
     heavy = "sys.modules.keys() & {'numpy', 'hypothesis', 'torch', 'reference_numpy', 'spec_tests.running.session'}"
     probe = f"import sys\n\n\ndef test_own():\n    assert 'spec_tests.plugin' in sys.modules\n    assert not {heavy}\n"
     write(tmp_path, test_own=probe)
     done = pytest_run(tmp_path, "-p", "no:hypothesispytest", "-p", "no:xdist", env=environment(built["site"]))
     assert done.code == 0, done.text
     without = pytest_run(tmp_path, "-p", "no:spec_tests.plugin", env=environment(built["site"]))
-    assert "'spec_tests.plugin' in" in without.text  # it is gone, and the probe says so
+    assert "'spec_tests.plugin' in" in without.text  # the probe fails if the plugin is not loaded
     assert without.code == 1
 
 
-def test_the_checkout_runs_as_it_is() -> None:
-    """`pytest` in a clone, nothing installed."""
+def test_a_clone_runs_without_installation() -> None:
     args = ("-p", "no:cacheprovider", "-q", "--effort=smoke", "-k", "relu.reference", "--dtype=float32")
     done = python(ROOT, "-m", "pytest", *args, env=environment())
     assert done.returncode == 0, done.stdout

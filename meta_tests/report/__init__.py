@@ -1,1 +1,1 @@
-"""Tests of what a run leaves behind: report.jsonl, the page, the badge, CI."""
+"""Tests of spec_tests/report: report.jsonl, the page, the badge, and what CI uses."""

@@ -1,4 +1,4 @@
-"""What --report=DIR writes: line by line, whatever becomes of the run, and as its schema says."""
+"""Tests of --report=DIR: every line matches the schema, and the report can be read however the run ends."""
 
 import json
 import re
@@ -19,16 +19,16 @@ from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, Run, environment, python, suite, write
 
 SCHEMA = json.loads((ROOT / "spec_tests" / "report" / "schema.json").read_text())
-CHOSEN = ("-k", "rms_norm or relu.reference or softmax.reference", "--hypothesis-seed=1")
-QUIET = {"GITHUB_STEP_SUMMARY": ""}  # this test's own runs write to nobody's summary
+SELECTION = ("-k", "rms_norm or relu.reference or softmax.reference", "--hypothesis-seed=1")
+NO_SUMMARY = {"GITHUB_STEP_SUMMARY": ""}  # where these tests run in CI, their runs must not write to its summary
 
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Report]:
-    """A run in which something fails, something holds, and something is absent."""
+    """Return a run, and its report, in which something fails, something holds, and something is absent."""
     folder = tmp_path_factory.mktemp("failing")
     write(folder, mine=NUMPY + EPS_OUTSIDE + RELU)
-    run = suite(folder, "--backend=mine.py", "--report=out/of/it", *CHOSEN, env=environment(ROOT, **QUIET))
+    run = suite(folder, "--backend=mine.py", "--report=out/of/it", *SELECTION, env=environment(ROOT, **NO_SUMMARY))
     return run, read(folder / "out" / "of" / "it")
 
 
@@ -63,7 +63,7 @@ def test_a_failure_is_kept_part_by_part(failing: tuple[Run, Report]) -> None:
     run, report = failing
     (verdict,) = [v for v in report.verdicts if v["id"] == "rms_norm.reference"]
     failure = verdict["failure"]
-    assert "rms_norm/eps-outside-sqrt" in [one["id"] for one in failure["diagnosis"]]
+    assert "rms_norm/eps-outside-sqrt" in [candidate["id"] for candidate in failure["diagnosis"]]
     assert verdict["reason"].startswith("matches: epsilon stands outside the square root")
     assert [label for label, _ in failure["facts"]] == ["expected", "got", "error", "bound"]
     for part in ("broken", "inputs", "what", "again"):
@@ -97,11 +97,11 @@ def test_every_line_is_as_the_schema_says(failing: tuple[Run, Report]) -> None:
 
 
 def test_whatever_a_record_holds_is_one_line_of_ascii() -> None:
-    said = {"a": float("nan"), "b": [float("inf"), -float("inf")], "c": "\n\r\u2028\x00\ud800 é", 1: {2, 3} & {3}, "d": None}
-    text = format_record(said)
+    record = {"a": float("nan"), "b": [float("inf"), -float("inf")], "c": "\n\r\u2028\x00\ud800 é", 1: {2, 3} & {3}, "d": None}
+    text = format_record(record)
     assert text.isascii()
     assert text.count("\n") == 1
-    assert json.loads(text) == {"a": "NaN", "b": ["Infinity", "-Infinity"], "c": said["c"], "1": "{3}", "d": None}
+    assert json.loads(text) == {"a": "NaN", "b": ["Infinity", "-Infinity"], "c": record["c"], "1": "{3}", "d": None}
 
 
 # --- what becomes of the run ------------------------------------------------------------------------------------------
@@ -114,10 +114,10 @@ def test_a_line_that_was_cut_is_left_out(failing: tuple[Run, Report], tmp_path: 
     whole = "".join(lines[:5])
     for cut in (0, 1, 20, len(lines[5]) // 2):
         (tmp_path / "report.jsonl").write_text(whole + lines[5][:cut])
-        found = read(tmp_path)
-        assert not found.complete
-        assert found.ending == "killed, or still running"
-        assert found.verdicts == report.verdicts[:3]
+        cut_report = read(tmp_path)
+        assert not cut_report.complete
+        assert cut_report.ending == "killed, or still running"
+        assert cut_report.verdicts == report.verdicts[:3]
 
 
 @pytest.mark.parametrize(
@@ -137,16 +137,16 @@ def test_what_is_no_report_is_one_sentence(text: str | None, sentence: str, tmp_
         read(tmp_path / "report.jsonl")
 
 
-SLOW = RELU + "\n\nimport time\n\ndef sigmoid(x):\n    time.sleep(120)\n"
+HANGING = RELU + "\n\nimport time\n\ndef sigmoid(x):\n    time.sleep(120)\n"
 
 
 @contextmanager
-def hanging(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A run that has come to its second invariant, and hangs there."""
-    write(folder, mine=NUMPY + SLOW)
+def start_hanging_run(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start a run, and yield it when it hangs in its second invariant."""
+    write(folder, mine=NUMPY + HANGING)
     words = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests", "--effort=smoke", "--backend=mine.py")
     command = [sys.executable, "-m", "pytest", *words, "--report=out", "-k", "relu.reference or sigmoid.reference"]
-    env, data, deadline = environment(ROOT, **QUIET), folder / "out" / "report.jsonl", time.monotonic() + 120
+    env, data, deadline = environment(ROOT, **NO_SUMMARY), folder / "out" / "report.jsonl", time.monotonic() + 120
     with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True) as run:
         try:
             while not (data.exists() and '"relu.reference"' in data.read_text()):
@@ -159,7 +159,7 @@ def hanging(folder: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_killed_run_is_readable(tmp_path: Path) -> None:
-    with hanging(tmp_path) as run:
+    with start_hanging_run(tmp_path) as run:
         run.kill()
     report = read(tmp_path / "out")
     assert not report.complete
@@ -169,7 +169,7 @@ def test_a_killed_run_is_readable(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_says_so(tmp_path: Path) -> None:
-    with hanging(tmp_path) as run:
+    with start_hanging_run(tmp_path) as run:
         run.send_signal(signal.SIGINT)
         text = run.communicate(timeout=120)[0]
     report = read(tmp_path / "out")
@@ -183,7 +183,7 @@ def test_an_interrupted_run_says_so(tmp_path: Path) -> None:
 
 def test_a_run_that_stops_at_the_first_failure_is_incomplete(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)
-    run = suite(tmp_path, "--backend=mine.py", "--report=out", "-x", *CHOSEN, env=environment(ROOT, **QUIET))
+    run = suite(tmp_path, "--backend=mine.py", "--report=out", "-x", *SELECTION, env=environment(ROOT, **NO_SUMMARY))
     report = read(tmp_path / "out")
     assert run.code == 1
     assert not report.complete
@@ -194,7 +194,15 @@ def test_a_run_that_stops_at_the_first_failure_is_incomplete(tmp_path: Path) -> 
 def test_what_is_no_verdict_is_an_error_in_the_report(tmp_path: Path) -> None:
     hook = "def pytest_runtest_teardown(item):\n    if 'relu' in item.name:\n        raise ValueError('of a fixture')\n"
     write(tmp_path, mine=NUMPY + RELU, theirs=hook)
-    suite(tmp_path, "--backend=mine.py", "--report=out", "-p", "theirs", *CHOSEN, env=environment(ROOT, tmp_path, **QUIET))
+    suite(
+        tmp_path,
+        "--backend=mine.py",
+        "--report=out",
+        "-p",
+        "theirs",
+        *SELECTION,
+        env=environment(ROOT, tmp_path, **NO_SUMMARY),
+    )
     report = read(tmp_path / "out")
     assert report.complete
     assert report.errors[0]["when"] == "teardown"
@@ -206,7 +214,15 @@ def test_what_is_no_verdict_is_an_error_in_the_report(tmp_path: Path) -> None:
 def test_an_internal_error_loses_nothing(tmp_path: Path) -> None:
     hook = "def pytest_runtest_logfinish(nodeid):\n    if 'softmax' in nodeid:\n        raise ValueError('of a plugin')\n"
     write(tmp_path, mine=NUMPY + RELU, theirs=hook)
-    run = suite(tmp_path, "--backend=mine.py", "--report=out", "-p", "theirs", *CHOSEN, env=environment(ROOT, tmp_path, **QUIET))
+    run = suite(
+        tmp_path,
+        "--backend=mine.py",
+        "--report=out",
+        "-p",
+        "theirs",
+        *SELECTION,
+        env=environment(ROOT, tmp_path, **NO_SUMMARY),
+    )
     report = read(tmp_path / "out")
     assert run.code == 3, run.text
     assert report.ending == "internal error"
@@ -219,7 +235,7 @@ def test_workers_findings_come_together(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU, other=NUMPY + RELU)
     args = ("--backend=mine.py", "--backend=other.py", "--report=out", "-n2", "-k", "relu.reference or rms_norm.reference")
-    run = suite(tmp_path, *args, env=environment(ROOT, **QUIET))
+    run = suite(tmp_path, *args, env=environment(ROOT, **NO_SUMMARY))
     report = read(tmp_path / "out")
     assert report.complete
     assert sorted(backend["name"] for backend in report.backends) == ["mine", "other"]
@@ -237,7 +253,7 @@ def test_a_worker_that_dies_is_in_the_report(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     write(tmp_path, mine=NUMPY + RELU + "\n\nimport os\n\ndef sigmoid(x):\n    os._exit(3)\n")
     args = ("--backend=mine.py", "--report=out", "-n1", "-k", "relu.reference or sigmoid.reference")
-    suite(tmp_path, *args, env=environment(ROOT, **QUIET))
+    suite(tmp_path, *args, env=environment(ROOT, **NO_SUMMARY))
     report = read(tmp_path / "out")
     assert report.complete
     assert [v["id"] for v in report.verdicts if v["status"] == "passed"] == ["relu.reference"]
@@ -249,7 +265,7 @@ def test_a_worker_that_dies_is_in_the_report(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU)
     (tmp_path / "taken").write_text("")
-    run = suite(tmp_path, "--backend=mine.py", "--report=taken", *CHOSEN)
+    run = suite(tmp_path, "--backend=mine.py", "--report=taken", *SELECTION)
     assert run.complaint.startswith("--report=taken: nothing can be written there (")
 
 
@@ -271,9 +287,11 @@ def test_the_page_of_a_report_is_made_again(failing: tuple[Run, Report], tmp_pat
 
 
 def test_without_the_template_engine_the_data_are_there(tmp_path: Path) -> None:
-    """jinja2 cannot be imported here."""
+    """A module jinja2 that raises an error stands for one that is not installed."""
     write(tmp_path, mine=NUMPY + RELU, jinja2="raise ImportError('not installed')")
-    run = suite(tmp_path, "--backend=mine.py", "--report=out", "-k", "relu.reference", env=environment(ROOT, tmp_path, **QUIET))
+    run = suite(
+        tmp_path, "--backend=mine.py", "--report=out", "-k", "relu.reference", env=environment(ROOT, tmp_path, **NO_SUMMARY)
+    )
     assert run.code == 0, run.text
     assert "the page needs Jinja2, which is not installed: pip install 'spec-tests[report]'" in run.text
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["badge.json", "report.jsonl"]

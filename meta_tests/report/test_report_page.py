@@ -1,4 +1,4 @@
-"""The page of a report: one file, which says first what is wrong, and in which nothing is markup that came from elsewhere."""
+"""Tests of the page: it needs no other file, shows the failures first, and never shows text of others as markup."""
 
 import base64
 import hashlib
@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from spec_tests.report.backend_results import build_results, differences
+from spec_tests.report.backend_results import build_results, find_differences
 
 from ..support.browser import opened, running
 from ..support.handmade_reports import BACKEND, failed, report, verdict
 
 pytest.importorskip("jinja2")
-from spec_tests.report.page import page
+from spec_tests.report.page import render_page
 
 HOSTILE = {
     "script": "<script>window.hacked = 1</script>",
@@ -35,7 +35,7 @@ EITHER = f"{EPS} or x is divided by its mean absolute value (rms_norm/mean-absol
 
 
 class Elements(HTMLParser):
-    """The elements of a page with their attributes, its ids, links, headings and text."""
+    """The elements of a page with their attributes, and its text."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -49,12 +49,12 @@ class Elements(HTMLParser):
     def handle_data(self, data: str) -> None:
         self.words.append(data)
 
-    def of(self, tag: str) -> list[dict[str, str | None]]:
+    def find(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.found if name == tag]
 
 
-def hostile(folder: Path, text: str) -> str:
-    """The text stands wherever a report has text of others."""
+def render_with(folder: Path, text: str) -> str:
+    """Return a page that shows the text wherever a report has text from elsewhere."""
     diagnosis = [{"id": text, "what": text}]
     broken = failed(
         "relu.reference", said=text, what=text, inputs=text, facts=[[text, text]], script=text, again=text, diagnosis=diagnosis
@@ -68,14 +68,14 @@ def hostile(folder: Path, text: str) -> str:
         {**verdict("softmax.reference"), "status": "failed", "reason": "", "failure": {"message": text}},
         {"record": "error", "node": text, "when": "teardown", "message": text},
     )  # fmt: skip
-    given = {"command": ["pytest", text], "selection": {"keyword": text}, "platform": text}
-    named = [{**record, "backend": text} if record["record"] == "verdict" else record for record in records]
-    return page(build_results([report(folder / "a", *records, **given), report(folder / "b", *named, **given)]))
+    header = {"command": ["pytest", text], "selection": {"keyword": text}, "platform": text}
+    renamed = [{**record, "backend": text} if record["record"] == "verdict" else record for record in records]
+    return render_page(build_results([report(folder / "a", *records, **header), report(folder / "b", *renamed, **header)]))
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_what_comes_from_elsewhere_is_text(kind: str, tmp_path: Path) -> None:
-    plain, elements = Elements(hostile(tmp_path / "plain", "plain")), Elements(text := hostile(tmp_path, HOSTILE[kind]))
+    plain, elements = Elements(render_with(tmp_path / "plain", "plain")), Elements(text := render_with(tmp_path, HOSTILE[kind]))
     assert [tag for tag, _ in elements.found] == [tag for tag, _ in plain.found]
     assert [sorted(attributes) for _, attributes in elements.found] == [sorted(attributes) for _, attributes in plain.found]
     assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
@@ -85,14 +85,14 @@ def test_what_comes_from_elsewhere_is_text(kind: str, tmp_path: Path) -> None:
 
 
 def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
-    text = page(build_results([report(tmp_path, failed())]))
+    text = render_page(build_results([report(tmp_path, failed())]))
     elements = Elements(text)
     for _, attributes in elements.found:
         assert "src" not in attributes
         assert (attributes.get("href") or "#").startswith(("#", "data:"))
     assert not re.search(r"url\(|@import|https?://", text)
     (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
-    policy = next(str(meta["content"]) for meta in elements.of("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    policy = next(str(meta["content"]) for meta in elements.find("meta") if meta.get("http-equiv") == "Content-Security-Policy")
     assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in policy
     assert "default-src 'none'" in policy
 
@@ -100,10 +100,10 @@ def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
 def test_every_link_leads_somewhere_and_every_heading_follows(tmp_path: Path) -> None:
     both = [report(tmp_path / "a", failed(), verdict("silu.reference")), report(tmp_path / "b", verdict(), verdict("silu.zero"))]
     for reports in (both[:1], both):
-        elements = Elements(page(build_results(reports)))
+        elements = Elements(render_page(build_results(reports)))
         ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
         assert len(set(ids)) == len(ids)
-        links = {str(a["href"])[1:] for a in elements.of("a")}
+        links = {str(a["href"])[1:] for a in elements.find("a")}
         assert links <= set(ids)
         assert {"main", "failures", "precision", "op-relu", "runs"} <= links
         levels = [int(tag[1]) for tag, _ in elements.found if re.fullmatch("h[1-6]", tag)]
@@ -118,18 +118,18 @@ def test_every_link_leads_somewhere_and_every_heading_follows(tmp_path: Path) ->
 
 
 def test_a_bug_is_told_once(tmp_path: Path) -> None:
-    """What one example leaves open, and what has no diagnosis, stands beside what the others settle."""
+    """An ambiguous failure, and one without a diagnosis, join the bug that a clear failure shows."""
     broken = [
         failed("rms_norm.scale", said=EITHER),
         failed("rms_norm.reference", said=EPS),
         failed("rms_norm.unit_scale"),
         failed(),
     ]
-    (subject,) = build_results([report(tmp_path, *broken)])
-    first, second = subject.bugs
+    (result,) = build_results([report(tmp_path, *broken)])
+    first, second = result.bugs
     assert (first.operation, len(first.candidates), first.laws) == ("rms_norm", 1, ["reference", "scale", "unit_scale"])
     assert (second.operation, second.candidates) == ("relu", [])
-    text = " ".join(" ".join(Elements(page([subject])).words).split())
+    text = " ".join(" ".join(Elements(render_page([result])).words).split())
     assert "2 things to look at" in text
     assert "2 other failures: 1 of them without a diagnosis" in text
     assert text.index("epsilon stands outside the square root") < text.index("Precision reached")
@@ -152,14 +152,14 @@ def test_a_bug_is_told_once(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_verdict_claims_no_more_than_was_tried(records: list, options: dict, tone: str, sentence: str, tmp_path: Path) -> None:
-    (subject,) = build_results([report(tmp_path, *records, **options)])
-    assert (subject.tone, subject.sentence) == (tone, sentence)
-    assert f"<em>{sentence}</em>" in page([subject])
+    (result,) = build_results([report(tmp_path, *records, **options)])
+    assert (result.tone, result.sentence) == (tone, sentence)
+    assert f"<em>{sentence}</em>" in render_page([result])
 
 
 def test_the_matrix_shows_class_and_shares(tmp_path: Path) -> None:
-    shown = [verdict(worst=0.75, median=0.5), verdict("silu.reference", worst=0.001, median=0.0, **{"class": "eager"})]
-    text = page(build_results([report(tmp_path, *shown)]))
+    verdicts = [verdict(worst=0.75, median=0.5), verdict("silu.reference", worst=0.001, median=0.0, **{"class": "eager"})]
+    text = render_page(build_results([report(tmp_path, *verdicts)]))
     assert 'class="bar fused" aria-hidden="true"><i style="width:75.0%"></i><b style="left:50.0%"></b>' in text
     assert "&lt;0.01" in text
 
@@ -168,16 +168,16 @@ def test_two_reports_are_compared(tmp_path: Path) -> None:
     before = report(tmp_path / "before", verdict(), failed("silu.zero"), verdict("gelu.reference"), verdict("softmax.shift"))
     changed = verdict("gelu.reference", worst=0.9, **{"class": "eager"})
     after = report(tmp_path / "after", verdict(worst=0.9), verdict("silu.zero"), changed, failed("softmax.shift"))
-    first, second = seen = build_results([before, after])
-    assert [(one.letter, one.label) for one in seen] == [("A", "mine, before"), ("B", "mine, after")]
-    assert differences(first, second) == [
+    first, second = results = build_results([before, after])
+    assert [(result.letter, result.label) for result in results] == [("A", "mine, before"), ("B", "mine, after")]
+    assert find_differences(first, second) == [
         ("holds → fails", "softmax", {"shift": ["float32"]}),
         ("fails → holds", "silu", {"zero": ["float32"]}),
         ("holds (fused) → holds (eager)", "gelu", {"reference": ["float32"]}),
     ]
-    assert differences(first, first) == []
-    assert "holds (fused) → holds (eager)" in page(seen)
-    assert "Every verdict and every precision class is the same." in page(build_results([before, before]))
+    assert find_differences(first, first) == []
+    assert "holds (fused) → holds (eager)" in render_page(results)
+    assert "Every verdict and every precision class is the same." in render_page(build_results([before, before]))
 
 
 # --- in a browser -----------------------------------------------------------------------------------------------------
@@ -185,14 +185,14 @@ def test_two_reports_are_compared(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with running() as found:
-        yield found
+    with running() as started:
+        yield started
 
 
 def test_a_browser_shows_it(browser: Any, tmp_path: Path) -> None:
-    """No error in the console, nothing runs that should not, nothing is cut off, the diagnosis is on the first screen."""
-    texts = {kind: hostile(tmp_path / kind, text) for kind, text in HOSTILE.items()}
-    texts["plain"] = page(build_results([report(tmp_path / "plain", failed("rms_norm.reference", said=EPS), verdict())]))
+    """The console shows no error, no foreign script runs, nothing is cut off, and the diagnosis is on the first screen."""
+    texts = {kind: render_with(tmp_path / kind, text) for kind, text in HOSTILE.items()}
+    texts["plain"] = render_page(build_results([report(tmp_path / "plain", failed("rms_norm.reference", said=EPS), verdict())]))
     for kind, text in texts.items():
         (file := tmp_path / f"{kind}.html").write_text(text, encoding="utf-8")
         for width, scheme in ((1280, "light"), (390, "dark")):
@@ -205,7 +205,7 @@ def test_a_browser_shows_it(browser: Any, tmp_path: Path) -> None:
 
 
 def test_the_theme_follows_the_system_and_the_button(browser: Any, tmp_path: Path) -> None:
-    (file := tmp_path / "page.html").write_text(page(build_results([report(tmp_path, verdict())])), encoding="utf-8")
+    (file := tmp_path / "page.html").write_text(render_page(build_results([report(tmp_path, verdict())])), encoding="utf-8")
     colour = "getComputedStyle(document.body).backgroundColor"
     with opened(browser, file, 1280, "light") as (tab, _):
         light = tab.evaluate(colour)

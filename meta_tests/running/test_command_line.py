@@ -1,4 +1,4 @@
-"""The words on the command line: which backend, which invariants, and what the exit status says."""
+"""Tests of the command line: naming a backend, choosing invariants, requirements, and the exit status."""
 
 from pathlib import Path
 
@@ -19,11 +19,11 @@ from ..support.pytest_process import (
     write,
 )
 
-ONE = ("-k", "relu.reference")  # an invariant that every small backend here passes
+RELU_REFERENCE = ("-k", "relu.reference")  # every backend here that has relu passes it
 
 
-def distribution(folder: Path, entry_points: str) -> None:
-    """What pip would leave of a distribution that registers backends."""
+def write_distribution(folder: Path, entry_points: str) -> None:
+    """Write the metadata that pip leaves of a distribution that registers backends."""
     (info := folder / "acme-1.0.dist-info").mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[spec_tests.backends]\n{entry_points}\n")
@@ -39,7 +39,7 @@ def test_a_backend_is_found(how: str, tmp_path: Path) -> None:
         "\n\nclass Mine:\n    framework = 'numpy'\n    dtypes = ('float32',)\n    relu = staticmethod(relu)\n\nmine = Mine()"
     )
     write(folder, mine=NUMPY + RELU + in_class)
-    distribution(folder, "acme-numpy = mine:Mine")
+    write_distribution(folder, "acme-numpy = mine:Mine")
     text = {
         "relative": "of backends/mine.py",
         "absolute": str(folder / "mine.py"),
@@ -48,7 +48,7 @@ def test_a_backend_is_found(how: str, tmp_path: Path) -> None:
         "module:instance": "mine:mine",
         "registered": "acme-numpy",
     }[how]
-    run = suite(tmp_path, f"--backend={text}", *ONE, env=environment(ROOT, folder))
+    run = suite(tmp_path, f"--backend={text}", *RELU_REFERENCE, env=environment(ROOT, folder))
     assert run.code == 0, run.text
     assert run.ids == {"relu.reference"}
 
@@ -58,7 +58,7 @@ def test_a_backend_imports_its_neighbours(line: str, tmp_path: Path) -> None:
     (folder := tmp_path / "tests").mkdir()
     write(folder, adapters=f"{line}\nfrom .helper_next_to_it import *\n\nassert helper.relu is relu or '{line[0]}' == 'i'")
     write(folder, helper_next_to_it=NUMPY + RELU)
-    run = suite(tmp_path, "--backend=tests/adapters.py", *ONE)
+    run = suite(tmp_path, "--backend=tests/adapters.py", *RELU_REFERENCE)
     assert run.code == 0, run.text
 
 
@@ -107,8 +107,8 @@ def test_a_backend_that_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:
         if name.endswith(".py") and body:
             write(tmp_path, **{name.removesuffix(".py"): body})
     write(tmp_path, mine=NUMPY)
-    given = complaints(tmp_path, *(f"--backend={name}" for name in REFUSED))
-    for (name, (_, sentence)), complaint in zip(REFUSED.items(), given, strict=True):
+    found = complaints(tmp_path, *(f"--backend={name}" for name in REFUSED))
+    for (name, (_, sentence)), complaint in zip(REFUSED.items(), found, strict=True):
         assert complaint.startswith(f"--backend={name}: ")
         assert sentence in complaint
 
@@ -129,10 +129,10 @@ def test_a_device_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_backends_are_listed(tmp_path: Path) -> None:
-    distribution(tmp_path, "acme-numpy = mine:Mine")
-    listed = python(tmp_path, "-m", "pytest", "-p", "spec_tests.plugin", "--list-backends", env=environment(ROOT, tmp_path))
-    assert listed.returncode == 0, listed.stderr
-    names = [line.split()[0] for line in listed.stdout.splitlines()[:-1]]
+    write_distribution(tmp_path, "acme-numpy = mine:Mine")
+    run = python(tmp_path, "-m", "pytest", "-p", "spec_tests.plugin", "--list-backends", env=environment(ROOT, tmp_path))
+    assert run.returncode == 0, run.stderr
+    names = [line.split()[0] for line in run.stdout.splitlines()[:-1]]
     assert names == [*sorted(path.stem.replace("_", "-") for path in (ROOT / "backends").glob("[!_]*.py")), "acme-numpy"]
 
 
@@ -148,8 +148,8 @@ UNKNOWN = {
 
 
 def test_an_option_that_cannot_be_met_is_one_sentence(tmp_path: Path) -> None:
-    given = complaints(tmp_path, *UNKNOWN)
-    for (option, sentence), complaint in zip(UNKNOWN.items(), given, strict=True):
+    found = complaints(tmp_path, *UNKNOWN)
+    for (option, sentence), complaint in zip(UNKNOWN.items(), found, strict=True):
         assert complaint.startswith(f"{option}: {sentence}")
 
 
@@ -161,12 +161,12 @@ def test_a_dtype_that_the_backend_lacks_is_one_sentence(tmp_path: Path) -> None:
 
 def test_only_the_dtype_asked_for_is_tried(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + "dtypes = ('float64', 'float32', 'float16')" + RELU)
-    run = suite(tmp_path, "--backend=mine.py", "--dtype=float64,float16", *ONE)
+    run = suite(tmp_path, "--backend=mine.py", "--dtype=float64,float16", *RELU_REFERENCE)
     assert {fact["dtype"] for fact in run.facts} == {"float64", "float16"}
 
 
 def test_a_stricter_precision_is_held(tmp_path: Path) -> None:
-    """Unfused float16 code is eager: good enough for softmax, unless fused is asked for."""
+    """float16 code that is not fused is eager. That is enough for softmax, unless --precision=fused requires more."""
     total = "np.sum(e, axis=axis, keepdims=True"
     half = NUMPY + "dtypes = ('float16',)" + SOFTMAX.replace(f"{total})", f"{total}, dtype=np.float32).astype(x.dtype)")
     write(tmp_path, mine=half, fused=half + "\n\nprecision = 'fused'")
@@ -183,7 +183,7 @@ def test_what_is_required_must_be_there(tmp_path: Path) -> None:
     assert run.code == 1
     assert run.statuses == {"relu.reference mine float32": "passed", "silu.reference mine float32": "failed"}
     assert "required, but mine does not implement silu" in run.text
-    assert suite(tmp_path, "--backend=mine.py", "--require=relu", *ONE).code == 0
+    assert suite(tmp_path, "--backend=mine.py", "--require=relu", *RELU_REFERENCE).code == 0
 
 
 def test_a_level_fails_the_run_only_where_it_is_required(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The invariants inside another project's tests, whose settings are its own."""
+"""Tests of `check` and `parametrize` in another project, which has pytest and Hypothesis settings of its own."""
 
 import re
 import subprocess
@@ -59,32 +59,34 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(project: Path, *args: str, more: str = "") -> Run:
+def run_project(project: Path, *args: str, more: str = "") -> Run:
+    """Run pytest in the project. `more` is added to the arguments of `parametrize`."""
     write(project / "tests", test_kernels=TESTS.format(more=more))
     return pytest_run(project, "-q", *args, env=environment(ROOT, project))
 
 
-def items(found: Run) -> dict[str, str]:
+def collect_outcomes(found: Run) -> dict[str, str]:
+    """Return the outcome of each check of a run, by its id."""
     return {name.partition("test_conforms[")[2].removesuffix("]"): tag for name, tag in found.nodes.items() if "conforms" in name}
 
 
 def test_there_is_an_item_for_each_invariant_and_dtype(project: Path) -> None:
-    found = run(project)
+    found = run_project(project)
     assert found.code == 0, found.text
-    ran = items(found)
+    ran = collect_outcomes(found)
     assert {"rms_norm.reference[float64]", "rms_norm.reference[float32]"} <= ran.keys()
     assert len({"rms_norm.not_an_alias[float64]", "rms_norm.not_an_alias[float32]"} & ran.keys()) == 1
     assert {name.partition(".")[0] for name in ran} == {"rms_norm", "relu"}
     assert len([name for name in ran if name.startswith("relu")]) == 1
     assert len(found.nodes) == len(ran) + 1
-    assert items(run(project, "-n", "2")) == ran
+    assert collect_outcomes(run_project(project, "-n", "2")) == ran
 
 
 def test_a_failure_is_its_message(project: Path) -> None:
     write(project / "my_package", kernels=NUMPY + EPS_OUTSIDE + RELU)
-    found = run(project, "-k", "rms_norm.reference or rms_norm.odd")
+    found = run_project(project, "-k", "rms_norm.reference or rms_norm.odd")
     assert found.code == 1
-    assert items(found) == {"rms_norm.reference[float32]": "failure", "rms_norm.odd[float32]": ""}
+    assert collect_outcomes(found) == {"rms_norm.reference[float32]": "failure", "rms_norm.odd[float32]": ""}
     message = found.text.partition("DoesNotConform: ")[2].splitlines()
     assert message[0] == "my_package.kernels breaks rms_norm.reference"
     again = (
@@ -92,28 +94,31 @@ def test_a_failure_is_its_message(project: Path) -> None:
     )
     assert re.search(again, found.text)
     assert "x = [" in found.text
-    assert "checking.py" not in found.text  # nothing of ours between the test and what it says
-    chosen = run(project, "tests/test_kernels.py::test_conforms[rms_norm.odd[float32]]")
-    assert items(chosen) == {"rms_norm.odd[float32]": ""}
+    assert "running/check.py" not in found.text  # no frame of this suite between the test and the message
+    single = run_project(project, "tests/test_kernels.py::test_conforms[rms_norm.odd[float32]]")
+    assert collect_outcomes(single) == {"rms_norm.odd[float32]": ""}
 
 
 def test_what_is_known_to_fail_must_fail(project: Path) -> None:
     more = ", known_failing={'rms_norm.reference': 'eps is outside, issue 7', 'rms_norm.eps_is_inside_the_root[float32]': 'too'}"
     only = ("-k", "rms_norm.reference or rms_norm.odd")
     write(project / "my_package", kernels=NUMPY + EPS_OUTSIDE + RELU)
-    assert items(run(project, *only, more=more)) == {"rms_norm.reference[float32]": "skipped", "rms_norm.odd[float32]": ""}
+    assert collect_outcomes(run_project(project, *only, more=more)) == {
+        "rms_norm.reference[float32]": "skipped",
+        "rms_norm.odd[float32]": "",
+    }
     write(project / "my_package", kernels=NUMPY + RMS_NORM + RELU)
-    mended = run(project, *only, more=more)
-    assert items(mended) == {"rms_norm.reference[float32]": "failure", "rms_norm.odd[float32]": ""}
-    assert "XPASS(strict)" in mended.text
-    unknown = run(project, more=", known_failing={'rms_norm.refrence': 'eps'}")
+    repaired = run_project(project, *only, more=more)
+    assert collect_outcomes(repaired) == {"rms_norm.reference[float32]": "failure", "rms_norm.odd[float32]": ""}
+    assert "XPASS(strict)" in repaired.text
+    unknown = run_project(project, more=", known_failing={'rms_norm.refrence': 'eps'}")
     assert "known_failing names rms_norm.refrence, which is not among the" in unknown.text
 
 
 def test_the_package_weighs_nothing_until_it_is_used(project: Path) -> None:
     heavy = "sorted(sys.modules.keys() & {'numpy', 'hypothesis', 'pytest', 'spec_tests.running.check'})"
-    shown = python(project, "-c", f"import sys, spec_tests; print({heavy}); spec_tests.check; print({heavy})")
-    assert shown.stdout.splitlines() == ["[]", "['hypothesis', 'numpy', 'pytest', 'spec_tests.running.check']"]
+    printed = python(project, "-c", f"import sys, spec_tests; print({heavy}); spec_tests.check; print({heavy})")
+    assert printed.stdout.splitlines() == ["[]", "['hypothesis', 'numpy', 'pytest', 'spec_tests.running.check']"]
 
 
 # --- check ------------------------------------------------------------------------------------------------------------
@@ -132,14 +137,14 @@ class Kernels:
     relu = staticmethod(relu)
 
 
-def module() -> ModuleType:
-    made = ModuleType("made")
-    made.__dict__.update(framework="numpy", dtypes=("float32",), relu=relu)
-    return made
+def build_module() -> ModuleType:
+    module = ModuleType("made")
+    module.__dict__.update(framework="numpy", dtypes=("float32",), relu=relu)
+    return module
 
 
-GIVEN = {
-    "module": module(),
+BACKEND_OBJECTS = {
+    "module": build_module(),
     "namespace": SimpleNamespace(framework="numpy", dtypes=("float32",), relu=relu),
     "class": Kernels,
     "instance": Kernels(),
@@ -147,9 +152,9 @@ GIVEN = {
 }
 
 
-@pytest.mark.parametrize("how", GIVEN)
+@pytest.mark.parametrize("how", BACKEND_OBJECTS)
 def test_any_object_can_be_checked(how: str) -> None:
-    verdicts = spec_tests.check(GIVEN[how], "relu.rectifies", effort="smoke")
+    verdicts = spec_tests.check(BACKEND_OBJECTS[how], "relu.rectifies", effort="smoke")
     assert [(fact["id"], fact["dtype"], fact["status"]) for fact in verdicts] == [("relu.rectifies", "float32", "passed")]
     assert effort.current_effort().name == "default"
 
@@ -172,7 +177,7 @@ def test_all_that_it_has_is_checked() -> None:
 
 def test_the_first_violation_is_raised_shrunk() -> None:
     with pytest.raises(spec_tests.DoesNotConform) as caught:
-        spec_tests.check({**GIVEN["mapping"], "relu": negative}, ("relu.rectifies", "relu.idempotent"))
+        spec_tests.check({**BACKEND_OBJECTS["mapping"], "relu": negative}, ("relu.rectifies", "relu.idempotent"))
     text = str(caught.value)
     assert text.startswith("the backend breaks relu.rectifies\n")
     assert "    x = [" in text
@@ -182,7 +187,7 @@ def test_the_first_violation_is_raised_shrunk() -> None:
 
 
 def test_a_level_is_required_where_it_is_named() -> None:
-    swallowing = {**GIVEN["mapping"], "relu": lambda x: np.where(x > 0, x, np.float32(0))}
+    swallowing = {**BACKEND_OBJECTS["mapping"], "relu": lambda x: np.where(x > 0, x, np.float32(0))}
     assert spec_tests.check(swallowing, "relu.rectifies", effort="smoke")
     for named in ({"operations": "relu", "levels": "nan-propagation"}, {"operations": "relu.nan_propagation"}):
         with pytest.raises(spec_tests.DoesNotConform, match=r"breaks relu\.nan_propagation"):
@@ -210,7 +215,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "framework": ({"relu": relu}, {}, BackendError, "^the backend: it does not say whose arrays it takes"),
     "nothing": ({"framework": "numpy"}, {}, BackendError, "^the backend: it defines none of the operations"),
     "unwritten": (
-        {**GIVEN["mapping"], "relu": unwritten},
+        {**BACKEND_OBJECTS["mapping"], "relu": unwritten},
         {"effort": "smoke"},
         spec_tests.DoesNotConform,
         "^nothing could be tried of relu: not implemented in any variant tried: next week$",

@@ -1,4 +1,4 @@
-"""An example replays from the line that a failure prints; and files of what is known to fail are taken at their word."""
+"""Tests of --example, with the line that a failure prints, and of the files of known failures."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from spec_tests.running.check import DoesNotConform
 from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, RMS_NORM, Run, environment, pytest_run, suite, write
 
-CHOSEN = ("--backend=mine.py", "-k", "rms_norm.reference or rms_norm.scale or relu.reference")
+SELECTION = ("--backend=mine.py", "-k", "rms_norm.reference or rms_norm.scale or relu.reference")
 EVERY_FIFTH = """
 COUNT = []
 
@@ -23,19 +23,20 @@ def relu(x):
 """
 
 
-def lines(file: Path) -> list[dict[str, str]]:
+def read_lines(file: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
 # --- examples ---------------------------------------------------------------------------------------------------------
 
 
-def shown(run: Run) -> str:
+def extract_inputs(run: Run) -> str:
+    """Return the inputs that a failure of rms_norm prints."""
     return run.text.partition("rms_norm(\n")[2].partition("\nto see it")[0]
 
 
 def test_a_failure_replays_from_its_printed_line_alone(tmp_path: Path) -> None:
-    """In another folder, without a database of examples, under another seed."""
+    """The line works in another folder, without the database of examples, and with another seed."""
     for folder in ((here := tmp_path / "here"), (there := tmp_path / "there")):
         folder.mkdir()
         write(folder, mine=NUMPY + EPS_OUTSIDE)
@@ -44,7 +45,7 @@ def test_a_failure_replays_from_its_printed_line_alone(tmp_path: Path) -> None:
     words = ["-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--hypothesis-seed=77", *words]
     again = pytest_run(there, *words, env=environment(ROOT))
     assert again.code == run.code == 1
-    assert shown(again) == shown(run) != ""
+    assert extract_inputs(again) == extract_inputs(run) != ""
     assert again.facts[0]["example"] == run.facts[0]["example"]
     assert not (there / ".hypothesis" / "examples").exists()
     write(there, mine=NUMPY + RMS_NORM)
@@ -82,30 +83,30 @@ def test_what_is_no_example_is_one_sentence(tmp_path: Path) -> None:
 def test_what_is_known_to_fail_must_fail(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)
     known = ("--known-failing=known.jsonl", "--hypothesis-seed=2")
-    first = suite(tmp_path, *CHOSEN, *known, "--update-known")
+    first = suite(tmp_path, *SELECTION, *known, "--update-known")
     assert first.code == 1  # they were not known before
-    written = lines(tmp_path / "known.jsonl")
+    written = read_lines(tmp_path / "known.jsonl")
     assert [entry["id"] for entry in written] == ["rms_norm.reference", "rms_norm.scale"]
     assert all(re.fullmatch(r"\d+(\.\d+)*", entry["example"]) for entry in written)
     assert all(entry["reason"].startswith("matches: epsilon stands outside") for entry in written)
     assert {entry["backend"] for entry in written} == {"mine"}
 
-    run = suite(tmp_path, *CHOSEN, *known)
+    run = suite(tmp_path, *SELECTION, *known)
     assert run.code == 0, run.text
     assert [fact["known"] for fact in run.facts if fact["status"] == "failed"] == ["failing", "failing"]
     assert "fails nothing, because a file says that it is known:\n  failing: rms_norm.reference in float32" in run.text
 
     write(tmp_path, mine=NUMPY + RMS_NORM + RELU)
-    run = suite(tmp_path, *CHOSEN, *known)
+    run = suite(tmp_path, *SELECTION, *known)
     assert run.code == 1
     assert "it is known to fail (known.jsonl, line 1), and holds: remove that line, or run with --update-known" in run.text
-    assert suite(tmp_path, *CHOSEN, *known, "--update-known").code == 0
+    assert suite(tmp_path, *SELECTION, *known, "--update-known").code == 0
     assert (tmp_path / "known.jsonl").read_text() == ""
-    assert suite(tmp_path, *CHOSEN, *known).code == 0
+    assert suite(tmp_path, *SELECTION, *known).code == 0
 
 
 def test_what_is_known_is_not_left_to_chance(tmp_path: Path) -> None:
-    """Wrong in one number of a thousand, which the pinned example has; few seeds find it at this effort."""
+    """The backend is wrong for one number, which the recorded example has. At smoke effort few seeds find it."""
     rare = "\n\ndef relu(x):\n    y = np.maximum(x, 0)\n    return np.where(x == np.float32(0.75), 2, y).astype(x.dtype)\n"
     write(tmp_path, mine=NUMPY + rare)
     args = ("--backend=mine.py", "-k", "relu.reference", "--known-failing=known.jsonl")
@@ -120,7 +121,7 @@ def test_what_is_known_to_be_flaky_may_hold_or_fail(tmp_path: Path) -> None:
     args = ("--backend=mine.py", "-k", "relu.reference", "--hypothesis-seed=2")
     assert suite(tmp_path, *args).code == 1
     suite(tmp_path, *args, "--known-flaky=flaky.jsonl", "--known-failing=failing.jsonl", "--update-known")
-    assert [entry["id"] for entry in lines(tmp_path / "flaky.jsonl")] == ["relu.reference"]
+    assert [entry["id"] for entry in read_lines(tmp_path / "flaky.jsonl")] == ["relu.reference"]
     assert (tmp_path / "failing.jsonl").read_text() == ""
     assert suite(tmp_path, *args, "--known-flaky=flaky.jsonl").code == 0
     write(tmp_path, mine=NUMPY + RELU)
@@ -165,7 +166,7 @@ def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 def test_workers_know_it_too(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)
-    known = (*CHOSEN, "--known-failing=known.jsonl", "--hypothesis-seed=2", "-n2")
+    known = (*SELECTION, "--known-failing=known.jsonl", "--hypothesis-seed=2", "-n2")
     suite(tmp_path, *known, "--update-known")
-    assert len(lines(tmp_path / "known.jsonl")) == 2
+    assert len(read_lines(tmp_path / "known.jsonl")) == 2
     assert suite(tmp_path, *known).code == 0

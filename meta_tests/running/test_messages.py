@@ -1,4 +1,4 @@
-"""A failure says what broke, on which inputs, how far off, and how to see it again: in one screen."""
+"""Tests of the message of a failure: what broke, on which inputs, how far off it is, how to see it again, on one screen."""
 
 import re
 import shlex
@@ -17,20 +17,22 @@ from spec_tests.specification.formats import Arithmetic
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, Run, environment, pytest_run, python, suite, write
 
 
-def message(run: Run, name: str = "mine") -> str:
-    """What stands between the test's name and the next headline."""
+def extract_message(run: Run, name: str = "mine") -> str:
+    """Return the text between the name of the test and the next headline."""
     assert run.code == 1, run.text
     found = re.search(rf"^_+ test_.* _+\n({name} breaks .*?)^(?:=|-----)", run.text, re.MULTILINE | re.DOTALL)
     assert found, run.text
     return found[1].rstrip()
 
 
-def failing(folder: Path, body: str, invariant: str, *args: str) -> str:
+def run_failing(folder: Path, body: str, invariant: str, *args: str) -> str:
+    """Return the message of the invariant, which the backend breaks."""
     write(folder, mine=NUMPY + body)
-    return message(suite(folder, "--backend=mine.py", "--hypothesis-seed=1", "-k", invariant, *args))
+    return extract_message(suite(folder, "--backend=mine.py", "--hypothesis-seed=1", "-k", invariant, *args))
 
 
-def script(text: str) -> str:
+def extract_script(text: str) -> str:
+    """Return the script in a message."""
     lines = text.partition("to see it without this suite:\n")[2].partition("\n\n")[0]
     return "\n".join(line.removeprefix("  ") for line in lines.splitlines())
 
@@ -43,7 +45,7 @@ def test_what_is_not_claimed_is_not_counted() -> None:
 
 
 def test_the_message_says_everything_in_order(tmp_path: Path) -> None:
-    text = failing(tmp_path, EPS_OUTSIDE, "rms_norm.eps_is_inside_the_root")
+    text = run_failing(tmp_path, EPS_OUTSIDE, "rms_norm.eps_is_inside_the_root")
     parts = (
         r"^mine breaks rms_norm\.eps_is_inside_the_root$",
         r"^  For \|x\| far below √ε, y = x g / √ε, for the ε that is given; a row of zeros gives exactly zeros\.$",
@@ -68,11 +70,11 @@ def test_the_message_says_everything_in_order(tmp_path: Path) -> None:
         assert found, f"{part} is missing, or out of order, in\n{text}"
         rest = rest[found.end() :]
     assert len(text.splitlines()) <= 50
-    assert len(script(text).splitlines()) < 8
+    assert len(extract_script(text).splitlines()) < 8
 
 
 def test_the_worst_element_the_script_and_the_command_are_true(tmp_path: Path) -> None:
-    text = failing(tmp_path, EPS_OUTSIDE, "rms_norm.reference")
+    text = run_failing(tmp_path, EPS_OUTSIDE, "rms_norm.reference")
     fact = {name: re.search(rf"^  {name} +(\S+)(.*)$", text, re.MULTILINE) for name in ("expected", "got", "error", "bound")}
     expected, got, error, bound = (float(found[1]) for found in fact.values() if found)
     assert abs(got - expected) == pytest.approx(error, rel=0.01)
@@ -80,7 +82,7 @@ def test_the_worst_element_the_script_and_the_command_are_true(tmp_path: Path) -
     assert share
     assert error / bound == pytest.approx(float(share[1]), rel=0.02)
 
-    write(tmp_path, shown=script(text))
+    write(tmp_path, shown=extract_script(text))
     shown = python(tmp_path, "shown.py", env=environment())
     assert shown.returncode == 0, shown.stderr
     printed = [float(number) for number in re.findall(r"-?\d+\.\d*(?:e[-+]\d+)?", shown.stdout)]
@@ -88,7 +90,7 @@ def test_the_worst_element_the_script_and_the_command_are_true(tmp_path: Path) -
 
     words = shlex.split(text.rpartition("again: pytest ")[2])
     again = pytest_run(tmp_path, "-p", "spec_tests.plugin", "-p", "no:cacheprovider", *words)
-    assert message(again).splitlines()[0] == "mine breaks rms_norm.reference"
+    assert extract_message(again).splitlines()[0] == "mine breaks rms_norm.reference"
     assert len(again.facts) == 1
 
 
@@ -108,17 +110,17 @@ def test_the_script_loads_the_backend_however_it_was_named(how: str, tmp_path: P
     write(folder, mine=NUMPY + EPS_OUTSIDE + of_class, relative="from .mine import *")
     write(tmp_path, **{"wrong-one": NUMPY + EPS_OUTSIDE})
     name = "relative" if how == "relative" else "wrong-one" if how == "hyphenated" else re.escape(text)
-    shown = message(suite(tmp_path, f"--backend={text}", "-k", "rms_norm.reference"), name)
-    assert f"backend = {load}" in script(shown)
+    shown = extract_message(suite(tmp_path, f"--backend={text}", "-k", "rms_norm.reference"), name)
+    assert f"backend = {load}" in extract_script(shown)
     assert f"again: pytest --pyargs spec_tests --backend={text} " in shown
-    write(tmp_path, shown=script(shown))
+    write(tmp_path, shown=extract_script(shown))
     assert python(tmp_path, "shown.py", env=environment()).returncode == 0
 
 
 def test_a_bfloat16_script_runs(tmp_path: Path) -> None:
     pytest.importorskip("ml_dtypes")
-    text = failing(tmp_path, EPS_OUTSIDE + "\n\ndtypes = ('bfloat16',)", "rms_norm.reference", "--effort=default")
-    write(tmp_path, shown=script(text))
+    text = run_failing(tmp_path, EPS_OUTSIDE + "\n\ndtypes = ('bfloat16',)", "rms_norm.reference", "--effort=default")
+    write(tmp_path, shown=extract_script(text))
     shown = python(tmp_path, "shown.py", env=environment())
     assert shown.returncode == 0, shown.stderr
 
@@ -141,7 +143,7 @@ WRONG = {
 @pytest.mark.parametrize("how", WRONG)
 def test_what_is_wrong_is_said(how: str, tmp_path: Path) -> None:
     line, invariant, said = WRONG[how]
-    text = failing(tmp_path, f"\n\ndef relu(x):\n    {line}\n", f"relu.{invariant}")
+    text = run_failing(tmp_path, f"\n\ndef relu(x):\n    {line}\n", f"relu.{invariant}")
     assert re.search(said, text), text
     assert text.startswith(f"mine breaks relu.{invariant}\n")
     assert "again: pytest" in text
@@ -150,12 +152,12 @@ def test_what_is_wrong_is_said(how: str, tmp_path: Path) -> None:
 
 
 def test_what_the_backend_prints_is_not_in_the_way(tmp_path: Path) -> None:
-    text = failing(tmp_path, "\n\ndef relu(x):\n    print('noise')\n    return x\n", "relu.reference")
+    text = run_failing(tmp_path, "\n\ndef relu(x):\n    print('noise')\n    return x\n", "relu.reference")
     assert "noise" not in text.partition("again:")[0]
 
 
 def test_a_missing_requirement_is_one_line(tmp_path: Path) -> None:
-    text = failing(tmp_path, EPS_OUTSIDE, "relu.reference", "--require=relu")
+    text = run_failing(tmp_path, EPS_OUTSIDE, "relu.reference", "--require=relu")
     assert "required, but mine does not implement relu" in text
 
 
@@ -172,10 +174,10 @@ def silu(x):
 
 def test_the_script_of_a_gradient_differentiates(tmp_path: Path) -> None:
     write(tmp_path, mine=DETACHED)
-    shown = message(suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "silu_vjp.reference"))
+    shown = extract_message(suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "silu_vjp.reference"))
     got = re.search(r"^  got +(\S+)$", shown, re.MULTILINE)
     assert got
-    write(tmp_path, shown=script(shown))
+    write(tmp_path, shown=extract_script(shown))
     answered = python(tmp_path, "shown.py", env=environment())
     assert answered.returncode == 0, answered.stderr
     assert got[1][:6] in answered.stdout
@@ -188,8 +190,8 @@ REFUSING = """
 
 def test_a_call_without_an_answer_is_not_explained_by_what_others_answered(tmp_path: Path) -> None:
     head, _, rest = EPS_OUTSIDE.partition("eps):")
-    assert "matches" in failing(tmp_path, EPS_OUTSIDE, "rms_norm.reference")
-    text = failing(tmp_path, f"{head}eps):{REFUSING}{rest}", "rms_norm.empty")
+    assert "matches" in run_failing(tmp_path, EPS_OUTSIDE, "rms_norm.reference")
+    text = run_failing(tmp_path, f"{head}eps):{REFUSING}{rest}", "rms_norm.empty")
     assert "the call raised ValueError: nothing to normalize" in text
     assert "matches" not in text
 
@@ -211,7 +213,7 @@ def rope(x, positions, *, theta=10000.0):
 
 
 def test_an_option_that_is_not_asked_for_is_said_with_the_value_that_is_taken(tmp_path: Path) -> None:
-    text = failing(tmp_path, FORGETFUL, "rope.reference")
+    text = run_failing(tmp_path, FORGETFUL, "rope.reference")
     assert "matches   the right answer for another theta than was given (another theta)" in text
     assert re.search(r"^  theta     [\d.]+", text, re.MULTILINE)
 

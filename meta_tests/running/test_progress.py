@@ -1,4 +1,4 @@
-"""What a terminal shows while a run goes on and at its end."""
+"""Tests of what the terminal shows during a run and in pytest's short summary."""
 
 import re
 from pathlib import Path
@@ -8,20 +8,20 @@ import pytest
 from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, environment, suite, write
 
-ALWAYS = "from spec_tests.running import progress\n\nprogress.EVERY.update({True: 0.0, False: 0.0})"
+WITHOUT_INTERVAL = "from spec_tests.running import progress\n\nprogress.INTERVAL_SECONDS.update({True: 0.0, False: 0.0})"
 LINE = r"^  now (\w+\.\w+) in (\w+): (\d+) of (\d+) done(?:, (\d+) failed)?, \d+:\d\d gone(?:, about \d+:\d\d to go)?$"
 
 
-def shown(folder: Path, *args: str) -> str:
-    """A run that says what it does at every test."""
-    write(folder, mine=NUMPY + EPS_OUTSIDE + RELU, impatient=ALWAYS)
-    chosen = ("-k", "relu.reference or rms_norm.scale or rms_norm.reference")
-    seeded = ("--hypothesis-profile=default", "--hypothesis-seed=1")  # by chance a law may not see it
-    return suite(folder, "-p", "impatient", "--backend=mine.py", *seeded, *chosen, *args, env=environment(ROOT, folder)).text
+def run_with_all_lines(folder: Path, *args: str) -> str:
+    """Return the output of a run that prints a line of progress at every test."""
+    write(folder, mine=NUMPY + EPS_OUTSIDE + RELU, impatient=WITHOUT_INTERVAL)
+    selection = ("-k", "relu.reference or rms_norm.scale or rms_norm.reference")
+    seeded = ("--hypothesis-profile=default", "--hypothesis-seed=1")  # with another seed a law may miss the bug
+    return suite(folder, "-p", "impatient", "--backend=mine.py", *seeded, *selection, *args, env=environment(ROOT, folder)).text
 
 
 def test_a_run_says_what_it_tries_and_how_far_it_is(tmp_path: Path) -> None:
-    lines = re.findall(LINE, shown(tmp_path), re.MULTILINE)
+    lines = re.findall(LINE, run_with_all_lines(tmp_path), re.MULTILINE)
     assert [name for name, *_ in lines] == ["relu.reference", "rms_norm.reference", "rms_norm.scale"]
     assert {dtype for _, dtype, *_ in lines} == {"float32"}
     assert [counts for _, _, *counts in lines] == [["0", "3", ""], ["1", "3", ""], ["2", "3", "1"]]
@@ -29,27 +29,29 @@ def test_a_run_says_what_it_tries_and_how_far_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["-q", "-v", "-pno:terminal"])
 def test_a_run_is_quiet_where_pytest_is_or_speaks_itself(option: str, tmp_path: Path) -> None:
-    assert not re.search("^  now ", shown(tmp_path, option), re.MULTILINE)
+    assert not re.search("^  now ", run_with_all_lines(tmp_path, option), re.MULTILINE)
 
 
 def test_workers_say_it_too(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
-    lines = re.findall(LINE, shown(tmp_path, "-n1"), re.MULTILINE)
+    lines = re.findall(LINE, run_with_all_lines(tmp_path, "-n1"), re.MULTILINE)
     assert [(done, total) for _, _, done, total, _ in lines] == [("0", "3"), ("1", "3"), ("2", "3")]
 
 
 def test_the_short_summary_has_the_diagnosis(tmp_path: Path) -> None:
-    text = shown(tmp_path)
+    text = run_with_all_lines(tmp_path)
     failed = re.findall(
         r"^FAILED \S*test_every_operation\.py::test_reference\[rms_norm-mine-float32\] - (.*)", text, re.MULTILINE
     )
     assert len(failed) == 1
     assert failed[0].startswith("matches: ")
     assert re.search(
-        r"^  rms_norm matches: .* \(rms_norm/eps-outside-sqrt\).*; breaks reference, scale", flat(text), re.MULTILINE
+        r"^  rms_norm matches: .* \(rms_norm/eps-outside-sqrt\).*; breaks reference, scale",
+        unwrap_lines(text),
+        re.MULTILINE,
     )
 
 
-def flat(text: str) -> str:
-    """With the lines that were wrapped made whole."""
+def unwrap_lines(text: str) -> str:
+    """Return the text with each wrapped line in one piece."""
     return re.sub(r"\n {4,}(?=\S)", " ", text)

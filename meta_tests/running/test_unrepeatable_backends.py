@@ -1,4 +1,4 @@
-"""Code that remembers, or that leaves something to chance: what is seen once is reported as clearly as what repeats."""
+"""Tests of backends with a state or with chance: a violation is reported as clearly, even if it is seen only once."""
 
 from ..support.paths import ROOT
 from ..support.pytest_process import suite
@@ -13,8 +13,8 @@ def test_a_violation_that_does_not_repeat_is_reported() -> None:
 
 def test_a_level_lost_by_chance_fails_nothing() -> None:
     backend = "--backend=deviation:rms_norm/sums-in-random-order"
-    chosen = ("--effort=default", "--dtype=float32", "-k", "rms_norm.bitwise_repeatable")
-    assert suite(ROOT, backend, *chosen).code == 0
-    required = suite(ROOT, backend, *chosen, "--require-level=bitwise-repeatable")
+    selection = ("--effort=default", "--dtype=float32", "-k", "rms_norm.bitwise_repeatable")
+    assert suite(ROOT, backend, *selection).code == 0
+    required = suite(ROOT, backend, *selection, "--require-level=bitwise-repeatable")
     assert required.code == 1
     assert "Flaky" not in required.text

@@ -1,4 +1,4 @@
-"""Ordinary pytest stays ordinary, and the exit status and the table say what was seen."""
+"""Tests of a whole run: pytest's own options keep their meaning, and the exit status and the table show the verdicts."""
 
 import re
 from pathlib import Path
@@ -18,9 +18,9 @@ def softmax(x, *, axis):
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """One backend that is right about softmax, wrong about rms_norm, refuses relu and has nothing else."""
-    refused = '\n\ndef relu(x):\n    raise NotImplementedError("relu comes next week")\n'
-    write(folder := tmp_path_factory.mktemp("mixed"), mine=NUMPY + SOFTMAX + EPS_OUTSIDE + refused)
+    """Return the run of a backend whose softmax is right, whose rms_norm is wrong, whose relu refuses, and which has no more."""
+    refusing_relu = '\n\ndef relu(x):\n    raise NotImplementedError("relu comes next week")\n'
+    write(folder := tmp_path_factory.mktemp("mixed"), mine=NUMPY + SOFTMAX + EPS_OUTSIDE + refusing_relu)
     return suite(folder, "--backend=mine.py", "--hypothesis-seed=3", "-k", "every_operation")
 
 
@@ -105,12 +105,12 @@ def test_two_processes_come_to_the_verdicts_of_one(tmp_path: Path) -> None:
 
 def test_a_seed_gives_the_same_examples_again(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RECORDING)
-    seen = []
+    runs = []
     for seed in (1, 1, 2):
         run = suite(tmp_path, "--backend=mine.py", f"--hypothesis-seed={seed}", "-k", "softmax.reference or softmax.repeatable")
-        seen.append((run.statuses, (calls := tmp_path / "float32.txt").read_text()))
+        runs.append((run.statuses, (calls := tmp_path / "float32.txt").read_text()))
         calls.unlink()
-    assert seen[0] == seen[1] != seen[2]
+    assert runs[0] == runs[1] != runs[2]
 
 
 def test_more_gradients_than_arrays_are_too_many(tmp_path: Path) -> None:

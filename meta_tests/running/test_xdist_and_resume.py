@@ -1,4 +1,4 @@
-"""The same verdicts and the same examples, however many processes share the work; and a run that was cut goes on."""
+"""Tests of pytest-xdist and --resume: any number of processes gives the same verdicts, and an interrupted run continues."""
 
 import json
 import re
@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from spec_tests.report import read
-from spec_tests.running.xdist_workers import device_of, devices
+from spec_tests.running.xdist_workers import choose_device, list_devices
 
 from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, SOFTMAX, environment, suite, write
 
 pytest.importorskip("xdist")
 
-QUIET = environment(ROOT, GITHUB_STEP_SUMMARY="")
+NO_SUMMARY = environment(ROOT, GITHUB_STEP_SUMMARY="")
 RECORDING = """
 import os
 
@@ -30,23 +30,23 @@ def test_every_verdict_is_that_of_a_serial_run(tmp_path: Path) -> None:
     args = ("--backend=mine.py", "--hypothesis-seed=3", "-k", "rms_norm or softmax or relu")
     alone, together = suite(tmp_path, *args), suite(tmp_path, *args, "-n", "3")
     assert alone.code == together.code == 1
-    told = ("status", "reason", "examples", "worst", "median", "class")
+    compared_fields = ("status", "reason", "examples", "worst", "median", "class")
     holds = [[fact for fact in run.facts if fact["status"] != "failed"] for run in (alone, together)]
-    one, other = ({fact["id"]: [fact[key] for key in told] for fact in facts} for facts in holds)
-    assert one == other
+    serial, parallel = ({fact["id"]: [fact[key] for key in compared_fields] for fact in facts} for facts in holds)
+    assert serial == parallel
     assert alone.statuses == together.statuses  # how far a failing example is shrunk is a matter of time
     assert len(alone.statuses) > 50
 
 
-def seen(folder: Path) -> dict[str, list[str]]:
-    """What each test asked, in order."""
-    asked: dict[str, list[str]] = {}
+def read_examples(folder: Path) -> dict[str, list[str]]:
+    """Return the examples of each test in their order, and delete the files in which the backend recorded them."""
+    examples: dict[str, list[str]] = {}
     for file in folder.glob("*.txt"):
         for line in file.read_text().splitlines():
             node, _, example = line.partition(" ")
-            asked.setdefault(node.rpartition("::")[2], []).append(example)
+            examples.setdefault(node.rpartition("::")[2], []).append(example)
         file.unlink()
-    return asked
+    return examples
 
 
 def test_a_seed_gives_the_same_examples_in_any_number_of_processes(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_seed_gives_the_same_examples_in_any_number_of_processes(tmp_path: Pat
     found = []
     for more in (("--hypothesis-seed=4",), ("--hypothesis-seed=4", "-n", "3"), ("--hypothesis-seed=5",)):
         assert suite(tmp_path, *args, *more).code == 0
-        found.append(seen(tmp_path))
+        found.append(read_examples(tmp_path))
     assert found[0] == found[1]
     assert found[0] != found[2]
     assert sum(map(len, found[0].values())) > 300
@@ -67,7 +67,7 @@ def test_in_ci_the_examples_are_always_the_same(tmp_path: Path) -> None:
     found = []
     for _ in range(2):
         assert suite(tmp_path, *args).code == 0
-        found.append(seen(tmp_path))
+        found.append(read_examples(tmp_path))
     assert found[0] == found[1]
 
 
@@ -100,17 +100,17 @@ def test_isolated_no_worker_dies(tmp_path: Path) -> None:
 
 
 def test_each_worker_has_a_device_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [device_of(worker, ["0", "1", "3"]) for worker in range(5)] == ["0", "1", "3", "0", "1"]
-    assert device_of(2, ["0"]) == device_of(2, []) == ""
+    assert [choose_device(worker, ["0", "1", "3"]) for worker in range(5)] == ["0", "1", "3", "0", "1"]
+    assert choose_device(2, ["0"]) == choose_device(2, []) == ""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a, GPU-b")
-    assert devices() == ["GPU-a", "GPU-b"]
+    assert list_devices() == ["GPU-a", "GPU-b"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert devices() == []
+    assert list_devices() == []
 
 
 def test_the_workers_see_theirs(tmp_path: Path) -> None:
-    told = "\n\nimport os\n\nopen(os.environ['PYTEST_XDIST_WORKER'], 'w').write(os.environ['CUDA_VISIBLE_DEVICES'])\n"
-    write(tmp_path, mine=NUMPY + RELU + told)
+    recording = "\n\nimport os\n\nopen(os.environ['PYTEST_XDIST_WORKER'], 'w').write(os.environ['CUDA_VISIBLE_DEVICES'])\n"
+    write(tmp_path, mine=NUMPY + RELU + recording)
     run = suite(
         tmp_path, "--backend=mine.py", "-n", "2", "-k", "relu.reference", env=environment(ROOT, CUDA_VISIBLE_DEVICES="5,7")
     )
@@ -120,20 +120,20 @@ def test_the_workers_see_theirs(tmp_path: Path) -> None:
 
 # --- going on ---------------------------------------------------------------------------------------------------------
 
-CUT = ("--backend=mine.py", "--report=out", "--hypothesis-seed=1", "-k", "rms_norm or relu or softmax")
+RESUMABLE = ("--backend=mine.py", "--report=out", "--hypothesis-seed=1", "-k", "rms_norm or relu or softmax")
 
 
 @pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["serial", "parallel"])
 def test_a_run_that_was_cut_goes_on_with_what_is_left(processes: tuple[str, ...], tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + SOFTMAX + RELU)
-    whole = suite(tmp_path, *CUT, env=QUIET)
+    whole = suite(tmp_path, *RESUMABLE, env=NO_SUMMARY)
     file = tmp_path / "out" / "report.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     kept = next(i for i, line in enumerate(lines) if '"failed"' in line) + 2
-    file.write_text("".join(lines[:kept]) + lines[kept][:30])  # as a machine without power leaves it
+    file.write_text("".join(lines[:kept]) + lines[kept][:30])  # as after a power failure
     done = [json.loads(line)["node"] for line in lines[2:kept]]
 
-    run = suite(tmp_path, *CUT, "--resume", *processes, env=QUIET)
+    run = suite(tmp_path, *RESUMABLE, "--resume", *processes, env=NO_SUMMARY)
     report = read(tmp_path / "out")
     assert run.code == whole.code == 1
     assert report.complete
@@ -145,8 +145,8 @@ def test_a_run_that_was_cut_goes_on_with_what_is_left(processes: tuple[str, ...]
     assert sum(report.footer["totals"].values()) == len(whole.facts)
     assert re.search(r"^rms_norm +\d+ of \d+ FAIL", run.text, re.MULTILINE)
 
-    again = suite(tmp_path, *CUT, "--resume", *processes, env=QUIET)
-    assert again.code == 1  # what failed is not forgotten
+    again = suite(tmp_path, *RESUMABLE, "--resume", *processes, env=NO_SUMMARY)
+    assert again.code == 1  # the earlier failures still count
     assert not again.facts
 
 
@@ -154,10 +154,12 @@ def test_what_does_not_go_together_is_one_sentence(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU)
     assert "name the report to go on with" in suite(tmp_path, "--backend=mine.py", "--resume").complaint
     words = ("--backend=mine.py", "--report=out", "-k", "relu.reference")
-    assert "there is no report" in suite(tmp_path, *words, "--resume", env=QUIET).complaint
-    assert suite(tmp_path, *words, env=QUIET).code == 0
-    assert suite(tmp_path, *words, "--resume", env=QUIET).code == 0
-    complaint = suite(tmp_path, *words, "--dtype=float32", "--resume", env=QUIET).complaint
+    assert "there is no report" in suite(tmp_path, *words, "--resume", env=NO_SUMMARY).complaint
+    assert suite(tmp_path, *words, env=NO_SUMMARY).code == 0
+    assert suite(tmp_path, *words, "--resume", env=NO_SUMMARY).code == 0
+    complaint = suite(tmp_path, *words, "--dtype=float32", "--resume", env=NO_SUMMARY).complaint
     assert complaint == "--resume: out is of a run with other dtypes: none, now ['float32']"
     write(tmp_path, mine=NUMPY + RELU + "\n# better\n")
-    assert "mine.py has changed since out was written; start anew" in suite(tmp_path, *words, "--resume", env=QUIET).complaint
+    assert (
+        "mine.py has changed since out was written; start anew" in suite(tmp_path, *words, "--resume", env=NO_SUMMARY).complaint
+    )

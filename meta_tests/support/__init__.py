@@ -1,1 +1,1 @@
-"""What the tests, the measurements, the benchmarks and the documentation share."""
+"""Code that the tests, the measurements, the benchmarks and the documentation share."""

@@ -1,4 +1,4 @@
-"""A headless Chromium: Playwright's own, or the machine's."""
+"""A headless Chromium: an installed one, or else Playwright's."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import Any
 
 import pytest
 
-INSTALLED = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSER_COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @contextmanager
 def running() -> Iterator[Any]:
-    """A browser; the test that asks for it is skipped where there is none."""
+    """Start a browser, or skip the test if there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as started:
-        own = next((path for name in INSTALLED if (path := shutil.which(name))), None)
+        installed = next((path for name in BROWSER_COMMANDS if (path := shutil.which(name))), None)
         try:
-            browser = started.chromium.launch(executable_path=own, args=["--no-sandbox"])  # of files that are ours
+            browser = started.chromium.launch(executable_path=installed, args=["--no-sandbox"])  # our own files
         except playwright.Error as error:
-            why = str(error).strip().splitlines()[0]
-            pytest.skip(f"there is no Chromium here, and playwright install chromium has brought none ({why})")
+            reason = str(error).strip().splitlines()[0]
+            pytest.skip(f"there is no Chromium here, and playwright install chromium has brought none ({reason})")
         yield browser
         browser.close()
 
 
 @contextmanager
 def opened(browser: Any, file: Path, width: int, scheme: str) -> Iterator[tuple[Any, list[str]]]:
-    """The file in a window of its own, and what its console says."""
+    """Open a file in a new window. The list receives the messages of the console and the errors of the page."""
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    tab, said = context.new_page(), list[str]()
-    tab.on("console", lambda message: said.append(message.text))
-    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab, messages = context.new_page(), list[str]()
+    tab.on("console", lambda message: messages.append(message.text))
+    tab.on("pageerror", lambda error: messages.append(str(error)))
     tab.goto(file.as_uri())
-    yield tab, said
+    yield tab, messages
     context.close()

@@ -1,4 +1,4 @@
-"""Reports made by hand: of what no run would give on purpose."""
+"""Write reports by hand, with verdicts that a run cannot be made to give."""
 
 from __future__ import annotations
 
@@ -38,17 +38,19 @@ FAILURE = {
 
 
 def verdict(name: str = "relu.reference", dtype: str = "float32", **other: Any) -> dict[str, Any]:
+    """Return the record of a verdict that passed; `other` replaces its fields."""
     return {**VERDICT, "id": name, "operation": name.partition(".")[0], "dtype": dtype, **other}
 
 
 def failed(name: str = "relu.reference", dtype: str = "float32", said: str = "", **other: Any) -> dict[str, Any]:
+    """Return the record of a verdict that failed. `said` is its reason; `other` replaces fields of its failure."""
     failure = {**FAILURE, "broken": f"mine breaks {name}", **other}
     return verdict(name, dtype, status="failed", reason=said or failure["what"], failure=failure)
 
 
 def report(folder: Path, *records: dict[str, Any], footer: dict[str, Any] | None = FOOTER, **header: Any) -> Report:
-    """As a run would have written it."""
+    """Write a report with these records into the folder, and read it."""
     folder.mkdir(parents=True, exist_ok=True)
-    whole = [{**HEADER, **header}, BACKEND, *records, *([footer] if footer else [])]
-    (folder / "report.jsonl").write_text("".join(map(format_record, whole)))
+    all_records = [{**HEADER, **header}, BACKEND, *records, *([footer] if footer else [])]
+    (folder / "report.jsonl").write_text("".join(map(format_record, all_records)))
     return read(folder)

@@ -1,4 +1,4 @@
-"""The suite's invariants run on a backend inside this process, without pytest and without shrinking."""
+"""Run the suite's invariants on a backend inside this process, without pytest and, unless asked for, without shrinking."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ WRONG = sorted((BACKENDS / "wrong").glob("*.py"))  # each names the invariant th
 
 
 def backend(name: str) -> Backend:
+    """Load a backend as `--backend=NAME` does, with the folder of the example backends as current folder."""
     return load(name, BACKENDS, set(operations()))
 
 
 def trials(
     under_test: Backend,
     precision: str | None = None,
-    about: Callable[[Invariant], Any] = lambda described: True,
+    about: Callable[[Invariant], Any] = lambda invariant: True,
     dtypes: tuple[str, ...] = (),
 ) -> Iterator[tuple[Any, Trial]]:
-    session = Session.on(under_test, dtypes, precision)
+    """Yield each test of an invariant for which `about` is true, with each of its trials that a run would try."""
+    session = Session.for_backend(under_test, dtypes, precision)
     for test in filter(lambda test: about(test.invariant), invariants()):
         for trial in session.selection.trials(test.invariant):
             if not (trial.redundant or trial.missing(test.invariant.operations)):
@@ -39,23 +41,23 @@ def trials(
 
 
 def trials_of(operation: str, under_test: Backend, precision: str | None = None) -> Iterator[tuple[Any, Trial]]:
-    """The trials in which the operation has a part."""
-    for test, trial in trials(under_test, precision, lambda described: {operation, *GENERAL} & set(described.operations)):
+    """Yield the trials of the invariants that involve the operation."""
+    for test, trial in trials(under_test, precision, lambda invariant: {operation, *GENERAL} & set(invariant.operations)):
         if not trial.operation_name or trial.operation_name == operation:
             yield test, trial
 
 
 def attempt(test: Any, trial: Trial, seed: int, *, shrink: bool = False) -> Violation | None:
-    """The first violation that the examples show, if any; as it was found, or shrunk."""
+    """Run a trial's examples and return the first violation, if any. With `shrink`, shrink its example as a run does."""
     phases = [Phase.generate, Phase.reuse, Phase.shrink] if shrink else [Phase.generate]
     return find_violation(test, trial, f"{seed} {trial.id}", database=None, phases=phases)
 
 
 def caught_by(under_test: Backend, seed: int = 0, only: str = "", precision: str | None = None) -> dict[str, Violation]:
-    """The invariants that the backend breaks, each with what was seen."""
+    """Return the invariants that the backend breaks, each with its first violation. Levels are left out."""
     broken: dict[str, Violation] = {}
     for test, trial in trials(under_test, precision):
-        name = test.invariant.of(trial.operation_name)
+        name = test.invariant.id_for(trial.operation_name)
         if test.invariant.level is None and name not in broken and only in name:
             violation = attempt(test, trial, seed)
             if violation is not None:

@@ -1,4 +1,4 @@
-"""Arrays of 60-digit numbers on which the reference's own lines run, and the slopes that their central differences give."""
+"""Arrays of 60-digit numbers, with which the reference's code computes, and directional derivatives by central differences."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ from spec_tests.specification.pytree import tree_map
 
 from .sixty_digits import DIGITS
 
-STEP = mpf(10) ** -20  # a central difference errs by its square: 1e-40
+STEP = mpf(10) ** -20  # the error of a central difference is proportional to its square, 1e-40
 
 
-def _elementwise(f: Callable[[Any], Any], inputs: int = 1) -> Callable[..., Any]:
+def _vectorize(f: Callable[[Any], Any], inputs: int = 1) -> Callable[..., Any]:
     return np.frompyfunc(f, inputs, 1)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "exp": _elementwise(mpmath.exp),
-    "log": _elementwise(mpmath.log),
-    "sqrt": _elementwise(mpmath.sqrt),
-    "sin": _elementwise(mpmath.sin),
-    "cos": _elementwise(mpmath.cos),
-    "tanh": _elementwise(mpmath.tanh),
-    "square": _elementwise(lambda x: x * x),
-    "power": _elementwise(lambda x, y: mpf(x) ** y, 2),
+    "exp": _vectorize(mpmath.exp),
+    "log": _vectorize(mpmath.log),
+    "sqrt": _vectorize(mpmath.sqrt),
+    "sin": _vectorize(mpmath.sin),
+    "cos": _vectorize(mpmath.cos),
+    "tanh": _vectorize(mpmath.tanh),
+    "square": _vectorize(lambda x: x * x),
+    "power": _vectorize(lambda x, y: mpf(x) ** y, 2),
 }
 
 
-def _exact(x: Any) -> Any:
+def _to_mpf(x: Any) -> Any:
     return np.vectorize(lambda a: mpf(float(a)), otypes=[object])(x) if np.size(x) else np.asarray(x, dtype=object)
 
 
 class Precise(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array of mpmath numbers with the functions and marks that the reference uses."""
+
     def __init__(self, value: Any):
         self.value = np.asarray(value, dtype=object)
 
@@ -45,39 +47,40 @@ class Precise(np.lib.mixins.NDArrayOperatorsMixin):
     ndim = property(lambda self: self.value.ndim)
 
     @classmethod
-    def of(cls, x: Any) -> Precise:
-        return cls(_exact(x))
+    def from_floats(cls, x: Any) -> Precise:
+        return cls(_to_mpf(x))
 
     def __getitem__(self, index: Any) -> Precise:
         return Precise(self.value[index])
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
-        values = [a.value if isinstance(a, Precise) else _exact(a) for a in args]
+        values = [a.value if isinstance(a, Precise) else _to_mpf(a) for a in args]
         return Precise(FUNCTIONS.get(ufunc.__name__, ufunc)(*values))
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        def bare(x: Any) -> Any:
-            return [bare(item) for item in x] if isinstance(x, list) else x.value if isinstance(x, Precise) else x
+        def unwrap(x: Any) -> Any:
+            return [unwrap(item) for item in x] if isinstance(x, list) else x.value if isinstance(x, Precise) else x
 
-        return Precise(function(*map(bare, args), **options))
+        return Precise(function(*map(unwrap, args), **options))
 
     def logistic(self) -> Precise:
         return 1 / (1 + np.exp(-self))
 
     def normal_cdf(self) -> Precise:
-        return Precise(_elementwise(mpmath.ncdf)(self.value))
+        return Precise(_vectorize(mpmath.ncdf)(self.value))
 
     def finite_or_zero(self) -> Precise:
         return self
 
 
-def raised(tree: Any) -> Any:
-    return tree_map(lambda x: Precise.of(x) if is_floating(x) else x, tree)
+def to_precise(tree: Any) -> Any:
+    """Turn every floating-point array of the tree into a Precise one."""
+    return tree_map(lambda x: Precise.from_floats(x) if is_floating(x) else x, tree)
 
 
-def slope(function: Callable[[Any], Any], x: np.ndarray, direction: np.ndarray, cotangent: np.ndarray) -> Any:
-    """d/dt of the sum of cotangent * function(x + t direction), at t = 0."""
+def directional_derivative(function: Callable[[Any], Any], x: np.ndarray, direction: np.ndarray, cotangent: np.ndarray) -> Any:
+    """Return d/dt of the sum of cotangent * function(x + t direction) at t = 0."""
     with mpmath.workdps(DIGITS):
-        ends = (function(Precise.of(x) + sign * STEP * Precise.of(direction)) for sign in (1, -1))
-        up, down = (np.sum(_exact(cotangent) * end.value) for end in ends)
+        ends = (function(Precise.from_floats(x) + sign * STEP * Precise.from_floats(direction)) for sign in (1, -1))
+        up, down = (np.sum(_to_mpf(cotangent) * end.value) for end in ends)
         return (up - down) / (2 * STEP)

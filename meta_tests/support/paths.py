@@ -1,4 +1,4 @@
-"""Folders of this checkout."""
+"""Folders of the checkout."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""pytest as a user runs it: a process of its own, in an empty folder, on a backend of a few lines."""
+"""Run pytest as a user does: in its own process and an empty folder, on a backend of a few lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from .paths import ROOT
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background, and as children would have it then
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a shell's background; child processes would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NUMPY = 'import numpy as np\n\nframework = "numpy"\ndtypes = ("float32",)\n'
@@ -65,26 +65,29 @@ def turned(x, positions, theta=10000.0, layout="interleaved"):
 
 @dataclass(frozen=True)
 class Run:
+    """How a run of pytest ended, and what it recorded."""
+
     code: int
     text: str
-    nodes: dict[str, str]  # what became of each test: "", or the tag that junit gives it
-    facts: list[dict[str, Any]]  # the suite's own verdicts
+    nodes: dict[str, str]  # test: "" if it passed, else its tag in junit.xml, such as "failure"
+    facts: list[dict[str, Any]]  # the suite's verdicts
 
     def count(self, status: str) -> int:
         return Counter(fact["status"] for fact in self.facts)[status]
 
     @property
     def ids(self) -> set[str]:
-        """The invariants that ran."""
+        """The ids of the invariants that ran."""
         return {fact["id"] for fact in self.facts if fact["status"] != "skipped"}
 
     @property
     def statuses(self) -> dict[str, str]:
+        """The status of each verdict, by "id backend dtype"."""
         return {f"{fact['id']} {fact['backend']} {fact['dtype']}": fact["status"] for fact in self.facts}
 
     @property
     def complaint(self) -> str:
-        """The one sentence of a run that was refused."""
+        """The one sentence that a refused run prints."""
         assert self.code == 4, self.text
         assert "Traceback" not in self.text, self.text
         assert "collected" not in self.text, self.text
@@ -94,24 +97,27 @@ class Run:
 
 
 def environment(*paths: Path, **extra: str) -> dict[str, str]:
-    """This process's, without what the pytest that runs the meta tests has put there."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON", "HYPOTHESIS"))}
-    return {**kept, "PYTHONPATH": os.pathsep.join(map(str, paths)), "COLUMNS": "160", **extra}
+    """Return this process's environment without what the surrounding pytest has set, with `paths` as PYTHONPATH."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "PYTHON", "HYPOTHESIS"))}
+    return {**inherited, "PYTHONPATH": os.pathsep.join(map(str, paths)), "COLUMNS": "160", **extra}
 
 
 def python(
     folder: Path, *args: str, env: dict[str, str] | None = None, timeout: float | None = 300
 ) -> subprocess.CompletedProcess[str]:
+    """Run `python ARGS` in the folder."""
     env, command = env or environment(ROOT), [sys.executable, *args]
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def write(folder: Path, **files: str) -> None:
+    """Write each keyword's text to <keyword>.py."""
     for name, text in files.items():
         (folder / f"{name}.py").write_text(textwrap.dedent(text))
 
 
 def pytest_run(folder: Path, *args: str, env: dict[str, str] | None = None, timeout: float | None = 300) -> Run:
+    """Run `pytest ARGS` in the folder."""
     report = folder / "junit.xml"
     report.unlink(missing_ok=True)
     done = python(folder, "-m", "pytest", f"--junitxml={report}", *args, env=env, timeout=timeout)
@@ -132,7 +138,7 @@ for args in json.loads(sys.argv[1]):
 
 
 def complaints(folder: Path, *commands: str, env: dict[str, str] | None = None) -> list[str]:
-    """What each of many commands is refused with, one after the other in one process."""
+    """Return the sentence with which each command is refused. One process runs all of them, one after the other."""
     done = python(folder, "-c", REFUSALS, json.dumps([[command] for command in commands]), env=env)
     assert done.returncode == 0, done.stderr
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
@@ -140,15 +146,18 @@ def complaints(folder: Path, *commands: str, env: dict[str, str] | None = None) 
 
 
 def suite(folder: Path, *args: str, env: dict[str, str] | None = None) -> Run:
-    """The suite on backends in the folder, as if it were installed."""
+    """Run the suite as an installed one at smoke effort, on backends in the folder.
+
+    The argument "cacheprovider" keeps pytest's cache, which is switched off otherwise.
+    """
     cache = () if "cacheprovider" in args else ("-p", "no:cacheprovider")
     args = tuple(arg for arg in args if arg != "cacheprovider")
-    plugin = ("-p", "spec_tests.plugin", "--hypothesis-profile=default")  # where CI is set, another one ignores the seed
+    plugin = ("-p", "spec_tests.plugin", "--hypothesis-profile=default")  # with CI set, Hypothesis's profile ignores the seed
     return pytest_run(folder, *plugin, *cache, "--pyargs", "spec_tests", "--effort=smoke", *args, env=env)
 
 
 def green(folder: Path, body: str, *args: str) -> dict[str, Any]:
-    """The backend conforms; what was seen, by invariant."""
+    """Assert that a backend with this code conforms, and return its verdicts by the ids of the invariants."""
     write(folder, mine=NUMPY + body)
     run = suite(folder, "--backend=mine.py", *args)
     assert run.code == 0, run.text

@@ -12,13 +12,13 @@ from spec_tests.inputs.draw import Draw
 
 
 class RandomDraw(Draw):
-    """Draws without Hypothesis: nothing here is to be shrunk."""
+    """A Draw that takes its choices from a random generator, for calls that need not be shrunk."""
 
     def __init__(self, operation: Operation, seed: int):
         super().__init__(None, operation)  # type: ignore[arg-type]
         self.chance, self.shape = np.random.default_rng(seed), self
 
-    def of(self, operation: Operation) -> Draw:
+    def for_operation(self, operation: Operation) -> Draw:
         other = RandomDraw(operation, 0)
         other.chance, other.log, other.__dict__["rng"], other.__dict__["bits"] = self.chance, self.log, self.rng, self.bits
         return other

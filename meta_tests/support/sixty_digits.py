@@ -1,7 +1,8 @@
-"""The oracle against 60 decimal digits: its errors are a few units of 2**-53, as derived beside each limit.
+"""Compare the oracle with results computed with 60 decimal digits. Its errors are a few times u = 2**-53.
 
-In the derivations u = 2**-53, a float64 operation errs by u of its result, and exp, log, sin, cos, tanh, erfc and power
-of NumPy and the C library by 2 u (one unit in the last place) except where said; the factors leave room for it.
+Each limit is derived beside it. The derivations assume that a float64 operation has a relative error of at most u, and that exp,
+log, sin, cos, tanh, erfc and power of NumPy and the C library have at most 2 u (one unit in the last place), if nothing else is
+said. The factors leave room for that.
 """
 
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from mpmath import mpf
 
 U = 2.0**-53
-TINY = 2.0**-1074  # the spacing of float64's subnormals: an absolute error where results underflow
+TINY = 2.0**-1074  # the spacing of float64's subnormals: the absolute error of results that underflow
 DIGITS = 60
 
 
@@ -20,7 +21,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def errors(got: Any, exact: Any) -> np.ndarray:
-    """|got - exact| for a flat list of 60-digit numbers, computed with 60 digits."""
+    """Return |got - exact|, computed with 60 digits; `exact` is a flat list of such numbers."""
     got = np.ravel(got)
     assert len(got) == len(exact)
     with mpmath.workdps(DIGITS):
@@ -28,11 +29,13 @@ def errors(got: Any, exact: Any) -> np.ndarray:
 
 
 def assert_within(got: Any, exact: Any, limit: Any) -> None:
+    """Assert that |got - exact| <= limit in every element."""
     error = errors(got, exact)
     limit = np.broadcast_to(np.ravel(limit), error.shape)
     assert np.all(error <= limit), f"{np.max(error / limit):.3g} times the limit at {np.argmax(error / limit)}"
 
 
-def digits(function: Any, x: Any) -> list[Any]:
+def evaluate_exactly(function: Any, x: Any) -> list[Any]:
+    """Evaluate an mpmath function with 60 digits on every element of x."""
     with mpmath.workdps(DIGITS):
         return [function(mpf(float(a))) for a in np.ravel(x)]

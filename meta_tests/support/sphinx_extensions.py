@@ -1,4 +1,4 @@
-"""The extensions of the documentation, outside a build."""
+"""Import the documentation's Sphinx extensions without building it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from types import ModuleType
 from .paths import ROOT
 
 
-def extension(name: str) -> ModuleType:
-    """As Sphinx imports it, which has its folder on the path; afresh."""
+def import_extension(name: str) -> ModuleType:
+    """Import an extension anew, with its folder on sys.path as in a build."""
     sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
     try:
         sys.modules.pop(name, None)

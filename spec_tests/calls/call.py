@@ -1,4 +1,4 @@
-"""One call of an operation as plain data, what the equation makes of it, and what was answered."""
+"""One call of an operation as plain data: its arguments, the oracle's value for them, and the backend's answer."""
 
 from __future__ import annotations
 
@@ -12,97 +12,122 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..bounds.expectation import Expectation, expect
-from ..specification.formats import Arithmetic
+from ..implementation.backend import Backend
+from ..specification.formats import Arithmetic, Format
 from ..specification.pytree import leaves, pick, tree_map
+from ..specification.registry import Specification
 
 
 class Callee(Protocol):
-    """What a call asks of its operation."""
+    """What a call, and whoever holds one, asks of its operation. `Operation` meets it; importing that here would be a circle."""
 
-    spec: Any
-    dtype: str
-    precision: str
-    backend: Any
+    @property
+    def spec(self) -> Specification: ...
+
+    @property
+    def backend(self) -> Backend: ...
+
+    @property
+    def dtype(self) -> str: ...
+
+    @property
+    def precision(self) -> str: ...
 
     @property
     def name(self) -> str: ...
 
     @property
-    def storage(self) -> Any: ...
+    def storage(self) -> Format: ...
 
     @property
     def domain(self) -> dict[str, Any]: ...
 
+    def accepts(self, keyword: str) -> bool: ...
+
+    def call(self, *arguments: Any, **keywords: Any) -> Call: ...
+
+    def native(self, call: Call, layout: str = "contiguous") -> tuple[tuple[Any, ...], dict[str, Any]]: ...
+
+    def result(self, call: Call) -> Bounded: ...
+
+    def place(self, call: Call, index: tuple[Any, ...]) -> str: ...
+
+    def classes(self) -> tuple[str, ...]: ...
+
 
 @dataclass(eq=False)
 class Call:
-    """One call, as plain data: arguments are float64 arrays whose values the dtype holds, bool and integer arrays."""
+    """One call. Its floating arrays are float64 and hold values that the dtype can represent; others are bool or integer."""
 
-    operation: Any  # a Callee; Operation, in practice
+    operation: Callee
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
     result: Any = None
-    observed: np.ndarray | None = None  # the result's values
-    deviation_results: dict[Any, Any] = field(default_factory=dict, repr=False)  # what deviations make of it
+    observed: np.ndarray | None = None  # the result's values as NumPy; None until the backend has answered
+    deviation_results: dict[Any, Any] = field(default_factory=dict, repr=False)  # a cache of `diagnosis/fit.py`
+    _expectations: dict[str, Expectation] = field(default_factory=dict)
 
     @cached_property
     def named(self) -> dict[str, Any]:
-        """Every argument by its name."""
+        """Return every argument by its name."""
         return {**dict(zip(self.operation.spec.positional, self.arguments, strict=False)), **self.keywords}
 
     @cached_property
     def size(self) -> int:
-        """The numbers in all arguments."""
+        """Return how many elements the arguments have in all."""
         return sum(math.prod(getattr(x, "shape", ())) for _, x in leaves(self.named))
 
     @cached_property
     def inexact(self) -> bool:
-        """Some argument carries an error of its own."""
+        """Whether some argument carries an error of its own."""
         return any(isinstance(x, Bounded) for _, x in leaves(self.named))
 
     @cached_property
     def value(self) -> np.ndarray:
-        """The oracle's value."""
-        keywords = _plain(self.keywords)
+        """Return the oracle's value."""
+        keywords = _drop_errors(self.keywords)
         wrt = keywords.pop("wrt", None)
         with np.errstate(all="ignore"):
-            return np.asarray(self._asked(self.operation.spec.reference(*_plain(self.arguments), **keywords), wrt))
+            return np.asarray(self._pick_gradients(self.operation.spec.reference(*_drop_errors(self.arguments), **keywords), wrt))
 
     def record(self, result: Any, values: np.ndarray) -> np.ndarray:
-        """The values of its own result are kept; not those of a call whose arguments differ where it must not matter."""
+        """Keep the values of the call's own result, and return them.
+
+        A law may run the call again with other arguments that must not matter. The values of those results are not kept.
+        """
         self.result = result if self.result is None else self.result
         if result is self.result:
             self.observed = values
         return values
 
     def expectation(self, precision: str) -> Expectation:
+        """Return the oracle's value with its error bound in a precision class. The result is cached."""
         if precision not in self._expectations:
             self._expectations[precision] = self.expect(precision)
         return self._expectations[precision]
 
     def evaluate(self, wrap: Callable[[Any], Any], equation: Callable[..., Any] | None = None) -> Any:
-        """The equation, or another, on these arguments, every number of them wrapped."""
+        """Evaluate the reference equation, or another, on the arguments, with every real number in them passed through `wrap`."""
         spec = self.operation.spec
-        named = {name: _wrapped(name, value, wrap) for name, value in self.named.items()}
+        named = {name: _wrap_numbers(name, value, wrap) for name, value in self.named.items()}
         if equation is None and (custom := getattr(spec.module, "bound", None)):
             return custom(wrap, **named)
         positional, wrt = [named.pop(name) for name in spec.positional[: len(self.arguments)]], named.pop("wrt", None)
-        return self._asked((equation or spec.reference)(*positional, **named), wrt)
+        return self._pick_gradients((equation or spec.reference)(*positional, **named), wrt)
 
-    def _asked(self, result: Any, wrt: Any) -> Any:
-        """Of several gradients those asked for."""
+    def _pick_gradients(self, result: Any, wrt: Any) -> Any:
+        """Return the gradients that `wrt` names, or the result itself if `wrt` is None."""
         return result if wrt is None else pick(result, self.operation.spec.positional[1:], wrt)
 
-    _expectations: dict[str, Expectation] = field(default_factory=dict)
-
     def expect(self, precision: str, equation: Callable[..., Any] | None = None) -> Expectation:
-        """What the equation, or another, allows in an arithmetic."""
+        """Derive the value and the error bound of the reference equation, or of another, in a precision class."""
         op = self.operation
         if precision == "exact":
             with np.errstate(all="ignore"):
                 value = self.value if equation is None else np.asarray(self.evaluate(lambda x: x, equation))
             return Expectation(value.astype(np.float64), np.zeros(value.shape), op.storage)
-        if equation is not None and hasattr(op.spec.module, "bound"):  # there is no number that could carry an error
+        if equation is not None and hasattr(op.spec.module, "bound"):
+            # The equation takes no real numbers, so that none can carry an error: use the relative error of the right equation.
             right, value = self.expectation(precision), np.asarray(self.evaluate(np.asarray, equation))
             relative = np.max(right.error / np.abs(right.value))
             return Expectation(value, relative * np.abs(value), op.storage)
@@ -111,16 +136,19 @@ class Call:
         return expect(evaluate, arithmetic, op.storage, composed=op.spec.composed, inexact=self.inexact)
 
 
-def _wrapped(name: str, value: Any, wrap: Callable[[Any], Any]) -> Any:
-    def one(x: Any) -> Any:
+def _wrap_numbers(name: str, value: Any, wrap: Callable[[Any], Any]) -> Any:
+    """Wrap the real numbers of an argument: floating ones, and positions, which are integers that the equation multiplies."""
+
+    def wrap_leaf(x: Any) -> Any:
         if isinstance(x, Bounded | float | np.floating):
             return wrap(x)
         if isinstance(x, np.ndarray) and (x.dtype.kind == "f" or name == "positions"):
             return wrap(x.astype(np.float64))
         return x
 
-    return tree_map(one, value)
+    return tree_map(wrap_leaf, value)
 
 
-def _plain(tree: Any) -> Any:
+def _drop_errors(tree: Any) -> Any:
+    """Return the arguments without the errors that they carry."""
     return tree_map(lambda x: x.value if isinstance(x, Bounded) else x, tree)

@@ -1,7 +1,7 @@
-"""The gradients of an operation as an operation of their own: its vector-Jacobian product, whose first argument is a cotangent.
+"""The vector-Jacobian product of an operation, as an operation of its own. Its first argument is a cotangent.
 
-Its value is the gradient of the one argument that `wrt` names, or, of several, all of them one after the other as one vector.
-They come from the backend's `<operation>_vjp`, or from its framework's automatic differentiation.
+If `wrt` names one argument, the value is the gradient of that argument. If it names several, the value is one vector: their
+gradients, flattened, one after the other. The backend's `<operation>_vjp` computes them, or else automatic differentiation.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ from .violation import NotImplementedVariant, Violation, format_index
 
 @dataclass(frozen=True)
 class Gradient(Operation):
+    """The gradient of an operation of one backend in one dtype, called with NumPy arrays."""
+
     @cached_property
     def forward(self) -> Operation:
+        """Return the operation that is differentiated."""
         spec = specification(self.spec.forward)
         return Operation(spec, self.backend, self.dtype, spec.precision)
 
     @cached_property
     def own(self) -> Any:
-        """The backend's function of this name, if it has one."""
+        """Return the backend's own `<operation>_vjp`, None if it has none."""
         return self.backend.function(self.name)
 
     @cached_property
     def function(self) -> Callable[..., Any]:
-        return self.own or self._derived
+        return self.own or self._differentiate
 
     @cached_property
     def accepted_keywords(self) -> frozenset[str] | None:
@@ -63,16 +66,16 @@ class Gradient(Operation):
     # --- one call ---------------------------------------------------------------------------------------------------
 
     def call(self, *arguments: Any, wrt: str | tuple[str, ...] = (), **keywords: Any) -> Call:
-        """wrt: the arguments whose gradients are asked for; all that have one, if none is named."""
+        """Return the call. `wrt` names the arguments whose gradients it returns; without it, every argument that has one."""
         call = super().call(*arguments, **keywords)
-        reached = tuple(name for name in self._floating(call) if _anywhere(name) not in self._unreached)
+        reached = tuple(name for name in self._floating_shapes(call) if _drop_indices(name) not in self._unreached)
         if not (wrt or reached):
             raise NotImplementedVariant(f"{self.backend.name}'s {self.spec.forward} carries no gradient of its arguments")
         call.keywords["wrt"] = wrt or reached
         return call
 
-    def _floating(self, call: Call) -> dict[str, tuple[int, ...]]:
-        """The shape of each argument that has a gradient: of each floating array."""
+    def _floating_shapes(self, call: Call) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each floating array among the arguments. Those are the arrays that have a gradient."""
         given = {**dict(zip(self.spec.positional, call.arguments, strict=False)), **call.keywords}
         arrays = ((path, x) for name in self.spec.positional[1:] for path, x in leaves(given.get(name), name))
         return {
@@ -84,29 +87,36 @@ class Gradient(Operation):
         return positional, {name: value for name, value in keywords.items() if name != "wrt"}
 
     def values(self, call: Call, result: Any) -> np.ndarray:
+        """Return the gradients that the call asks for as float64, and record them on the call.
+
+        A gradient that automatic differentiation does not return is not asked for again.
+        """
         wrt = call.keywords["wrt"]
-        names, shapes, found = [wrt] if isinstance(wrt, str) else wrt, self._floating(call), self.by_name(result)
+        names, shapes, found = [wrt] if isinstance(wrt, str) else wrt, self._floating_shapes(call), self.by_name(result)
         if absent := [name for name in names if found.get(name) is None]:
             if self.own:
                 raise Violation(f"there is no gradient of {', '.join(absent)}")
-            self._unreached.update(map(_anywhere, absent))
+            self._unreached.update(map(_drop_indices, absent))
             raise NotImplementedVariant(f"{self.backend.name}'s {self.spec.forward} carries no gradient of {', '.join(absent)}")
         arrays = [self._array(name, found[name], shapes[name]) for name in names]
         values = arrays[0] if isinstance(wrt, str) else np.concatenate([x.ravel() for x in arrays])
         return call.record(result, self.storage.round(values))
 
     def by_name(self, result: Any) -> dict[str, Any]:
-        """Every gradient that there is by the name of its argument; those inside of one too: weights['w_q']."""
+        """Return the gradients by the names of their arguments, such as x, or weights['w_q'] for an array inside an argument."""
         if not self.own:
             return dict(result)
         if not isinstance(result, list | tuple):
             kind = self.backend.framework.describe_type(result)
             raise Violation(f"the result is {kind}, not a tuple with one gradient for each array argument")
-        if len(result) > (most := len(self.spec.positional) - 1):
-            raise Violation(f"the result has {len(result)} gradients", [("expected", f"{most}, one for each array argument")])
+        if len(result) > (array_count := len(self.spec.positional) - 1):
+            raise Violation(
+                f"the result has {len(result)} gradients", [("expected", f"{array_count}, one for each array argument")]
+            )
         return {path: x for name, tree in zip(self.spec.positional[1:], result, strict=False) for path, x in leaves(tree, name)}
 
     def _array(self, name: str, gradient: Any, shape: tuple[int, ...]) -> np.ndarray:
+        """Return one gradient as a NumPy array of the shape of its argument."""
         framework = self.backend.framework
         if not framework.is_array(gradient):
             raise Violation(f"the gradient of {name} is {framework.describe_type(gradient)}, not an array of {framework.name}")
@@ -115,33 +125,34 @@ class Gradient(Operation):
             raise Violation(f"the gradient of {name} has shape {values.shape}", [("expected", str(shape))])
         return values
 
-    def _placed(self, call: Call) -> Iterator[tuple[str, int, tuple[int, ...]]]:
-        """The name of each gradient in the vector of all, where it starts, and its shape."""
-        shapes, start = self._floating(call), 0
+    def _layout(self, call: Call) -> Iterator[tuple[str, int, tuple[int, ...]]]:
+        """Yield, for each gradient in the vector of all of them, its name, the index where it starts, and its shape."""
+        shapes, start = self._floating_shapes(call), 0
         for name in call.keywords["wrt"]:
             yield name, start, shapes[name]
             start += math.prod(shapes[name])
 
     def parts(self, result: Result) -> dict[str, Bounded]:
-        """Each gradient by itself, of the vector of all."""
-        slices = ((name, slice(start, start + math.prod(shape)), shape) for name, start, shape in self._placed(result.call))
-        return {name: np.reshape(result[at], shape) for name, at, shape in slices}  # type: ignore[call-overload]
+        """Return each gradient with its own shape, cut from the vector of all of them."""
+        slices = ((name, slice(start, start + math.prod(shape)), shape) for name, start, shape in self._layout(result.call))
+        return {name: np.reshape(result[where], shape) for name, where, shape in slices}  # type: ignore[call-overload]
 
     def place(self, call: Call, index: tuple[Any, ...]) -> str:
+        """Return how messages name an element of the result: the argument, and the index in its gradient."""
         if isinstance(wrt := call.keywords["wrt"], str):
             return f"{wrt}{format_index(index)}"
-        name, start, shape = max((one for one in self._placed(call) if one[1] <= index[0]), key=lambda one: one[1])
+        name, start, shape = max((part for part in self._layout(call) if part[1] <= index[0]), key=lambda part: part[1])
         return f"{name}{format_index(np.unravel_index(int(index[0]) - start, shape))}"
 
     @property
     def _unreached(self) -> set[str]:
-        """The arguments that the framework's graph does not reach, as was found out: a layer may hold a copy of its weights."""
+        """Return the arguments found to have no gradient in the framework's graph. A layer, for example, may copy its weights."""
         return self.backend.without_gradient.setdefault(self.name, set())
 
     # --- automatic differentiation --------------------------------------------------------------------------------------
 
     def linearize(self, *arrays: Any, **keywords: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
-        """Return the answer to native arguments, and a function from a cotangent to their gradients."""
+        """Return the forward result for native arguments, and a function from a cotangent to their gradients."""
         return self.backend.linearize(self._differentiation(arrays, keywords))
 
     def accumulate(self, cotangents: list[Any], *arrays: Any, **keywords: Any) -> dict[str, Any]:
@@ -151,11 +162,11 @@ class Gradient(Operation):
     def _differentiation(self, arrays: tuple[Any, ...], keywords: dict[str, Any]) -> Differentiation:
         return Differentiation(self.forward.name, self.spec.positional[1:], self.dtype, arrays, keywords)
 
-    def _derived(self, cotangent: Any, *arrays: Any, **keywords: Any) -> dict[str, Any]:
-        _, pull = self.linearize(*arrays, **keywords)
-        return pull(cotangent)
+    def _differentiate(self, cotangent: Any, *arrays: Any, **keywords: Any) -> dict[str, Any]:
+        _, pull_back = self.linearize(*arrays, **keywords)
+        return pull_back(cotangent)
 
 
-def _anywhere(name: str) -> str:
-    """In whichever layer."""
+def _drop_indices(name: str) -> str:
+    """Return the name without the indices of layers: what holds of one layer's weights holds of every layer's."""
     return re.sub(r"\[\d+\]", "", name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..implementation.domain import BROADCAST, NOT_DIMENSIONS
+from ..implementation.domain import BROADCASTING_ARGUMENTS, NOT_DIMENSIONS
 from ..specification.registry import argument_dimensions, dimensions
 
 if TYPE_CHECKING:
@@ -15,31 +15,36 @@ if TYPE_CHECKING:
 
 
 def dimension_sizes(call: Call) -> dict[str, int]:
-    """What the dimensions of a call measure."""
+    """Return the size of each named dimension in a call."""
     spec, named = call.operation.spec, call.named
-    found = {}
+    sizes = {}
     if {"h", "num_heads"} <= dimensions(spec) | named.keys():
-        found = {"h": named["num_heads"], "h_kv": named.get("num_kv_heads") or named["num_heads"]}
+        sizes = {"h": named["num_heads"], "h_kv": named.get("num_kv_heads") or named["num_heads"]}
     for name, labels in argument_dimensions(spec).items():
         if (shape := _shape(name, named)) is None:
             continue
         for label, size in zip(labels, shape[len(shape) - len(labels) :], strict=False):
-            *factors, last = label.split()  # "h d_k": the heads side by side
-            found[last] = size // max(math.prod(found.get(factor, 1) for factor in factors), 1)
-    rows = next((name for name in spec.positional if name != "cotangent"), "")  # a reduction's cotangent has no such axis
+            *factors, last = label.split()  # "h d_k" is one dimension of size h * d_k
+            sizes[last] = size // max(math.prod(sizes.get(factor, 1) for factor in factors), 1)
+    rows = next(
+        (name for name in spec.positional if name != "cotangent"), ""
+    )  # the cotangent of a reduction lacks the reduced axis
     if not argument_dimensions(spec) and (shape := _shape(rows, named)):
         (label,) = dimensions(spec)
-        found[label] = shape[named.get("axis", -1)]
-    return found
+        sizes[label] = shape[named.get("axis", -1)]
+    return sizes
 
 
 def _shape(name: str, named: dict[str, Any]) -> tuple[int, ...] | None:
-    """Of the argument, or of the array of that name among the weights."""
+    """Return the shape of the argument, or of the array of that name among the weights. None if there is no such array."""
     return getattr(named.get(name, named.get("weights", {}).get(name)), "shape", None)
 
 
 def keyword_not_taken(call: Call) -> str:
-    """Which of the call's keywords the function does not take, though its value is not what the function has without it."""
+    """Return a sentence if the backend's function lacks a keyword of the call, "" otherwise.
+
+    A keyword may be left out if the call gives its default, or the one value that the backend's domain states.
+    """
     operation = call.operation
     for name, value in call.keywords.items():
         if value is None or operation.accepts(name):
@@ -51,15 +56,14 @@ def keyword_not_taken(call: Call) -> str:
 
 
 def outside_domain(call: Call) -> str:
-    """Why the call lies outside the domain that the backend states for the operation; nothing if it does not."""
+    """Return why the call lies outside the domain that the backend states for the operation. Return "" if it lies inside."""
     domain, spec = call.operation.domain, call.operation.spec
     if not domain:
         return ""
-    measured = dimension_sizes(call)
-    shapes = {name: _shape(name, call.named) for name in spec.core if name not in BROADCAST}
-    trailing = {
-        name: core or int(not argument_dimensions(spec)) for name, core in spec.core.items()
-    }  # an elementwise row is no batch
+    sizes = dimension_sizes(call)
+    shapes = {name: _shape(name, call.named) for name in spec.core if name not in BROADCASTING_ARGUMENTS}
+    # The last dimension of an elementwise operation is a row, which is not a batch dimension.
+    trailing = {name: core or int(not argument_dimensions(spec)) for name, core in spec.core.items()}
     ranks = [max(len(shape) - trailing[name], 0) for name, shape in shapes.items() if shape is not None]
     for rank in ranks:
         if rank not in domain.get("batch_dims", ranks):
@@ -69,9 +73,9 @@ def outside_domain(call: Call) -> str:
     for name, allowed in domain.items():
         if name in NOT_DIMENSIONS:
             continue
-        value: Any = measured.get(name, call.keywords.get(name, spec.defaults.get(name)))
-        if isinstance(allowed, str):  # another dimension, or a product of some
-            allowed = (math.prod(measured.get(factor, value) for factor in allowed.split()),) if value is not None else ()
+        value: Any = sizes.get(name, call.keywords.get(name, spec.defaults.get(name)))
+        if isinstance(allowed, str):  # the name of another dimension, or names whose sizes are multiplied
+            allowed = (math.prod(sizes.get(factor, value) for factor in allowed.split()),) if value is not None else ()
         if value is not None and value not in allowed:
             return f"its domain has no {name} = {value}"
     return ""

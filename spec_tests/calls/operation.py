@@ -1,4 +1,4 @@
-"""One operation of one backend in one dtype: called with NumPy arrays, it answers with numbers that know their bound."""
+"""One operation of one backend in one dtype. Called with NumPy arrays, it returns a `Result`, which has an error bound."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..implementation.backend import Backend
 from ..implementation.domain import canonical
 from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused
-from ..specification.formats import FORMATS, PRECISIONS, Arithmetic
+from ..specification.formats import FORMATS, PRECISIONS, Arithmetic, Format
 from ..specification.pytree import tree_map
 from ..specification.registry import Specification
 from .call import Call
@@ -27,10 +27,12 @@ from .violation import NotImplementedVariant, Violation, format_index, from_faul
 
 @dataclass(frozen=True)
 class Operation:
+    """An operation under test, as laws call it: `operation(x, weight, eps=1e-5)` returns a `Result`."""
+
     spec: Specification
     backend: Backend
     dtype: str
-    precision: str  # the loosest class that passes in this run
+    precision: str  # the loosest precision class that passes in this run
     recorder: Recorder = field(default_factory=Recorder, compare=False, repr=False)
 
     @property
@@ -38,18 +40,20 @@ class Operation:
         return self.spec.name
 
     @cached_property
-    def storage(self) -> Any:
+    def storage(self) -> Format:
+        """Return the format of the result's elements."""
         return FORMATS.get(self.spec.dtype or self.dtype, FORMATS["float64"])
 
     @cached_property
     def function(self) -> Callable[..., Any]:
+        """Return the backend's function. `missing` says beforehand if there is none."""
         function = self.backend.function(self.name)
         assert function is not None
         return function
 
     @cached_property
     def accepted_keywords(self) -> frozenset[str] | None:
-        """The keywords that the function takes; None: any."""
+        """Return the keywords that the function takes, None if it takes any."""
         try:
             parameters = inspect.signature(self.function).parameters.values()
         except (TypeError, ValueError):
@@ -63,11 +67,12 @@ class Operation:
 
     @cached_property
     def domain(self) -> dict[str, Any]:
+        """Return what the backend states about the arguments that its function takes, {} if it states nothing."""
         return canonical(self.spec, self.backend.domain.get(self.name, {}))
 
     @cached_property
     def missing(self) -> str:
-        """Why the operation cannot be tried at all, if so."""
+        """Return why the operation cannot be tried at all, "" if it can."""
         if self.backend.function(self.name) is None:
             return f"{self.backend.name} does not implement {self.name}"
         if self.dtype not in self.domain.get("dtype", (self.dtype,)):
@@ -81,17 +86,22 @@ class Operation:
         return self.result(self.call(*arguments, **keywords))
 
     def call(self, *arguments: Any, **keywords: Any) -> Call:
-        """The call with its arguments as the dtype holds them; what that rounding changes is carried as their error."""
-        arrays = {name: tree_map(self._held, value) for name, value in keywords.items() if name in self.spec.positional}
+        """Return the call with its arguments rounded to the dtype.
+
+        An argument that rounding changes becomes a `Bounded`, whose error is the change.
+        """
+        arrays = {
+            name: tree_map(self._round_to_storage, value) for name, value in keywords.items() if name in self.spec.positional
+        }
         defaults = {name: value for name, value in self.spec.defaults.items() if self.accepts(name)}
         given = {**defaults, **keywords, **arrays}
         if given.get("theta") is None and "layout" in self.domain:
-            given["layout"], *_ = self.domain["layout"]  # nothing is rotated: any will do
-        call = Call(self, tuple(tree_map(self._held, a) for a in arguments), given)
+            given["layout"], *_ = self.domain["layout"]  # without theta nothing is rotated, so that any layout will do
+        call = Call(self, tuple(tree_map(self._round_to_storage, a) for a in arguments), given)
         self.recorder.calls.append(call)
         return call
 
-    def _held(self, x: Any) -> Any:
+    def _round_to_storage(self, x: Any) -> Any:
         x = np.asarray(x) if isinstance(x, np.generic) else x
         if isinstance(x, Bounded):
             value = self.storage.round(x.value)
@@ -108,10 +118,11 @@ class Operation:
         return x
 
     def result(self, call: Call) -> Result:
+        """Run the backend on the call, and return its result with its error bound."""
         return Result(self.values(call, self.run(call)), call)
 
     def run(self, call: Call, arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None) -> Any:
-        """The backend's own answer."""
+        """Run the backend on the call, or on other native arguments, and return what it returned."""
         self.recorder.before_run()
         if reason := outside_domain(call) or ("" if arguments else keyword_not_taken(call)):
             raise NotImplementedVariant(reason)
@@ -121,7 +132,7 @@ class Operation:
         return call.result
 
     def attempt(self, step: Callable[[], Any]) -> Any:
-        """What the backend answers; whatever else becomes of the step, but NotImplementedError, is a violation."""
+        """Run a step of the backend. An exception other than NotImplementedError, a timeout or a crash is a violation."""
         try:
             return self.backend.run_guarded(step, self.name)
         except Refused as refusal:
@@ -130,8 +141,11 @@ class Operation:
             raise from_fault(fault) from fault
 
     def native(self, call: Call, layout: str = "contiguous") -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The framework's arguments. Keywords that the function does not take are left out: they are at their default. Raises
-        NotImplementedVariant where the framework itself makes no such array."""
+        """Return the arguments as the framework's arrays.
+
+        Keywords that the function does not take are left out, since they have their default values. Raise NotImplementedVariant
+        if the framework cannot make such an array.
+        """
         framework = self.backend.framework
 
         def convert(x: Any) -> Any:
@@ -142,17 +156,17 @@ class Operation:
             dtype = {"f": self.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
             try:
                 return framework.lay_out(x, dtype, layout)
-            except CannotMakeArray as lack:
+            except CannotMakeArray as reason:
                 if not framework.is_alive():
                     raise
-                raise NotImplementedVariant(str(lack)) from lack
+                raise NotImplementedVariant(str(reason)) from reason
 
         positional = tuple(tree_map(convert, a) for a in call.arguments)
         keywords = {k: tree_map(convert, v) for k, v in call.keywords.items() if self.accepts(k)}
         return positional, keywords
 
     def values(self, call: Call, result: Any) -> np.ndarray:
-        """The result's values, of the right shape, as float64 (or bool, or int)."""
+        """Return the values of the result as float64, bool or int. A result of a wrong type, device or shape is a violation."""
         framework, shape = self.backend.framework, call.value.shape
         if self.spec.dtype == "int64" and type(result) is int:
             return call.record(result, np.asarray(result))
@@ -168,15 +182,15 @@ class Operation:
             raise Violation(f"the result has shape {values.shape}", [("expected", str(shape))])
         if self.spec.dtype == "bool" and values.dtype.kind != "b":
             raise Violation(f"the result is {framework.dtype_of(result)}", [("expected", "bool")])
-        held = values.dtype.kind != "f" or framework.dtype_of(result) == self.storage.name
-        return call.record(result, values if held else self.storage.round(values))
+        exact = values.dtype.kind != "f" or framework.dtype_of(result) == self.storage.name
+        return call.record(result, values if exact else self.storage.round(values))
 
     def place(self, call: Call, index: tuple[Any, ...]) -> str:
-        """Where in the call's result."""
+        """Return how messages name an element of the result."""
         return format_index(index)
 
     def classes(self) -> tuple[str, ...]:
-        """The precision classes up to the loosest that passes, strictest first."""
+        """Return the precision classes that pass, from the strictest to the loosest."""
         if self.precision == "exact" or FORMATS.get(self.dtype, FORMATS["float64"]).precision >= 24:
             return (self.precision if self.precision == "exact" else "fused",)
         return PRECISIONS[: PRECISIONS.index(self.precision) + 1]

@@ -1,4 +1,4 @@
-"""Where an operation reports its calls: each call as it is made, and each comparison with the oracle."""
+"""The recorder of an operation. It is given each call as it is made, and each comparison with the oracle."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ class Recorder:
         self.calls: list[Call] = []
 
     def before_run(self) -> None:
-        """Called before the backend is called. May raise to end the example."""
+        """Be told that the backend is about to be called. A subclass may raise to end the example."""
 
     def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
-        """Called with the strictest precision class that a result meets, and the share of the error bound that it uses."""
+        """Be told the strictest precision class that a result meets, and the share of the error bound that each element uses.
+
+        `claimed` says for each element whether the bound claims anything about it.
+        """
 
     def calls_by_operation(self, operations: Sequence[object]) -> list[Call]:
         """Return the calls, grouped by operation in the order given."""

@@ -1,4 +1,4 @@
-"""What the backend answered, with the bound that the equation allows around it."""
+"""The result of a call, with the error bound that is derived from the reference equation."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from ..bounds.bounded import Bounded
 from ..specification.formats import FORMATS, Arithmetic
 from .call import Call
 
-WIDE = Arithmetic(FORMATS["float64"], FORMATS["float64"])  # of the suite's own algebra on results
+WIDE = Arithmetic(FORMATS["float64"], FORMATS["float64"])  # in which laws compute with results
 
 
-class Part(Bounded):
-    """Some of a result. Its error is worked out when somebody asks: where two sides have the same bits, nobody does."""
+class ResultSlice(Bounded):
+    """A slice of a result. Its error is computed lazily, because comparing identical bits never needs it."""
 
     def __init__(self, whole: Bounded, index: Any):
-        self.value, self.arithmetic, self._of = np.asarray(whole.value[index]), whole.arithmetic, (whole, index)
+        self.value, self.arithmetic, self._source = np.asarray(whole.value[index]), whole.arithmetic, (whole, index)
 
     @cached_property
     def error(self) -> np.ndarray:  # type: ignore[override]
-        whole, index = self._of
+        whole, index = self._source
         return np.asarray(whole.error[index])
 
     def __getitem__(self, index: Any) -> Bounded:
-        return Part(self, index)
+        return ResultSlice(self, index)
 
 
 class Result(Bounded):
-    """What the backend answered, ± how far from it the truth may be if the backend conforms."""
+    """The backend's values. The error says how far the exact values may lie from them if the backend conforms."""
 
     def __init__(self, values: np.ndarray, call: Call):
         self.call, self.value, self.arithmetic = call, np.asarray(values, dtype=np.float64), WIDE
 
     def __getitem__(self, index: Any) -> Bounded:
-        return Part(self, index)
+        return ResultSlice(self, index)
 
     @cached_property
     def error(self) -> np.ndarray:  # type: ignore[override]
@@ -44,5 +44,6 @@ class Result(Bounded):
         expectation = self.call.expectation(operation.precision)
         if operation.precision == "exact":
             return expectation.radius
-        oracle = expectation.error * (2.0**-53 / Arithmetic.of(operation.dtype).compute.u)  # two of its values may be compared
-        return expectation.radius + oracle + (expectation.error if self.call.inexact else 0.0)
+        # A law may compare two results, whose expected values the oracle computed separately: add the oracle's own rounding.
+        oracle_error = expectation.error * (2.0**-53 / Arithmetic.of(operation.dtype).compute.u)
+        return expectation.radius + oracle_error + (expectation.error if self.call.inexact else 0.0)

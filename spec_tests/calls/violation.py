@@ -1,4 +1,4 @@
-"""A statement of the specification that did not hold, and where it is worst."""
+"""The exceptions of a failed law, and the texts that say which element fails by most."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Violation(AssertionError):
-    """`facts` are the lines of the failure message that say what was observed, as (label, text)."""
+    """A law does not hold. `facts` are the lines of the failure message that say what was observed, as (label, text)."""
 
     def __init__(self, what: str, facts: list[tuple[str, str]] | None = None):
         super().__init__(what)
@@ -22,20 +22,21 @@ class Violation(AssertionError):
 
 
 class NoAnswer(Violation):
-    """The call gave no answer that could be judged, so that nothing explains its values."""
+    """The call returned nothing that could be compared, for example because it raised. There are no values to diagnose."""
 
 
 class Lost(NoAnswer):
-    """It had none in time, or took its process along: to see it again costs as much."""
+    """The call timed out or ended its process. To repeat it would cost as much again."""
 
 
 def from_fault(fault: Fault) -> NoAnswer:
-    return (Lost if fault.late or fault.lost else NoAnswer)(fault.what, fault.facts)
+    """Return the violation that a fault of the backend is."""
+    return (Lost if fault.timed_out or fault.lost else NoAnswer)(fault.what, fault.facts)
 
 
 @contextmanager
 def add_fact(label: str, fact: str) -> Iterator[None]:
-    """What is violated meanwhile is told with one more fact."""
+    """Add a fact to any violation that is raised in the block."""
     try:
         yield
     except Violation as violation:
@@ -44,54 +45,62 @@ def add_fact(label: str, fact: str) -> Iterator[None]:
 
 
 def not_repeated(violation: Violation) -> Violation:
-    """What was seen once, and not again on the very same inputs: an answer that depends on earlier calls, or on chance."""
+    """Return the violation with the fact that the same inputs did not fail again.
+
+    The backend's results then depend on earlier calls, or on chance.
+    """
     return type(violation)(violation.what, [*violation.facts, ("repeated", "the same inputs did not fail again")])
 
 
 class NotImplementedVariant(Exception):
-    """The backend refused this combination of arguments with NotImplementedError."""
+    """The backend cannot be tried with these arguments: it raises NotImplementedError, or its domain excludes them."""
 
 
 def format_pair(a: Any, b: Any) -> tuple[str, str]:
-    """Of nine digits, or of as many as it takes to tell them apart."""
+    """Return two numbers as text with nine digits, or with as many more as tell them apart."""
     if not isinstance(a, float | np.floating):
         return str(a), str(b)
-    written = [(f"{float(a):.{digits}g}", f"{float(b):.{digits}g}") for digits in range(9, 18)]
-    return next((pair for pair in written if pair[0] != pair[1]), written[0])
+    pairs = [(f"{float(a):.{digits}g}", f"{float(b):.{digits}g}") for digits in range(9, 18)]
+    return next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
 
 
 def format_index(index: tuple[Any, ...]) -> str:
+    """Return an index as messages print it."""
     return "[" + ", ".join(str(int(i)) for i in index) + "]" if index else "the only element"
 
 
 def exceeds_bound(
-    result: np.ndarray, expectation: Expectation, accepted: np.ndarray, where: Callable[[tuple[Any, ...]], str] = format_index
+    result: np.ndarray,
+    expectation: Expectation,
+    accepted: np.ndarray,
+    describe_index: Callable[[tuple[Any, ...]], str] = format_index,
 ) -> Violation:
-    """The worst of the elements that no correct implementation stores."""
+    """Return the violation of a result with elements outside the error bound. It shows the worst of them."""
     with np.errstate(all="ignore"):
         distance = np.abs(result - expectation.value)
         excess = np.where(accepted, -1.0, np.where(np.isnan(distance), np.inf, distance / expectation.radius))
     at = np.unravel_index(int(np.argmax(excess)), result.shape)
     got, value, bound = float(result[at]), float(expectation.value[at]), float(expectation.radius[at])
-    wrong = f"{int(np.sum(~accepted))} of {result.size} elements are wrong; the worst is {where(at)}"
+    wrong = f"{int(np.sum(~accepted))} of {result.size} elements are wrong; the worst is {describe_index(at)}"
     with np.errstate(all="ignore"):
         error = abs(got - value)
         ulp = 2 * float(expectation.storage.half_gap(expectation.storage.round(value), np.asarray(value)))
-    told = np.isfinite(error) and bound <= abs(value) and error >= ulp / 2 > 0  # of what should vanish ulps say nothing
-    ulps = f", {error / ulp:.3g} ulp of {expectation.storage.name}" if told else ""
-    expected, answered = format_pair(value, got)
+    in_ulps = np.isfinite(error) and bound <= abs(value) and error >= ulp / 2 > 0  # near 0 an error in ulps says nothing
+    ulps = f", {error / ulp:.3g} ulp of {expectation.storage.name}" if in_ulps else ""
+    expected_text, got_text = format_pair(value, got)
     return Violation(
         wrong,
         [
-            ("expected", expected),
-            ("got", answered),
-            ("error", f"{error:.3g}{_times(error, bound)}{ulps}"),
+            ("expected", expected_text),
+            ("got", got_text),
+            ("error", f"{error:.3g}{_compare_with_bound(error, bound)}{ulps}"),
             ("bound", f"{bound:.3g}"),
         ],
     )
 
 
-def _times(error: float, bound: float) -> str:
+def _compare_with_bound(error: float, bound: float) -> str:
+    """Return how many times the bound an error is, as text that follows the error."""
     if not (bound > 0 and np.isfinite(error)):
         return ""
     with np.errstate(all="ignore"):
@@ -100,7 +109,10 @@ def _times(error: float, bound: float) -> str:
 
 
 def sides_differ(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> Violation:
-    """The worst of the elements in which two sides of an equation do not meet; allowed is infinite where nothing is claimed."""
+    """Return the violation of two sides of an equation that differ by more than allowed. It shows the worst element.
+
+    `allowed` is infinite where the law claims nothing.
+    """
     with np.errstate(all="ignore"):
         distance = np.abs(a - b)
         same = (distance <= allowed) | (a == b) | np.isinf(allowed)
@@ -112,7 +124,7 @@ def sides_differ(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> Violation
         [
             ("left", left),
             ("right", right),
-            ("apart", f"{distance[at]:.3g}{_times(distance[at], allowed[at])}"),
+            ("apart", f"{distance[at]:.3g}{_compare_with_bound(distance[at], allowed[at])}"),
             ("bound", f"{allowed[at]:.3g}"),
         ],
     )

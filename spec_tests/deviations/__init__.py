@@ -1,4 +1,4 @@
-"""Bugs that have a name, one file for each operation. Files whose names begin with _ are the machinery."""
+"""The catalogue of known bugs, with one file for each operation. Files whose names begin with _ are the machinery."""
 
 from ._catalogue import HALF, KINDS, SUBSTITUTED, Deviation, catalogue, deviation, deviations_of, deviations_of_parts, find
 from ._oracle_backend import OracleBackend, backend

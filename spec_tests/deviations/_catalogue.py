@@ -27,7 +27,7 @@ KINDS = {
     "fault": "the right equation and arithmetic, in code that mishandles memory, state or shapes",
 }
 
-SUBSTITUTED = ("equation", "convention")
+SUBSTITUTED = ("equation", "convention")  # kinds that can replace a part of a composed operation, on any number type
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ def deviation(
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         names = operations or (function.__module__.rpartition(".")[2].partition("__")[0],)
-        laws = [tuple(f"{name}.{law}" for law in caught_by) for name in names]
-        registered = (Deviation(name, function, kind, ids, dtypes, seen, like) for name, ids in zip(names, laws, strict=True))
-        function.deviations = (*getattr(function, "deviations", ()), *registered)  # type: ignore[attr-defined]
+        invariants = [tuple(f"{name}.{law}" for law in caught_by) for name in names]
+        new = (Deviation(name, function, kind, ids, dtypes, seen, like) for name, ids in zip(names, invariants, strict=True))
+        function.deviations = (*getattr(function, "deviations", ()), *new)  # type: ignore[attr-defined]
         return function
 
     return decorate
@@ -103,8 +103,8 @@ def catalogue() -> dict[str, Deviation]:
     """Return every deviation by its id."""
     files = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_"))
     modules = (importlib.import_module(f"spec_tests.deviations.{file}") for file in files)
-    listed = (one for module in modules for f in vars(module).values() for one in getattr(f, "deviations", ()))
-    return {one.id: one for one in listed}
+    found = (deviation for module in modules for f in vars(module).values() for deviation in getattr(f, "deviations", ()))
+    return {deviation.id: deviation for deviation in found}
 
 
 def find(name: str) -> Deviation | None:
@@ -112,28 +112,31 @@ def find(name: str) -> Deviation | None:
 
     transformer_block/rms_norm/eps-outside-sqrt is the same deviation inside another operation.
     """
-    operation, _, inner = name.partition("/")
-    whole = catalogue().get(name)
-    return whole or next((one for one in deviations_of_parts(operation) if one.part and one.part.id == inner), None)
+    if name in catalogue():
+        return catalogue()[name]
+    operation, _, part_id = name.partition("/")
+    inside = (deviation for deviation in deviations_of_parts(operation) if deviation.part and deviation.part.id == part_id)
+    return next(inside, None)
 
 
 def deviations_of(operation: str) -> tuple[Deviation, ...]:
     """Return the deviations of the operation itself, without those of its parts."""
-    return tuple(one for one in catalogue().values() if one.operation == operation)
+    return tuple(deviation for deviation in catalogue().values() if deviation.operation == operation)
 
 
 def deviations_of_parts(operation: str) -> tuple[Deviation, ...]:
     """Return the deviations of the operations that this one is composed of, each inside this one."""
-    return tuple(inside(operation, one) for part in parts_of(operation) for one in deviations_of(part) if one.kind in SUBSTITUTED)
+    of_parts = (deviation for part in parts_of(operation) for deviation in deviations_of(part))
+    return tuple(put_inside(operation, deviation) for deviation in of_parts if deviation.kind in SUBSTITUTED)
 
 
-def inside(operation: str, inner: Deviation) -> Deviation:
+def put_inside(operation: str, inner: Deviation) -> Deviation:
     """Return the deviation that the operation has if its part has the deviation `inner`."""
-    right = specification(operation).reference
+    reference = specification(operation).reference
 
-    @wraps(right)
+    @wraps(reference)
     def equation(*arguments: Any, **keywords: Any) -> Any:
         with substitute(inner.operation, inner.function):
-            return right(*arguments, **keywords)
+            return reference(*arguments, **keywords)
 
     return replace(inner, operation=operation, function=equation, part=inner, caught_by=(f"{operation}.reference",))

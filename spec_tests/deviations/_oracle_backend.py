@@ -13,7 +13,7 @@ import numpy as np
 from reference_numpy.causal_mask import causal_mask
 from reference_numpy.sliding_window_mask import sliding_window_mask
 
-from ..implementation.lookup import DEVIATING, BackendError
+from ..implementation.lookup import DEVIATION_PREFIX, BackendError
 from ..specification.formats import FORMATS, Format, is_floating
 from ..specification.pytree import leaves, tree_map
 from ..specification.registry import gradients, operations, specification
@@ -28,21 +28,21 @@ class OracleBackend:
     def __init__(self, deviation: Deviation | None = None):
         self.name = "oracle" if deviation is None else f"deviation:{deviation.name}"
         for operation in (*operations(), *gradients()):
-            setattr(self, operation, _native(operation, specification(operation).reference))
+            setattr(self, operation, _wrap_equation(operation, specification(operation).reference))
         if deviation is not None:
-            own = _fault if deviation.kind == "fault" else _native
-            setattr(self, deviation.operation, own(deviation.operation, deviation.function))
+            wrap = _wrap_fault if deviation.kind == "fault" else _wrap_equation
+            setattr(self, deviation.operation, wrap(deviation.operation, deviation.function))
 
 
 def prepare(name: str, equation: Callable[..., Any], storage: Format) -> Callable[..., Any]:
     """Return the equation of operation `name`, with the extra keywords that it has (`held`, `storage`, `equation`) filled in."""
-    given = {"held": make_rounder(storage), "storage": storage, "equation": specification(name).reference}
-    asked = inspect.signature(equation).parameters
-    return partial(equation, **{key: value for key, value in given.items() if key in asked})
+    values = {"held": make_rounder(storage), "storage": storage, "equation": specification(name).reference}
+    parameters = inspect.signature(equation).parameters
+    return partial(equation, **{key: value for key, value in values.items() if key in parameters})
 
 
-def _native(name: str, equation: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that evaluates the equation on native arrays."""
+def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that evaluates the equation on native arrays in float64 and rounds the result to their dtype."""
     spec = specification(name)
     attention = {"is_causal", "q"} <= set(spec.parameters) and not spec.is_gradient
 
@@ -50,30 +50,32 @@ def _native(name: str, equation: Callable[..., Any]) -> Callable[..., Any]:
         dtype = next((x.dtype for _, x in leaves([*arguments, keywords]) if is_floating(x)), None)
         storage = FORMATS.get(dtype.name if dtype else str(spec.dtype), FORMATS["float64"])
 
-        def stored(y: Any) -> Any:
+        def store(y: Any) -> Any:
             return storage.round(y).astype(dtype or spec.dtype) if getattr(y, "dtype", np.dtype(int)).kind == "f" else y
 
-        ready = prepare(name, equation, storage)
-        evaluate = _with_conventions(ready) if attention else ready
+        evaluate = prepare(name, equation, storage)
+        if attention:
+            evaluate = _apply_conventions(evaluate)
         with np.errstate(all="ignore"):
             y = evaluate(*tree_map(_to_float64, list(arguments)), **tree_map(_to_float64, keywords))
-            return tree_map(stored, y)
+            return tree_map(store, y)
 
-    return _with_the_references_signature(operation, spec.reference)
+    return _set_signature(operation, spec.reference)
 
 
-def _fault(name: str, fault: Callable[..., Any]) -> Callable[..., Any]:
-    right = _native(name, specification(name).reference)
+def _wrap_fault(name: str, fault: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls the fault with the right function as its first argument."""
+    right = _wrap_equation(name, specification(name).reference)
     extra: dict[str, Any] = {"memory": {}} if "memory" in inspect.signature(fault).parameters else {}
 
     def operation(*arguments: Any, **keywords: Any) -> Any:
         return fault(right, *arguments, **keywords, **extra)
 
-    return _with_the_references_signature(operation, specification(name).reference)
+    return _set_signature(operation, specification(name).reference)
 
 
-def _with_the_references_signature(operation: Callable[..., Any], reference: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the operation, which takes what the reference takes. A deviation itself may pass on `**options` that it ignores."""
+def _set_signature(operation: Callable[..., Any], reference: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the operation the name and signature of the reference. A deviation itself may pass on `**options` that it ignores."""
     operation.__name__ = reference.__name__
     operation.__signature__ = inspect.signature(reference)  # type: ignore[attr-defined]
     return operation
@@ -83,10 +85,14 @@ def _to_float64(x: Any) -> Any:
     return x.astype(np.float64) if is_floating(x) else x
 
 
-def _with_conventions(attention: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, which does what `OracleBackend.conventions` states where the equation is undefined."""
+def _apply_conventions(attention: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function, made to follow `OracleBackend.conventions` where the equation leaves the result open.
 
-    def settled(q: Any, k: Any, v: Any, mask: Any = None, **keywords: Any) -> Any:
+    If the function raises ValueError, since is_causal with unequal lengths has two meanings, the mask is aligned bottom-right.
+    Rows without any key get zeros where the function gives NaN.
+    """
+
+    def attend(q: Any, k: Any, v: Any, mask: Any = None, **keywords: Any) -> Any:
         n, m = q.shape[-2], k.shape[-2]
         masked = {} if mask is None else {"mask": mask}
         try:
@@ -102,7 +108,7 @@ def _with_conventions(attention: Callable[..., Any]) -> Callable[..., Any]:
         seen = np.any(np.broadcast_to(mask, (*mask.shape[:-1], m)), axis=-1)
         return y if np.all(seen) else np.where(seen[..., None] | ~np.isnan(y), y, 0.0)
 
-    return settled
+    return attend
 
 
 def backend(name: str) -> OracleBackend:
@@ -111,6 +117,6 @@ def backend(name: str) -> OracleBackend:
         near = difflib.get_close_matches(name, catalogue(), n=3, cutoff=0.4)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise BackendError(
-            f"--backend={DEVIATING}{name}: the catalogue has no such deviation.{hint} --list-deviations prints it."
+            f"--backend={DEVIATION_PREFIX}{name}: the catalogue has no such deviation.{hint} --list-deviations prints it."
         )
     return OracleBackend(found)

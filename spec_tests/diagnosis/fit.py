@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..calls.call import Call
-from ..calls.operation import Operation
+from ..calls.call import Call, Callee
 from ..deviations import Deviation, deviations_of, deviations_of_parts
 from ..deviations._low_precision import LowPrecision, RoundingManner
 from ..deviations._oracle_backend import prepare
@@ -31,10 +30,11 @@ class Fit:
 
     deviation: Deviation
     told_apart: int = 0  # wrong elements that the deviation explains and the right equation cannot
-    distance: float = 0.0  # largest distance from an answer, relative to the distance of that answer from the truth
+    distance: float = 0.0  # the largest distance of the deviation from a wrong element, relative to that of the truth
 
     @property
     def order(self) -> tuple[Any, ...]:
+        """Return the key by which fits are sorted, the best first: a small distance, then many elements told apart."""
         return (round(np.log2(self.distance + 2.0**-20)), -self.told_apart)
 
 
@@ -44,46 +44,47 @@ def diagnose(evidence: Evidence) -> list[Deviation]:
     if not wrong:
         return []
     candidates = list(_candidates(wrong[0].operation))
-    fits = [fit for one in candidates if (fit := _try_fit(one, wrong, right)) is not None]
-    fits = fits or [Fit(one) for one in candidates if _coincides(one, wrong, right)]
+    fits = [fit for deviation in candidates if (fit := _try_fit(deviation, wrong, right)) is not None]
+    fits = fits or [Fit(deviation) for deviation in candidates if _coincides(deviation, wrong, right)]
     fits.sort(key=lambda fit: (*fit.order, fit.deviation.part is not None))
     best = [fit.deviation for fit in fits if fit.order == fits[0].order]
     return best if len(best) <= MAX_CANDIDATES else []
 
 
-def _candidates(operation: Operation) -> Iterable[Deviation]:
+def _candidates(operation: Callee) -> Iterable[Deviation]:
     """Return the deviations that have an equation and show in this dtype."""
-    every = (*deviations_of(operation.name), *deviations_of_parts(operation.name))
-    return (one for one in every if one.kind != "fault" and one.shows_in(operation.dtype))
+    deviations = (*deviations_of(operation.name), *deviations_of_parts(operation.name))
+    return (d for d in deviations if d.kind != "fault" and d.shows_in(operation.dtype))
 
 
 def _try_fit(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call]) -> Fit | None:
+    """Return how well the deviation explains the calls, None if it contradicts one or explains no wrong element alone."""
     fit = Fit(deviation)
-    nearer = [_nearer(deviation, call) for call in wrong]
+    nearer = [_is_nearer(deviation, call) for call in wrong]
     if not any(nearer) or any(_shows(deviation, call) for call, near in zip(wrong, nearer, strict=True) if not near):
         return None  # where a deviation is right in float64, its arithmetic may still be wrong
     for call in (*wrong, *(call for call in right if _shows(deviation, call))):
         for precision in call.operation.classes():
-            if explained := _explained(deviation, call, precision):
+            if explanation := _explain(deviation, call, precision):
                 break
         else:
             return None
-        fit.told_apart += explained[0]
-        fit.distance = max(fit.distance, explained[1])
+        fit.told_apart += explanation[0]
+        fit.distance = max(fit.distance, explanation[1])
     return fit if fit.told_apart else None
 
 
-def _cached(judge: Callable[..., Any]) -> Callable[..., Any]:
+def _cache(judge: Callable[..., Any]) -> Callable[..., Any]:
     """Keep what a deviation makes of a call, since many failures share their evidence."""
 
     @wraps(judge)
-    def known(deviation: Deviation, call: Call, *others: Any) -> Any:
+    def look_up(deviation: Deviation, call: Call, *others: Any) -> Any:
         key = judge.__name__, deviation.id, *others
         if key not in call.deviation_results:
             call.deviation_results[key] = judge(deviation, call, *others)
         return call.deviation_results[key]
 
-    return known
+    return look_up
 
 
 def _coincides(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call]) -> bool:
@@ -96,52 +97,56 @@ def _coincides(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call
     return all(_shows(deviation, call) == (call in wrong) and _allows(deviation, call) for call in (*wrong, *right))
 
 
-@_cached
+@_cache
 def _allows(deviation: Deviation, call: Call) -> bool:
     """Whether the deviation allows the answer in some precision class that passes."""
     try:
-        every = [call.expect(precision, _equation(deviation, call)) for precision in call.operation.classes()]
+        expected = [call.expect(precision, _prepare_equation(deviation, call)) for precision in call.operation.classes()]
     except Exception:
         return False
     observed = answer_of(call)
-    return any(one.value.shape == observed.shape and bool(np.all(one.accepts(observed))) for one in every)
+    return any(e.value.shape == observed.shape and bool(np.all(e.accepts(observed))) for e in expected)
 
 
-def _values(deviation: Deviation, call: Call) -> np.ndarray | None:
+def _evaluate(deviation: Deviation, call: Call) -> np.ndarray | None:
     """Return the values of the deviation in float64, None if it cannot be evaluated."""
     try:
         with np.errstate(all="ignore"):
-            values = np.asarray(call.evaluate(np.asarray, _equation(deviation, call)), dtype=np.float64)
+            values = np.asarray(call.evaluate(np.asarray, _prepare_equation(deviation, call)), dtype=np.float64)
     except Exception:
         return None
     return values if values.shape == call.value.shape else None
 
 
-def _undefined(deviation: Deviation, call: Call) -> Any:
+def _find_undefined(deviation: Deviation, call: Call) -> Any:
     """Return where the deviation is NaN if every step is rounded to the dtype, or to the format that it is computed in."""
     storage, compute = call.operation.storage, Arithmetic.of(call.operation.dtype).compute
-    stored = _nan(deviation, call, storage)
-    return stored if compute == storage else stored | _nan(deviation, call, compute)
+    in_storage = _find_nan(deviation, call, storage)
+    return in_storage if compute == storage else in_storage | _find_nan(deviation, call, compute)
 
 
-def _nan(deviation: Deviation, call: Call, steps: Format) -> Any:
+def _find_nan(deviation: Deviation, call: Call, steps: Format) -> Any:
+    """Return where the deviation is NaN if every step is rounded to a format."""
     manner = RoundingManner(steps=steps)
     try:
         with np.errstate(all="ignore"):
-            own = call.evaluate(lambda x: LowPrecision(np.asarray(x, dtype=np.float64), manner), _equation(deviation, call))
+            own = call.evaluate(
+                lambda x: LowPrecision(np.asarray(x, dtype=np.float64), manner), _prepare_equation(deviation, call)
+            )
         return np.isnan(own.value)
     except Exception:
         return False  # the deviation rounds its steps itself
 
 
-def _equation(deviation: Deviation, call: Call) -> Any:
+def _prepare_equation(deviation: Deviation, call: Call) -> Any:
+    """Return the equation of the deviation, as `Call.evaluate` takes it."""
     return prepare(deviation.operation, deviation.function, call.operation.storage)
 
 
-@_cached
-def _nearer(deviation: Deviation, call: Call) -> bool:
-    """Whether most wrong elements are nearer to the deviation than to the truth. A cheap test before `_explained`."""
-    values, observed = _values(deviation, call), answer_of(call)
+@_cache
+def _is_nearer(deviation: Deviation, call: Call) -> bool:
+    """Whether most wrong elements are nearer to the deviation than to the truth. A cheap test before `_explain`."""
+    values, observed = _evaluate(deviation, call), answer_of(call)
     if values is None:
         return False
     with np.errstate(all="ignore"):
@@ -150,31 +155,31 @@ def _nearer(deviation: Deviation, call: Call) -> bool:
     return bool(2 * np.sum((near | ~np.isfinite(values) | ~np.isfinite(observed)) & wrong) >= np.sum(wrong))
 
 
-@_cached
+@_cache
 def _shows(deviation: Deviation, call: Call) -> bool:
     """Whether the deviation and the right equation differ on this call."""
     if not deviation.shows_in(call.operation.dtype):
         return False
-    values = _values(deviation, call)
+    values = _evaluate(deviation, call)
     return values is None or not np.all(truth_of(call).accepts(call.operation.storage.round(values)))
 
 
-@_cached
-def _explained(deviation: Deviation, call: Call, precision: str) -> tuple[int, float] | None:
+@_cache
+def _explain(deviation: Deviation, call: Call, precision: str) -> tuple[int, float] | None:
     """Return how many wrong elements only the deviation explains, and how closely; None if it contradicts the answer."""
     observed, truth = answer_of(call), truth_of(call)
     try:
-        expected = call.expect(precision, _equation(deviation, call))
+        expected = call.expect(precision, _prepare_equation(deviation, call))
     except Exception:
         return None  # the deviation does not take these arguments, or this number type
     if expected.value.shape != observed.shape:
         return None
-    nan, values = np.isnan(expected.value), _values(deviation, call)
+    nan, values = np.isnan(expected.value), _evaluate(deviation, call)
     if values is None or np.any(~np.isfinite(values) & np.isfinite(observed)):  # no format has a wider range than float64
         return None
     as_near = nan
     if np.any(np.isnan(observed) & ~nan):
-        as_near = nan | (np.isnan(observed) & _undefined(deviation, call))
+        as_near = nan | (np.isnan(observed) & _find_undefined(deviation, call))
     for deviating in (expected.value, values):  # in the arithmetic of the dtype, and in float64
         with np.errstate(all="ignore"):
             as_near = as_near | (np.abs(observed - deviating) <= np.abs(observed - truth.value))

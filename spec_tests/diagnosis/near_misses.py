@@ -14,7 +14,7 @@ from ..calls.call import Call
 from ..specification.formats import FORMATS, PRECISIONS, Arithmetic
 from .evidence import Evidence, answer_of, wrong_in
 
-MIN_FLOAT32_SHARE = 1 / 64  # of the float32 bound: so much of the worst case is left in one of many answers
+MIN_FLOAT32_SHARE = 1 / 64  # of the float32 bound; among many elements one comes that near to the worst case
 MIN_WRONG_ANSWERS = 2  # one answer may fit another option by chance
 MAX_SHOWN_VALUES = 3
 LOOSER = {"mixed": "some of its intermediate results", "eager": "its intermediate results"}
@@ -50,8 +50,8 @@ def looser_class(evidence: Evidence) -> str:
         return ""
     stricter = PRECISIONS.index(wrong[0].operation.precision) + 1
     for precision in PRECISIONS[stricter:]:
-        known = wrong[0].expectation(precision).claimed[wrong_in(wrong[0])]
-        if np.all(known) and all(np.all(call.expectation(precision).accepts(answer_of(call))) for call in wrong):
+        claimed = wrong[0].expectation(precision).claimed[wrong_in(wrong[0])]
+        if np.all(claimed) and all(np.all(call.expectation(precision).accepts(answer_of(call))) for call in wrong):
             return precision
     return ""
 
@@ -64,26 +64,28 @@ def in_float32(evidence: Evidence) -> bool:
     wrong = evidence.wrong
     if not wrong or wrong[0].operation.dtype != "float64":
         return False
-    single = [(call, _single(call)) for call in wrong]
-    if not all(np.all(one.accepts(answer_of(call))) for call, one in single):
+    expected = [(call, _expect_in_float32(call)) for call in wrong]
+    if not all(np.all(expectation.accepts(answer_of(call))) for call, expectation in expected):
         return False
     with np.errstate(all="ignore"):
-        shares = [(np.abs(answer_of(call) - one.value) / one.error)[wrong_in(call)] for call, one in single]
+        shares = [
+            (np.abs(answer_of(call) - expectation.value) / expectation.error)[wrong_in(call)] for call, expectation in expected
+        ]
     return bool(max(np.max(np.nan_to_num(share, nan=0.0)) for share in shares) >= MIN_FLOAT32_SHARE)
 
 
-def _single(call: Call) -> Expectation:
+def _expect_in_float32(call: Call) -> Expectation:
     """Return the value and bound of the right equation with every step, and perhaps each argument, rounded to float32."""
     single = FORMATS["float32"]
     arithmetic = Arithmetic(single, single)
 
-    def rounded(x: Any) -> Bounded:
-        read = Bounded.input(x, arithmetic)
+    def round_input(x: Any) -> Bounded:
+        unrounded = Bounded.input(x, arithmetic)
         nearest = single.round(x)
-        return read.at(x, np.maximum(read.error, np.where(nearest == x, 0.0, np.abs(nearest - x))))
+        return unrounded.at(x, np.maximum(unrounded.error, np.where(nearest == x, 0.0, np.abs(nearest - x))))
 
     with np.errstate(all="ignore"):
-        ball = call.evaluate(rounded)
+        ball = call.evaluate(round_input)
     return Expectation(ball.value, ball.error, single)
 
 
@@ -94,22 +96,22 @@ def another_option(evidence: Evidence) -> tuple[str, list[Any]] | None:
         return None
     spec = wrong[0].operation.spec
     for option in (name for name in wrong[0].keywords if name not in (*spec.positional, "wrt")):
-        values = list(_distinct([spec.defaults.get(option), *(call.keywords.get(option) for call in (*wrong, *right))]))
+        values = list(_drop_duplicates([spec.defaults.get(option), *(call.keywords.get(option) for call in (*wrong, *right))]))
         used = []
         for call in wrong:
-            if not (fitting := [value for value in values if _right_for(call, option, value)]):
+            if not (fitting := [value for value in values if _is_right_for(call, option, value)]):
                 break
             used.append(fitting[0])
         else:
-            return option, list(_distinct(used))
+            return option, list(_drop_duplicates(used))
     return None
 
 
-def _distinct(values: Iterable[Any]) -> Iterable[Any]:
+def _drop_duplicates(values: Iterable[Any]) -> Iterable[Any]:
     return {repr(value): value for value in values}.values()  # by repr, since True == 1
 
 
-def _right_for(call: Call, option: str, value: Any) -> bool:
+def _is_right_for(call: Call, option: str, value: Any) -> bool:
     """Whether the answer is right for this value of the option, which is not the value that was given."""
     if repr(value) == repr(call.keywords.get(option)):
         return False

@@ -138,7 +138,7 @@ def tie_keys_to_value_width(draw: Draw) -> Draw:
     tied = {"m": domain.get(width), "d_k": "m"} if isinstance(width, str) else {"m": width}
     operation = replace(draw.operation)
     operation.__dict__["domain"] = domain | {name: allowed for name, allowed in tied.items() if allowed is not None}
-    return draw.of(operation)
+    return draw.for_operation(operation)
 
 
 def identity_values(draw: Draw, k: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..calls.call import Call
-from ..implementation.domain import BROADCAST
+from ..implementation.domain import BROADCASTING_ARGUMENTS
 from ..inputs.draw import Draw
 from ..specification.formats import is_floating
 from ..specification.pytree import tree_map
@@ -95,7 +95,7 @@ def ensure_batch(call: Call) -> Call:
     if batch_shape(call):
         return call
     return _replace_arguments(
-        call, {name: np.stack(2 * [call.named[name]]) for name in _count_batch_dims(call) if name not in BROADCAST}
+        call, {name: np.stack(2 * [call.named[name]]) for name in _count_batch_dims(call) if name not in BROADCASTING_ARGUMENTS}
     )
 
 

@@ -1,1 +1,1 @@
-"""The implementation under test: how it is found and loaded, how its arrays are made and read, how its calls are guarded."""
+"""The implementation under test: find and load it, make and read its arrays, and guard its calls."""

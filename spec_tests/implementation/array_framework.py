@@ -1,6 +1,6 @@
-"""What the suite asks of a framework: to make arrays, to read them, and to run a step of the backend.
+"""The protocol of a framework: how the suite makes arrays, reads them, and runs a step of the backend.
 
-`Framework` does this in the suite's own process; `RemoteFramework` asks the process of an isolated backend.
+`Framework` implements it in the suite's own process. `RemoteFramework` sends requests to the process of an isolated backend.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import numpy as np
 
 
 class ArrayFramework(Protocol):
-    device_lost: bool  # the context of its device is lost, and with it the process for that device
+    """What the suite needs of a framework, whichever process has it."""
+
+    device_lost: bool  # whether the context of its device is lost: this process cannot use that device again
 
     @property
     def name(self) -> str:
@@ -44,26 +46,26 @@ class ArrayFramework(Protocol):
 
     @property
     def differentiates(self) -> str:
-        """How the framework differentiates ("autograd", "vjp", "xp.vjp"), or ""."""
+        """How the framework differentiates: "autograd", "vjp" or "xp.vjp"; "" if it does not."""
 
     @property
     def accumulates(self) -> bool:
-        """Whether gradients are kept with the arrays and add up there."""
+        """Whether arrays hold their gradients, to which every backward pass adds."""
 
     def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
-        """Run a step of the backend and return its answer. Raise Refused, or Fault for anything else that happens."""
+        """Run a step of the backend and return its answer. Raise Refused if it is not implemented, else Fault."""
 
     def lay_out(self, array: np.ndarray, dtype: str, layout: str) -> Any:
         """Make an array with these values and this memory layout."""
 
     def native(self, array: Any, dtype: str) -> Any:
-        """Make a contiguous array with these values, which shares no memory. Raise CannotMakeArray where that fails."""
+        """Make a contiguous array with these values and memory of its own. Raise CannotMakeArray if that fails."""
 
-    def stacked(self, x: Any, copies: int) -> Any:
-        """Repeat x along its first axis, in the memory of the framework."""
+    def tile(self, x: Any, copies: int) -> Any:
+        """Repeat x along its first axis this many times, in the memory of the framework."""
 
     def force(self, x: Any) -> Any:
-        """Return x computed, so that a lazy array raises its errors here."""
+        """Compute x if it is lazy and return it, so that its errors are raised here."""
 
     def is_array(self, x: Any) -> bool:
         """Whether x is an array of this framework."""
@@ -72,10 +74,10 @@ class ArrayFramework(Protocol):
         """Return x, with everything that is neither an array nor plain replaced by a description of it."""
 
     def describe_type(self, x: Any) -> str:
-        """Return what x is, in words."""
+        """Return the type of x in words."""
 
     def numpy(self, x: Any) -> np.ndarray:
-        """Return the values of an array; floating ones as float64."""
+        """Return the values of an array. Floating ones are float64."""
 
     def dtype_of(self, x: Any) -> str:
         """Return the name of the dtype of an array."""
@@ -87,7 +89,7 @@ class ArrayFramework(Protocol):
         """Whether an array is on the device on which arrays are made."""
 
     def overwrite(self, x: Any, value: Any) -> bool:
-        """Fill an array in place. Return False where it cannot be written to."""
+        """Fill an array in place. Return False if it cannot be written to."""
 
     def is_alive(self) -> bool:
-        """Whether the framework still makes arrays. A device whose context is lost does not."""
+        """Whether the framework still makes arrays. It no longer does once the context of its device is lost."""

@@ -1,4 +1,4 @@
-"""Automatic differentiation: one operation, as a function of those arguments that have a gradient."""
+"""Automatic differentiation of one operation by those of its arguments that have a gradient."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from ..specification.pytree import leaves, tree_map
 if TYPE_CHECKING:
     from .framework import Framework
 
-NO_GRADIENT = re.compile(r"reverse-mode|::vjp\] not implemented", re.IGNORECASE)
+NO_GRADIENT_MESSAGE = re.compile(r"reverse-mode|::vjp\] not implemented", re.IGNORECASE)
 
 
 @contextmanager
-def _no_gradient_as_not_implemented() -> Iterator[None]:
-    """Some frameworks raise a ValueError where they cannot differentiate a kernel or a loop. Only its words tell."""
+def _translate_no_gradient_error() -> Iterator[None]:
+    """Raise NotImplementedError instead of a framework's ValueError if its message says that there is no gradient.
+
+    Some frameworks raise a plain ValueError where they cannot differentiate a kernel or a loop.
+    """
     try:
         yield
     except ValueError as error:
-        if not NO_GRADIENT.search(str(error)):
+        if not NO_GRADIENT_MESSAGE.search(str(error)):
             raise
         raise NotImplementedError("its result carries no gradient") from error
 
 
 @dataclass(frozen=True)
 class Differentiation:
-    """What is to be differentiated: an operation, at native arguments."""
+    """What is differentiated: an operation, at arguments that are arrays of the framework."""
 
     operation: str
     positional: tuple[str, ...]  # the names of its array arguments
@@ -38,32 +41,32 @@ class Differentiation:
     keywords: dict[str, Any]
 
     def linearize(self, framework: Framework, function: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
-        """Return the answer of the function, and a function from a cotangent to the gradient of each argument by name."""
-        of_inputs, names, inputs = self._as_function_of_inputs(framework, function)
-        with _no_gradient_as_not_implemented():
-            y, pull = framework.linearize(of_inputs, inputs)
+        """Return the function's result, and a function from a cotangent to the gradient of each argument by name."""
+        function_of_inputs, names, inputs = self._as_function_of_inputs(framework, function)
+        with _translate_no_gradient_error():
+            y, pull = framework.linearize(function_of_inputs, inputs)
 
-        def gradients(cotangent: Any) -> dict[str, Any]:
-            with _no_gradient_as_not_implemented():
+        def pull_back(cotangent: Any) -> dict[str, Any]:
+            with _translate_no_gradient_error():
                 return dict(zip(names, map(framework.force, pull(cotangent)), strict=True))
 
-        return y, gradients
+        return y, pull_back
 
     def accumulate(self, framework: Framework, function: Any, cotangents: list[Any]) -> dict[str, Any]:
-        """Return what the gradient of each argument holds after a backward pass for each cotangent."""
-        of_inputs, names, inputs = self._as_function_of_inputs(framework, function)
-        return dict(zip(names, framework.accumulate(of_inputs, inputs, cotangents), strict=True))
+        """Return the gradient that each argument holds after a backward pass for each cotangent."""
+        function_of_inputs, names, inputs = self._as_function_of_inputs(framework, function)
+        return dict(zip(names, framework.accumulate(function_of_inputs, inputs, cotangents), strict=True))
 
     def _as_function_of_inputs(self, framework: Framework, function: Any) -> tuple[Callable[[Any], Any], list[str], list[Any]]:
         """Return the function of the arguments that have a gradient, their names, and their values."""
-        given = {**dict(zip(self.positional, self.arrays, strict=False)), **self.keywords}
-        named = {path: x for name in self.positional for path, x in leaves(given.get(name), name)}
-        names = [path for path, x in named.items() if framework.is_array(x) and framework.dtype_of(x) == self.dtype]
-        inputs = [named[name] for name in names]
+        arguments = {**dict(zip(self.positional, self.arrays, strict=False)), **self.keywords}
+        arrays_by_path = {path: x for name in self.positional for path, x in leaves(arguments.get(name), name)}
+        names = [path for path, x in arrays_by_path.items() if framework.is_array(x) and framework.dtype_of(x) == self.dtype]
+        inputs = [arrays_by_path[name] for name in names]
 
-        def of_inputs(others: Any) -> Any:
-            replaced = {id(x): y for x, y in zip(inputs, others, strict=True)}
-            arrays, keywords = tree_map(lambda x: replaced.get(id(x), x), (list(self.arrays), self.keywords))
+        def function_of_inputs(values: Any) -> Any:
+            replacements = {id(x): y for x, y in zip(inputs, values, strict=True)}
+            arrays, keywords = tree_map(lambda x: replacements.get(id(x), x), (list(self.arrays), self.keywords))
             return function(*arrays, **keywords)
 
-        return of_inputs, names, inputs
+        return function_of_inputs, names, inputs

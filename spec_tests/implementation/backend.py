@@ -1,4 +1,4 @@
-"""From the words after --backend to functions that can be called."""
+"""The backend under test: its functions, what it states about itself, and how it is loaded and validated."""
 
 from __future__ import annotations
 
@@ -13,46 +13,48 @@ from typing import Any
 
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.registry import specification
+from ..specification.run_settings import current_settings
 from .array_framework import ArrayFramework
 from .autodiff import Differentiation
 from .domain import find_complaints
 from .framework import Framework
-from .guard import MIN_TIMEOUT_SECONDS, Fault, current_limits
+from .guard import MIN_TIMEOUT_SECONDS, Fault
 from .lookup import BackendError, identify, resolve
 
 
 @dataclass(frozen=True)
 class Backend:
-    """An implementation under test: any object whose attributes are functions named as the operations."""
+    """An implementation under test. `source` is any object whose attributes are functions with the names of operations."""
 
     name: str
     source: Any
     framework: ArrayFramework = field(repr=False)
-    text: str = ""  # what `--backend=` was given
+    text: str = ""  # the value of --backend; "" if the backend was given as an object
 
     def function(self, operation: str) -> Any:
-        found = getattr(self.source, operation, None)
-        return found if callable(found) else None
+        """Return the backend's function of this name, or None."""
+        function = getattr(self.source, operation, None)
+        return function if callable(function) else None
 
     def has(self, operation: str) -> bool:
-        """It implements it, or, if that is a gradient, its framework can differentiate what it implements."""
+        """Whether the backend implements the operation. A gradient may also come from its framework and the forward operation."""
         forward = operation.removesuffix("_vjp")
-        derived = forward != operation and bool(self.framework.differentiates) and self.function(forward)
-        return bool(self.function(operation) or derived)
+        differentiable = forward != operation and bool(self.framework.differentiates) and self.function(forward)
+        return bool(self.function(operation) or differentiable)
 
     @cached_property
     def recorded_calls(self) -> dict[tuple[str, str], list[Any]]:
-        """Some calls of each operation in each dtype."""
+        """Calls that the examples have made, by operation and dtype. The run adds them, for diagnoses."""
         return {}
 
     @cached_property
     def fresh_calls(self) -> dict[tuple[str, str], list[Any]]:
-        """The same of calls that were made for a diagnosis."""
+        """Calls that were made for a diagnosis alone, by operation and dtype."""
         return {}
 
     @cached_property
     def without_gradient(self) -> dict[str, set[str]]:
-        """The arguments of each operation to which the framework pulls back no cotangent, as it turns out."""
+        """For each gradient, the arguments for which the framework has returned none. Calls add to it."""
         return {}
 
     @cached_property
@@ -68,51 +70,62 @@ class Backend:
         return dict(getattr(self.source, "conventions", {}))
 
     def precision(self, operation: str) -> str | None:
-        """What it states; of a gradient only by name, since its forward result may have been stored before."""
+        """Return the precision class that the backend states for the operation, or None.
+
+        A class stated for all operations does not hold for gradients, because the forward result may have been stored,
+        and so rounded, before. A dict may state a class for a gradient by its name.
+        """
         stated = getattr(self.source, "precision", None)
         if isinstance(stated, dict):
             return stated.get(operation)
         return None if operation.endswith("_vjp") else stated
 
     def run_guarded(self, step: Callable[[], Any], operation: str) -> Any:
-        """What a step of the operation answers, once it is through; raises Refused or Fault."""
+        """Run a step of the operation, wait until its work is done, and return its answer. Raise Refused or Fault.
 
-        def whole() -> Any:
+        The step has the limit of --time-limit. After each timeout the limit for that operation is halved, but it is never
+        less than MIN_TIMEOUT_SECONDS, unless --time-limit is.
+        """
+
+        def run_and_synchronize() -> Any:
             answer = step()
             getattr(self.source, "synchronize", lambda: None)()
             return answer
 
-        limit = current_limits().seconds
-        patience = min(limit, max(MIN_TIMEOUT_SECONDS, limit / 2 ** self.timeouts[operation]))
+        limit = current_settings().limits.seconds
+        timeout = min(limit, max(MIN_TIMEOUT_SECONDS, limit / 2 ** self.timeouts[operation]))
         try:
-            return self.framework.run_guarded(whole, patience)
+            return self.framework.run_guarded(run_and_synchronize, timeout)
         except Fault as fault:
-            if fault.late and patience < limit:
-                told = f"{operation} had no answer within {limit:g} s, so that others are not waited for as long"
-                fault.facts.append(("before", f"{told}; if it only is slow, give it a larger --time-limit"))
-            self.timeouts[operation] += fault.late
+            if fault.timed_out and timeout < limit:
+                cause = f"{operation} had no answer within {limit:g} s, so that others are not waited for as long"
+                fault.facts.append(("before", f"{cause}; if it only is slow, give it a larger --time-limit"))
+            self.timeouts[operation] += fault.timed_out
             raise
 
     def linearize(self, what: Differentiation) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
-        """Return the answer of an operation, and a function from a cotangent to the gradients of its arguments."""
+        """Return the result of an operation, and a function from a cotangent to the gradients of its arguments."""
         assert isinstance(self.framework, Framework)
         return what.linearize(self.framework, self.function(what.operation))
 
     def accumulate(self, what: Differentiation, cotangents: list[Any]) -> dict[str, Any]:
-        """Return what the gradient of each argument holds after a backward pass for each cotangent."""
+        """Return the gradient that each argument holds after a backward pass for each cotangent."""
         assert isinstance(self.framework, Framework)
         return what.accumulate(self.framework, self.function(what.operation), cotangents)
 
     @property
     def imports_oracle(self) -> bool:
-        """It has the suite's own equations among what it is made of, as far as that shows."""
-        parts = getattr(self.source, "__dict__", {}).values()
-        names = (part.__name__ if isinstance(part, ModuleType) else getattr(part, "__module__", "") for part in parts)
+        """Whether an attribute of the backend is, or comes from, a module of the suite's own equations.
+
+        This finds imports at the top of the backend's file, and none that are hidden deeper.
+        """
+        values = getattr(self.source, "__dict__", {}).values()
+        names = (value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "") for value in values)
         return any(str(name).partition(".")[0] == ORACLE for name in names)
 
     @cached_property
     def timeouts(self) -> Counter[str]:
-        """How often each operation had no answer in time: halves what its next calls may take."""
+        """How often each operation has timed out. Each timeout halves the limit of its next calls."""
         return Counter()
 
     @property
@@ -125,24 +138,25 @@ CONVENTIONS = {"causal_alignment": ("bottom-right", "top-left"), "fully_masked_r
 
 
 def load(text: str, folder: Path, operations: Collection[str]) -> Backend:
-    """The backend that `--backend=text` names; raises BackendError with one sentence."""
+    """Return the backend that --backend=text names. Raise BackendError, whose text is one sentence."""
     return build_backend(resolve(text, folder), operations, text)
 
 
 def build_backend(source: Any, operations: Collection[str], text: str = "") -> Backend:
-    """The backend that an object is, whether or not a text named it."""
-    found, name, framework = identify(source, text)
-    return validate(Backend(name, found, framework, text), operations)
+    """Return the backend that an object is. `text` is the value of --backend that named the object, if one did."""
+    source, name, framework = identify(source, text)
+    return validate(Backend(name, source, framework, text), operations)
 
 
 def validate(backend: Backend, operations: Collection[str]) -> Backend:
-    """It states nothing that is not known."""
-    for complaint in _complaints(backend, operations):
+    """Return the backend. Raise BackendError if it has no operation, or states something that the suite does not know."""
+    for complaint in _find_complaints(backend, operations):
         raise BackendError(f"{f'--backend={backend.text}' if backend.text else backend.name}: {complaint}")
     return backend
 
 
-def _complaints(backend: Backend, operations: Collection[str]) -> Iterator[str]:
+def _find_complaints(backend: Backend, operations: Collection[str]) -> Iterator[str]:
+    """Yield what is wrong with the backend's statements about itself, each in one sentence."""
     if not any(backend.function(name) for name in operations):
         yield f"it defines none of the operations, which are {', '.join(sorted(operations))}"
     stated = getattr(backend.source, "dtypes", ())
@@ -157,12 +171,12 @@ def _complaints(backend: Backend, operations: Collection[str]) -> Iterator[str]:
         if name in operations:
             yield from find_complaints(specification(name), restrictions)
         else:
-            near = "".join(f"; did you mean {match}?" for match in difflib.get_close_matches(name, operations, n=1))
-            yield f"its domain names {name!r}, which is no operation{near}"
+            hint = "".join(f"; did you mean {match}?" for match in difflib.get_close_matches(name, operations, n=1))
+            yield f"its domain names {name!r}, which is no operation{hint}"
     for key, value in backend.conventions.items():
         if value not in CONVENTIONS.get(key, ()):
-            known = "; ".join(f"{k}: {' or '.join(v)}" for k, v in CONVENTIONS.items())
-            yield f"its conventions state {key} = {value!r}; there are {known}"
+            allowed = "; ".join(f"{k}: {' or '.join(v)}" for k, v in CONVENTIONS.items())
+            yield f"its conventions state {key} = {value!r}; there are {allowed}"
     for name in operations:
         if backend.precision(name) not in (None, *PRECISIONS):
             yield f"its precision is {backend.precision(name)!r}; there are {', '.join(PRECISIONS)}"

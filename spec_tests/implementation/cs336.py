@@ -1,7 +1,8 @@
-"""The `tests/adapters.py` of the Stanford CS336 assignment, unchanged, as a backend: its functions under the operations' names.
+"""An unchanged `tests/adapters.py` of the Stanford CS336 assignment as a backend: `Adapters` gives its functions our names.
 
-Each method says which function an operation is, and with which arguments; it calls nothing. What the hand-out does not
-promise (an empty batch, other dtypes than float32, heads that do not make up d_model) is stated as the backend's domain.
+Each method of an edition translates a call of an operation into a call of one of the assignment's functions, and does not
+call it. What the hand-out does not promise (an empty batch, other dtypes than float32, heads whose widths do not add up to
+d_model) is excluded by the backend's domain.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-Spoken = tuple[str, dict[str, Any]]  # a function's name, and its arguments by keyword
+AdapterCall = tuple[str, dict[str, Any]]  # the name of a function, and its arguments by keyword
 
-BLOCK = {
+BLOCK_STATE_NAMES = {  # our name of a weight, and its name in the state dict of a block
     "attn_norm": "ln1.weight",
     "w_q": "attn.q_proj.weight",
     "w_k": "attn.k_proj.weight",
@@ -26,7 +27,7 @@ BLOCK = {
     "w2": "ffn.w2.weight",
     "w3": "ffn.w3.weight",
 }
-FUNCTIONS = {
+ADAPTER_FUNCTIONS = {  # our name of an operation, and the functions that implement it
     "linear": ("run_linear",),
     "embedding": ("run_embedding",),
     "softmax": ("run_softmax",),
@@ -41,94 +42,94 @@ FUNCTIONS = {
     "transformer_block": ("run_transformer_block",),
     "transformer_lm": ("run_transformer_lm",),
 }
-EPS = (1e-5,)  # which nobody passes on
-HEADS = {"d": "h d_k", "d_v": "d_k", "batch_dims": (1,)}
-MODEL = HEADS | {"eps": EPS, "theta": (10_000.0, 500_000.0, 100.0, 2.5)}
+EPS_VALUES = (1e-5,)  # of the hand-out: run_transformer_block and run_transformer_lm take no eps
+HEADS_DOMAIN = {"d": "h d_k", "d_v": "d_k", "batch_dims": (1,)}
+MODEL_DOMAIN = HEADS_DOMAIN | {"eps": EPS_VALUES, "theta": (10_000.0, 500_000.0, 100.0, 2.5)}
 DOMAIN: dict[str, dict[str, Any]] = {
     "feed_forward": {"activation": ("gelu",)},
     "embedding": {"batch_dims": (1, 2, 3)},
-    "multihead_self_attention": HEADS,
-    "transformer_block": MODEL,
-    "transformer_lm": MODEL | {"num_layers": range(1, 5)},
+    "multihead_self_attention": HEADS_DOMAIN,
+    "transformer_block": MODEL_DOMAIN,
+    "transformer_lm": MODEL_DOMAIN | {"num_layers": range(1, 5)},
 }
-LARGEST_TABLE = 2**20  # max_seq_len × d_k: angles that a function may compute anew in every call
+MAX_TABLE_ELEMENTS = 2**20  # max_seq_len × d_k. A function may compute its table of angles again in every call.
 
 
 def is_adapters_file(source: Any) -> bool:
-    """A file that says nothing of a framework and has functions of the assignment."""
-    known = (hasattr(source, name) for names in FUNCTIONS.values() for name in names)
-    return not hasattr(source, "framework") and any(known)
+    """Whether the object names no framework and has a function of the assignment."""
+    present = (hasattr(source, name) for names in ADAPTER_FUNCTIONS.values() for name in names)
+    return not hasattr(source, "framework") and any(present)
 
 
-def _capacity(positions: Any, n: int, d_k: int) -> int:
-    """max_seq_len: more than the last position, and mostly more than n."""
-    given = positions is not None and 0 not in positions.shape
-    if given and int(positions.min()) < 0:
+def _choose_max_seq_len(positions: Any, n: int, d_k: int) -> int:
+    """Return a power of two that is more than every position and not less than n."""
+    has_positions = positions is not None and 0 not in positions.shape
+    if has_positions and int(positions.min()) < 0:
         raise NotImplementedError("positions count from 0")
-    needed = max(n, int(positions.max()) + 1 if given else 1)
-    capacity = 1 << (needed - 1).bit_length()
-    if capacity * d_k > LARGEST_TABLE:
-        raise NotImplementedError(f"a table of angles for {capacity} positions would be computed in every call")
-    return capacity
+    needed = max(n, int(positions.max()) + 1 if has_positions else 1)
+    max_seq_len = 1 << (needed - 1).bit_length()
+    if max_seq_len * d_k > MAX_TABLE_ELEMENTS:
+        raise NotImplementedError(f"a table of angles for {max_seq_len} positions would be computed in every call")
+    return max_seq_len
 
 
-def _takes(function: Callable[..., Any], given: dict[str, Any]) -> bool:
+def _accepts(function: Callable[..., Any], arguments: dict[str, Any]) -> bool:
     try:
-        inspect.signature(function).bind(**given)
+        inspect.signature(function).bind(**arguments)
     except TypeError:
         return False
     return True
 
 
 class Edition2025:
-    """Spring 2025 and later."""
+    """The functions of spring 2025 and later."""
 
     @staticmethod
-    def linear(x: Any, weight: Any) -> Spoken:
+    def linear(x: Any, weight: Any) -> AdapterCall:
         d_out, d_in = weight.shape
         return "run_linear", {"d_in": d_in, "d_out": d_out, "weights": weight, "in_features": x}
 
     @staticmethod
-    def embedding(token_ids: Any, weight: Any) -> Spoken:
+    def embedding(token_ids: Any, weight: Any) -> AdapterCall:
         vocab, d = weight.shape
         return "run_embedding", {"vocab_size": vocab, "d_model": d, "weights": weight, "token_ids": token_ids}
 
     @staticmethod
-    def softmax(x: Any, *, axis: int) -> Spoken:
+    def softmax(x: Any, *, axis: int) -> AdapterCall:
         return "run_softmax", {"in_features": x, "dim": axis}
 
     @staticmethod
-    def silu(x: Any) -> Spoken:
+    def silu(x: Any) -> AdapterCall:
         return "run_silu", {"in_features": x}
 
     @staticmethod
-    def gelu(x: Any) -> Spoken:
+    def gelu(x: Any) -> AdapterCall:
         return "run_gelu", {"in_features": x}
 
     @staticmethod
-    def rms_norm(x: Any, weight: Any, *, eps: float) -> Spoken:
+    def rms_norm(x: Any, weight: Any, *, eps: float) -> AdapterCall:
         return "run_rmsnorm", {"d_model": x.shape[-1], "eps": eps, "weights": weight, "in_features": x}
 
     @staticmethod
-    def swiglu(x: Any, w1: Any, w2: Any, w3: Any) -> Spoken:
+    def swiglu(x: Any, w1: Any, w2: Any, w3: Any) -> AdapterCall:
         d_ff, d = w1.shape
         weights = {"w1_weight": w1, "w2_weight": w2, "w3_weight": w3}
         return "run_swiglu", {"d_model": d, "d_ff": d_ff, **weights, "in_features": x}
 
     @staticmethod
-    def feed_forward(x: Any, w1: Any, w2: Any) -> Spoken:
+    def feed_forward(x: Any, w1: Any, w2: Any) -> AdapterCall:
         d_ff, d = w1.shape
         weights = {"w1.weight": w1, "w2.weight": w2}
         return "run_positionwise_feedforward", {"d_model": d, "d_ff": d_ff, "weights": weights, "in_features": x}
 
     @staticmethod
-    def rope(x: Any, positions: Any, *, theta: float) -> Spoken:
+    def rope(x: Any, positions: Any, *, theta: float) -> AdapterCall:
         *_, n, d_k = x.shape
-        table = {"d_k": d_k, "theta": theta, "max_seq_len": _capacity(positions, n, d_k)}
+        table = {"d_k": d_k, "theta": theta, "max_seq_len": _choose_max_seq_len(positions, n, d_k)}
         return "run_rope", {**table, "in_query_or_key": x, "token_positions": positions}
 
     @staticmethod
-    def scaled_dot_product_attention(q: Any, k: Any, v: Any, mask: Any = None) -> Spoken:
+    def scaled_dot_product_attention(q: Any, k: Any, v: Any, mask: Any = None) -> AdapterCall:
         batch = np.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v)))
         q, k, v = (x.expand(*batch, *x.shape[-2:]) for x in (q, k, v))  # the assignment's Q, K and V do not broadcast
         mask = mask if mask is None else mask.expand(*mask.shape[:-2], q.shape[-2], k.shape[-2])
@@ -137,68 +138,71 @@ class Edition2025:
     @staticmethod
     def multihead_self_attention(
         x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, positions: Any = None, *, num_heads: int, theta: float | None = None
-    ) -> Spoken:
+    ) -> AdapterCall:
         *_, n, d = x.shape
         if not len(w_q) == len(w_v) == d:
             raise NotImplementedError("num_heads × d_k, and × d_v, must be d_model")
         weights = {"q_proj_weight": w_q, "k_proj_weight": w_k, "v_proj_weight": w_v, "o_proj_weight": w_o}
-        given = {"d_model": d, "num_heads": num_heads, **weights, "in_features": x}
+        arguments = {"d_model": d, "num_heads": num_heads, **weights, "in_features": x}
         if theta is None:
-            return "run_multihead_self_attention", given
-        table = {"max_seq_len": _capacity(positions, n, d // num_heads), "theta": theta}
-        return "run_multihead_self_attention_with_rope", {**given, **table, "token_positions": positions}
+            return "run_multihead_self_attention", arguments
+        table = {"max_seq_len": _choose_max_seq_len(positions, n, d // num_heads), "theta": theta}
+        return "run_multihead_self_attention_with_rope", {**arguments, **table, "token_positions": positions}
 
     @staticmethod
-    def transformer_block(x: Any, weights: Any, *, num_heads: int, theta: float | None, eps: float) -> Spoken:
+    def transformer_block(x: Any, weights: Any, *, num_heads: int, theta: float | None, eps: float) -> AdapterCall:
         *_, n, d = x.shape
         if theta is None:
             raise NotImplementedError("run_transformer_block has RoPE always")
         sizes = {"d_model": d, "num_heads": num_heads, "d_ff": len(weights["w1"])}
-        table = {"max_seq_len": _capacity(None, n, d // num_heads), "theta": theta}
-        state = {BLOCK[name]: weight for name, weight in weights.items()}
+        table = {"max_seq_len": _choose_max_seq_len(None, n, d // num_heads), "theta": theta}
+        state = {BLOCK_STATE_NAMES[name]: weight for name, weight in weights.items()}
         return "run_transformer_block", {**sizes, **table, "weights": state, "in_features": x}
 
     @staticmethod
-    def transformer_lm(token_ids: Any, weights: Any, *, num_heads: int, theta: float | None, eps: float) -> Spoken:
+    def transformer_lm(token_ids: Any, weights: Any, *, num_heads: int, theta: float | None, eps: float) -> AdapterCall:
         (vocab, d), layers = weights["token_embedding"].shape, weights["layers"]
         if theta is None:
             raise NotImplementedError("run_transformer_lm has RoPE always")
-        length = {"context_length": _capacity(None, token_ids.shape[-1], d // num_heads), "rope_theta": theta}
+        length = {"context_length": _choose_max_seq_len(None, token_ids.shape[-1], d // num_heads), "rope_theta": theta}
         sizes = {"d_model": d, "num_layers": len(layers), "num_heads": num_heads, "d_ff": len(layers[0]["w1"])}
         ends = {"token_embedding": "token_embeddings.weight", "final_norm": "ln_final.weight", "lm_head": "lm_head.weight"}
-        state = {there: weights[here] for here, there in ends.items()}
-        state |= {f"layers.{i}.{BLOCK[name]}": w for i, layer in enumerate(layers) for name, w in layer.items()}
+        state = {state_name: weights[name] for name, state_name in ends.items()}
+        state |= {f"layers.{i}.{BLOCK_STATE_NAMES[name]}": w for i, layer in enumerate(layers) for name, w in layer.items()}
         return "run_transformer_lm", {"vocab_size": vocab, **sizes, **length, "weights": state, "in_indices": token_ids}
 
 
 class Edition2024(Edition2025):
-    """Spring 2024: weights come as state dicts, True in a mask hides a key, and a block is another operation than ours."""
+    """The functions of spring 2024: weights come in state dicts, and True in a mask hides a key.
+
+    Its transformer block is not our operation, so that the block and the model are left out.
+    """
 
     transformer_block = transformer_lm = None  # type: ignore[assignment]
 
     @staticmethod
-    def rms_norm(x: Any, weight: Any, *, eps: float) -> Spoken:
+    def rms_norm(x: Any, weight: Any, *, eps: float) -> AdapterCall:
         return "run_rmsnorm", {"d_model": x.shape[-1], "eps": eps, "weights": {"weight": weight}, "in_features": x}
 
     @staticmethod
-    def scaled_dot_product_attention(q: Any, k: Any, v: Any, mask: Any = None) -> Spoken:
-        name, given = Edition2025.scaled_dot_product_attention(q, k, v, mask)
-        return name, {**given, "mask": mask if mask is None else ~given["mask"], "pdrop": 0.0}
+    def scaled_dot_product_attention(q: Any, k: Any, v: Any, mask: Any = None) -> AdapterCall:
+        name, arguments = Edition2025.scaled_dot_product_attention(q, k, v, mask)
+        return name, {**arguments, "mask": mask if mask is None else ~arguments["mask"], "pdrop": 0.0}
 
     @staticmethod
     def multihead_self_attention(  # type: ignore[override]
         x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, *, num_heads: int
-    ) -> Spoken:
-        name, given = Edition2025.multihead_self_attention(x, w_q, w_k, w_v, w_o, num_heads=num_heads)
+    ) -> AdapterCall:
+        name, arguments = Edition2025.multihead_self_attention(x, w_q, w_k, w_v, w_o, num_heads=num_heads)
         heads = {"q_heads": w_q, "k_heads": w_k, "v_heads": w_v}
         rows = len(w_q) // num_heads
         state = {f"{part}.{i}.weight": w[i * rows : (i + 1) * rows] for part, w in heads.items() for i in range(num_heads)}
-        given = {name: given[name] for name in ("d_model", "num_heads", "in_features")}
-        return name, {**given, "attn_pdrop": 0.0, "weights": {**state, "output_proj.weight": w_o}}
+        arguments = {name: arguments[name] for name in ("d_model", "num_heads", "in_features")}
+        return name, {**arguments, "attn_pdrop": 0.0, "weights": {**state, "output_proj.weight": w_o}}
 
 
 class Adapters:
-    """The backend that such a file is. `device`, `dtypes` and the like may stand in it as in any other."""
+    """The backend that an adapters file is. The file may state `device`, `dtypes` and the like, as any backend may."""
 
     framework = "torch"
 
@@ -209,26 +213,28 @@ class Adapters:
         for name in ("device", "name", "version", "conventions", "precision", "synchronize"):
             if hasattr(module, name):
                 setattr(self, name, getattr(module, name))
-        for operation, names in FUNCTIONS.items():
-            translation = getattr(self.edition, operation)
-            if translation and any(hasattr(module, name) for name in names):
-                setattr(self, operation, self._function(translation))
-        self.domain = {operation: {"empty": False, **DOMAIN.get(operation, {})} for operation in FUNCTIONS}
+        for operation, names in ADAPTER_FUNCTIONS.items():
+            translate = getattr(self.edition, operation)
+            if translate and any(hasattr(module, name) for name in names):
+                setattr(self, operation, self._build_function(translate))
+        self.domain = {operation: {"empty": False, **DOMAIN.get(operation, {})} for operation in ADAPTER_FUNCTIONS}
 
-    def spoken(self, operation: str, *arrays: Any, **keywords: Any) -> Spoken:
-        """The call in the assignment's terms."""
+    def translate_call(self, operation: str, *arrays: Any, **keywords: Any) -> AdapterCall:
+        """Return the function of the assignment that the operation calls, and its arguments."""
         return getattr(self.edition, operation)(*arrays, **keywords)
 
-    def _function(self, translation: Callable[..., Spoken]) -> Callable[..., Any]:
-        @functools.wraps(translation)
+    def _build_function(self, translate: Callable[..., AdapterCall]) -> Callable[..., Any]:
+        """Return the operation: a function that translates its arguments and calls the file's function."""
+
+        @functools.wraps(translate)
         def function(*arrays: Any, **keywords: Any) -> Any:
-            name, given = translation(*arrays, **keywords)
-            written = getattr(self.module, name, None)
-            if written is None or not _takes(written, given):
-                raise NotImplementedError(f"it has no {name} that takes {', '.join(given)}")
+            name, arguments = translate(*arrays, **keywords)
+            adapter = getattr(self.module, name, None)
+            if adapter is None or not _accepts(adapter, arguments):
+                raise NotImplementedError(f"it has no {name} that takes {', '.join(arguments)}")
             try:
-                return written(**given)
-            except NotImplementedError as unwritten:
-                raise NotImplementedError(str(unwritten) or f"{name} is not written yet") from unwritten
+                return adapter(**arguments)
+            except NotImplementedError as error:
+                raise NotImplementedError(str(error) or f"{name} is not written yet") from error
 
         return function

@@ -1,4 +1,4 @@
-"""A kernel's restrictions hold for every call: what lies outside is not tried, whichever statement asks for it."""
+"""The domain that a backend states: restrictions of an operation's arguments, outside of which no law calls it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ if TYPE_CHECKING:
     from ..specification.registry import Specification
 
 
-NOT_DIMENSIONS = {"dtype", "batch_dims", "contiguous", "empty", "positions"}  # what a domain names beside dimensions and keywords
+NOT_DIMENSIONS = {"dtype", "batch_dims", "contiguous", "empty", "positions"}  # a domain also names dimensions and keywords
 
-BROADCAST = {"positions", "mask", "bias"}  # whatever the rank of the batch
+BROADCASTING_ARGUMENTS = {"positions", "mask", "bias"}  # their batch dimensions may differ from those of the others
 
 POSITIONS = ("arbitrary", "offset", "consecutive")
 
-HEADS = {"num_heads": "h", "num_kv_heads": "h_kv"}  # the same number by the keyword's name and by the dimension's
+HEAD_DIMENSIONS = {"num_heads": "h", "num_kv_heads": "h_kv"}  # a keyword, and the dimension with the same size
 
 
 def canonical(spec: Specification, stated: dict[str, Any]) -> dict[str, Any]:
-    """The domain with one name for each dimension."""
-    return {HEADS.get(name, name) if HEADS.get(name) in dimensions(spec) else name: allowed for name, allowed in stated.items()}
+    """Return the domain with one name for each dimension: that of the dimension, if a keyword has the same size."""
+    known = dimensions(spec)
+    return {HEAD_DIMENSIONS[name] if HEAD_DIMENSIONS.get(name) in known else name: allowed for name, allowed in stated.items()}
 
 
 def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
-    """What is wrong with the domain that a backend states for an operation, each in one sentence."""
+    """Yield what is wrong with the domain that a backend states for an operation, each in one sentence."""
     if not isinstance(stated, dict):
         yield f"its domain of {spec.name} is {stated!r}; give a dict of restrictions"
         return
@@ -36,14 +37,15 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
     known = dimensions(spec) | keywords | (NOT_DIMENSIONS if "positions" in spec.positional else NOT_DIMENSIONS - {"positions"})
     for name, allowed in stated.items():
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=2)
-            hint = f"did you mean {' or '.join(near)}? There" if near else "there"
+            matches = difflib.get_close_matches(str(name), known, n=2)
+            hint = f"did you mean {' or '.join(matches)}? There" if matches else "there"
             yield f"its domain of {spec.name} names {name!r}; {hint} are {', '.join(sorted(known))}"
-        elif wrong := _wrong(spec, name, allowed, stated):
-            yield f"its domain of {spec.name} gives {name} = {allowed!r}; {wrong}"
+        elif problem := _find_problem(spec, name, allowed, stated):
+            yield f"its domain of {spec.name} gives {name} = {allowed!r}; {problem}"
 
 
-def _wrong(spec: Specification, name: str, allowed: Any, stated: dict[str, Any]) -> str:
+def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str, Any]) -> str:
+    """Return what is wrong with one restriction, or ""."""
     if name in ("contiguous", "empty"):
         return "" if isinstance(allowed, bool) else "it is True or False"
     if name == "positions":
@@ -61,11 +63,11 @@ def _wrong(spec: Specification, name: str, allowed: Any, stated: dict[str, Any])
 
 
 def describe_domain(stated: dict[str, Any]) -> str:
-    """The restrictions in words, as the report prints them."""
-    return ", ".join(_described(name, allowed) for name, allowed in stated.items())
+    """Return the restrictions in words, as the report prints them."""
+    return ", ".join(_describe_restriction(name, allowed) for name, allowed in stated.items())
 
 
-def _described(name: str, allowed: Any) -> str:
+def _describe_restriction(name: str, allowed: Any) -> str:
     if name in ("contiguous", "empty"):
         return f"{'' if allowed else 'not '}{name}"
     if isinstance(allowed, str):

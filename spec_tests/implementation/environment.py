@@ -1,4 +1,4 @@
-"""The variables that a backend names in `environment`: set before anything of it, or of its framework, is imported."""
+"""The environment variables that a backend states in `environment`: they are set before it, or its framework, is imported."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import re
 import sys
 from pathlib import Path
 
-from .lookup import DEVIATING, BackendError, built_in_backends, registered_backends
+from .lookup import DEVIATION_PREFIX, BackendError, built_in_backends, registered_backends
 
 
 def set_variables(text: str, folder: Path) -> None:
-    """Into this process, unless it is too late."""
+    """Set the backend's variables in this process. Raise BackendError if its framework was imported without them."""
     stated = environment_of(text, folder)
-    late = {name: value for name, value in stated.items() if os.environ.get(name) != value}
-    if late and (loaded := _framework(text, folder)) in sys.modules:
+    missing = {name: value for name, value in stated.items() if os.environ.get(name) != value}
+    if missing and (framework := _read_framework_name(text, folder)) in sys.modules:
         raise BackendError(
-            f"--backend={text}: it sets {', '.join(late)} before {loaded} is imported, which has happened here; add --isolate, "
-            f"or start with {' '.join(f'{name}={value}' for name, value in late.items())}"
+            f"--backend={text}: it sets {', '.join(missing)} before {framework} is imported, which has happened here; "
+            f"add --isolate, or start with {' '.join(f'{name}={value}' for name, value in missing.items())}"
         )
-    os.environ.update(late)
+    os.environ.update(missing)
 
 
 def environment_of(text: str, folder: Path) -> dict[str, str]:
-    """The variables that the file asks for, read without running it: they have to be set before anything is imported."""
+    """Return the variables that the backend's file states. The file is parsed and not run, because running it imports."""
     if (path := backend_file(text, folder)) is None:
         return {}
     try:
         statements = ast.parse(path.read_bytes()).body
     except (OSError, SyntaxError, ValueError):
-        return {}  # which loading it will say
+        return {}  # loading the file reports the error
     for statement in statements:
         if isinstance(statement, ast.Assign) and [ast.unparse(target) for target in statement.targets] == ["environment"]:
             try:
@@ -44,21 +44,22 @@ def environment_of(text: str, folder: Path) -> dict[str, str]:
     return {}
 
 
-def _framework(text: str, folder: Path) -> str:
-    """Whose arrays the file says that it takes."""
+def _read_framework_name(text: str, folder: Path) -> str:
+    """Return the framework that the backend's file names, without running it, or ""."""
     path = backend_file(text, folder)
     found = re.search(r"""^framework = ["'](\w+)["']""", path.read_text(), re.MULTILINE) if path else None
     return found[1] if found else ""
 
 
 def backend_file(text: str, folder: Path) -> Path | None:
-    if text.startswith(DEVIATING):
+    """Return the file of the backend that `text` names. Return None if there is none, or if finding it would run code."""
+    if text.startswith(DEVIATION_PREFIX):
         return None
     entry = registered_backends().get(text)
     module = (entry.value if entry else text).partition(":")[0]
     if path := built_in_backends().get(text) or (folder / text if text.endswith(".py") else None):
         return path if path.is_file() else None
-    if "." in module:  # finding it would run its package
+    if "." in module:  # to find it, its package would have to run
         return None
     found = importlib.util.find_spec(module) if module.isidentifier() else None
     return Path(found.origin) if found and found.origin and found.origin.endswith(".py") else None

@@ -1,7 +1,8 @@
-"""To a framework's arrays and back, through the array API standard (array-api-compat).
+"""Make and read the arrays of any framework, through the array API standard (array-api-compat).
 
-No framework is named: what they have in common is asked for first, what they have instead of it next. A dtype is offered if an
-array of it can be made and has it, so that a framework's own configuration decides (JAX has float64 only where it is enabled).
+There are no cases for single frameworks, as far as possible: a feature is looked up under its standard name first, then under
+the other names that frameworks give it. A dtype is offered if an array can be made in it, so that the configuration of a
+framework decides (JAX has float64 only where it is enabled).
 """
 
 from __future__ import annotations
@@ -20,32 +21,32 @@ from array_api_compat import to_device
 from ..specification.formats import DTYPES
 from .guard import Fault, run_guarded
 from .layouts import lay_out
-from .process_state import PROCESS, Setting, framework_settings
+from .process_state import PROCESS_SETTINGS, Setting, framework_settings
 
 NAMESPACES = ("array_api_compat.{}", "array_api_compat.{}.array", "{}.numpy", "{}.core", "{}")  # torch, cupy; dask; jax; mlx; any
-COMPUTED = ("block_until_ready", "persist", "realize")  # methods by which a lazy array gives itself computed
-
-
-PLAIN = (bool, int, float, str, type(None))
+COMPUTE_METHODS = ("block_until_ready", "persist", "realize")  # methods of a lazy array that return it computed
+PLAIN_TYPES = (bool, int, float, str, type(None))
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """Something that is neither an array nor plain."""
+    """Stands for an object that is neither an array nor of a plain type. The suite uses nothing of the object but its type."""
 
-    kind: str
+    kind: str  # its type, in words
 
 
 class Unavailable(Exception):
-    """The framework, or the device, that a backend names is not there."""
+    """The framework or the device that a backend names is not there."""
 
 
 class CannotMakeArray(Exception):
-    """The framework does not make an array: it lacks the memory, or has none of this shape. No function is to blame."""
+    """The framework cannot make an array, for lack of memory, say. This is no fault of the backend."""
 
 
 class Framework:
-    device_lost = False  # its device's context is lost, and with it the process for that device
+    """The ArrayFramework of this process. The protocol says what each method does."""
+
+    device_lost = False
 
     def __init__(self, name: str, device: str | None = None):
         self.name, self.device = name, device
@@ -53,15 +54,15 @@ class Framework:
             self._module = importlib.import_module(name)
         except ImportError as error:
             raise Unavailable(f"its framework {name!r} cannot be imported ({error}); install it first") from error
-        self.xp = self._namespace()
+        self.xp = self._import_namespace()
         try:
-            self._one = self._make(np.ones(1), "float32")
-            self.place = self.device_of(self._one)
+            self._sample = self._make(np.ones(1), "float32")
+            self.place = self.device_of(self._sample)
         except Exception as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise Unavailable(f"{name} has no device {device!r} here ({reason})") from error
 
-    def _namespace(self) -> Any:
+    def _import_namespace(self) -> Any:
         for pattern in NAMESPACES:
             try:
                 namespace = importlib.import_module(pattern.format(self.name))
@@ -80,7 +81,6 @@ class Framework:
 
     @cached_property
     def namespace(self) -> str:
-        """What a script imports."""
         return str(self.xp.__name__).removeprefix("array_api_compat.")
 
     @cached_property
@@ -89,11 +89,10 @@ class Framework:
 
     @cached_property
     def integer(self) -> str:
-        """The dtype of positions and token ids."""
         return "int64" if self._offers("int64") else "int32"
 
     def _offers(self, dtype: str) -> bool:
-        if self._dtype(dtype) is None:
+        if self._find_dtype(dtype) is None:
             return False
         try:
             with warnings.catch_warnings():
@@ -102,7 +101,7 @@ class Framework:
         except Exception:  # each framework has its own way to refuse
             return False
 
-    def _dtype(self, name: str) -> Any:
+    def _find_dtype(self, name: str) -> Any:
         if name == "bfloat16" and self.name == "numpy":
             try:
                 return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
@@ -111,22 +110,21 @@ class Framework:
         return getattr(self.xp, "bool_" if name == "bool" and not hasattr(self.xp, "bool") else name, None)
 
     @cached_property
-    def _place(self) -> Any:
-        """The device's name, or the framework's own object of that name and number."""
+    def _device(self) -> Any:
+        """The device as `to_device` takes it: its name, or an object of the framework's that has this name and number."""
         kind, _, number = (self.device or "").partition(":")
         devices = getattr(self._module, "devices", None)
         return devices(kind)[int(number or 0)] if devices else self.device
 
     @cached_property
-    def _pieces(self) -> tuple[Setting, ...]:
-        return (*PROCESS, *framework_settings(self._module, self.xp))
+    def _settings(self) -> tuple[Setting, ...]:
+        return (*PROCESS_SETTINGS, *framework_settings(self._module, self.xp))
 
     def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
-        """What a step of the backend's answers, under guard."""
         try:
-            return run_guarded(step, seconds, self._pieces)
+            return run_guarded(step, seconds, self._settings)
         except Fault as fault:
-            if not fault.late and not self.is_alive():
+            if not fault.timed_out and not self.is_alive():
                 self.device_lost = fault.lost = True
                 fault.facts.append(("since then", "its device answers nothing more"))
             raise
@@ -134,7 +132,7 @@ class Framework:
     lay_out = lay_out
 
     def native(self, array: Any, dtype: str) -> Any:
-        """The framework's array of this dtype with the values of a NumPy array; never shares its memory. Raises Unmade."""
+        """Make an array of the framework with the values of a NumPy array. It never shares memory with that array."""
         try:
             return self._make(array, self.integer if dtype == "int64" else dtype)
         except Exception as error:  # each framework has its own
@@ -144,20 +142,20 @@ class Framework:
         make = getattr(self.xp, "asarray", None) or self.xp.array
         with np.errstate(over="ignore"):
             copy = np.array(array, dtype=numpy_dtype(dtype), order="C")
-        x = make(copy, dtype=self._dtype(numpy_dtype(dtype)))
+        x = make(copy, dtype=self._find_dtype(numpy_dtype(dtype)))
         x = x if numpy_dtype(dtype) == dtype else self.cast(x, dtype)
-        return x if self.device is None else to_device(x, self._place)
+        return x if self.device is None else to_device(x, self._device)
 
     def cast(self, x: Any, dtype: str) -> Any:
         astype = getattr(self.xp, "astype", None)
-        return astype(x, self._dtype(dtype)) if astype else x.astype(self._dtype(dtype))
+        return astype(x, self._find_dtype(dtype)) if astype else x.astype(self._find_dtype(dtype))
 
     def force(self, x: Any) -> Any:
-        """x, no longer lazy: what computing it raises is raised here, and not where it happens to be read."""
+        """Compute x if it is lazy and return it, so that its errors are raised here and not where it is read."""
         x = self.as_own_type(x)
         if not self.is_array(x):
             return x
-        for method in COMPUTED:
+        for method in COMPUTE_METHODS:
             if hasattr(x, method):
                 return getattr(x, method)()
         if hasattr(self.xp, "eval"):
@@ -166,13 +164,12 @@ class Framework:
 
     @cached_property
     def differentiates(self) -> str:
-        """By what it differentiates, if it does."""
         if hasattr(self._module, "autograd"):
             return "autograd"
         return "vjp" if hasattr(self._module, "vjp") else "xp.vjp" if hasattr(self.xp, "vjp") else ""
 
     def linearize(self, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
-        """function(inputs), and what pulls a cotangent of it back to the inputs, as often as one likes."""
+        """Return function(inputs), and a function from a cotangent to the gradients, which can be called more than once."""
         if self.differentiates == "autograd":
             autograd, inputs = self._module.autograd, [x.detach().requires_grad_() for x in inputs]
             y = self.as_own_type(function(inputs))
@@ -185,51 +182,51 @@ class Framework:
 
     @cached_property
     def accumulates(self) -> bool:
-        """Gradients are kept with the arrays, and add up there."""
-        return hasattr(self._one, "backward")
+        return hasattr(self._sample, "backward")
 
     def accumulate(self, function: Callable[[Any], Any], inputs: list[Any], cotangents: list[Any]) -> list[Any]:
-        """What each input's gradient holds after a backward pass for each cotangent."""
+        """Return the gradient that each input holds after a backward pass for each cotangent."""
         inputs = [x.detach().requires_grad_() for x in inputs]
         for cotangent in cotangents:
             function(inputs).backward(cotangent)
         return [x.grad for x in inputs]
 
     def numpy(self, x: Any) -> np.ndarray:
-        """The values of a framework's array, floating ones as float64."""
         return as_float64(self.stored(x))
 
     def stored(self, x: Any) -> np.ndarray:
-        """The values in a dtype of NumPy's that holds them."""
+        """Return the values of an array in a dtype of NumPy that holds them exactly."""
         if hasattr(x, "detach"):
             x = x.detach()
         if self.dtype_of(x) == "bfloat16":
             x = self.cast(x, "float32")
         try:
-            return np.asarray(x).copy()  # a later call must not reach it
-        except TypeError:  # in another device's memory
+            return np.asarray(x).copy()  # a copy, so that no later call can change it
+        except TypeError:  # the memory of another device
             return np.asarray(to_device(x, "cpu")).copy()
 
-    def stacked(self, x: Any, copies: int) -> Any:
-        """So many of x along its first axis, in the framework's own memory."""
+    def tile(self, x: Any, copies: int) -> Any:
         shape = (copies * x.shape[0], *x.shape[1:])
         return self.xp.reshape(self.xp.broadcast_to(x[None, ...], (copies, *x.shape)), shape)
 
     def is_array(self, x: Any) -> bool:
-        """By its type, whatever it says that its class is; a type derived from the framework's must be the framework's own."""
-        kind, known = type(x), type(self._one)
-        own = kind is known or kind.__module__.partition(".")[0] == known.__module__.partition(".")[0]
-        return (own and issubclass(kind, known)) or (self.name == "numpy" and issubclass(kind, np.generic))
+        """Whether the type of x is the framework's own. `__class__` may lie, and a derived type of others may do anything."""
+        kind, array_type = type(x), type(self._sample)
+        own = kind is array_type or kind.__module__.partition(".")[0] == array_type.__module__.partition(".")[0]
+        return (own and issubclass(kind, array_type)) or (self.name == "numpy" and issubclass(kind, np.generic))
 
     def as_own_type(self, x: Any) -> Any:
-        """The framework's own array of somebody's derived type, which may overload everything: by the framework's method."""
-        known = type(self._one)
-        cast = getattr(known, "as_subclass", None) or getattr(known, "view", None)
-        return cast(x, known) if issubclass(type(x), known) and not self.is_array(x) and cast else x
+        """Return an array of somebody else's derived type as the framework's own type.
+
+        The derived type may overload everything, so the method is taken from the framework's type.
+        """
+        array_type = type(self._sample)
+        cast = getattr(array_type, "as_subclass", None) or getattr(array_type, "view", None)
+        return cast(x, array_type) if issubclass(type(x), array_type) and not self.is_array(x) and cast else x
 
     def describe_foreign(self, x: Any) -> Any:
-        """x; but where it is neither an array nor plain, what it is in words: nobody touches an object that may do anything."""
-        if self.is_array(x) or type(x) in PLAIN:
+        """Return x with a Foreign in place of whatever is neither an array nor plain: such an object may do anything."""
+        if self.is_array(x) or type(x) in PLAIN_TYPES:
             return x
         if issubclass(type(x), list | tuple):
             return (list if issubclass(type(x), list) else tuple)(map(self.describe_foreign, x))
@@ -240,10 +237,9 @@ class Framework:
         )
 
     def describe_type(self, x: Any) -> str:
-        """What it is instead, in words."""
         if type(x) is Foreign:
             return x.kind
-        derived = f" (derived from {self.name}'s)" if issubclass(type(x), type(self._one)) else ""
+        derived = f" (derived from {self.name}'s)" if issubclass(type(x), type(self._sample)) else ""
         return f"a {type(x).__name__}{derived}"
 
     def dtype_of(self, x: Any) -> str:
@@ -256,7 +252,7 @@ class Framework:
         return self.device_of(x) == self.place
 
     def overwrite(self, x: Any, value: Any) -> bool:
-        """Fill x in place, with a number or with another array's values; False where it cannot be written to."""
+        """Fill x in place with a number, or with the values of another array. Return False if it cannot be written to."""
         try:
             target = x.detach() if hasattr(x, "detach") else x
             target[...] = value
@@ -265,7 +261,6 @@ class Framework:
         return True
 
     def is_alive(self) -> bool:
-        """It still makes arrays: a device whose context was lost never does again."""
         try:
             return bool(self.stored(self.native(np.ones(1), "float32"))[0] == 1)
         except Exception:
@@ -273,9 +268,10 @@ class Framework:
 
 
 def as_float64(values: np.ndarray) -> np.ndarray:
+    """Return floating values as float64, and others as they are."""
     return values.astype(np.float64) if values.dtype.kind == "f" else values
 
 
 def numpy_dtype(dtype: str) -> str:
-    """NumPy's dtype for values of this one on their way."""
+    """Return the dtype of NumPy in which values of this dtype are passed on."""
     return "float32" if dtype == "bfloat16" else dtype

@@ -1,4 +1,4 @@
-"""A step of the backend's, under guard: it answers, refuses, or is at fault; it may not stop the run, nor leave a mess."""
+"""Run a step of the backend so that it neither stops the run nor leaves state changed. It returns, or raises Refused or Fault."""
 
 from __future__ import annotations
 
@@ -7,106 +7,94 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from .printable import printable
-from .process_state import PROCESS, ProcessState, Setting
+from .process_state import PROCESS_SETTINGS, ProcessState, Setting
 
-
-@dataclass(frozen=True)
-class Limits:
-    """What a call may take of the machine."""
-
-    seconds: float = 60.0  # with room for a kernel that is compiled when it is called first
-    memory: int | None = None  # bytes that the process may have; None: as the machine has it
-
-
-MIN_TIMEOUT_SECONDS = 1.0  # seconds; each call that had no answer halves what the operation's later ones may take, down to that
-_current = Limits()
-
-
-def set_limits(limits: Limits) -> None:
-    global _current
-    _current = limits
-
-
-def current_limits() -> Limits:
-    return _current
+MIN_TIMEOUT_SECONDS = 1.0  # each timeout halves the limit of the operation's later calls, but not below this
 
 
 class Refused(Exception):
-    """The backend said NotImplementedError: not in this variant."""
+    """The backend raised NotImplementedError: it does not have this variant of the operation."""
 
 
 class Fault(Exception):
-    """What the backend did instead of answering, in one sentence."""
+    """The backend failed to answer, or changed what it must not change. The text is one sentence that says how."""
 
-    def __init__(self, what: str, facts: list[tuple[str, str]] | None = None, *, late: bool = False, lost: bool = False):
+    def __init__(self, what: str, facts: list[tuple[str, str]] | None = None, *, timed_out: bool = False, lost: bool = False):
         super().__init__(what)
         self.what, self.facts = what, facts or []
-        self.late = late  # it took too long
-        self.lost = lost  # its process is gone
+        self.timed_out = timed_out
+        self.lost = lost  # whether its process has ended, or can no longer use its device
 
 
-class _OutOfTime(BaseException):
-    pass
+class _Timeout(BaseException):
+    """Raised in a step when its time is over."""
 
 
-class _Watch:
-    """Who interrupted a call: a person, the clock, or nobody but the backend itself."""
+class _Interruption:
+    """The signal handlers during a step. They record whether a person or the clock interrupted it.
+
+    Their names stand in the message about a backend that changes a signal handler.
+    """
 
     def __init__(self) -> None:
-        self.asked = self.rang = self.over = False
+        self.by_person = self.by_clock = self.step_ended = False
 
     def interrupt(self, *_: Any) -> None:
-        self.asked = True
+        self.by_person = True
         raise KeyboardInterrupt
 
     def ring(self, *_: Any) -> None:
-        if not self.over:
-            self.rang = True
-            raise _OutOfTime
+        if not self.step_ended:
+            self.by_clock = True
+            raise _Timeout
 
 
 @contextmanager
-def _watching(watch: _Watch, seconds: float) -> Iterator[None]:
-    """Python's own code can be interrupted so; code that never comes back to Python needs a process of its own."""
+def _handle_signals(interruption: _Interruption, seconds: float) -> Iterator[None]:
+    """Install the signal handlers and the timer, and put back what was there.
+
+    Signals interrupt Python code only. Code that never returns to Python has to run in a process of its own.
+    """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
-    handlers = {signal.SIGALRM: watch.ring}
+    handlers = {signal.SIGALRM: interruption.ring}
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        handlers[signal.SIGINT] = watch.interrupt
+        handlers[signal.SIGINT] = interruption.interrupt
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    timer = signal.setitimer(
-        signal.ITIMER_REAL, seconds, MIN_TIMEOUT_SECONDS
-    )  # again and again: code may catch whatever is raised
+    # The alarm repeats, because the step may catch what the first one raises.
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds, MIN_TIMEOUT_SECONDS)
     try:
         yield
     finally:
-        watch.over = True
+        interruption.step_ended = True
         signal.setitimer(signal.ITIMER_REAL, *timer)
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def run_guarded(step: Callable[[], Any], seconds: float, pieces: tuple[Setting, ...] = PROCESS) -> Any:
-    """What the step answers; Refused or Fault for everything else but a person's own interruption."""
-    watch = _Watch()
+def run_guarded(step: Callable[[], Any], seconds: float, settings: tuple[Setting, ...] = PROCESS_SETTINGS) -> Any:
+    """Run a step and return its answer. Raise Refused or Fault for whatever it raises, but let a person interrupt the run.
+
+    `settings` is the state of the process that the step must not change. What it has changed is put back, and is a Fault.
+    """
+    interruption = _Interruption()
     try:
-        with warnings.catch_warnings(), _watching(watch, seconds):
-            warnings.simplefilter("ignore")  # the backend's own affair; only its result is judged
-            surroundings = ProcessState(pieces)
+        with warnings.catch_warnings(), _handle_signals(interruption, seconds):
+            warnings.simplefilter("ignore")  # warnings do not matter; only the result is judged
+            state = ProcessState(settings)
             try:
                 answer = step()
             finally:
-                changed = surroundings.restore()
+                changed = state.restore()
     except BaseException as error:
-        if watch.asked:
+        if interruption.by_person:
             raise KeyboardInterrupt from None
-        raise (timeout_fault(seconds) if watch.rang else as_fault(error)) from error
-    if watch.rang:
+        raise (timeout_fault(seconds) if interruption.by_clock else as_fault(error)) from error
+    if interruption.by_clock:
         raise timeout_fault(seconds)
     if changed:
         raise Fault(f"the call changed {changed[0]}", [("also", what) for what in changed[1:]])
@@ -114,15 +102,16 @@ def run_guarded(step: Callable[[], Any], seconds: float, pieces: tuple[Setting, 
 
 
 def timeout_fault(seconds: float) -> Fault:
-    return Fault(f"no answer within {seconds:.3g} s (--time-limit)", late=True)
+    """Return the Fault of a step that has not ended after this many seconds."""
+    return Fault(f"no answer within {seconds:.3g} s (--time-limit)", timed_out=True)
 
 
 def as_fault(error: BaseException) -> Exception:
-    """What an exception says."""
+    """Return the Refused or the Fault for an exception that a step has raised."""
     try:
         text = printable(str(error))
-    except BaseException as other:
-        text = f"whose text cannot be had: {type(other).__name__}"
+    except BaseException as text_error:
+        text = f"whose text cannot be had: {type(text_error).__name__}"
     if isinstance(error, NotImplementedError):
         return Refused(text or "NotImplementedError")
     return Fault(f"the call raised {type(error).__name__}{': ' if text else ''}{text}")

@@ -1,4 +1,4 @@
-"""A file as a module, wherever it lies: it finds its neighbours and its project, and takes nobody's name."""
+"""Import a Python file from any folder, so that it can import its neighbours and its project and shadows no other module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import ModuleType
 
 
 def import_root(path: Path) -> Path:
-    """The folder of the file's outermost package, or its own: what pytest would put on sys.path."""
+    """Return the parent of the file's outermost package, or its own folder: what pytest would put on sys.path."""
     folder = path.parent
     while (folder / "__init__.py").is_file():
         folder = folder.parent
@@ -19,40 +19,42 @@ def import_root(path: Path) -> Path:
 
 
 def module_names(path: Path) -> tuple[str, ...]:
-    """The parts of the file's dotted name, as seen from its root."""
+    """Return the parts of the file's dotted name, as it is imported from its import root."""
     return path.relative_to(import_root(path)).with_suffix("").parts
 
 
 def import_file(path: Path) -> ModuleType:
+    """Import a file. Raise ImportError if a name that it imports from its project would come from elsewhere."""
     path = path.resolve()
     root, names = import_root(path), module_names(path)
     for folder in map(str, (path.parent, root)):
         if folder not in sys.path:
-            sys.path.append(folder)  # to stay: functions may import when they are called; last, so as to shadow nothing
+            # At the end, to shadow nothing. It stays there, because functions may import when they are called.
+            sys.path.append(folder)
     for name in re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE):
-        own = (root / name / "__init__.py").is_file() or (root / f"{name}.py").is_file()
-        if own and not _is_of(root, name):
+        in_project = (root / name / "__init__.py").is_file() or (root / f"{name}.py").is_file()
+        if in_project and not _resolves_into(root, name):
             raise ImportError(f"{name} would not be that of {root}: another of that name comes first; try this backend alone")
-    if len(names) > 1 and _is_of(root, names[0]):
+    if len(names) > 1 and _resolves_into(root, names[0]):
         return importlib.import_module(".".join(names))
-    return _apart(path, root, names)
+    return _import_in_own_package(path, root, names)
 
 
-def _is_of(root: Path, name: str) -> bool:
-    """What Python imports by this name lies in the folder."""
+def _resolves_into(root: Path, name: str) -> bool:
+    """Whether the module that Python imports by this name lies in the folder."""
     spec = importlib.util.find_spec(name)
     places = () if spec is None else (spec.origin, *(spec.submodule_search_locations or ()))
     return any(root in Path(place).resolve().parents for place in places if place)
 
 
-def _apart(path: Path, root: Path, names: tuple[str, ...]) -> ModuleType:
-    """The file as a module of a package of its own, so that `from .sibling import *` works and no name is taken."""
-    top = f"spec_tests_backend_{abs(hash(str(root))):x}"
-    if top not in sys.modules:
-        package = ModuleType(top)
+def _import_in_own_package(path: Path, root: Path, names: tuple[str, ...]) -> ModuleType:
+    """Import the file into a package made for its root, so that relative imports work and it takes no other module's name."""
+    package_name = f"spec_tests_backend_{abs(hash(str(root))):x}"
+    if package_name not in sys.modules:
+        package = ModuleType(package_name)
         package.__path__ = [str(root)]
-        sys.modules[top] = package
-    name = ".".join([top, *names])
+        sys.modules[package_name] = package
+    name = ".".join([package_name, *names])
     if len(names) > 1:
         importlib.import_module(name.rpartition(".")[0])
     if name in sys.modules:
@@ -61,7 +63,7 @@ def _apart(path: Path, root: Path, names: tuple[str, ...]) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # before it runs: dataclasses look themselves up there
+    sys.modules[name] = module  # before it runs, because dataclasses look their module up
     try:
         spec.loader.exec_module(module)
     except BaseException:

@@ -1,4 +1,4 @@
-"""From the words after --backend to the object that they name, and the framework whose arrays it takes."""
+"""Find the object that a value of --backend names, and the framework whose arrays it takes."""
 
 from __future__ import annotations
 
@@ -14,48 +14,50 @@ from .framework import Framework, Unavailable
 from .import_file import import_file
 from .process_state import ProcessState
 
-HERE = Path(__file__).parent.parent  # the suite
-
-BUILT_IN = HERE / "backends" if (HERE / "backends").is_dir() else HERE.parent / "backends"  # installed, or a checkout
-
-DEVIATING = "deviation:"  # and the id of one of the catalogue
-
-ENTRY_POINTS = "spec_tests.backends"
+SUITE = Path(__file__).parent.parent  # the folder of spec_tests
+BUILT_IN = SUITE / "backends" if (SUITE / "backends").is_dir() else SUITE.parent / "backends"  # in a wheel, or in a checkout
+DEVIATION_PREFIX = "deviation:"  # before the id of a deviation of the catalogue
+ENTRY_POINT_GROUP = "spec_tests.backends"
 
 
 class BackendError(Exception):
-    """What was given, what exists, what to do: one sentence for the person at the command line."""
+    """A backend cannot be loaded. The text is one sentence for the user: what was given, what exists, and what to do."""
 
 
 def built_in_backends() -> dict[str, Path]:
+    """Return the file of each built-in backend by its name."""
     return {path.stem.replace("_", "-"): path for path in sorted(BUILT_IN.glob("*.py")) if not path.stem.startswith("_")}
 
 
 def registered_backends() -> dict[str, Any]:
-    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    """Return the entry point of each backend that an installed package registers, by its name."""
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 
 def identify(source: Any, text: str = "") -> tuple[Any, str, Framework]:
-    """What serves as the backend that an object is, its name, and its framework."""
+    """Return the object to call, its name, and its framework. An adapters file of CS336 is wrapped in `Adapters`.
+
+    `text` is the value of --backend that named the object, if one did.
+    """
     source = cs336.Adapters(source) if cs336.is_adapters_file(source) else source
-    name = str(getattr(source, "name", _short(text) or getattr(source, "__name__", type(source).__name__)))
-    given = f"--backend={text}" if text else name
+    name = str(getattr(source, "name", _shorten(text) or getattr(source, "__name__", type(source).__name__)))
+    label = f"--backend={text}" if text else name
     framework_name = getattr(source, "framework", None)
     if not isinstance(framework_name, str):
-        raise BackendError(f'{given}: it does not say whose arrays it takes; add a line framework = "torch", or "numpy"')
+        raise BackendError(f'{label}: it does not say whose arrays it takes; add a line framework = "torch", or "numpy"')
     try:
         return source, name, Framework(framework_name, getattr(source, "device", None))
     except Unavailable as error:
-        raise BackendError(f"{given}: {error}; {_others(text)}") from error
+        raise BackendError(f"{label}: {error}; {_list_other_backends(text)}") from error
 
 
 def source_file(source: Any) -> Path | None:
-    """The file that defines it; what it imports is not looked at."""
+    """Return the file that defines the object or its class, if there is one. Files that it imports are ignored."""
     if "__file__" in getattr(source, "__dict__", {}):
         return Path(source.__file__) if source.__file__ else None
-    for thing in (source, type(source)):
+    for definition in (source, type(source)):
         try:
-            path = Path(inspect.getfile(thing))
+            path = Path(inspect.getfile(definition))
         except (TypeError, OSError):
             continue
         if path.is_file():
@@ -63,41 +65,47 @@ def source_file(source: Any) -> Path | None:
     return None
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
+    """Return the name of the file without its suffix, or the text itself."""
     return Path(text).stem if text.endswith(".py") else text
 
 
-def _others(text: str) -> str:
+def _list_other_backends(text: str) -> str:
     return f"built in are {', '.join(name for name in built_in_backends() if name != text)}"
 
 
-SCHEMES = {"deviation:": "spec_tests.deviations:backend"}  # by name: nothing of the catalogue is imported here
+SCHEMES = {DEVIATION_PREFIX: "spec_tests.deviations:backend"}  # a name, so that this module does not import the catalogue
 
 
-def _by_scheme(scheme: str, text: str) -> Any:
+def _resolve_scheme(scheme: str, text: str) -> Any:
     module, _, function = SCHEMES[scheme].partition(":")
     return getattr(importlib.import_module(module), function)(text.removeprefix(scheme))
 
 
 def resolve(text: str, folder: Path) -> Any:
-    known = built_in_backends()
-    if text.startswith(DEVIATING):
-        return _by_scheme(DEVIATING, text)
-    if text in known:
-        return _load_safely(text, lambda: import_file(known[text]))
+    """Return the object that --backend=text names: a module, an object in one, or an instance of a class.
+
+    The text is a deviation, the name of a built-in or registered backend, a path to a .py file relative to `folder`, or a
+    dotted module name with or without :attribute. Raise BackendError if there is none, or if importing it fails.
+    """
+    built_in = built_in_backends()
+    if text.startswith(DEVIATION_PREFIX):
+        return _resolve_scheme(DEVIATION_PREFIX, text)
+    if text in built_in:
+        return _load_safely(text, lambda: import_file(built_in[text]))
     if text in registered_backends():
-        return _instance(_load_safely(text, registered_backends()[text].load))
+        return _instantiate(_load_safely(text, registered_backends()[text].load))
     if text.endswith(".py"):
         path = folder / text
         if not path.is_file():
-            near = ", ".join(sorted(p.name for p in path.parent.glob("*.py"))[:8]) if path.parent.is_dir() else ""
-            raise BackendError(f"--backend={text}: there is no file {path}" + (f"; that folder has {near}" if near else ""))
+            files = ", ".join(sorted(p.name for p in path.parent.glob("*.py"))[:8]) if path.parent.is_dir() else ""
+            raise BackendError(f"--backend={text}: there is no file {path}" + (f"; that folder has {files}" if files else ""))
         return _load_safely(text, lambda: import_file(path))
     module, _, attribute = text.partition(":")
-    if not all(part.isidentifier() for part in module.split(".")) or not _exists(module):
-        names = [*known, *registered_backends()]
-        close = difflib.get_close_matches(text, names, n=3, cutoff=0.5)
-        hint = f"; did you mean {' or '.join(close)}?" if close else "."
+    if not all(part.isidentifier() for part in module.split(".")) or not _module_exists(module):
+        names = [*built_in, *registered_backends()]
+        matches = difflib.get_close_matches(text, names, n=3, cutoff=0.5)
+        hint = f"; did you mean {' or '.join(matches)}?" if matches else "."
         raise BackendError(
             f"--backend={text}: unknown{hint} Built in: {', '.join(names)}. "
             "Or give a path to a .py file, a dotted module name, or module:attribute."
@@ -107,14 +115,15 @@ def resolve(text: str, folder: Path) -> Any:
         if not hasattr(found, name):
             raise BackendError(f"--backend={text}: {module} has no attribute {attribute!r}")
         found = getattr(found, name)
-    return _load_safely(text, lambda: _instance(found))
+    return _load_safely(text, lambda: _instantiate(found))
 
 
-def _instance(found: Any) -> Any:
-    return found() if inspect.isclass(found) else found
+def _instantiate(source: Any) -> Any:
+    """Return an instance of a class, and any other object as it is."""
+    return source() if inspect.isclass(source) else source
 
 
-def _exists(module: str) -> bool:
+def _module_exists(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):
@@ -122,19 +131,20 @@ def _exists(module: str) -> bool:
 
 
 def _load_safely(text: str, load: Any) -> Any:
-    surroundings = ProcessState()
+    """Call `load` and put back the state of the process. Raise BackendError for what it raises, with the line that raised it."""
+    state = ProcessState()
     try:
         return load()
     except (Exception, SystemExit) as error:
         where = ""
-        placed = isinstance(error, SyntaxError)  # it says where by itself
-        for frame in inspect.getinnerframes(error.__traceback__) if error.__traceback__ and not placed else []:
+        says_where = isinstance(error, SyntaxError)
+        for frame in inspect.getinnerframes(error.__traceback__) if error.__traceback__ and not says_where else []:
             file = Path(frame.filename)
-            if file.suffix == ".py" and HERE not in file.parents and file.parent.name != "importlib":
+            if file.suffix == ".py" and SUITE not in file.parents and file.parent.name != "importlib":
                 where = f" (line {frame.lineno} of {frame.filename})"
-        what = f"importing it raised {type(error).__name__}: {error}{where}"
+        problem = f"importing it raised {type(error).__name__}: {error}{where}"
         if isinstance(error, ModuleNotFoundError) and error.name:
-            what = f"it imports {error.name!r}, which is not installed here{where}; install it first"
-        raise BackendError(f"--backend={text}: {what}") from error
+            problem = f"it imports {error.name!r}, which is not installed here{where}; install it first"
+        raise BackendError(f"--backend={text}: {problem}") from error
     finally:
-        surroundings.restore()
+        state.restore()

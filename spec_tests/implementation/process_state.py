@@ -1,7 +1,7 @@
-"""The state that a process shares with whatever is called in it: what a call has changed is put back, and told.
+"""State of the whole process that a call of the backend may change: what has changed is put back and reported.
 
-The environment, sys.path and the random generators are left alone: libraries set the first two when they compile, and nothing
-of the suite draws from the last.
+The environment and sys.path are left alone, because libraries set them when they compile. So are the random generators,
+because nothing in the suite draws from them.
 """
 
 from __future__ import annotations
@@ -19,84 +19,90 @@ from typing import Any
 
 import numpy as np
 
-DEPTH = sys.getrecursionlimit()
-MAX_DESCRIBED_CHARACTERS = 120  # characters of what a piece was and is
-SIGNALS = ("SIGINT", "SIGTERM", "SIGALRM")
-SETTINGS = ("default_dtype", "default_device", "grad_enabled", "num_threads", "float32_matmul_precision")  # of a framework
+RECURSION_LIMIT = sys.getrecursionlimit()
+MAX_DESCRIBED_CHARACTERS = 120  # of the text that says from what to what a setting has changed
+SIGNAL_NAMES = ("SIGINT", "SIGTERM", "SIGALRM")
+FRAMEWORK_SETTING_NAMES = ("default_dtype", "default_device", "grad_enabled", "num_threads", "float32_matmul_precision")
 
 
 @dataclass(frozen=True)
 class Setting:
+    """One piece of the state of a process: how it is read and written."""
+
     name: str
     get: Callable[[], Any]
-    put: Callable[[Any], Any]
+    set: Callable[[Any], Any]
 
 
-def _folder() -> str | None:
+def _get_folder() -> str | None:
     try:
         return os.getcwd()
-    except OSError:  # it was removed
+    except OSError:  # the folder was removed
         return None
 
 
-def _enter(folder: str | None) -> None:
+def _set_folder(folder: str | None) -> None:
     if folder is not None:
         os.chdir(folder)
 
 
-def _locale() -> str:
+def _get_locale() -> str:
     return locale.setlocale(locale.LC_ALL)
 
 
-PROCESS = (
-    Setting("NumPy's error state", np.geterr, lambda was: np.seterr(**was)),
-    Setting("NumPy's print options", np.get_printoptions, lambda was: np.set_printoptions(**was)),
-    Setting("the working directory", _folder, _enter),
-    Setting("the locale", _locale, partial(locale.setlocale, locale.LC_ALL)),
-    Setting("the recursion limit", lambda: min(sys.getrecursionlimit(), DEPTH), sys.setrecursionlimit),  # compilers raise it
+PROCESS_SETTINGS = (
+    Setting("NumPy's error state", np.geterr, lambda before: np.seterr(**before)),
+    Setting("NumPy's print options", np.get_printoptions, lambda before: np.set_printoptions(**before)),
+    Setting("the working directory", _get_folder, _set_folder),
+    Setting("the locale", _get_locale, partial(locale.setlocale, locale.LC_ALL)),
+    # A compiler may raise the recursion limit, so that only a lower one counts as a change.
+    Setting("the recursion limit", lambda: min(sys.getrecursionlimit(), RECURSION_LIMIT), sys.setrecursionlimit),
     Setting("the trace function", sys.gettrace, sys.settrace),
     Setting("the profile function", sys.getprofile, sys.setprofile),
     Setting("sys.stdout", lambda: sys.stdout, partial(setattr, sys, "stdout")),
     Setting("sys.stderr", lambda: sys.stderr, partial(setattr, sys, "stderr")),
     *(
         Setting(f"the handler of {name}", partial(signal.getsignal, number), partial(signal.signal, number))
-        for name in SIGNALS
+        for name in SIGNAL_NAMES
         if (number := getattr(signal, name, None)) is not None
     ),
 )
 
 
 def framework_settings(*modules: ModuleType) -> tuple[Setting, ...]:
-    """What a framework lets one set for all of a process, and tells again."""
+    """Return the settings of a framework that hold for the whole process, if it can both read and write them."""
     found: dict[str, Setting] = {}
     for module in modules:
-        for name in SETTINGS:
-            get = next(filter(callable, (getattr(module, f"{start}{name}", None) for start in ("get_", "is_", ""))), None)
-            put = getattr(module, f"set_{name}", None)
-            if get is not None and put is not None:
-                found.setdefault(name, Setting(f"{module.__name__}'s {name}", get, put))
+        for name in FRAMEWORK_SETTING_NAMES:
+            getters = (getattr(module, f"{prefix}{name}", None) for prefix in ("get_", "is_", ""))
+            getter, setter = next(filter(callable, getters), None), getattr(module, f"set_{name}", None)
+            if getter is not None and setter is not None:
+                found.setdefault(name, Setting(f"{module.__name__}'s {name}", getter, setter))
     return tuple(found.values())
 
 
 class ProcessState:
-    def __init__(self, pieces: tuple[Setting, ...] = PROCESS):
-        self.pieces = pieces
-        self.before = [piece.get() for piece in pieces]
+    """The values of settings at the time when it is made."""
+
+    def __init__(self, settings: tuple[Setting, ...] = PROCESS_SETTINGS):
+        self.settings = settings
+        self.values = [setting.get() for setting in settings]
 
     def restore(self) -> list[str]:
-        """What has changed since, in words; it is as it was again, where it can be."""
+        """Put back each setting that has changed since, where possible, and return what has changed, in words."""
         changed = []
-        for piece, was in zip(self.pieces, self.before, strict=True):
-            now = piece.get()
-            if now is not was and now != was:
-                changed.append(f"{piece.name}{_difference(was, now)}")
-                with suppress(Exception):  # a handler that C installed, say, is out of Python's reach
-                    piece.put(was)
+        for setting, before in zip(self.settings, self.values, strict=True):
+            now = setting.get()
+            if now is not before and now != before:
+                changed.append(f"{setting.name}{_describe_difference(before, now)}")
+                with suppress(Exception):  # Python cannot install a signal handler that C code installed, for example
+                    setting.set(before)
         return changed
 
 
-def _difference(was: Any, now: Any) -> str:
-    if isinstance(was, dict) and isinstance(now, dict):
-        was, now = ({key: value[key] for key in value if was.get(key) != now.get(key)} for value in (was, now))
-    text = " from {} to {}".format(*(getattr(value, "__name__", None) or repr(value) for value in (was, now)))
+def _describe_difference(before: Any, now: Any) -> str:
+    """Return " from … to …", or "" if that would be long."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        before, now = ({key: value[key] for key in value if before.get(key) != now.get(key)} for value in (before, now))
+    text = " from {} to {}".format(*(getattr(value, "__name__", None) or repr(value) for value in (before, now)))
     return text if len(text) <= MAX_DESCRIBED_CHARACTERS else ""

@@ -1,4 +1,4 @@
-"""An example as a sequence of integer choices: drawn, written down, and replayed."""
+"""An example as a sequence of integer choices, which can be drawn, printed and replayed."""
 
 from __future__ import annotations
 
@@ -6,76 +6,84 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any
 
-from . import effort
+from ..specification.run_settings import current_settings
 
-BEYOND_CONSTANTS = 3 << 90  # Hypothesis draws some integers from the constants of whatever modules are loaded
+# Added to every integer, so that Hypothesis draws none of the constants that it finds in loaded modules.
+BEYOND_CONSTANTS = 3 << 90
 
-Choose = Callable[[int, int], int]
+Choose = Callable[[int, int], int]  # from the lowest and the highest integer to one of them or between them
 
 
 class Choices:
+    """Draw values by choosing integers. `log` keeps what was drawn."""
+
     def __init__(self, choose: Choose, log: list[Any]):
         self._choose, self.log = choose, log
 
     def one_of(self, values: Iterable[Any]) -> Any:
-        """The first is the plainest: shrinking ends there."""
+        """Draw one of the values. Put the simplest first, since shrinking tends towards it."""
         values = tuple(values)
-        chosen = values[0 if len(values) == 1 else self._index(0, len(values) - 1)]
+        chosen = values[0 if len(values) == 1 else self._choose_integer(0, len(values) - 1)]
         self.log.append(chosen)
         return chosen
 
     def integer(self, low: int, high: int) -> int:
-        chosen = self._index(low, high)
+        """Draw an integer from low to high, both included."""
+        chosen = self._choose_integer(low, high)
         self.log.append(chosen)
         return chosen
 
-    def _index(self, low: int, high: int) -> int:
+    def _choose_integer(self, low: int, high: int) -> int:
         return self._choose(BEYOND_CONSTANTS + low, BEYOND_CONSTANTS + high) - BEYOND_CONSTANTS
 
 
 def shape_choices(operation: str, random: Random) -> Choose | None:
-    """What chooses the shapes of an example where an operation may have few: one of so many rows, the same for every invariant,
-    for the gradient, and in every run, so that what was compiled for one is there for the others. None where shapes are free."""
-    if (many := effort.shape_count()) is None:
+    """Return a function that chooses the shapes of an example if --shapes=N is given, otherwise None.
+
+    It follows one of N fixed sequences of the operation. All invariants, the gradient and all runs share these sequences, so that
+    compiled kernels are reused.
+    """
+    if (count := current_settings().shape_count) is None:
         return None
-    row = Random(f"{operation.removesuffix('_vjp')} {random.randrange(many)}")
+    sequence = Random(f"{operation.removesuffix('_vjp')} {random.randrange(count)}")
 
     def choose(low: int, high: int) -> int:
-        """By one random number, whatever it is between: so invariants whose dimensions may differ agree on most."""
-        return low + int(row.random() * (high - low + 1))
+        """Choose by one random number, whatever the range is. Invariants that draw from other ranges then stay in step."""
+        return low + int(sequence.random() * (high - low + 1))
 
     return choose
 
 
 class NoExample(Exception):
-    """The row makes no example of this invariant: it is another's, or of another version of the suite."""
+    """The numbers make no example of this invariant. They belong to another invariant, or to another version of the suite."""
 
 
 class ReplayedChoices:
-    """Stands where Hypothesis's choices do."""
+    """A source of choices that replays given numbers. It has the methods of Hypothesis's ConjectureData that are used here."""
 
     def __init__(self, numbers: Sequence[int]):
-        self.numbers, self.place = numbers, 0
+        self.numbers, self.position = numbers, 0
 
     def draw_integer(self, low: int, high: int) -> int:
-        if self.place >= len(self.numbers):
+        if self.position >= len(self.numbers):
             raise NoExample(f"it ends after {len(self.numbers)} choices, where one more is asked for")
-        number = self.numbers[self.place]
-        self.place += 1
+        number = self.numbers[self.position]
+        self.position += 1
         if number > high - low:
-            raise NoExample(f"its choice {self.place} is {number}, of {high - low + 1}")
+            raise NoExample(f"its choice {self.position} is {number}, of {high - low + 1}")
         return low + number
 
     def mark_overrun(self) -> None:
-        """Nothing is shrunk here."""
+        """Do nothing, since there is no shrinking."""
 
 
 def format_choices(numbers: Sequence[int]) -> str:
+    """Return the numbers of an example as --example takes them."""
     return ".".join(map(str, numbers))
 
 
 def parse_choices(text: str) -> tuple[int, ...]:
-    """ValueError, where the text is no row."""
+    """Return the numbers of an example that `format_choices` printed. Raise ValueError if the text is not of that form."""
     if not all(part.isascii() and part.isdigit() for part in text.split(".")):
         raise ValueError("an example is numbers with points between, as a failure prints them")
     return tuple(map(int, text.split(".")))

@@ -1,4 +1,4 @@
-"""How much to try. Smoke is for the moment before a commit and supports no claim of conformance."""
+"""The efforts: how many examples a run tries. The smoke effort is for a quick check before a commit; it supports no claim."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 
+from ..specification.run_settings import MEMORY_BUDGET_GB, current_settings, using_settings
+
 
 @dataclass(frozen=True)
 class Effort:
     name: str
-    base: int  # examples of an invariant, in all its dtypes together
-    min_examples_per_dtype: int  # in each of them; where that would be too many, it is tried in fewer
-    min_examples: int  # of the costliest, in one dtype
+    base: int  # examples of an invariant of cost 1, in all its dtypes together
+    min_examples_per_dtype: int  # an invariant is tried in fewer dtypes rather than with fewer examples in each
+    min_examples: int  # in one dtype, however costly
     shrink_seconds: float
-    composed: float = 1.0  # what is made of operations costs so much more: they are tried by themselves
-    max_cost: float = inf  # a law whose examples cost more is not tried
-    skip_minimal_up_to: int = 0  # of so many examples none is the plainest, which is there to be read, and finds little
+    composed: float = 1.0  # a factor of the cost of operations that are composed of others, which have tests of their own
+    max_cost: float = inf  # an invariant whose examples cost more is not tried
+    skip_minimal_up_to: int = 0  # with so few examples, skip the minimal one: it is easy to read but rarely finds a bug
 
     def examples(self, cost: float, dtypes: int) -> int:
+        """Return how many examples an invariant of this cost gets in each of so many dtypes."""
         return max(self.min_examples, round(self.base / (cost * dtypes)))
 
     def dtypes(self, cost: float) -> int:
-        """In so many dtypes at most: more would have fewer than the least examples each."""
+        """Return in how many dtypes an invariant of this cost can get the minimal number of examples per dtype."""
         return max(1, int(self.base / (cost * self.min_examples_per_dtype)))
 
 
@@ -32,40 +35,19 @@ EFFORTS = {
     "default": Effort("default", 32, 4, 4, 8.0),
     "thorough": Effort("thorough", 160, 20, 20, 30.0),
 }
-MEMORY_BUDGET_GB = 4.0  # gigabytes of memory that one call and what it is compared with may take
-_current, _budget = "default", MEMORY_BUDGET_GB
-_shapes: int | None = None
-
-
-def set_effort(name: str, budget: float = MEMORY_BUDGET_GB, shapes: int | None = None) -> None:
-    global _current, _budget, _shapes
-    _current, _budget, _shapes = name, budget, shapes
-
-
-def memory_budget() -> float:
-    return _budget
-
-
-def shape_count() -> int | None:
-    """So many of each operation at most; None where there is no limit."""
-    return _shapes
-
-
-def describe_shapes(number: int | None) -> str:
-    """What is said of a run after its effort."""
-    return f", {number} shape{'s' * (number > 1)} of each operation" if number else ""
 
 
 def current_effort() -> Effort:
-    return EFFORTS[_current]
+    return EFFORTS[current_settings().effort]
+
+
+def describe_shapes(number: int | None) -> str:
+    """Return the number of shapes as text that follows the effort, "" if there is no limit."""
+    return f", {number} shape{'s' * (number > 1)} of each operation" if number else ""
 
 
 @contextmanager
 def using_effort(name: str, shapes: int | None = None) -> Iterator[None]:
-    """For a while, this effort."""
-    before = _current, _budget, _shapes
-    set_effort(name, shapes=shapes)
-    try:
+    """Use this effort in a block, with the default memory budget."""
+    with using_settings(effort=name, shape_count=shapes, memory_budget_gb=MEMORY_BUDGET_GB):
         yield
-    finally:
-        set_effort(*before)

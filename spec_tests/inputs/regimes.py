@@ -1,4 +1,4 @@
-"""The kinds of rows on which implementations differ. Each takes a generator, a shape (rows, n) and the format under test."""
+"""Regimes: kinds of rows on which implementations differ. Each takes a generator, a shape (rows, n) and the dtype's format."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ def integers(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any
 
 
 def scaled(*factors: float) -> Fill:
+    """Return a regime of normal rows, each multiplied by one of the factors."""
+
     def fill(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any:
         return rng.standard_normal(shape) * rng.choice(factors, size=(shape[0], 1))
 
@@ -28,18 +30,18 @@ def scaled(*factors: float) -> Fill:
 
 
 def small(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any:
-    """Near the square root of every usual eps."""
+    """Values near the square root of every usual eps."""
     return rng.standard_normal(shape) * 10.0 ** rng.uniform(-5, -1.5, size=(shape[0], 1))
 
 
 def large(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any:
-    """Squares overflow float16, or come near the end of float32; sums of rows stay finite."""
+    """Values whose squares overflow float16 or nearly overflow float32, while the sums of rows stay finite."""
     top = min(f.max / 4, np.sqrt(f.max if f.name == "float64" else 3e38) / 64)
     return np.clip(rng.standard_normal(shape), -3.9, 3.9) / 4 * top * 10.0 ** rng.uniform(-2, 0, size=(shape[0], 1))
 
 
 def offset(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any:
-    """A mean far from the spread: what the one-pass variance loses."""
+    """A mean that is large compared with the spread, so that a one-pass variance loses its digits."""
     return rng.standard_normal(shape) + rng.choice((5.0, -20.0, 100.0, 3e3, -3e4), size=(shape[0], 1))
 
 
@@ -86,7 +88,7 @@ def shifted(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any:
 
 
 def extreme(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any:
-    """Up to the largest finite value, of either sign or both."""
+    """Values up to the largest finite one. A row has one sign or both."""
     x = rng.choice((1.0, 0.5, 0.25), size=shape) * f.max
     return x * np.where(
         rng.random((shape[0], 1)) < 0.5, rng.choice((1.0, -1.0), size=(shape[0], 1)), rng.choice((1.0, -1.0), size=shape)
@@ -105,7 +107,7 @@ def peaked(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any:
 
 
 def ascending(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any:
-    """The maximum comes last: an online softmax must rescale at every block."""
+    """Sorted values. The maximum comes last, so that an online softmax must rescale at every block."""
     return np.sort(rng.standard_normal(shape) * 8, axis=-1)
 
 
@@ -117,7 +119,7 @@ def with_minus_infinity(rng: np.random.Generator, shape: tuple[int, int], f: For
 
 
 def tails(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any:
-    """Where activations bend, saturate and vanish."""
+    """Values where activations bend, saturate and vanish."""
     return rng.uniform(-1, 1, shape) * rng.choice((1.5, 4.0, 6.0, 12.0, 20.0, 40.0, 110.0), size=shape)
 
 
@@ -127,30 +129,30 @@ def zero_and_ends(rng: np.random.Generator, shape: tuple[int, int], f: Format) -
     )
 
 
-ROWS: dict[str, Fill] = {  # of a normalization
+ROWS: dict[str, Fill] = {  # for normalizations
     "normal": normal, "integers": integers, "constant": constant, "zeros": zeros, "one hot": one_hot, "small": small,
     "scaled": scaled(0.03, 0.3, 10.0, 100.0), "offset": offset, "outlier": outlier, "positive": positive,
     "heavy tails": heavy_tailed, "large": large, "subnormal": subnormal,
 }  # fmt: skip
-LOGITS: dict[str, Fill] = {  # of a softmax
+LOGITS: dict[str, Fill] = {  # for softmax
     "normal": normal, "integers": integers, "constant": constant, "zeros": zeros, "one hot": one_hot,
     "scaled": scaled(0.1, 4.0, 20.0), "ties": ties, "peaked": peaked, "ascending": ascending, "shifted": shifted,
     "spread": spread, "minus infinity": with_minus_infinity, "extreme": extreme, "subnormal": subnormal,
 }  # fmt: skip
-POINTS: dict[str, Fill] = {  # of an activation
+POINTS: dict[str, Fill] = {  # for activations
     "normal": normal, "integers": integers, "zeros": zeros, "tails": tails, "small": small, "zero and ends": zero_and_ends,
     "heavy tails": heavy_tailed, "subnormal": subnormal,
 }  # fmt: skip
-VECTORS: dict[str, Fill] = {  # of a matrix product, a rotation, attention
+VECTORS: dict[str, Fill] = {  # for matrix products, rotations and attention
     "normal": normal, "integers": integers, "one hot": one_hot, "positive": positive, "scaled": scaled(0.1, 3.0, 10.0),
     "constant": constant, "zeros": zeros,
 }  # fmt: skip
 
-EXTREME = {"large", "subnormal", "extreme", "zero and ends"}  # where some usual form of a derivative leaves the range
+EXTREME = {"large", "subnormal", "extreme", "zero and ends"}  # in these, a usual form of some derivative overflows or underflows
 
 
 def fill(rng: np.random.Generator, shape: tuple[int, ...], kinds: dict[str, Fill], regime: str, f: Format) -> np.ndarray:
-    """An array whose rows, its last axis, are of one regime, or, if that is "mixed", each of another."""
+    """Return an array whose rows (its last axis) are of one regime, or of different regimes if `regime` is "mixed"."""
     n = shape[-1] if shape else 1
     count = int(np.prod(shape[:-1])) if shape else 1
     if count * n == 0:

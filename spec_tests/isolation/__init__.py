@@ -1,1 +1,1 @@
-"""The backend and its judge kept apart: patches are found in one process, and messages pass between two."""
+"""Keep the backend and its judge apart: find patches in one process, or pass messages between two."""

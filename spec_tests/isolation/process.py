@@ -1,4 +1,4 @@
-"""The backend's process: started, asked, watched, and replaced when it is lost."""
+"""The process of an isolated backend: start it, exchange messages with it, collect what it prints, and end it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from typing import Any
 from ..implementation.guard import Fault, timeout_fault
 from .wire import LENGTHS, MAX_MESSAGE_BYTES, MalformedMessage, pack, unpack
 
-MAX_PRINTED_CHARACTERS = 4000  # characters of what it prints, of one request
-START_TIMEOUT_SECONDS = 300.0  # seconds to import a framework
+MAX_PRINTED_CHARACTERS = 4000  # of the output of one request that are shown
+START_TIMEOUT_SECONDS = 300.0  # to import a framework
 START_CODE = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from spec_tests.isolation.server import main; main(sys.argv[1])"
 )
-TRACEBACK_FRAME = re.compile(r'^  File "(.*)", line (\d+) in (\w+)$', re.MULTILINE)
+TRACEBACK_FRAME = re.compile(r'^  File "(.*)", line (\d+) in (\w+)$', re.MULTILINE)  # as faulthandler prints it
 
 
 class ProcessEnded(Exception):
-    """The process is gone."""
+    """The process has ended, or has closed the channel."""
 
 
 class Process:
-    """Asks and is answered, one message at a time."""
+    """A process that answers requests, one message at a time."""
 
     def __init__(self, folder: Path, environment: dict[str, str]):
         ours, theirs = socket.socketpair()
@@ -48,44 +48,45 @@ class Process:
                 pass_fds=[theirs.fileno()],
                 cwd=folder,
                 env={**os.environ, **environment},
-                start_new_session=True,  # no signal of a terminal's, nor of its own to its group, reaches both sides
+                start_new_session=True,  # no signal from the terminal, nor from it to its own group, reaches both sides
             )
         self.channel = ours
         assert self.child.stdout is not None
         self.output = self.child.stdout.fileno()
         os.set_blocking(self.output, False)
-        self.printed, self.left_out = "", 0
-        self.end = weakref.finalize(self, _terminate, self.child, ours)
+        self.printed, self.omitted_characters = "", 0
+        self.finalizer = weakref.finalize(self, _terminate, self.child, ours)
 
     def ask(self, message: Any, seconds: float) -> Any:
-        """Its reply. Ended, Malformed or a Fault, where there is none."""
+        """Send a message and return the reply. Raise ProcessEnded, MalformedMessage or a Fault if there is none in this time."""
         deadline = time.monotonic() + seconds
         try:
             self.channel.settimeout(seconds)
             self.channel.sendall(pack(message))
-            header, rest = LENGTHS.unpack(self._received(LENGTHS.size, deadline))
+            header, rest = LENGTHS.unpack(self._receive(LENGTHS.size, deadline))
             if header + rest > MAX_MESSAGE_BYTES:
                 raise MalformedMessage(f"a message of {header + rest} bytes")
-            reply = unpack(bytes(self._received(header, deadline)), self._received(rest, deadline))
+            reply = unpack(bytes(self._receive(header, deadline)), self._receive(rest, deadline))
         except TimeoutError:
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-                os.kill(self.child.pid, signal.SIGABRT)  # whereupon it tells where it is
+                os.kill(self.child.pid, signal.SIGABRT)  # faulthandler then prints the traceback
                 self.child.wait(1.0)
-            raise self._told(timeout_fault(seconds)) from None
+            raise self._add_location(timeout_fault(seconds)) from None
         except (BrokenPipeError, ConnectionResetError):
             raise ProcessEnded from None
-        self._drain()
-        self._show()
+        self._read_output()
+        self._print_output()
         return reply
 
-    def _received(self, size: int, deadline: float) -> memoryview:
+    def _receive(self, size: int, deadline: float) -> memoryview:
+        """Return this many bytes from the channel. Read the output meanwhile, so that a full pipe does not block the process."""
         buffer = memoryview(bytearray(size))
         start, channel = 0, self.channel.fileno()
         while start < size:
-            ready = self._ready(deadline, channel, self.output)
-            if self.output in ready and not self._drain() and channel not in ready:
-                ready = self._ready(deadline, channel)
-            if channel in ready:
+            readable = self._wait_until_readable(deadline, channel, self.output)
+            if self.output in readable and not self._read_output() and channel not in readable:
+                readable = self._wait_until_readable(deadline, channel)
+            if channel in readable:
                 if not (count := self.channel.recv_into(buffer[start:])):
                     raise ProcessEnded
                 start += count
@@ -94,11 +95,11 @@ class Process:
         return buffer
 
     @staticmethod
-    def _ready(deadline: float, *files: int) -> list[int]:
+    def _wait_until_readable(deadline: float, *files: int) -> list[int]:
         return select.select(files, [], [], max(0.0, deadline - time.monotonic()))[0]
 
-    def _drain(self) -> bool:
-        """What it has printed is read, and cut; False where no more will come."""
+    def _read_output(self) -> bool:
+        """Read what the process has printed, and keep the first MAX_PRINTED_CHARACTERS. Return False at the end of the output."""
         while True:
             try:
                 text = os.read(self.output, 1 << 16)
@@ -108,44 +109,46 @@ class Process:
                 return False
             room = MAX_PRINTED_CHARACTERS - len(self.printed)
             self.printed += text[: max(room, 0)].decode(errors="replace")
-            self.left_out += max(len(text) - room, 0)
-            if self.left_out:
-                return True  # by and by: the clock has to be looked at
+            self.omitted_characters += max(len(text) - room, 0)
+            if self.omitted_characters:
+                return True  # to the caller, which checks the deadline: the output may never end
 
-    def _show(self) -> None:
+    def _print_output(self) -> None:
         if self.printed:
-            print(self.printed, end=f"\n… ({self.left_out} more characters)\n" if self.left_out else "")
-            self.printed, self.left_out = "", 0
+            end = f"\n… ({self.omitted_characters} more characters)\n" if self.omitted_characters else ""
+            print(self.printed, end=end)
+            self.printed, self.omitted_characters = "", 0
 
-    def fate(self) -> Fault:
-        """How it ended, once it has."""
+    def describe_end(self) -> Fault:
+        """Return a Fault that says how the process has ended. Wait for its end up to ten seconds."""
         try:
             status = self.child.wait(10.0)
         except subprocess.TimeoutExpired:
             return Fault("its process closed the channel", lost=True)
         if status >= 0:
-            return self._told(Fault(f"the call ended its process, with exit status {status}", lost=True))
+            return self._add_location(Fault(f"the call ended its process, with exit status {status}", lost=True))
         number = signal.Signals(-status)
-        why = ", as the system does when memory runs out" if number is signal.SIGKILL else ""
-        said = f"the call ended its process: {number.name} ({signal.strsignal(number)}){why}"
-        return self._told(Fault(said, lost=True))
+        cause = ", as the system does when memory runs out" if number is signal.SIGKILL else ""
+        what = f"the call ended its process: {number.name} ({signal.strsignal(number)}){cause}"
+        return self._add_location(Fault(what, lost=True))
 
-    def _told(self, fault: Fault) -> Fault:
-        """With the place that the interpreter names, if it does."""
-        self._drain()
+    def _add_location(self, fault: Fault) -> Fault:
+        """Add the line of the backend that the process was in, if faulthandler has printed a traceback."""
+        self._read_output()
         frames = [frame for frame in TRACEBACK_FRAME.findall(self.printed) if "spec_tests/" not in frame[0]]
         if frames:
-            file, line, function = frames[-1]  # the backend's own, which the suite has called
+            file, line, function = frames[-1]  # the outermost frame outside the suite: the function that the suite has called
             fault.facts.append(("where", f"line {line} of {Path(file).name}, in {function}"))
-        self._show()
+        self._print_output()
         return fault
 
     def close(self) -> None:
-        self.end()
+        """End the process and its process group."""
+        self.finalizer()
 
 
 def _terminate(child: subprocess.Popen[bytes], channel: socket.socket) -> None:
-    """With whatever it has started."""
+    """Close the channel and kill the process group of the child."""
     channel.close()
     with contextlib.suppress(OSError):
         os.killpg(child.pid, signal.SIGKILL)

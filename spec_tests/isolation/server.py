@@ -1,4 +1,7 @@
-"""What runs in the backend's process. It imports neither the equations nor anything that judges."""
+"""What runs in the process of an isolated backend: it loads the backend and answers requests.
+
+It must import neither the equations nor anything that judges, because the backend could find them in its process.
+"""
 
 from __future__ import annotations
 
@@ -19,50 +22,44 @@ from ..implementation.guard import Fault, Refused, as_fault
 from ..implementation.lookup import BackendError, identify, resolve, source_file
 from .wire import LENGTHS, Handle, pack, unpack
 
-STATED = ("dtypes", "domain", "conventions", "precision", "version", "device")  # what a backend may say of itself
-KNOWN = ("name", "device", "place", "version", "namespace", "dtypes", "integer", "differentiates", "accumulates")
+BACKEND_PROPERTIES = ("dtypes", "domain", "conventions", "precision", "version", "device")  # those that a backend may state
+FRAMEWORK_PROPERTIES = (
+    "name", "device", "place", "version", "namespace", "dtypes", "integer", "differentiates", "accumulates",
+)  # fmt: skip
 ORACLE = "reference_numpy"
-NO_TIMEOUT_SECONDS = 10.0**9  # seconds: the other side looks at the clock
+NO_TIMEOUT_SECONDS = 10.0**9  # the other process has the time limit
 
 
 class Server:
+    """The objects that stay in this process, by their number, and the requests that use them.
+
+    The other process chooses the numbers of the arrays that it asks for. They are positive. Results have negative numbers.
+    """
+
     def __init__(self) -> None:
         self.objects: dict[int, Any] = {}
-        self.made = 0
+        self.last_number = 0
 
-    # --- requests, each by its name -------------------------------------------------------------------------------------
+    # --- requests: a message has the names of these methods ---------------------------------------------------------------
 
     def load(self, text: str, folder: str, operations: list[str], memory: int | None) -> dict[str, Any]:
-        """What there is to know of the backend."""
+        """Load the backend that --backend=text names and return a description of it, or of why that is refused."""
         try:
             self.source, name, self.framework = identify(resolve(text, Path(folder)), text)
         except BackendError as error:
             return {"refused": str(error)}
         limit_memory(memory)
         functions = {name: function for name in operations if callable(function := getattr(self.source, name, None))}
-        framework, file = self.framework, source_file(self.source)
+        file = source_file(self.source)
         return {
             "name": name,
             "module": str(getattr(self.source, "__name__", "")),
             "kind": type(self.source).__name__,
             "file": str(file) if file else None,
-            "stated": {key: getattr(self.source, key) for key in STATED if hasattr(self.source, key)},
-            "functions": {name: signature(function) for name, function in functions.items()},
-            "spoken": isinstance(self.source, Adapters),
-            "framework": {
-                name: getattr(framework, name)
-                for name in (
-                    "name",
-                    "device",
-                    "place",
-                    "version",
-                    "namespace",
-                    "dtypes",
-                    "integer",
-                    "differentiates",
-                    "accumulates",
-                )
-            },
+            "stated": {key: getattr(self.source, key) for key in BACKEND_PROPERTIES if hasattr(self.source, key)},
+            "functions": {name: describe_signature(function) for name, function in functions.items()},
+            "translates_calls": isinstance(self.source, Adapters),
+            "framework": {name: getattr(self.framework, name) for name in FRAMEWORK_PROPERTIES},
         }
 
     def make(self, number: int, array: Any, dtype: str, layout: str) -> None:
@@ -70,99 +67,106 @@ class Server:
 
     def call(self, operation: str, arrays: Any, keywords: Any) -> Any:
         function = getattr(self.source, operation)
-        return self.guarded(lambda: self.framework.force(function(*self.native(arrays), **self.native(keywords))))
+        return self.run_guarded(lambda: self.framework.force(function(*self.from_wire(arrays), **self.from_wire(keywords))))
 
     def linearize(self, fields: list[Any]) -> Any:
-        what = self.differentiation(fields)
+        """Return the result of the operation, and the handle of a function from a cotangent to gradients."""
+        what = self.build_differentiation(fields)
 
-        def both() -> Any:
+        def step() -> Any:
             return what.linearize(self.framework, getattr(self.source, what.operation))
 
-        return self.guarded(both, lambda found: [self.told(found[0]), self.kept(found[1])])
+        return self.run_guarded(step, lambda pair: [self.to_wire(pair[0]), self.keep(pair[1])])
 
-    def pulled(self, pull: Handle, cotangent: Any) -> Any:
-        return self.guarded(lambda: self.objects[pull.number](self.native(cotangent)))
+    def pull_back(self, pull: Handle, cotangent: Any) -> Any:
+        return self.run_guarded(lambda: self.objects[pull.number](self.from_wire(cotangent)))
 
     def accumulate(self, fields: list[Any], cotangents: Any) -> Any:
-        what = self.differentiation(fields)
-        return self.guarded(
-            lambda: what.accumulate(self.framework, getattr(self.source, what.operation), self.native(cotangents))
+        what = self.build_differentiation(fields)
+        return self.run_guarded(
+            lambda: what.accumulate(self.framework, getattr(self.source, what.operation), self.from_wire(cotangents))
         )
 
-    def differentiation(self, fields: list[Any]) -> Differentiation:
-        operation, positional, dtype, arrays, keywords = fields
-        return Differentiation(operation, tuple(positional), dtype, tuple(self.native(arrays)), self.native(keywords))
-
-    def look(self, x: Handle) -> Any:
-        return self.seen(self.objects[x.number])
+    def describe_array(self, x: Handle) -> Any:
+        return self.read_array(self.objects[x.number])
 
     def overwrite(self, x: Handle, value: Any) -> bool:
-        return self.framework.overwrite(self.objects[x.number], self.native(value))
+        return self.framework.overwrite(self.objects[x.number], self.from_wire(value))
 
-    def spoken(self, operation: str, arrays: Any, keywords: Any) -> Any:
-        name, given = self.source.spoken(operation, *self.native(arrays), **self.native(keywords))
-        return [name, self.told(given)]
+    def translate_call(self, operation: str, arrays: Any, keywords: Any) -> Any:
+        name, arguments = self.source.translate_call(operation, *self.from_wire(arrays), **self.from_wire(keywords))
+        return [name, self.to_wire(arguments)]
 
-    # --- what they share ------------------------------------------------------------------------------------------------
+    # --- what the requests share ------------------------------------------------------------------------------------------
 
-    def guarded(self, step: Callable[[], Any], told: Callable[[Any], Any] | None = None) -> Any:
-        """The answer as it can be sent, or what became of it."""
+    def run_guarded(self, step: Callable[[], Any], convert: Callable[[Any], Any] | None = None) -> Any:
+        """Run a step of the backend. Return its answer as it can be sent, or the refusal or the fault.
 
-        def whole() -> Any:
+        `convert` makes of an answer what can be sent, and is `to_wire` if it is not given.
+        """
+
+        def run_and_convert() -> Any:
             answer = step()
             getattr(self.source, "synchronize", lambda: None)()
-            return told(answer) if told else self.told(self.framework.describe_foreign(answer))
+            return convert(answer) if convert else self.to_wire(self.framework.describe_foreign(answer))
 
         try:
-            return {"answer": self.framework.run_guarded(whole, NO_TIMEOUT_SECONDS)}
+            return {"answer": self.framework.run_guarded(run_and_convert, NO_TIMEOUT_SECONDS)}
         except Refused as refusal:
             return {"refusal": str(refusal)}
         except Fault as error:
             return {"fault": error.what, "facts": error.facts, "lost": error.lost}
 
-    def told(self, x: Any) -> Any:
-        """An array stays here, and is seen once."""
+    def to_wire(self, x: Any) -> Any:
+        """Replace each array by its handle and its contents."""
         if self.framework.is_array(x):
-            return {"at": self.kept(x), "seen": self.seen(x)}
+            return {"at": self.keep(x), "seen": self.read_array(x)}
         if isinstance(x, dict):
-            return {"named": {name: self.told(item) for name, item in x.items()}}
-        return type(x)(map(self.told, x)) if isinstance(x, list | tuple) else x
+            return {"named": {name: self.to_wire(item) for name, item in x.items()}}
+        return type(x)(map(self.to_wire, x)) if isinstance(x, list | tuple) else x
 
-    def kept(self, x: Any) -> Handle:
-        self.made -= 1
-        self.objects[self.made] = x
-        return Handle(self.made)
-
-    def seen(self, x: Any) -> dict[str, Any]:
-        f = self.framework
-        values: Any
-        try:
-            values = f.stored(x)
-        except Exception as error:
-            values = f"{type(error).__name__}: {error}"
-        return {"dtype": f.dtype_of(x), "device": f.device_of(x), "values": values}
-
-    def native(self, tree: Any) -> Any:
+    def from_wire(self, tree: Any) -> Any:
+        """Replace each handle by its object."""
         if isinstance(tree, Handle):
             return self.objects[tree.number]
         if isinstance(tree, dict):
-            return {key: self.native(item) for key, item in tree.items()}
-        return type(tree)(self.native(item) for item in tree) if isinstance(tree, list | tuple) else tree
+            return {key: self.from_wire(item) for key, item in tree.items()}
+        return type(tree)(self.from_wire(item) for item in tree) if isinstance(tree, list | tuple) else tree
+
+    def keep(self, x: Any) -> Handle:
+        """Give an object a number, and keep it until the other process forgets it."""
+        self.last_number -= 1
+        self.objects[self.last_number] = x
+        return Handle(self.last_number)
+
+    def read_array(self, x: Any) -> dict[str, Any]:
+        """Return the dtype, the device and the values of an array. If it cannot be read, its values are the error's text."""
+        values: Any
+        try:
+            values = self.framework.stored(x)
+        except Exception as error:
+            values = f"{type(error).__name__}: {error}"
+        return {"dtype": self.framework.dtype_of(x), "device": self.framework.device_of(x), "values": values}
+
+    def build_differentiation(self, fields: list[Any]) -> Differentiation:
+        operation, positional, dtype, arrays, keywords = fields
+        return Differentiation(operation, tuple(positional), dtype, tuple(self.from_wire(arrays)), self.from_wire(keywords))
 
     def reply(self, message: dict[str, Any]) -> dict[str, Any]:
-        """To the last of the steps; those before it have nothing to say."""
+        """Drop the objects that are forgotten, run all requests of the message, and return the answer to the last one."""
         for number in message["forgotten"]:
             self.objects.pop(number, None)
-        last = None
+        answer = None
         try:
             for name, arguments in message["steps"]:
-                last = getattr(self, name)(*arguments)
+                answer = getattr(self, name)(*arguments)
         except BaseException as error:
-            last = {"fault": str(as_fault(error)), "facts": [], "lost": False}
-        return {"reply": last, "oracle": ORACLE in sys.modules}
+            answer = {"fault": str(as_fault(error)), "facts": [], "lost": False}
+        return {"reply": answer, "oracle": ORACLE in sys.modules}
 
 
-def signature(function: Any) -> list[list[Any]] | None:
+def describe_signature(function: Any) -> list[list[Any]] | None:
+    """Return the name, the kind and whether it has a default of each parameter. Return None if there is no signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -171,7 +175,7 @@ def signature(function: Any) -> list[list[Any]] | None:
 
 
 def limit_memory(size: int | None) -> None:
-    """Of what it writes to: address space that a driver reserves and never touches does not count."""
+    """Limit the bytes of the process's data. The limit is not on its address space: drivers reserve much that they never use."""
     if size is not None:
         import resource
 
@@ -179,25 +183,30 @@ def limit_memory(size: int | None) -> None:
 
 
 def die_with_the_parent() -> None:
-    """However that dies; Linux alone can."""
+    """Have the system kill this process when its parent ends, in whatever way, and before others when memory runs out.
+
+    This works on Linux only.
+    """
     with suppress(Exception):
         import ctypes
 
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        Path("/proc/self/oom_score_adj").write_text("1000")  # this process first, when memory runs out
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def receive_exactly(channel: socket.socket, size: int) -> memoryview:
+    """Return this many bytes. End the process if the other side has closed the channel."""
     buffer = memoryview(bytearray(size))
     start = 0
     while start < size:
         if not (count := channel.recv_into(buffer[start:])):
-            os._exit(0)  # the other side is gone
+            os._exit(0)
         start += count
     return buffer
 
 
 def serve(channel: socket.socket) -> None:
+    """Answer messages until the channel closes."""
     server = Server()
     while True:
         header, rest = LENGTHS.unpack(receive_exactly(channel, LENGTHS.size))
@@ -212,6 +221,7 @@ def serve(channel: socket.socket) -> None:
 
 
 def main(number: str) -> None:
+    """Serve on the socket that has this file descriptor."""
     die_with_the_parent()
     faulthandler.enable()
     serve(socket.socket(fileno=int(number)))

@@ -1,4 +1,4 @@
-"""Messages as a JSON header and the arrays' bytes after it. Whatever arrives is data: nothing of it is run."""
+"""Messages: a JSON header, and the bytes of the arrays after it. Reading a message never runs code that it contains."""
 
 from __future__ import annotations
 
@@ -11,50 +11,55 @@ from typing import Any
 
 import numpy as np
 
-from ..implementation.framework import PLAIN, Foreign
+from ..implementation.framework import PLAIN_TYPES, Foreign
 
-LENGTHS = struct.Struct("<QQ")  # of the header, and of everything after it
-MAX_MESSAGE_BYTES = 1 << 32  # bytes of a message
-ARRAY_KINDS = "fiub"  # of the arrays that may be sent
+LENGTHS = struct.Struct("<QQ")  # bytes of the header, and bytes of the arrays
+MAX_MESSAGE_BYTES = 1 << 32
+ARRAY_KINDS = "fiub"  # the kinds of dtype that a message may have: floating, integer, unsigned, bool
 
 
 class MalformedMessage(Exception):
-    """A message that is not as agreed."""
+    """The message does not have the format of this module."""
 
 
 @dataclass(frozen=True)
 class Handle:
-    """An object that stays in the backend's process."""
+    """Stands for an object that stays in the process of the backend."""
 
     number: int
 
 
 def pack(message: Any) -> bytes:
+    """Return the bytes of a message, with its two lengths first."""
     arrays: list[np.ndarray] = []
-    tree = _plain(message, arrays)
+    tree = _encode(message, arrays)
     header = json.dumps([tree, [[x.dtype.str, x.shape] for x in arrays]]).encode()
     parts = [header, *(x.tobytes() for x in arrays)]
     return b"".join([LENGTHS.pack(len(header), sum(map(len, parts[1:]))), *parts])
 
 
 def unpack(header: bytes, rest: memoryview) -> Any:
+    """Return the message that has this header, with these bytes after it. Raise MalformedMessage if it is none."""
     try:
-        tree, described = json.loads(header)
+        tree, descriptions = json.loads(header)
         arrays, start = [], 0
-        for kind, shape in described:
-            dtype, count = np.dtype(kind), math.prod(shape)
+        for dtype_text, shape in descriptions:
+            dtype, count = np.dtype(dtype_text), math.prod(shape)
             if dtype.kind not in ARRAY_KINDS or count < 0:
-                raise MalformedMessage(f"an array of {kind}")
+                raise MalformedMessage(f"an array of {dtype_text}")
             arrays.append(np.frombuffer(rest, dtype, count, start).reshape(shape) if count else np.empty(shape, dtype))
             start += count * dtype.itemsize
-        return _tree(tree, arrays)
+        return _decode(tree, arrays)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError) as error:
         raise MalformedMessage(f"{type(error).__name__}: {error}") from None
 
 
-def _plain(x: Any, arrays: list[np.ndarray]) -> Any:
-    """What JSON can say; every other thing is an object with one key, which says what it is."""
-    if type(x) in PLAIN:
+def _encode(x: Any, arrays: list[np.ndarray]) -> Any:
+    """Return x as JSON can hold it. What JSON has no type for becomes an object with one key, the tag that says what it is.
+
+    Arrays are appended to `arrays`, and the object holds their place there.
+    """
+    if type(x) in PLAIN_TYPES:
         return x
     if isinstance(x, Handle):
         return {"handle": x.number}
@@ -64,27 +69,28 @@ def _plain(x: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(x, np.generic):
         return x.item()
     if isinstance(x, dict):
-        return {"dict": [[key, _plain(value, arrays)] for key, value in x.items()]}
+        return {"dict": [[key, _encode(value, arrays)] for key, value in x.items()]}
     if isinstance(x, list | tuple):
-        return {type(x).__name__ if type(x) in (list, tuple) else "list": [_plain(item, arrays) for item in x]}
+        return {type(x).__name__ if type(x) in (list, tuple) else "list": [_encode(item, arrays) for item in x]}
     if isinstance(x, range):
         return {"range": [x.start, x.stop, x.step]}
     if isinstance(x, set | frozenset):
-        return {"list": [_plain(item, arrays) for item in sorted(x, key=repr)]}
+        return {"list": [_encode(item, arrays) for item in sorted(x, key=repr)]}
     return {"foreign": x.kind if isinstance(x, Foreign) else f"a {type(x).__name__}"}
 
 
-def _tree(x: Any, arrays: list[np.ndarray]) -> Any:
+def _decode(x: Any, arrays: list[np.ndarray]) -> Any:
+    """Return what _encode has encoded."""
     if not isinstance(x, dict):
         return x
     ((tag, value),) = x.items()
-    made: dict[str, Callable[[Any], Any]] = {
+    decoders: dict[str, Callable[[Any], Any]] = {
         "handle": Handle,
         "array": lambda place: arrays[place],
-        "dict": lambda pairs: {str(key): _tree(item, arrays) for key, item in pairs},
-        "list": lambda items: [_tree(item, arrays) for item in items],
-        "tuple": lambda items: tuple(_tree(item, arrays) for item in items),
+        "dict": lambda pairs: {str(key): _decode(item, arrays) for key, item in pairs},
+        "list": lambda items: [_decode(item, arrays) for item in items],
+        "tuple": lambda items: tuple(_decode(item, arrays) for item in items),
         "range": lambda numbers: range(*numbers),
         "foreign": lambda kind: Foreign(str(kind)),
     }
-    return made[tag](value)
+    return decoders[tag](value)

@@ -1,4 +1,4 @@
-"""What people and machines are told of a run: messages, tables, the page, the badge. `read` reads the data back."""
+"""The report of a run: failure messages, tables, the page, the badge. `read` reads the data of a report back."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-SCHEMA = 1  # of report.jsonl, as schema.json describes it: a new number where a reader of the old one would go wrong
+SCHEMA = 1  # version of report.jsonl, described in schema.json; raised when a reader of the old version would go wrong
 DATA, PAGE, BADGE = "report.jsonl", "report.html", "badge.json"
 
 
 class ReportError(Exception):
-    """What was given, and why it is no report: one sentence."""
+    """A file is not a report that can be used. The message is one sentence."""
 
 
 @dataclass
@@ -29,20 +29,21 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Every selected invariant has its verdict: the run was neither killed nor stopped."""
+        """Whether every selected invariant has its verdict. False if the run was killed or stopped."""
         return self.footer is not None and bool(self.footer["complete"])
 
     @property
     def ending(self) -> str:
+        """How the run ended, in a few words."""
         return self.footer["reason"] if self.footer else "killed, or still running"
 
 
 def read(path: str | Path) -> Report:
-    """The report in a folder, or in a file. A last line that was cut off is left out, and the report is then incomplete."""
+    """Read the report in a folder or file. A last line that was cut off is left out, and the report is then incomplete."""
     path = Path(path)
     path = path / DATA if path.is_dir() else path
     try:
-        records = list(_records(path.read_text(encoding="utf-8", errors="replace")))
+        records = list(_parse_records(path.read_text(encoding="utf-8", errors="replace")))
     except OSError as error:
         raise ReportError(f"{path}: there is no report ({error.strerror or error}); --report=DIR writes one") from None
     except ValueError as error:
@@ -61,7 +62,8 @@ def read(path: str | Path) -> Report:
     return report
 
 
-def _records(text: str) -> Iterator[dict[str, Any]]:
+def _parse_records(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the record of each line. Raise ValueError for a line that holds none, unless it is a last line without an end."""
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         try:
@@ -69,7 +71,7 @@ def _records(text: str) -> Iterator[dict[str, Any]]:
         except ValueError:
             if number < len(lines):
                 raise ValueError(f"line {number} is no JSON") from None
-            continue  # the last one, with no end: the process died there
+            continue  # the process died while it wrote the last line
         if record is not None:
             if not isinstance(record, dict) or "record" not in record:
                 raise ValueError(f"line {number} is no record")
@@ -77,15 +79,16 @@ def _records(text: str) -> Iterator[dict[str, Any]]:
 
 
 def format_record(record: dict[str, Any]) -> str:
-    """ASCII alone, and no number that JSON lacks: any reader can read it, wherever it is cut."""
-    return json.dumps(_plain(record), allow_nan=False) + "\n"
+    """Return the line of a record. It is ASCII and has no number that JSON lacks, so that every reader can read it."""
+    return json.dumps(_to_json_value(record), allow_nan=False) + "\n"
 
 
-def _plain(x: Any) -> Any:
+def _to_json_value(x: Any) -> Any:
+    """Return a value that JSON has: the words Infinity, -Infinity and NaN for such numbers, the text of an unknown object."""
     if isinstance(x, float) and (x != x or x in (float("inf"), float("-inf"))):
         return {"inf": "Infinity", "-inf": "-Infinity"}.get(str(x), "NaN")
     if isinstance(x, dict):
-        return {str(key): _plain(value) for key, value in x.items()}
+        return {str(key): _to_json_value(value) for key, value in x.items()}
     if isinstance(x, list | tuple):
-        return [_plain(value) for value in x]
+        return [_to_json_value(value) for value in x]
     return x if x is None or isinstance(x, bool | int | float | str) else str(x)

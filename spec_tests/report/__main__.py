@@ -1,4 +1,4 @@
-"""python -m spec_tests.report DIR [DIR …] [-o FILE]: the page of a report, or of several side by side."""
+"""python -m spec_tests.report DIR [DIR …] [-o FILE]: write the page of one report, or of several side by side."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from . import PAGE, ReportError, read
 
 
 def main() -> int:
+    """Write the page and return the exit status: 0, or 4 if a report cannot be read or the page cannot be written."""
     parser = argparse.ArgumentParser(
         prog="python -m spec_tests.report", description="A page of one report, or of several side by side."
     )
@@ -19,10 +20,10 @@ def main() -> int:
     parser.add_argument("-o", "--output", metavar="FILE", default=PAGE, help=f"the page (default: {PAGE}, here)")
     options = parser.parse_args()
     from .backend_results import build_results
-    from .page import page
+    from .page import render_page
 
     try:
-        text = page(build_results([read(report) for report in options.reports]))
+        text = render_page(build_results([read(report) for report in options.reports]))
         Path(options.output).write_text(text, encoding="utf-8")
     except ReportError as error:
         print(f"ERROR: {error}", file=sys.stderr)

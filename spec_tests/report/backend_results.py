@@ -1,4 +1,7 @@
-"""What a page, a summary and a badge say, worked out of reports: for each backend its cells, its bugs, and its verdict."""
+"""What the page, the summary of a step and the badge show of each backend in a report: its cells, its bugs, its verdict.
+
+page.html uses the attributes of Cell and BackendResults by their names.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from typing import Any
 
 from . import Report
 from .failure import MATCHES_PREFIX
-from .verdicts import Bug, count_levels, domain_lines, group_bugs, not_tried_lines
+from .verdicts import Bug, count_levels, describe_domains, describe_not_tried, group_bugs
 
 Verdict = dict[str, Any]
 
 
 @dataclass
 class Cell:
-    """One operation in one dtype; levels are told apart."""
+    """The verdicts on one operation in one dtype, without those on levels."""
 
     verdicts: list[Verdict]
 
@@ -26,43 +29,47 @@ class Cell:
         return [v for v in self.verdicts if v["status"] in ("passed", "failed")]
 
     @cached_property
-    def broken(self) -> list[Verdict]:
+    def failed(self) -> list[Verdict]:
         return [v for v in self.tried if v["status"] == "failed"]
 
     @cached_property
-    def compared(self) -> Verdict:
-        """The comparison with the oracle."""
+    def comparison(self) -> Verdict:
+        """The verdict of the comparison with the oracle, or {} if there was none."""
         return next((v for v in self.tried if v["id"].endswith(".reference") and v["worst"] is not None), {})
 
     @property
     def state(self) -> str:
-        if self.broken:
+        """The class that the cell has in page.css."""
+        if self.failed:
             return "deviates"
-        return "conforms" if self.compared else "held" if self.tried else "absent" if self.verdicts else ""
+        return "conforms" if self.comparison else "held" if self.tried else "absent" if self.verdicts else ""
 
     @property
     def reached(self) -> str:
-        return str(self.compared.get("class") or "")
+        """The precision class that the operation reached, or ""."""
+        return str(self.comparison.get("class") or "")
 
     @property
     def worst(self) -> float | None:
-        return _number(self.compared.get("worst"))
+        """The largest share of the allowed error that an example used."""
+        return _parse_number(self.comparison.get("worst"))
 
     @property
     def median(self) -> float | None:
-        return _number(self.compared.get("median"))
+        """The median share of the allowed error that the examples used."""
+        return _parse_number(self.comparison.get("median"))
 
 
 @dataclass
 class BackendResults:
-    """One backend in one run."""
+    """The results of one backend in one run."""
 
     report: Report
     name: str
-    backend: dict[str, Any] = field(repr=False)
+    backend: dict[str, Any] = field(repr=False)  # its record in the report; {} if the run ended before it was written
     verdicts: list[Verdict] = field(repr=False)
-    letter: str = ""
-    label: str = ""
+    letter: str = ""  # "" if the page shows only one backend
+    label: str = ""  # the name, and what distinguishes it from others of that name
 
     @cached_property
     def _cells(self) -> dict[tuple[str, str], Cell]:
@@ -73,25 +80,26 @@ class BackendResults:
         return {key: Cell(verdicts) for key, verdicts in found.items()}
 
     def cell(self, operation: str, dtype: str) -> Cell:
+        """Return the cell of an operation in a dtype. It is empty if nothing is known about it."""
         return self._cells.get((operation, dtype), Cell([]))
 
     def cells(self, operation: str, dtypes: Sequence[str]) -> list[Cell]:
-        """Those in which there is a verdict."""
+        """Return the cells of an operation that hold a verdict."""
         return [cell for dtype in dtypes if (cell := self.cell(operation, dtype)).verdicts]
 
     @cached_property
     def operations(self) -> list[str]:
-        """Of which something was tried."""
+        """The operations of which something was tried."""
         return sorted({operation for (operation, _), cell in self._cells.items() if cell.tried})
 
     @cached_property
-    def compared(self) -> set[str]:
-        """Operations that were compared with the oracle: of others no conformance is claimed."""
-        return {operation for (operation, _), cell in self._cells.items() if cell.compared}
+    def compared_operations(self) -> set[str]:
+        """The operations that were compared with the oracle. Only of these does the report claim conformance."""
+        return {operation for (operation, _), cell in self._cells.items() if cell.comparison}
 
     @cached_property
-    def deviating(self) -> list[str]:
-        """By an invariant, or by a level that was required."""
+    def deviating_operations(self) -> list[str]:
+        """The operations that failed an invariant, or a level that was required."""
         return sorted({v["operation"] for v in self.verdicts if v["status"] == "failed"})
 
     @cached_property
@@ -100,36 +108,41 @@ class BackendResults:
 
     @property
     def examples(self) -> int:
+        """The number of examples that were tried."""
         return sum(v["examples"] for v in self.verdicts)
 
     @property
     def levels(self) -> dict[str, tuple[int, int]]:
+        """How often each level held, and how often it was tried."""
         return count_levels(self.verdicts)
 
     @property
     def remarks(self) -> dict[str, list[str]]:
+        """Sentences on the limits of the verdict, by their headings."""
         return {
-            "Tried within the domain that it states": domain_lines(self.verdicts),
-            "Not tried": not_tried_lines(self.verdicts),
+            "Tried within the domain that it states": describe_domains(self.verdicts),
+            "Not tried": describe_not_tried(self.verdicts),
         }
 
     # --- the verdict ------------------------------------------------------------------------------------------------
 
     @property
     def tone(self) -> str:
-        if self.deviating or self.report.errors:
+        """The verdict in one word: good, bad, or open if the run supports no claim."""
+        if self.deviating_operations or self.report.errors:
             return "bad"
         header = self.report.header
-        less = not self.report.complete or header["selection"] or header["effort"] == "smoke"
-        return "good" if self.compared and not less else "open"
+        is_partial = not self.report.complete or header["selection"] or header["effort"] == "smoke"
+        return "good" if self.compared_operations and not is_partial else "open"
 
     @property
     def sentence(self) -> str:
-        """The verdict of the run in a few words."""
-        tried, header = len({*self.operations, *self.deviating}), self.report.header
+        """The verdict in a few words."""
+        deviating, header = len(self.deviating_operations), self.report.header
+        tried = len({*self.operations, *self.deviating_operations})
         where = f" in {', '.join(header['dtypes'])}" if header["dtypes"] else ""
-        if self.deviating:
-            return f"{len(self.deviating)} of {tried} operations deviate{'s' * (len(self.deviating) == 1)}{where}"
+        if deviating:
+            return f"{deviating} of {tried} operations deviate{'s' * (deviating == 1)}{where}"
         if self.report.errors:
             return "the run had errors"
         if not self.report.complete:
@@ -140,40 +153,50 @@ class BackendResults:
             return "the selected invariants hold"
         if header["effort"] == "smoke":
             return "smoke: nothing wrong found"
-        if not (conform := len(self.compared)):
+        if not (compared := len(self.compared_operations)):
             return "nothing was compared with the oracle"
-        return f"{conform} operation{'s' * (conform != 1)} conform{'s' * (conform == 1)}{where}"
+        return f"{compared} operation{'s' * (compared != 1)} conform{'s' * (compared == 1)}{where}"
 
 
 def build_results(reports: Sequence[Report]) -> list[BackendResults]:
-    """Every backend of every report; several have letters, and those of one name what else tells them apart."""
-    found = []
+    """Return the results of every backend of every report.
+
+    If there are several, each gets a letter. Backends of the same name get a label that distinguishes them.
+    """
+    results = []
     for report in reports:
-        described = {backend["name"]: backend for backend in report.backends}
-        named = dict.fromkeys([*described, *(v["backend"] for v in report.verdicts)])
-        for name in named or [", ".join(report.header["backends"])]:
+        backend_records = {backend["name"]: backend for backend in report.backends}
+        names = dict.fromkeys([*backend_records, *(v["backend"] for v in report.verdicts)])
+        for name in names or [", ".join(report.header["backends"])]:
             own = [v for v in report.verdicts if v["backend"] == name]
-            found.append(BackendResults(report, name, described.get(name, {}), own))
-    for subject, letter in zip(found, string.ascii_uppercase + string.ascii_lowercase, strict=False):
-        same = [other for other in found if other.name == subject.name]
-        subject.letter = letter if len(found) > 1 else ""
-        subject.label = subject.name if len(same) == 1 else f"{subject.name}, {_distinguishing(subject, same)}"
-    return found
+            results.append(BackendResults(report, name, backend_records.get(name, {}), own))
+    for result, letter in zip(results, string.ascii_uppercase + string.ascii_lowercase, strict=False):
+        namesakes = [other for other in results if other.name == result.name]
+        result.letter = letter if len(results) > 1 else ""
+        result.label = result.name if len(namesakes) == 1 else f"{result.name}, {_distinguish(result, namesakes)}"
+    return results
 
 
-def _distinguishing(subject: BackendResults, same: list[BackendResults]) -> str:
-    """What it has that the others of its name have not."""
-    kinds = (lambda s: s.report.path.parent.name, lambda s: str(s.report.path.parent), lambda s: s.backend.get("version", ""))
-    return str(next((kind(subject) for kind in kinds if len(set(map(kind, same))) == len(same)), subject.report.path))
+def _distinguish(result: BackendResults, namesakes: list[BackendResults]) -> str:
+    """Return the first property that differs in all results of the same name: folder, path, or version of the backend."""
+    properties = (
+        lambda other: other.report.path.parent.name,
+        lambda other: str(other.report.path.parent),
+        lambda other: other.backend.get("version", ""),
+    )
+    distinct = (value(result) for value in properties if len(set(map(value, namesakes))) == len(namesakes))
+    return str(next(distinct, result.report.path))
 
 
-def differences(before: BackendResults, after: BackendResults) -> list[tuple[str, str, dict[str, list[str]]]]:
-    """(what became of it, operation, laws with their dtypes) of all that the two runs judge differently, what is worse first. How
-    much of the allowed error was used is no verdict: other examples use another part."""
-    old, new = ({(v["id"], v["dtype"]): v for v in subject.verdicts} for subject in (before, after))
+def find_differences(before: BackendResults, after: BackendResults) -> list[tuple[str, str, dict[str, list[str]]]]:
+    """Return (change, operation, laws with their dtypes) for every verdict that differs, new failures first.
+
+    A different share of the allowed error is no difference: other examples use another share.
+    """
+    old, new = ({(v["id"], v["dtype"]): v for v in result.verdicts} for result in (before, after))
     found: dict[tuple[str, str], dict[str, list[str]]] = {}
     for key in dict.fromkeys([*old, *new]):
-        was, now = (_outcome(side.get(key)) for side in (old, new))
+        was, now = (_describe_outcome(side.get(key)) for side in (old, new))
         if was != now and {was, now} != {"not tried", "absent"}:
             operation, _, law = key[0].partition(".")
             found.setdefault((f"{was} → {now}", operation), {}).setdefault(law, []).append(key[1])
@@ -181,7 +204,7 @@ def differences(before: BackendResults, after: BackendResults) -> list[tuple[str
     return sorted(rows, key=lambda row: (not row[0].endswith("fails"), row[:2]))
 
 
-def _outcome(verdict: Verdict | None) -> str:
+def _describe_outcome(verdict: Verdict | None) -> str:
     if verdict is None or verdict["status"] == "skipped":
         return "not tried" if verdict else "absent"
     if verdict["status"] == "passed":
@@ -190,21 +213,21 @@ def _outcome(verdict: Verdict | None) -> str:
     return "fails" if verdict["status"] == "failed" else "not held"
 
 
-def is_named(verdict: Verdict) -> bool:
-    """Something known explains the failure."""
+def is_explained(verdict: Verdict) -> bool:
+    """Whether a known deviation or a near miss explains the failure."""
     return str(verdict["reason"]).startswith(MATCHES_PREFIX)
 
 
-def clearest_failure(bug: Bug) -> Verdict:
-    """The failure that is explained best, on the inputs that a person reads fastest."""
+def find_clearest_failure(bug: Bug) -> Verdict:
+    """Return the failure that is quickest to understand: an explained one, with the shortest inputs."""
 
-    def order(verdict: Verdict) -> tuple[bool, bool, int]:
+    def rank(verdict: Verdict) -> tuple[bool, bool, int]:
         inputs = (verdict.get("failure") or {}).get("inputs", "")
-        return not is_named(verdict), not inputs, len(inputs)
+        return not is_explained(verdict), not inputs, len(inputs)
 
-    return min(bug.verdicts, key=order)
+    return min(bug.verdicts, key=rank)
 
 
-def _number(x: Any) -> float | None:
-    """JSON has no infinity: the word stands for it."""
+def _parse_number(x: Any) -> float | None:
+    """Return a number of the report. Infinity and NaN, which JSON lacks, are written there as words."""
     return None if x is None else float(x)

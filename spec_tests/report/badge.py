@@ -1,4 +1,4 @@
-"""A badge, as shields.io's endpoint takes it."""
+"""The badge of a report, as JSON for the endpoint badges of shields.io."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from ..implementation.printable import printable
 from .backend_results import BackendResults
 
-COLOURS = {"good": "brightgreen", "bad": "red", "open": "lightgrey"}
+TONE_COLOURS = {"good": "brightgreen", "bad": "red", "open": "lightgrey"}
 
 
-def badge(subjects: Sequence[BackendResults]) -> str:
-    """Of several backends the worst decides."""
-    worst = next((s for tone in ("bad", "open", "good") for s in subjects if s.tone == tone), None)
+def format_badge(results: Sequence[BackendResults]) -> str:
+    """Return the JSON of the badge. With several backends, the worst one decides."""
+    worst = next((result for tone in ("bad", "open", "good") for result in results if result.tone == tone), None)
     message, tone = (worst.sentence, worst.tone) if worst else ("nothing was tried", "open")
-    name = f"{printable(worst.name, 60)}: " if worst and len(subjects) > 1 else ""
-    return json.dumps({"schemaVersion": 1, "label": "spec_tests", "message": f"{name}{message}", "color": COLOURS[tone]}) + "\n"
+    name = f"{printable(worst.name, 60)}: " if worst and len(results) > 1 else ""
+    badge = {"schemaVersion": 1, "label": "spec_tests", "message": f"{name}{message}", "color": TONE_COLOURS[tone]}
+    return json.dumps(badge) + "\n"

@@ -1,4 +1,4 @@
-"""The one wording of a failure: what broke, on which inputs, how far off, and how to see it again. One screen."""
+"""The message of a failure: what broke, on which inputs, how far off it is, and how to see it again. It fits on one screen."""
 
 from __future__ import annotations
 
@@ -16,68 +16,74 @@ from ..diagnosis.near_misses import near_miss
 from ..specification.pytree import leaves
 from ..trials.invariant import KINDS, Invariant
 from ..trials.trial import Trial
-from .reproduction import build_script, format_array, replay_command
+from .reproduction import build_script, format_array, format_replay_command
 
 MATCHES_PREFIX = "matches: "
 
-MAX_PRINTED_ELEMENTS = 48  # elements of an array that are printed; a script is printed for arrays of up to SCRIPTED
+MAX_PRINTED_ELEMENTS = 48  # of a larger array only a few are printed
+MAX_PRINTED_CALLS = 4
 
 
 def describe_failure(invariant: Invariant, trial: Trial, violation: Violation) -> dict[str, Any]:
-    """What is to be said of a failure, part by part, as plain data."""
+    """Return the parts of the message of a failure, as plain data."""
     kind = f"{KINDS[invariant.kind]}{', ' + invariant.source if invariant.source else ''}"
     device = trial.backend.framework.device or "default device"
-    diagnosis, shown = ([], ()) if isinstance(violation, NoAnswer) else diagnose_trial(trial)
+    diagnosis, near_miss_facts = ([], ()) if isinstance(violation, NoAnswer) else diagnose_trial(trial)
     return {
-        "broken": f"{trial.backend.name} breaks {invariant.of(trial.operation_name)}",
+        "broken": f"{trial.backend.name} breaks {invariant.id_for(trial.operation_name)}",
         "statement": " ".join(invariant.statement.split()),
         "circumstances": f"{kind}; {trial.dtype}, {device}, {trial.backend.version}",
-        "inputs": "\n".join(line for made in trial.tally.calls[:4] for line in _format_inputs(made)),
+        "inputs": "\n".join(line for call in trial.tally.calls[:MAX_PRINTED_CALLS] for line in _format_inputs(call)),
         "what": violation.what,
-        "facts": [[label, str(fact)] for label, fact in (*violation.facts, *shown)],
+        "facts": [[label, str(fact)] for label, fact in (*violation.facts, *near_miss_facts)],
         "diagnosis": diagnosis,
         "script": "\n".join(build_script(trial)),
-        "again": replay_command(invariant, trial),
+        "again": format_replay_command(invariant, trial),
     }
 
 
 def failure_message(invariant: Invariant, trial: Trial, violation: Violation) -> str:
+    """Return the whole message of a failure."""
     return format_failure(describe_failure(invariant, trial, violation))
 
 
-def format_failure(said: dict[str, Any]) -> str:
+def format_failure(parts: dict[str, Any]) -> str:
+    """Return the message made of the parts that `describe_failure` returns."""
+    explanations = map(_format_explanation, parts["diagnosis"])
     lines = [
-        said["broken"],
-        *textwrap.wrap(said["statement"], 100, initial_indent="  ", subsequent_indent="  "),
-        f"  ({said['circumstances']})",
+        parts["broken"],
+        *textwrap.wrap(parts["statement"], 100, initial_indent="  ", subsequent_indent="  "),
+        f"  ({parts['circumstances']})",
         "",
-        *said["inputs"].splitlines(),
+        *parts["inputs"].splitlines(),
         "",
-        said["what"],
-        *(f"  {label:<9} {fact}" for label, fact in said["facts"]),
-        *(f"  {'or' if i else 'matches':<9} {_format_diagnosis(one)}" for i, one in enumerate(said["diagnosis"])),
+        parts["what"],
+        *(f"  {label:<9} {fact}" for label, fact in parts["facts"]),
+        *(f"  {'or' if number else 'matches':<9} {text}" for number, text in enumerate(explanations)),
     ]
-    if said["script"]:
-        lines += ["", "to see it without this suite:", *("  " + line for line in said["script"].splitlines())]
-    return "\n".join([*lines, "", f"again: {said['again']}"])
+    if parts["script"]:
+        lines += ["", "to see it without this suite:", *("  " + line for line in parts["script"].splitlines())]
+    return "\n".join([*lines, "", f"again: {parts['again']}"])
 
 
-def summarize_failure(said: dict[str, Any]) -> str:
-    """The diagnosis; what was seen, if there is none."""
-    return f"{MATCHES_PREFIX}{' or '.join(map(_format_diagnosis, said['diagnosis']))}" if said["diagnosis"] else str(said["what"])
+def summarize_failure(parts: dict[str, Any]) -> str:
+    """Return one line: the diagnosis, or what was seen if there is no diagnosis."""
+    if not parts["diagnosis"]:
+        return str(parts["what"])
+    return f"{MATCHES_PREFIX}{' or '.join(map(_format_explanation, parts['diagnosis']))}"
 
 
-def _format_diagnosis(one: dict[str, str]) -> str:
-    return f"{one['what']} ({one['id']})"
+def _format_explanation(explanation: dict[str, str]) -> str:
+    return f"{explanation['what']} ({explanation['id']})"
 
 
 def diagnose_trial(trial: Trial) -> tuple[list[dict[str, str]], tuple[tuple[str, str], ...]]:
     """Return what explains the failure: known deviations, or else a near miss of the right equation and the facts about it."""
     evidence = Evidence.gather(trial.tally.calls, trial.other_calls)
-    if known := diagnose(evidence):
-        return [{"id": one.id, "what": one.what} for one in known], ()
-    if missed := near_miss(evidence):
-        return [{"id": missed.id, "what": missed.what}], missed.facts
+    if deviations := diagnose(evidence):
+        return [{"id": deviation.id, "what": deviation.what} for deviation in deviations], ()
+    if miss := near_miss(evidence):
+        return [{"id": miss.id, "what": miss.what}], miss.facts
     return [], ()
 
 

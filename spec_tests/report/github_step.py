@@ -1,4 +1,4 @@
-"""The summary of a step of GitHub Actions, in its Markdown: what is wrong, then the table."""
+"""The summary of a step of GitHub Actions, in Markdown: first the bugs, then the table of operations."""
 
 from __future__ import annotations
 
@@ -9,69 +9,71 @@ from collections.abc import Iterator, Sequence
 from ..implementation.printable import printable
 from ..inputs.effort import describe_shapes
 from ..specification.formats import RESULT_DTYPES
-from .backend_results import BackendResults, Cell, clearest_failure
+from .backend_results import BackendResults, Cell, find_clearest_failure
 from .verdicts import LAWS_HOLD, Bug
 
-MARKS = {"good": "✅", "bad": "❌", "open": "⚪"}
-MANY = 20  # bugs that are told; a step's summary has a limit
+TONE_SYMBOLS = {"good": "✅", "bad": "❌", "open": "⚪"}
+MAX_DESCRIBED = 20  # bugs, and errors, of a backend: GitHub limits the size of a summary
 
 
-def step_summary(subjects: Sequence[BackendResults]) -> str:
-    return "\n".join(line for subject in subjects for line in _describe_failure(subject)) + "\n"
+def format_step_summary(results: Sequence[BackendResults]) -> str:
+    """Return the summary of a step, all backends one after the other."""
+    return "\n".join(line for result in results for line in _describe_backend(result)) + "\n"
 
 
-def _describe_failure(subject: BackendResults) -> Iterator[str]:
-    header = subject.report.header
-    yield f"## {MARKS[subject.tone]} {_text(subject.name)}: {_text(subject.sentence)}"
+def _describe_backend(result: BackendResults) -> Iterator[str]:
+    header = result.report.header
+    yield f"## {TONE_SYMBOLS[result.tone]} {_escape(result.name)}: {_escape(result.sentence)}"
     yield ""
-    version = f"{_text(subject.backend['version'])}, " if subject.backend else ""
+    version = f"{_escape(result.backend['version'])}, " if result.backend else ""
     smoke = ", which supports no claim of conformance" if header["effort"] == "smoke" else ""
-    few = describe_shapes(header.get("shapes"))
-    yield f"{version}spec {_text(header['spec'])}, {_text(header['effort'])} effort{smoke}{few}, {subject.examples} examples"
+    effort = f"{_escape(header['effort'])} effort{smoke}{describe_shapes(header.get('shapes'))}"
+    yield f"{version}spec {_escape(header['spec'])}, {effort}, {result.examples} examples"
     yield ""
-    for bug in subject.bugs[:MANY]:
-        yield from _bug(bug)
-    if len(subject.bugs) > MANY:
-        yield f"… and {len(subject.bugs) - MANY} more: see the report."
-    for error in subject.report.errors[:MANY]:
-        last = error["message"].strip().rpartition("\n")[2]
-        yield f"- error in {_text(error['node'] or 'the run', 300)}: {_text(last, 300)}"
-    dtypes = [d for d in RESULT_DTYPES if any(subject.cell(op, d).verdicts for op in subject.operations)]
+    for bug in result.bugs[:MAX_DESCRIBED]:
+        yield from _describe_bug(bug)
+    if len(result.bugs) > MAX_DESCRIBED:
+        yield f"… and {len(result.bugs) - MAX_DESCRIBED} more: see the report."
+    for error in result.report.errors[:MAX_DESCRIBED]:
+        last_line = error["message"].strip().rpartition("\n")[2]
+        yield f"- error in {_escape(error['node'] or 'the run', 300)}: {_escape(last_line, 300)}"
+    dtypes = [dtype for dtype in RESULT_DTYPES if any(result.cell(op, dtype).verdicts for op in result.operations)]
     if dtypes:
         yield ""
         yield "| operation | " + " | ".join(dtypes) + " |"
         yield "|---" * (len(dtypes) + 1) + "|"
-        for operation in subject.operations:
-            yield f"| {_text(operation)} | " + " | ".join(_cell(subject.cell(operation, dtype)) for dtype in dtypes) + " |"
+        for operation in result.operations:
+            cells = (_format_cell(result.cell(operation, dtype)) for dtype in dtypes)
+            yield f"| {_escape(operation)} | " + " | ".join(cells) + " |"
         yield ""
         yield "The precision class reached, and the largest and the median share of the allowed error that an example used."
     yield ""
 
 
-def _bug(bug: Bug) -> Iterator[str]:
-    yield f"### {_text(bug.operation)}" + (f": {_text(' or '.join(bug.candidates), 400)}" if bug.candidates else "")
+def _describe_bug(bug: Bug) -> Iterator[str]:
+    yield f"### {_escape(bug.operation)}" + (f": {_escape(' or '.join(bug.candidates), 400)}" if bug.candidates else "")
     yield ""
-    yield f"breaks {', '.join(map(_text, bug.laws[:6]))}{' …' * (len(bug.laws) > 6)} in {', '.join(bug.dtypes)}"
+    yield f"breaks {', '.join(map(_escape, bug.laws[:6]))}{' …' * (len(bug.laws) > 6)} in {', '.join(bug.dtypes)}"
     yield ""
-    failure = clearest_failure(bug).get("failure") or {}
+    failure = find_clearest_failure(bug).get("failure") or {}
     facts = [f"  {label:<9} {fact}" for label, fact in failure.get("facts", [])]
     again = f"again: {failure['again']}" if "again" in failure else failure.get("message", "")
     yield "<pre>"
-    shown = "\n".join(filter(None, [failure.get("inputs", ""), failure.get("what", ""), *facts, again]))
-    yield re.sub(r"\n\s*\n", "\n", html.escape(printable(shown, 2000)))  # an empty line would end the block of HTML
+    text = "\n".join(filter(None, [failure.get("inputs", ""), failure.get("what", ""), *facts, again]))
+    yield re.sub(r"\n\s*\n", "\n", html.escape(printable(text, 2000)))  # an empty line would end the block of HTML
     yield "</pre>"
     yield ""
 
 
-def _cell(cell: Cell) -> str:
-    if cell.broken:
-        return f"❌ {len(cell.broken)} of {len(cell.tried)} fail"
+def _format_cell(cell: Cell) -> str:
+    if cell.failed:
+        return f"❌ {len(cell.failed)} of {len(cell.tried)} fail"
     if cell.worst is None or cell.median is None:
         return LAWS_HOLD if cell.tried else ""
-    return f"{_text(cell.reached)} {cell.worst:.2f} {cell.median:.2g}"
+    return f"{_escape(cell.reached)} {cell.worst:.2f} {cell.median:.2g}"
 
 
-def _text(text: str, longest: int = 200) -> str:
-    """One line in which nothing is markup."""
-    line = " ".join(printable(str(text), longest).split())
+def _escape(text: str, max_length: int = 200) -> str:
+    """Return the text as one line in which nothing is markup."""
+    line = " ".join(printable(str(text), max_length).split())
     return re.sub(r"([\\`*_{}\[\]()#+!|~@-])", r"\\\1", html.escape(line, quote=False))

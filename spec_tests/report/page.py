@@ -1,4 +1,7 @@
-"""The report as one HTML file that needs nothing else: no network, no script but its own, nothing of what it shows as markup."""
+"""The page of a report: one HTML file that needs no other file and no network.
+
+Text from a report never becomes markup, and the only script that runs is page.js.
+"""
 
 from __future__ import annotations
 
@@ -13,112 +16,122 @@ from ..implementation.printable import printable
 from ..specification.formats import DTYPES, RESULT_DTYPES
 from ..trials.invariant import KINDS
 from . import ReportError
-from .backend_results import BackendResults, Cell, clearest_failure, differences, is_named
+from .backend_results import BackendResults, find_clearest_failure, find_differences, is_explained
 
-HERE = Path(__file__).parent
-OPTIONS = {"keyword": "-k", "markexpr": "-m", "deselect": "--deselect", "lf": "--lf"}
-MARKS = {"passed": ("holds", "✓"), "failed": ("fails", "✗"), "not held": ("does not hold", "○"), "skipped": ("not tried", "–")}
+FOLDER = Path(__file__).parent
+SELECTION_OPTIONS = {"keyword": "-k", "markexpr": "-m", "deselect": "--deselect", "lf": "--lf"}
+STATUS_MARKS = {  # for each status, the word and the sign of its mark
+    "passed": ("holds", "✓"),
+    "failed": ("fails", "✗"),
+    "not held": ("does not hold", "○"),
+    "skipped": ("not tried", "–"),
+}
 
 
-class Unavailable(ReportError):
+class PageUnavailable(ReportError):
     """The template engine is not installed."""
 
 
-def page(subjects: Sequence[BackendResults]) -> str:
-    """One backend's page; of several, side by side, with what is different from the first."""
-    present = [d for d in RESULT_DTYPES if any(s.cell(op, d).verdicts for s in subjects for op in s.operations)]
-    operations = sorted({operation for subject in subjects for operation in subject.operations})
-    first, *others = subjects
+def render_page(results: Sequence[BackendResults]) -> str:
+    """Return the page of one backend, or of several side by side, with the differences from the first."""
+    present = [d for d in RESULT_DTYPES if any(result.cell(op, d).verdicts for result in results for op in result.operations)]
+    operations = sorted({operation for result in results for operation in result.operations})
+    reports = {id(result.report): result.report for result in results}  # a report may have several backends
+    first, *others = results
     return str(
-        _template().render(
-            subjects=subjects,
-            several=len(subjects) > 1,
-            title=" and ".join(dict.fromkeys(subject.name for subject in subjects)),
+        _load_template().render(
+            results=results,
+            several=len(results) > 1,
+            title=" and ".join(dict.fromkeys(result.name for result in results)),
             dtypes=present,
             columns=[dtype for dtype in present if dtype in DTYPES] or present,
-            errors=[error for report in {id(s.report): s.report for s in subjects}.values() for error in report.errors],
-            groups=_groups(operations),
-            compared=[(first, other, differences(first, other)) for other in others],
-            laws={operation: _laws(operation, subjects) for operation in operations},
-            hardest={operation: _hardest(operation, present, subjects) for operation in operations},
-            style=_file("page.css"),
-            script=(script := _file("page.js")),
+            errors=[error for report in reports.values() for error in report.errors],
+            groups=_group_operations(operations),
+            comparisons=[(first, other, find_differences(first, other)) for other in others],
+            laws={operation: _collect_laws(operation, results) for operation in operations},
+            hardest={operation: _collect_hardest(operation, present, results) for operation in operations},
+            style=_read_file("page.css"),
+            script=(script := _read_file("page.js")),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         )
     )
 
 
 @cache
-def _template() -> Any:
+def _load_template() -> Any:
+    """Return the Jinja template page.html, with the filters that it uses."""
     try:
         import jinja2
     except ImportError:
-        raise Unavailable("the page needs Jinja2, which is not installed: pip install 'spec-tests[report]'") from None
+        raise PageUnavailable("the page needs Jinja2, which is not installed: pip install 'spec-tests[report]'") from None
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
+        loader=jinja2.FileSystemLoader(FOLDER),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda x: printable(x) if type(x) is str else x,  # whatever is shown; what is markup is of another type
+        finalize=lambda x: printable(x) if type(x) is str else x,  # whatever is shown, except Markup, which is a subclass of str
     )
     environment.filters["share"] = lambda x: f"{x:.2f}" if x >= 0.005 else "<0.01" if x else "0"
     environment.filters["percent"] = lambda x: f"{100 * min(x, 1.0):.1f}"
-    environment.filters["short"] = _short
+    environment.filters["summary"] = _summarize_argument
     environment.filters["digits"] = lambda x: f"{x:.9g}" if isinstance(x, float) else str(x)
-    environment.filters["plainest"] = clearest_failure
-    environment.filters["unexplained"] = lambda bug: bug.candidates and sum(not is_named(v) for v in bug.verdicts)
-    environment.filters["named"] = lambda candidate: candidate.removesuffix(")").rpartition(" (")[::2]
-    environment.filters["option"] = lambda name: OPTIONS.get(name, name)
+    environment.filters["clearest_failure"] = find_clearest_failure
+    environment.filters["unexplained_count"] = lambda bug: bug.candidates and sum(not is_explained(v) for v in bug.verdicts)
+    environment.filters["text_and_id"] = lambda candidate: candidate.removesuffix(")").rpartition(" (")[::2]
+    environment.filters["option"] = lambda name: SELECTION_OPTIONS.get(name, name)
     environment.filters["duration"] = lambda seconds: f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
     return environment.get_template("page.html")
 
 
-def _file(name: str) -> Any:
-    """Of ours, to stand in the page as it is."""
+def _read_file(name: str) -> Any:
+    """Return a file of this folder as markup, which is not escaped."""
     from markupsafe import Markup
 
-    return Markup((HERE / name).read_text(encoding="utf-8"))
+    return Markup((FOLDER / name).read_text(encoding="utf-8"))
 
 
-def _groups(operations: list[str]) -> list[tuple[str, list[str]]]:
+def _group_operations(operations: list[str]) -> list[tuple[str, list[str]]]:
+    """Return the groups of operations that are not empty, each with its title."""
     gradients = [operation for operation in operations if operation.endswith("_vjp")]
     groups = [("Operations", [operation for operation in operations if operation not in gradients]), ("Gradients", gradients)]
     return [(title, names) for title, names in groups if names]
 
 
-def _laws(operation: str, subjects: Sequence[BackendResults]) -> list[dict[str, Any]]:
-    """Each invariant of an operation with what became of it in every dtype, for every backend."""
+def _collect_laws(operation: str, results: Sequence[BackendResults]) -> list[dict[str, Any]]:
+    """Return one row for each invariant of an operation: its statement, and its marks in every dtype and for every backend."""
     rows: dict[str, dict[str, Any]] = {}
-    for subject in subjects:
-        for v in subject.verdicts:
+    for result in results:
+        for v in result.verdicts:
             if v["operation"] != operation:
                 continue
             row = rows.setdefault(v["id"], {"id": v["id"], "level": v["level"], "kind": KINDS.get(v["kind"], ""), "marks": {}})
             row |= {"statement": v.get("statement", ""), "source": v.get("source", "")}
-            word, sign = MARKS.get(v["status"], (v["status"], "?"))
-            mark = {"subject": subject, "word": word, "sign": sign, "reason": v["reason"].removeprefix("Skipped: ")}
-            row["marks"].setdefault(v["dtype"], []).append({**mark, "status": v["status"].replace(" ", "-"), "n": v["examples"]})
+            word, sign = STATUS_MARKS.get(v["status"], (v["status"], "?"))
+            mark = {"result": result, "word": word, "sign": sign, "reason": v["reason"].removeprefix("Skipped: ")}
+            mark |= {"status": v["status"].replace(" ", "-"), "examples": v["examples"]}
+            row["marks"].setdefault(v["dtype"], []).append(mark)
     return sorted(rows.values(), key=lambda row: (row["level"] is not None, not row["id"].endswith(".reference"), row["id"]))
 
 
-def _hardest(
-    operation: str, dtypes: list[str], subjects: Sequence[BackendResults]
+def _collect_hardest(
+    operation: str, dtypes: list[str], results: Sequence[BackendResults]
 ) -> list[tuple[BackendResults, str, dict[str, Any]]]:
-    """The examples that came nearest to the limit."""
-    cells: list[tuple[BackendResults, str, Cell]] = [(s, dtype, s.cell(operation, dtype)) for dtype in dtypes for s in subjects]
-    return [(s, dtype, known) for s, dtype, cell in cells if (known := cell.compared.get("hardest")) and known["share"]]
+    """Return the examples that used the largest share of the allowed error, one for each dtype and backend."""
+    comparisons = [(result, dtype, result.cell(operation, dtype).comparison) for dtype in dtypes for result in results]
+    examples = [(result, dtype, comparison.get("hardest")) for result, dtype, comparison in comparisons]
+    return [(result, dtype, example) for result, dtype, example in examples if example and example["share"]]
 
 
-def _short(argument: Any) -> str:
-    """One argument of the hardest example."""
+def _summarize_argument(argument: Any) -> str:
+    """Describe one argument of the hardest example in a few words."""
     if not isinstance(argument, dict):
-        return _number(argument)
+        return _format_number(argument)
     shape = " × ".join(map(str, argument["shape"])) or "a number"
-    sizes = f", from {_number(argument['least'])} to {_number(argument['largest'])}" if "least" in argument else ""
-    odd = f", {argument['not finite']} not finite" if "not finite" in argument else ""
-    return f"{shape}{sizes}{odd}"
+    sizes = f", from {_format_number(argument['least'])} to {_format_number(argument['largest'])}" if "least" in argument else ""
+    not_finite = f", {argument['not finite']} not finite" if "not finite" in argument else ""
+    return f"{shape}{sizes}{not_finite}"
 
 
-def _number(x: Any) -> str:
+def _format_number(x: Any) -> str:
     return f"{x:.3g}" if isinstance(x, float) else str(x)

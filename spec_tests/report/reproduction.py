@@ -1,4 +1,4 @@
-"""How to see a failure again: the script that needs no suite, and the command that plays the example."""
+"""How to see a failure again: a script that needs no part of this suite, and the command that replays the example."""
 
 from __future__ import annotations
 
@@ -15,57 +15,58 @@ from ..calls.call import Call
 from ..implementation.array_framework import ArrayFramework
 from ..implementation.backend import Backend
 from ..implementation.import_file import import_root, module_names
-from ..implementation.lookup import DEVIATING, registered_backends
+from ..implementation.lookup import DEVIATION_PREFIX, registered_backends
 from ..inputs.choices import format_choices
 from ..inputs.effort import current_effort
 from ..specification.pytree import leaves, tree_map
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 
-MAX_SCRIPT_ELEMENTS = 160
+MAX_SCRIPT_ELEMENTS = 160  # in all arrays of a call together; of a larger call no script is written
 
 
-def replay_command(invariant: Invariant, trial: Trial) -> str:
-    """The command that plays this example alone."""
+def format_replay_command(invariant: Invariant, trial: Trial) -> str:
+    """Return the command that replays the failing example alone."""
     example = format_choices(trial.tally.choices)
     if not trial.backend.text:  # an object that no command line can name
-        played = f", example={example!r}" if example else ""
-        return f"spec_tests.check(…, {invariant.of(trial.operation_name)!r}, dtype={trial.dtype!r}{played})"
+        argument = f", example={example!r}" if example else ""
+        return f"spec_tests.check(…, {invariant.id_for(trial.operation_name)!r}, dtype={trial.dtype!r}{argument})"
     words = [f"--backend={trial.backend.text}"]
     words += [f"--dtype={trial.dtype}"] * (trial.dtype in trial.backend.dtypes)
     words += [f"--precision={trial.precision}"] * bool(trial.precision)
     words += ["--effort=thorough"] * (current_effort().name == "thorough")
     words += [f"--require-level={invariant.level}"] * bool(invariant.level)
     words += [f"--example={example}"] * bool(example)
-    return shlex.join(["pytest", "--pyargs", "spec_tests", *words, "-k", invariant.of(trial.operation_name)])
+    return shlex.join(["pytest", "--pyargs", "spec_tests", *words, "-k", invariant.id_for(trial.operation_name)])
 
 
 def format_array(x: np.ndarray) -> str:
+    """Return the array as Python source, with as few digits as its values allow."""
     if x.size == 0 and x.ndim > 1:
         return f"np.zeros({x.shape})"
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "separator": ", ",
         "threshold": MAX_SCRIPT_ELEMENTS + 1,
         "floatmode": "unique",
         "max_line_width": 10**6,
     }
-    text = np.array2string(x, **how).replace("\n", "")
-    if x.dtype.kind == "f" and "e" in text:  # which NumPy then writes of all, with 16 zeros in most
-        text = np.array2string(x, formatter={"float_kind": lambda v: repr(float(v))}, **how).replace("\n", "")
+    text = np.array2string(x, **options).replace("\n", "")
+    if x.dtype.kind == "f" and "e" in text:  # NumPy then writes every number with an exponent, most with 16 zeros
+        text = np.array2string(x, formatter={"float_kind": lambda v: repr(float(v))}, **options).replace("\n", "")
     return text
 
 
 def build_script(trial: Trial) -> list[str]:
-    """Of the last call that is wrong by itself."""
+    """Return the lines of a script for the last call that is wrong by itself, or [] if there is none."""
     try:
-        wrong = next((call for call in reversed(trial.tally.calls) if _wrong_alone(call)), None)
-        return _write_script(trial, wrong) if wrong else []
-    except Exception:  # where the framework makes no arrays any more
+        wrong_call = next((call for call in reversed(trial.tally.calls) if _is_wrong_alone(call)), None)
+        return _write_script(trial, wrong_call) if wrong_call else []
+    except Exception:  # for example, if the framework cannot make arrays any more
         return []
 
 
-def _wrong_alone(call: Call) -> bool:
-    """Whether it is wrong without the others, and on contiguous arrays: a script has nothing else."""
+def _is_wrong_alone(call: Call) -> bool:
+    """Whether the call is wrong without the calls before it and on contiguous arrays, which is all that a script has."""
     if call.observed is None:
         return True
     alone = Call(call.operation, call.arguments, call.keywords)
@@ -77,56 +78,56 @@ def _wrong_alone(call: Call) -> bool:
 
 
 def _write_script(trial: Trial, call: Call) -> list[str]:
-    """NumPy, the framework and the backend alone."""
+    """Return the lines of a script that needs only NumPy, the framework and the backend."""
     plain = tree_map(lambda x: x.value if isinstance(x, Bounded) else x, call.named)
     arrays = [leaf for _, leaf in leaves(plain) if isinstance(leaf, np.ndarray)]
     if sum(a.size for a in arrays) > MAX_SCRIPT_ELEMENTS:
         return []
     framework, device = trial.backend.framework.name, trial.backend.framework.device
 
-    def native(x: Any) -> str:
+    def write_leaf(x: Any) -> str:
         x = trial.backend.framework.numpy(x) if trial.backend.framework.is_array(x) else x
         if not isinstance(x, np.ndarray):
             return repr(x)
         dtype = {"f": trial.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
         values = format_array(x).replace("inf", "np.inf").replace("nan", "np.nan").replace("np.np.", "np.")
         if framework == "torch":
-            where = f", device={device!r}" if device and device != "cpu" else ""
-            return f"torch.tensor(np.array({values}), dtype=torch.{dtype}{where})"
+            placement = f", device={device!r}" if device and device != "cpu" else ""
+            return f"torch.tensor(np.array({values}), dtype=torch.{dtype}{placement})"
         if framework == "numpy":
             return f"np.array({values}, dtype={'ml_dtypes.bfloat16' if dtype == 'bfloat16' else repr(dtype)})"
         return f"xp.asarray(np.array({values}), dtype=xp.{dtype})"
 
-    def tree(x: Any) -> str:
+    def write_tree(x: Any) -> str:
         if isinstance(x, dict):
-            return "{" + ", ".join(f"{k!r}: {tree(v)}" for k, v in x.items()) + "}"
+            return "{" + ", ".join(f"{k!r}: {write_tree(v)}" for k, v in x.items()) + "}"
         if isinstance(x, list | tuple):
-            return "[" + ", ".join(tree(v) for v in x) + "]"
-        return native(x)
+            return "[" + ", ".join(write_tree(v) for v in x) + "]"
+        return write_leaf(x)
 
     arguments, keywords = call.operation.native(call)
     function = call.operation.name
-    if spoken := getattr(trial.backend.source, "spoken", None):  # the file calls it otherwise
-        function, keywords = spoken(function, *arguments, **keywords)
+    if translate_call := getattr(trial.backend.source, "translate_call", None):  # the backend has other names for it
+        function, keywords = translate_call(function, *arguments, **keywords)
         arguments = ()
-    given = [*map(tree, arguments), *(f"{name}={tree(value)}" for name, value in keywords.items())]
-    called = f"backend.{function}({', '.join(given)})"
-    derived = call.operation.spec.is_gradient and not trial.backend.function(function)
-    lines = _gradient_lines(call, trial.backend.framework, given) if derived else [f"print({called})"]
+    argument_texts = [*map(write_tree, arguments), *(f"{name}={write_tree(value)}" for name, value in keywords.items())]
+    call_text = f"backend.{function}({', '.join(argument_texts)})"
+    differentiates = call.operation.spec.is_gradient and not trial.backend.function(function)
+    lines = _write_gradient(call, trial.backend.framework, argument_texts) if differentiates else [f"print({call_text})"]
     namespace = trial.backend.framework.namespace
     truth = np.array2string(np.asarray(call.value), separator=", ", precision=7, threshold=12, max_line_width=10**6)
-    imports = {"torch": "import torch", "numpy": "import ml_dtypes" if "ml_dtypes" in called else ""}
+    imports = {"torch": "import torch", "numpy": "import ml_dtypes" if "ml_dtypes" in call_text else ""}
     return [
         *filter(None, ["import importlib", "import numpy as np", imports.get(framework, f"import {namespace} as xp")]),
-        f"backend = {_backend_expression(trial.backend)}",
+        f"backend = {_write_backend(trial.backend)}",
         *lines,
         f"# the truth: {truth}".replace("\n", ""),
     ]
 
 
-def _gradient_lines(call: Call, framework: ArrayFramework, given: list[str]) -> list[str]:
+def _write_gradient(call: Call, framework: ArrayFramework, argument_texts: list[str]) -> list[str]:
     """Return the lines in which the framework differentiates the operation. x0, x1, … are the arguments that have a gradient."""
-    cotangent, *arguments = given
+    cotangent, *arguments = argument_texts
     inputs: list[str] = []
 
     def name_input(match: re.Match[str]) -> str:
@@ -134,13 +135,13 @@ def _gradient_lines(call: Call, framework: ArrayFramework, given: list[str]) -> 
         return f"x{len(inputs) - 1}"
 
     floating = rf"(torch\.tensor|xp\.asarray)\(np\.array\([^()]*\), dtype=(torch|xp)\.{call.operation.dtype}[^()]*\)"
-    answer = f"backend.{call.operation.spec.forward}({', '.join(re.sub(floating, name_input, one) for one in arguments)})"
+    answer = f"backend.{call.operation.spec.forward}({', '.join(re.sub(floating, name_input, text) for text in arguments)})"
     names = ", ".join(f"x{number}" for number in range(len(inputs)))
-    lines = [f"x{number} = {one}" for number, one in enumerate(inputs)]
-    return [*lines, *_pull_back(framework, names, answer, cotangent)]
+    lines = [f"x{number} = {text}" for number, text in enumerate(inputs)]
+    return [*lines, *_write_pullback(framework, names, answer, cotangent)]
 
 
-def _pull_back(framework: ArrayFramework, names: str, answer: str, cotangent: str) -> list[str]:
+def _write_pullback(framework: ArrayFramework, names: str, answer: str, cotangent: str) -> list[str]:
     """Return the lines that print the gradients of the named arrays."""
     if framework.differentiates == "autograd":
         gradients = f"{framework.name}.autograd.grad(y, [{names}], {cotangent}, allow_unused=True)"
@@ -154,21 +155,21 @@ def _pull_back(framework: ArrayFramework, names: str, answer: str, cotangent: st
     return [f"print(xp.vjp(lambda {names}: {answer}, [{names}], [{cotangent}])[1])"]
 
 
-def _backend_expression(backend: Backend) -> str:
-    """The expression that is the backend, and the folder in which it works."""
-    if backend.text.startswith(DEVIATING):
-        return f"importlib.import_module('spec_tests.deviations').backend({backend.text.removeprefix(DEVIATING)!r})"
+def _write_backend(backend: Backend) -> str:
+    """Return the expression that imports the backend, with a comment that says in which folder it works if not everywhere."""
+    if backend.text.startswith(DEVIATION_PREFIX):
+        return f"importlib.import_module('spec_tests.deviations').backend({backend.text.removeprefix(DEVIATION_PREFIX)!r})"
     if not backend.text and not inspect.ismodule(backend.source):
         return f"...  # {backend.name}, as it was given"
     entry = registered_backends().get(backend.text)
     module, _, attribute = (entry.value if entry else backend.text).partition(":")
     if attribute:
-        made = "()" if getattr(backend.source, "kind", type(backend.source).__name__) == attribute else ""
-        return f"importlib.import_module({module!r}).{attribute}{made}"
+        call = "()" if getattr(backend.source, "kind", type(backend.source).__name__) == attribute else ""
+        return f"importlib.import_module({module!r}).{attribute}{call}"
     if backend.source.__name__ == module or not backend.text:
         return f"importlib.import_module({backend.source.__name__!r})"
     file = Path(backend.source.__file__)
     names, root = module_names(file), import_root(file)
-    if len(names) == 1 and re.search(r"^from \.", file.read_text(), re.MULTILINE):  # a part of its folder, as of a package
+    if len(names) == 1 and re.search(r"^from \.", file.read_text(), re.MULTILINE):  # it imports from its folder as from a package
         names, root = (root.name, *names), root.parent
     return f"importlib.import_module({'.'.join(names)!r})  # in {root}"

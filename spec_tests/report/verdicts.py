@@ -1,4 +1,4 @@
-"""What a list of verdicts says: bugs, levels, what was not tried, what was restricted."""
+"""A list of verdicts in short: its bugs, its levels, the domains, and what was not tried."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ..specification.formats import RESULT_DTYPES
 from ..trials.tally import NOT_CALLED, REFUSED_PREFIX
 from .failure import MATCHES_PREFIX
 
-LAWS_HOLD = "laws hold"  # where the comparison with the oracle was not among what ran
-
-SORT_LAST = 99  # after all that have candidates
+LAWS_HOLD = "laws hold"  # shown in place of the shares where no comparison with the oracle ran
+SORT_LAST = 99  # a failure without candidates comes after those that have some
 
 
 @dataclass
 class Bug:
-    """Failures of one operation that one known deviation explains; those that none explains stand beside them."""
+    """Failures of one operation that the same deviations explain, together with its failures that nothing explains."""
 
     operation: str
-    candidates: list[str]  # in words, each with its id; none, if nothing is known that explains it
+    candidates: list[str]  # texts of the deviations that explain it, each with its id in brackets
     verdicts: list[dict[str, Any]]
 
     @property
     def laws(self) -> list[str]:
+        """The names of the laws that it breaks."""
         return list(dict.fromkeys(v["id"].partition(".")[2] for v in self.verdicts))
 
     @property
@@ -34,10 +34,13 @@ class Bug:
 
 
 def group_bugs(verdicts: list[dict[str, Any]]) -> list[Bug]:
-    """What one example leaves open (this deviation or that) the others settle. The named ones come first."""
+    """Group the failures by operation and by the deviations that explain them. Bugs with candidates come first.
+
+    A failure with several candidates joins a bug that shares one of them, so that clear failures settle the ambiguous ones.
+    """
     found: dict[str, list[Bug]] = defaultdict(list)
-    for v in sorted((v for v in verdicts if v["status"] == "failed"), key=lambda v: len(_candidates(v)) or SORT_LAST):
-        candidates, own = _candidates(v), found[v["operation"]]
+    for v in sorted((v for v in verdicts if v["status"] == "failed"), key=lambda v: len(_parse_candidates(v)) or SORT_LAST):
+        candidates, own = _parse_candidates(v), found[v["operation"]]
         bug = next((bug for bug in own if set(bug.candidates) & set(candidates) or not candidates), None)
         if bug is None:
             own.append(Bug(v["operation"], candidates, [v]))
@@ -46,12 +49,14 @@ def group_bugs(verdicts: list[dict[str, Any]]) -> list[Bug]:
     return sorted((bug for own in found.values() for bug in own), key=lambda bug: (not bug.candidates, bug.operation))
 
 
-def _candidates(verdict: dict[str, Any]) -> list[str]:
-    said = verdict["reason"]
-    return re.split(r"(?<=\)) or ", said.removeprefix(MATCHES_PREFIX)) if said.startswith(MATCHES_PREFIX) else []
+def _parse_candidates(verdict: dict[str, Any]) -> list[str]:
+    """Return the texts of the deviations that the reason of a failure names."""
+    reason = verdict["reason"]
+    return re.split(r"(?<=\)) or ", reason.removeprefix(MATCHES_PREFIX)) if reason.startswith(MATCHES_PREFIX) else []
 
 
-def known_lines(verdicts: list[dict[str, Any]]) -> list[str]:
+def describe_known_failures(verdicts: list[dict[str, Any]]) -> list[str]:
+    """Return one line for each kind of known failures, with the verdicts that a file of known failures lists."""
     kinds: dict[str, list[str]] = defaultdict(list)
     for v in verdicts:
         if v.get("known"):
@@ -59,7 +64,8 @@ def known_lines(verdicts: list[dict[str, Any]]) -> list[str]:
     return [f"{kind}: {', '.join(found)}" for kind, found in kinds.items()]
 
 
-def domain_lines(verdicts: list[dict[str, Any]]) -> list[str]:
+def describe_domains(verdicts: list[dict[str, Any]]) -> list[str]:
+    """Return one line for each domain that a backend states, with the operations that were tried within it."""
     domains: dict[str, set[str]] = defaultdict(set)
     for v in verdicts:
         if v["domain"] and v["examples"]:
@@ -68,7 +74,7 @@ def domain_lines(verdicts: list[dict[str, Any]]) -> list[str]:
 
 
 def count_levels(verdicts: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
-    """How often each level held, of how many times that it was tried."""
+    """Return, for each level, how often it held and how often it was tried."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for v in verdicts:
         if v["level"] and v["status"] in ("passed", "not held", "failed"):
@@ -76,18 +82,18 @@ def count_levels(verdicts: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     return {level: (count["passed"], count.total()) for level, count in sorted(counts.items())}
 
 
-def not_tried_lines(verdicts: list[dict[str, Any]]) -> list[str]:
-    """One sentence for all operations that share a reason."""
-    sharing: dict[str, set[str]] = defaultdict(set)
+def describe_not_tried(verdicts: list[dict[str, Any]]) -> list[str]:
+    """Return one sentence for each reason why something was not tried, with the operations that share it."""
+    operations_by_start: dict[str, set[str]] = defaultdict(set)
     for v in verdicts:
         if v["status"] != "skipped":
             continue
         reason = v["reason"].removeprefix("Skipped: ")
         backend, absent, operation = reason.partition(" does not implement ")
         if absent:
-            sharing[f"{backend} does not implement "].add(operation)
+            operations_by_start[f"{backend} does not implement "].add(operation)
         elif reason.startswith(REFUSED_PREFIX) or reason == NOT_CALLED:
-            sharing[f"{reason.removeprefix(REFUSED_PREFIX)}: "].add(v["operation"])
+            operations_by_start[f"{reason.removeprefix(REFUSED_PREFIX)}: "].add(v["operation"])
         else:
-            sharing[reason].update()
-    return [start + ", ".join(sorted(operations)) for start, operations in sorted(sharing.items())]
+            operations_by_start[reason].update()
+    return [start + ", ".join(sorted(operations)) for start, operations in sorted(operations_by_start.items())]

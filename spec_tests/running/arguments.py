@@ -1,4 +1,4 @@
-"""What the command line asks for, or one sentence on what is wrong with it."""
+"""Parse and check the options of the command line. What is wrong with an option is a UsageError of one sentence."""
 
 from __future__ import annotations
 
@@ -13,28 +13,30 @@ from typing import Any
 
 import pytest
 
-from ..implementation.guard import Limits
-from ..inputs.choices import parse_choices as read_row
-from .known_failures import FAILING, FLAKY, KnownFile, MalformedKnownFile, read
+from ..inputs.choices import parse_choices
+from ..specification.run_settings import Limits
+from .known_failures import FAILING, FLAKY, KnownFailures, MalformedKnownFile, read_known_file
 
 LEVELS = (
     "bitwise-repeatable", "batch-invariant", "quarantine", "nan-propagation",
     "limits", "mixed-dtypes", "relative-tails", "unbiased",
 )  # fmt: skip
-UNITS = {"MIB": 1 << 20, "GIB": 1 << 30}
+UNIT_BYTES = {"MIB": 1 << 20, "GIB": 1 << 30}
 
 
-def validate_choices(option: str, given: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    names = tuple(name for value in given for name in value.split(",") if name)
+def validate_choices(option: str, values: Iterable[str], allowed: Iterable[str]) -> tuple[str, ...]:
+    """Return the names in the values, which may be lists with commas. Raise UsageError for a name that is not allowed."""
+    names, allowed = tuple(name for value in values for name in value.split(",") if name), tuple(allowed)
     for name in names:
-        if name not in (known := tuple(known)):
-            near = difflib.get_close_matches(name, known, n=2)
+        if name not in allowed:
+            near = difflib.get_close_matches(name, allowed, n=2)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise pytest.UsageError(f"--{option}={name}: there is no such {option}.{hint} There are {', '.join(known)}.")
+            raise pytest.UsageError(f"--{option}={name}: there is no such {option}.{hint} There are {', '.join(allowed)}.")
     return names
 
 
 def parse_limits(option: Callable[[str], Any]) -> Limits:
+    """Parse --time-limit and --memory-limit."""
     seconds, size, isolated = option("time_limit"), option("memory_limit"), option("isolate")
     try:
         limit = float(seconds or Limits.seconds)
@@ -43,25 +45,26 @@ def parse_limits(option: Callable[[str], Any]) -> Limits:
     except ValueError:
         raise pytest.UsageError(f"--time-limit={seconds}: give a number of seconds, as in --time-limit=60") from None
     if size is None:
-        return Limits(limit, machine_memory() // 2 if isolated else None)
-    found = re.fullmatch(rf"(\d+)({'|'.join(UNITS)})", size.upper())
+        return Limits(limit, read_machine_memory() // 2 if isolated else None)
+    found = re.fullmatch(rf"(\d+)({'|'.join(UNIT_BYTES)})", size.upper())
     if not found or not int(found[1]):
         raise pytest.UsageError(f"--memory-limit={size}: give a number and one of MiB, GiB, as in --memory-limit=4GiB")
     if not isolated:
         raise pytest.UsageError(f"--memory-limit={size}: the suite itself has no limit; add --isolate")
-    return Limits(limit, int(found[1]) * UNITS[found[2]])
+    return Limits(limit, int(found[1]) * UNIT_BYTES[found[2]])
 
 
 def parse_memory_budget(option: Callable[[str], Any]) -> float:
-    given = option("memory_budget")
+    """Parse --memory-budget, in gigabytes."""
+    text = option("memory_budget")
     with suppress(ValueError):
-        if 0 < float(given) < math.inf:
-            return float(given)
-    raise pytest.UsageError(f"--memory-budget={given}: give a number of gigabytes greater than 0, as in --memory-budget=16.")
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise pytest.UsageError(f"--memory-budget={text}: give a number of gigabytes greater than 0, as in --memory-budget=16.")
 
 
 def parse_shapes(shapes: int | str | None) -> int | None:
-    """Of each operation; as many as come, if None."""
+    """Parse --shapes, or the `shapes` of `check`: the number of shapes of each operation. None means no limit."""
     if shapes is None:
         return None
     if str(shapes).isascii() and str(shapes).isdecimal() and int(shapes) > 0:
@@ -69,8 +72,8 @@ def parse_shapes(shapes: int | str | None) -> int | None:
     raise pytest.UsageError(f"--shapes={shapes}: give a whole number greater than 0, of shapes for each operation")
 
 
-def machine_memory() -> int:
-    """Bytes that the machine, or the container, has."""
+def read_machine_memory() -> int:
+    """Return the memory of the machine, or of the container, in bytes."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):
         return min(physical, int(Path("/sys/fs/cgroup/memory.max").read_text()))
@@ -78,18 +81,31 @@ def machine_memory() -> int:
 
 
 def parse_example(option: Callable[[str], Any]) -> tuple[int, ...]:
+    """Parse --example: the choices that make the example, or ()."""
     text = option("example")
     try:
-        return read_row(text) if text else ()
+        return parse_choices(text) if text else ()
     except ValueError as error:
         raise pytest.UsageError(f"--example={text}: {error}") from None
 
 
-def read_known_files(option: Callable[[str], Any], folder: Path) -> tuple[KnownFile, ...]:
-    given = {kind: option(f"known_{kind}") for kind in (FAILING, FLAKY)}
-    if option("update_known") and not any(given.values()):
+def read_known_failures(option: Callable[[str], Any], folder: Path) -> KnownFailures:
+    """Read the files of --known-failing and --known-flaky. With --update-known they may be missing."""
+    update = option("update_known")
+    paths = {kind: option(f"known_{kind}") for kind in (FAILING, FLAKY)}
+    if update and not any(paths.values()):
         raise pytest.UsageError("--update-known: name the file to write, with --known-failing=FILE or --known-flaky=FILE")
     try:
-        return tuple(read(kind, folder / path, new=option("update_known")) for kind, path in given.items() if path)
+        files = [read_known_file(kind, folder / path, may_be_missing=update) for kind, path in paths.items() if path]
     except MalformedKnownFile as error:
         raise pytest.UsageError(str(error)) from None
+    return KnownFailures(tuple(files), update)
+
+
+def require_one_item(items: list[pytest.Item]) -> None:
+    """Raise UsageError if --example is given and more than one test is selected."""
+    if len(items) > 1:
+        raise pytest.UsageError(
+            f"--example is of one invariant in one dtype, and {len(items)} are selected: add the -k, --dtype and --backend "
+            "of the line that printed it"
+        )

@@ -1,4 +1,4 @@
-"""The invariants inside another project's tests: `check` tries them, `parametrize` makes a pytest item of each."""
+"""The invariants inside another project's tests: `check` tries them, and `parametrize` makes a pytest item of each."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ from ..trials.tally import Tally
 from ..trials.trial import Trial
 from .arguments import LEVELS, parse_shapes, validate_choices
 from .session import Session
+from .verdict_record import build_verdict_record
 
 Names = str | Sequence[str]
 
 
 class DoesNotConform(AssertionError):
-    """The message of the first violation. `verdicts` are those up to it, its own the last."""
+    """A violation was found. The message describes it. `verdicts` are the verdicts so far; the last is that of the violation."""
 
     def __init__(self, message: str, verdicts: list[dict[str, Any]]):
         super().__init__(message)
@@ -42,58 +43,61 @@ class DoesNotConform(AssertionError):
 
 @dataclass(frozen=True, repr=False)
 class Check:
-    """One invariant on one backend in one dtype. To call it is to test it."""
+    """One invariant on one backend in one dtype. Calling it tests it."""
 
     test: Any
     trial: Trial
     session: Session
     effort: str
     shapes: int | None
-    example: tuple[int, ...] = ()  # this one alone
+    example: tuple[int, ...] = ()  # the choices of the only example to try; empty means that examples are drawn
 
     def __repr__(self) -> str:
         return self.id
 
     @property
     def name(self) -> str:
-        return str(self.test.invariant.of(self.trial.operation_name))
+        """The id of the invariant."""
+        return str(self.test.invariant.id_for(self.trial.operation_name))
 
     @property
     def id(self) -> str:
+        """The id of the invariant, with the dtype in brackets."""
         return f"{self.name}[{self.trial.dtype}]"
 
     @property
     def operation(self) -> str:
         return self.trial.operation_name or str(self.test.invariant.module)
 
-    def is_of(self, names: Sequence[str]) -> bool:
-        """It is named, or its operation is, unless it belongs to a level that no one asks for."""
+    def is_selected_by(self, names: Sequence[str]) -> bool:
+        """Whether its invariant or its operation is named. An operation does not select a level that is not required."""
         level = self.test.invariant.level
         return self.name in names or (self.operation in names and (level is None or level in self.session.levels))
 
-    def verdict(self) -> dict[str, Any]:
-        """Plain data; raises DoesNotConform."""
+    def find_verdict(self) -> dict[str, Any]:
+        """Try the invariant and return the verdict record. Raise DoesNotConform if it does not hold."""
         __tracebackhide__ = True
         invariant, trial, start = self.test.invariant, replace(self.trial, tally=Tally()), time.perf_counter()
         with using_effort(self.effort, self.shapes):
             missing = trial.missing(invariant.operations)
-            violation = None if missing else self._violation(trial)
+            violation = None if missing else self._find_violation(trial)
             reason = missing or ("" if violation else trial.tally.not_tried_reason)
             status = "failed" if violation else "skipped" if reason else "passed"
-            facts = self.session.verdict_record(invariant, trial, status, reason, time.perf_counter() - start)
+            record = build_verdict_record(invariant, trial, status, reason, time.perf_counter() - start)
             if violation:
-                raise DoesNotConform(failure_message(invariant, trial, violation), [facts]) from None
-        return facts
+                raise DoesNotConform(failure_message(invariant, trial, violation), [record]) from None
+        return record
 
-    def _violation(self, trial: Trial) -> Violation | None:
+    def _find_violation(self, trial: Trial) -> Violation | None:
         return replay(self.test, trial, self.example) if self.example else find_violation(self.test, trial)
 
     def __call__(self) -> dict[str, Any]:
+        """Test the invariant and return the verdict record. Skip the test if nothing could be tried."""
         __tracebackhide__ = True
-        facts = self.verdict()
-        if facts["status"] == "skipped":
-            pytest.skip(facts["reason"])
-        return facts
+        record = self.find_verdict()
+        if record["status"] == "skipped":
+            pytest.skip(record["reason"])
+        return record
 
 
 def check(
@@ -107,22 +111,24 @@ def check(
     levels: Names = (),
     example: str = "",
 ) -> list[dict[str, Any]]:
-    """The verdicts on a backend: any object, a mapping of its attributes, or what --backend= takes.
+    """Try the invariants on a backend and return the verdict records.
 
-    `operations` names some of them, or single invariants; all that the backend has if none. `levels` names the properties
-    beyond the equations that are required; no other is tried. `shapes` is for a backend that compiles for each anew: the
-    examples of an operation are drawn from so many. `example` is the one that a failure has printed. Raises DoesNotConform at
-    the first violation, and where nothing could be tried of an operation.
+    `backend` is any object, a mapping of its attributes, or a text that --backend takes. `operations` names operations or
+    single invariants; without it, every operation that the backend has is tried. `levels` names the levels that are required;
+    other levels are not tried. `shapes` is for a backend that compiles anew for each shape: the number of shapes from which the
+    examples of an operation are drawn. `example` is the example that a failure printed; no other is tried.
+
+    Raise DoesNotConform at the first violation, or if nothing could be tried of an operation.
     """
     __tracebackhide__ = True
     verdicts: list[dict[str, Any]] = []
-    found = _build_checks(backend, operations, dtype, precision, effort, shapes, levels)
-    if example and len(found) != 1:
-        raise ValueError(f"an example is of one invariant in one dtype, and these are {len(found)}")
-    for each in found:
-        each = replace(each, example=parse_choices(example) if example else ())
+    checks = _build_checks(backend, operations, dtype, precision, effort, shapes, levels)
+    if example and len(checks) != 1:
+        raise ValueError(f"an example is of one invariant in one dtype, and these are {len(checks)}")
+    for item in checks:
+        item = replace(item, example=parse_choices(example) if example else ())
         try:
-            verdicts.append(each.verdict())
+            verdicts.append(item.find_verdict())
         except DoesNotConform as failure:
             raise DoesNotConform(str(failure), [*verdicts, *failure.verdicts]) from None
     for operation in dict.fromkeys(verdict["operation"] for verdict in verdicts):
@@ -143,51 +149,52 @@ def parametrize(
     levels: Names = (),
     known_failing: Mapping[str, str] | None = None,
 ) -> pytest.MarkDecorator:
-    """A test of one argument, `check`, becomes one test for each invariant and dtype, in which `check()` tries it.
+    """Make one test for each invariant and dtype out of a test function with the argument `check`; `check()` tries it.
 
-    `known_failing` gives the reason why some, named by their ids with or without the dtype, must fail.
+    `known_failing` maps the ids of invariants that must fail, with or without a dtype, to the reasons. For the other arguments
+    see `check`.
     """
-    found, reasons = _build_checks(backend, operations, dtype, precision, effort, shapes, levels), dict(known_failing or {})
-    for name in reasons.keys() - {name for each in found for name in (each.name, each.id)}:
-        raise ValueError(f"known_failing names {name}, which is not among the {len(found)} invariants here")
+    checks, reasons = _build_checks(backend, operations, dtype, precision, effort, shapes, levels), dict(known_failing or {})
+    for name in reasons.keys() - {name for item in checks for name in (item.name, item.id)}:
+        raise ValueError(f"known_failing names {name}, which is not among the {len(checks)} invariants here")
 
-    def parameter(each: Check) -> Any:
-        reason = reasons.get(each.id, reasons.get(each.name))
+    def build_parameter(item: Check) -> Any:
+        reason = reasons.get(item.id, reasons.get(item.name))
         marks = [pytest.mark.xfail(strict=True, raises=DoesNotConform, reason=reason)] if reason else []
-        return pytest.param(each, id=each.id, marks=marks)
+        return pytest.param(item, id=item.id, marks=marks)
 
-    return pytest.mark.parametrize("check", list(map(parameter, found)))
+    return pytest.mark.parametrize("check", list(map(build_parameter, checks)))
 
 
 def _build_checks(
     backend: Any, operations: Names, dtype: Names, precision: str | None, effort: str, shapes: int | None, levels: Names
 ) -> list[Check]:
-    """All that can be tried of what is named; one sentence where a name is unknown, or the backend lacks it."""
-    names, every = _as_list(operations), (*every_operation(), *gradients())
+    """Return the checks that the names select. Raise an error of one sentence for an unknown name, or a missing operation."""
+    names, every_name = _as_list(operations), (*every_operation(), *gradients())
     with _usage_errors_as_value_errors():
-        leading = validate_choices("operation", [name.partition(".")[0] for name in names], every)
+        operation_names = validate_choices("operation", [name.partition(".")[0] for name in names], every_name)
         validate_choices("effort", [effort], EFFORTS)
         shapes = parse_shapes(shapes)
-        session = Session.on(
+        session = Session.for_backend(
             _load_backend(backend),
             validate_choices("dtype", _as_list(dtype), DTYPES),
             validate_choices("precision", [precision], PRECISIONS)[0] if precision else None,
             frozenset(validate_choices("level", _as_list(levels), LEVELS)),
         )
     (under_test,) = session.backends
-    for operation in leading:
+    for operation in operation_names:
         if not under_test.has(operation):
             raise BackendError(f"{under_test.name} does not implement {operation}")
-    found: list[Check] = []
+    checks: list[Check] = []
     with using_effort(effort, shapes):
         for test in invariants():
             trials = [trial for trial in session.selection.trials(test.invariant) if not trial.redundant]
-            found += [Check(test, trial, session, effort, shapes) for trial in trials]
-    found = [each for each in found if under_test.has(each.operation) and each.is_of(names or every)]
+            checks += [Check(test, trial, session, effort, shapes) for trial in trials]
+    checks = [item for item in checks if under_test.has(item.operation) and item.is_selected_by(names or every_name)]
     for name in names:
-        if not any(each.is_of([name]) for each in found):
+        if not any(item.is_selected_by([name]) for item in checks):
             raise ValueError(f"no invariant {name} can be tried on {under_test.name}")
-    return found
+    return checks
 
 
 def _as_list(names: Names) -> list[str]:
@@ -195,6 +202,7 @@ def _as_list(names: Names) -> list[str]:
 
 
 def _load_backend(backend: Any) -> Backend:
+    """Return the backend that `check` is given: by its text, as a mapping of attributes, as a class, or as any other object."""
     if isinstance(backend, str):
         return load(backend, Path.cwd(), set(every_operation()))
     if isinstance(backend, Mapping):
@@ -204,7 +212,7 @@ def _load_backend(backend: Any) -> Backend:
 
 @contextmanager
 def _usage_errors_as_value_errors() -> Iterator[None]:
-    """What a person at the command line is told, for one at a keyboard further away."""
+    """Raise a ValueError in place of the UsageError of an option, without the dashes of the option."""
     try:
         yield
     except pytest.UsageError as error:

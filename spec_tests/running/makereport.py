@@ -1,4 +1,4 @@
-"""What pytest is told of a trial: the message of a failure, the facts of the verdict, and what a report keeps besides."""
+"""The pytest report of an item: the message of a failure, the record of the verdict, and the details for report.jsonl."""
 
 from __future__ import annotations
 
@@ -10,42 +10,44 @@ import pytest
 from ..calls.violation import Violation
 from ..implementation.printable import printable
 from ..report.failure import describe_failure, format_failure, summarize_failure
+from .verdict_record import build_verdict_record
 
 if TYPE_CHECKING:
     from .session import Session
 
-DETAILS_ATTRIBUTE = "spec_tests_details"  # the attribute by which they travel from a worker to the process that writes the report
+DETAILS_ATTRIBUTE = "spec_tests_details"  # attribute of a TestReport; pytest-xdist sends it to the process that writes the report
 
 
 def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[Any], session: Session) -> None:
+    """Put the verdict on a trial into pytest's report of its item."""
     invariant, trial = item.obj.invariant, item.callspec.params["trial"]  # type: ignore[attr-defined]
-    error, said = call.excinfo.value if call.excinfo else None, None
+    error, parts = call.excinfo.value if call.excinfo else None, None
     reason = trial.tally.level_lost or (str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "")
     if report.failed:
         reason = f"{type(error).__name__}: {error}".partition("\n")[0]
     violation = trial.tally.tolerated or (error if report.failed and isinstance(error, Violation) else None)
     if violation:
-        said = describe_failure(invariant, trial, violation)
-        reason = printable(summarize_failure(said))
-        session.restore()
+        parts = describe_failure(invariant, trial, violation)
+        reason = printable(summarize_failure(parts))
+        session.undo_replacements()
         if report.failed:
-            report.longrepr = _shown(item, format_failure(said), reason)
+            report.longrepr = _build_longrepr(item, format_failure(parts), reason)
     status = "not held" if trial.tally.level_lost else "failed" if violation else report.outcome
-    facts = session.verdict_record(invariant, trial, status, reason, report.duration)
-    report.sections = [(title, printable(text)) for title, text in report.sections]  # megabytes, perhaps
+    record = build_verdict_record(invariant, trial, status, reason, report.duration)
+    report.sections = [(title, printable(text)) for title, text in report.sections]  # a backend may have printed megabytes
     for properties in (item.user_properties, report.user_properties):  # the former for --junitxml
-        properties.append(("spec_tests", json.dumps(facts)))
+        properties.append(("spec_tests", json.dumps(record)))
     if item.config.getoption("report"):
-        from .recorded_details import record_details
+        from .recorded_details import collect_details
 
-        kept = record_details(session, invariant, trial, said or ({"message": report.longreprtext} if report.failed else None))
-        setattr(report, DETAILS_ATTRIBUTE, json.dumps(kept))
+        failure = parts or ({"message": report.longreprtext} if report.failed else None)
+        setattr(report, DETAILS_ATTRIBUTE, json.dumps(collect_details(session, invariant, trial, failure)))
 
 
-def _shown(item: pytest.Item, text: str, line: str) -> Any:
-    """The text as it is, where pytest would print a traceback; the line in its short summary."""
+def _build_longrepr(item: pytest.Item, text: str, summary: str) -> Any:
+    """Return what makes pytest print the text in place of a traceback, and the summary in its short test summary."""
     from _pytest._code.code import ReprEntryNative, ReprExceptionInfo, ReprFileLocation, ReprTraceback
 
     path, number, _ = item.location
     lines = ReprEntryNative([f"{text}\n"])
-    return ReprExceptionInfo(ReprTraceback([lines], None, "native"), ReprFileLocation(path, (number or 0) + 1, line))
+    return ReprExceptionInfo(ReprTraceback([lines], None, "native"), ReprFileLocation(path, (number or 0) + 1, summary))

@@ -1,14 +1,19 @@
-"""The command line. Added only to runs that concern this suite, so that no other project's own --backend is in the way."""
+"""The options of the command line.
+
+The plugin adds them only to runs that concern this suite, because other projects have a --backend of their own.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..inputs.effort import EFFORTS, MEMORY_BUDGET_GB
+from ..inputs.effort import EFFORTS
 from ..specification.formats import DTYPES, PRECISIONS
+from ..specification.run_settings import MEMORY_BUDGET_GB
 
 
 def add_options(parser: Any) -> None:
+    """Add the options to a pytest parser, once."""
     if getattr(parser, "_spec_tests", False):
         return
     parser._spec_tests = True

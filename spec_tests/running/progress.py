@@ -1,4 +1,7 @@
-"""What is being tried while a run goes on, and how far it is. Only where pytest shows dots: -v has a line for each test."""
+"""Lines on the progress of a run: what is being tried, and how much is done.
+
+They are printed only where pytest shows dots. With -v pytest itself prints a line for each test.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ import pytest
 
 from ..trials.collection import is_law
 
-INTERVAL_SECONDS = {True: 10.0, False: 60.0}  # seconds from line to line, on a terminal and in a log
+INTERVAL_SECONDS = {True: 10.0, False: 60.0}  # between two lines between two lines, on a terminal (True) and in a log (False)
 
 
 class ProgressLines:
-    """Plain lines in a stream that pytest owns: nothing is overwritten, and under pytest-xdist the controller prints them."""
+    """A pytest plugin that prints the lines. It overwrites nothing, and under pytest-xdist it works in the controller."""
 
     def __init__(self, config: pytest.Config, clock: Callable[[], float] = time.monotonic):
         self.config, self.clock = config, clock
-        self.start = self.last = clock()
+        self.started_at = self.last_line_at = clock()
         self.tried = self.failed = 0
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -32,34 +35,42 @@ class ProgressLines:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
         terminal: Any = self.config.pluginmanager.get_plugin("terminalreporter")
-        if terminal is None or self.config.get_verbosity() or self.clock() - self.last < INTERVAL_SECONDS[bool(terminal.isatty)]:
+        if (
+            terminal is None
+            or self.config.get_verbosity()
+            or self.clock() - self.last_line_at < INTERVAL_SECONDS[bool(terminal.isatty)]
+        ):
             return
-        self.last = self.clock()
-        if is_law(self.config, location) and (text := self.line(nodeid)):
+        self.last_line_at = self.clock()
+        if is_law(self.config, location) and (text := self.format_line(nodeid)):
             terminal.ensure_newline()
-            if self.config.get_terminal_writer().width_of_current_line:  # the workers' dots
+            if self.config.get_terminal_writer().width_of_current_line:  # the dots of the workers
                 terminal.line("")
             terminal.write_line(text)
 
-    def line(self, nodeid: str) -> str:
-        what, total = _describe_node(nodeid), self.session.testscollected
-        if not what or not total:
+    def format_line(self, nodeid: str) -> str:
+        """Return the line for the test that starts, or "" if the number of tests is not known."""
+        trial, total = _describe_node(nodeid), self.session.testscollected
+        if not trial or not total:
             return ""
-        gone = self.clock() - self.start
-        parts = [f"{self.tried} of {total} done", f"{self.failed} failed" if self.failed else "", f"{_format_minutes(gone)} gone"]
+        elapsed = self.clock() - self.started_at
+        parts = [f"{self.tried} of {total} done"]
+        if self.failed:
+            parts.append(f"{self.failed} failed")
+        parts.append(f"{_format_minutes(elapsed)} gone")
         if self.tried >= total / 10:
-            parts.append(f"about {_format_minutes(gone * (total - self.tried) / self.tried)} to go")
-        return f"  now {what}: {', '.join(filter(None, parts))}"
+            parts.append(f"about {_format_minutes(elapsed * (total - self.tried) / self.tried)} to go")
+        return f"  now {trial}: {', '.join(parts)}"
 
 
 def _describe_node(nodeid: str) -> str:
-    """The invariant and the dtype."""
+    """Return the invariant and the dtype of a test in words, or "" if the test is no law."""
     found = re.search(r"test_(\w+)\.py::test_(\w+)\[(.*)\]$", nodeid)
     if not found:
         return ""
     module, law, trial = found.groups()
-    subject = trial.partition("-")[0] if module.startswith("every_") else module.partition("__")[0]
-    return f"{subject}.{law} in {trial.rpartition('-')[2]}"
+    operation = trial.partition("-")[0] if module.startswith("every_") else module.partition("__")[0]
+    return f"{operation}.{law} in {trial.rpartition('-')[2]}"
 
 
 def _format_minutes(seconds: float) -> str:

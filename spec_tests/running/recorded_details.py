@@ -1,4 +1,7 @@
-"""What a report keeps of a verdict and of a backend, collected in the process that has them."""
+"""What report.jsonl holds besides the verdict records: details of a verdict, and the backends.
+
+They are collected in the process that runs the backend: with pytest-xdist, in the worker.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ from ..trials.trial import Trial
 from .session import Session
 
 
-def record_details(session: Session, invariant: Invariant, trial: Trial, failure: dict[str, Any] | None) -> dict[str, Any]:
-    """Beside the facts of a verdict; the backends, with the first one of each process."""
-    told, session.backends_recorded = session.backends_recorded, True
+def collect_details(session: Session, invariant: Invariant, trial: Trial, failure: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the details of a verdict. The first call in a process also returns the records of the backends."""
+    is_first, session.backends_recorded = not session.backends_recorded, True
     return {
         "verdict": {
             "statement": " ".join(invariant.statement.split()),
@@ -25,32 +28,32 @@ def record_details(session: Session, invariant: Invariant, trial: Trial, failure
             "hardest": trial.tally.worst or None,
             "failure": failure,
         },
-        "backends": [] if told else [backend_record(backend, session.folder) for backend in session.backends],
+        "backends": [build_backend_record(backend, session.folder) for backend in session.backends] if is_first else [],
     }
 
 
-def backend_record(backend: Backend, folder: Path) -> dict[str, Any]:
-    """A backend, as plain data."""
+def build_backend_record(backend: Backend, folder: Path) -> dict[str, Any]:
+    """Return the record of a backend: its file with a hash, its framework, its operations, and what it states."""
     file, framework = source_file(backend.source), backend.framework
-    present = [name for name in operations() if backend.has(name)]
-    domains = {name: describe_domain(canonical(specification(name), backend.domain.get(name, {}))) for name in present}
+    implemented = [name for name in operations() if backend.has(name)]
+    domains = {name: describe_domain(canonical(specification(name), backend.domain.get(name, {}))) for name in implemented}
     return {
         "record": "backend",
         "name": backend.name,
         "text": backend.text,
         "version": backend.version,
-        "file": _name(file, folder) if file else None,
+        "file": _format_path(file, folder) if file else None,
         "sha256": hashlib.sha256(file.read_bytes()).hexdigest() if file else None,
         "framework": {"name": framework.name, "version": framework.version},
         "device": framework.device or framework.place,
         "dtypes": list(backend.dtypes),
-        "operations": present,
+        "operations": implemented,
         "gradients": [name for name in gradients() if backend.has(name)],
         "domain": {name: domain for name, domain in domains.items() if domain},
         "conventions": backend.conventions,
     }
 
 
-def _name(file: Path, folder: Path) -> str:
-    """As seen from the folder of the run; no more than the name of a file elsewhere, whose folders are nobody's business."""
+def _format_path(file: Path, folder: Path) -> str:
+    """Return the path relative to the folder of the run. For a file elsewhere, return its name: its folders are private."""
     return str(file.relative_to(folder)) if folder in file.parents else file.name

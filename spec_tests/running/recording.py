@@ -1,6 +1,6 @@
-"""A pytest plugin, which `plugin.py` registers for `--report=DIR`: each verdict becomes a line as soon as it is known.
+"""A pytest plugin, which `plugin.py` registers for `--report=DIR`: it writes each verdict as soon as it is known.
 
-Under pytest-xdist it works in the controller, which is told of everything that the workers find.
+Under pytest-xdist it works in the controller, which receives the reports of all workers.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import pytest
 
 from ..report import BADGE, DATA, PAGE, SCHEMA, Report, format_record, read
 from ..report.backend_results import build_results
-from ..report.badge import badge
-from ..report.github_step import step_summary
-from ..report.page import Unavailable, page
+from ..report.badge import format_badge
+from ..report.github_step import format_step_summary
+from ..report.page import PageUnavailable, render_page
+from ..specification.run_settings import current_settings
 from ..specification.version import SPEC_VERSION, __version__
 from ..trials.collection import is_law
 from . import resuming
-from .arguments import parse_shapes
-from .resuming import kept_records, read_interrupted
+from .resuming import read_interrupted, select_kept_records
 
 if TYPE_CHECKING:
     from .session import Session
@@ -37,72 +37,84 @@ LIBRARIES = ("numpy", "hypothesis", "pytest", "pytest-xdist", "array-api-compat"
 
 
 class Recorder:
-    def __init__(self, config: pytest.Config, backends: list[dict[str, Any]] | None = None, before: Report | None = None):
+    """The plugin that writes report.jsonl, and at the end of the run the page and the badge.
+
+    `backends` are records that are known when the run starts; others come with the verdicts of the workers. `interrupted` is
+    the report that --resume continues.
+    """
+
+    def __init__(self, config: pytest.Config, backends: list[dict[str, Any]] | None = None, interrupted: Report | None = None):
         self.config, self.folder = config, config.invocation_params.dir / config.getoption("report")
-        self.known, self.backends = backends or [], set[str]()
-        self.ended, self.counts, self.examples = set[str](), Counter[str](), 0
-        self.before = before  # the report that goes on
-        self.reason, self.complaint, self.wrote, self.start = "finished", "", [DATA], time.monotonic()
+        self.first_backends, self.written_backends = backends or [], set[str]()
+        self.finished_nodes, self.counts, self.examples = set[str](), Counter[str](), 0
+        self.interrupted = interrupted
+        self.reason, self.complaint, self.written_files = "finished", "", [DATA]
+        self.started_at = time.monotonic()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for name in (PAGE, BADGE):
-                (self.folder / name).unlink(missing_ok=True)  # of an earlier run
+                (self.folder / name).unlink(missing_ok=True)  # from an earlier run
             self.file: IO[str] = (self.folder / DATA).open("w", encoding="ascii")
         except OSError as error:
             reason = error.strerror or error
             raise pytest.UsageError(f"--report={config.getoption('report')}: nothing can be written there ({reason})") from None
 
     def write(self, record: dict[str, Any]) -> None:
+        """Write one record, so that it is kept even if the process is killed."""
         self.file.write(format_record(record))
-        self.file.flush()  # to the system: what happens to this process then does not matter
+        self.file.flush()
 
     # --- as the run goes --------------------------------------------------------------------------------------------
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session = session
-        for record in kept_records(self.before) if self.before else [header(self.config)]:
+        for record in select_kept_records(self.interrupted) if self.interrupted else [build_header(self.config)]:
             self.write(record)
-        for verdict in self.before.verdicts if self.before else ():
+        for verdict in self.interrupted.verdicts if self.interrupted else ():
             self.counts[verdict["status"]] += 1
             self.examples += verdict["examples"]
-        self.backends |= {backend["name"] for backend in self.before.backends} if self.before else set()
-        self._meet(self.known)
+        self.written_backends |= {backend["name"] for backend in self.interrupted.backends} if self.interrupted else set()
+        self._write_new_backends(self.first_backends)
 
-    def _meet(self, backends: list[dict[str, Any]]) -> None:
+    def _write_new_backends(self, backends: list[dict[str, Any]]) -> None:
         for backend in backends:
-            if backend["name"] not in self.backends:
-                self.backends.add(backend["name"])
+            if backend["name"] not in self.written_backends:
+                self.written_backends.add(backend["name"])
                 self.write(backend)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        facts = next((json.loads(str(value)) for key, value in report.user_properties if key == "spec_tests"), None)
-        if report.when == "call" and facts is not None:
+        record = next((json.loads(str(value)) for key, value in report.user_properties if key == "spec_tests"), None)
+        if report.when == "call" and record is not None:
             from .makereport import DETAILS_ATTRIBUTE
 
-            kept = json.loads(getattr(report, DETAILS_ATTRIBUTE, "{}"))
-            self._meet(kept.get("backends", []))
-            self.counts[facts["status"]] += 1
-            self.examples += facts["examples"]
-            self.write({"record": "verdict", **facts, **kept.get("verdict", {}), "node": report.nodeid})
+            details = json.loads(getattr(report, DETAILS_ATTRIBUTE, "{}"))
+            self._write_new_backends(details.get("backends", []))
+            self.counts[record["status"]] += 1
+            self.examples += record["examples"]
+            self.write({"record": "verdict", **record, **details.get("verdict", {}), "node": report.nodeid})
         elif report.failed and (is_law(self.config, report.location) or report.when not in ("setup", "call", "teardown")):
-            self._error(report.nodeid, report.when or "", str(report.longrepr))  # of any test, if its worker died
+            # for the test that a dead worker was running, pytest-xdist sends a report with another `when`
+            self._write_error(report.nodeid, report.when or "", str(report.longrepr))
         if report.when != "setup" or not report.passed:
-            self.ended.add(report.nodeid)
+            self.finished_nodes.add(report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self._error(report.nodeid, "collect", str(report.longrepr))
+            self._write_error(report.nodeid, "collect", str(report.longrepr))
 
     def pytest_internalerror(self, excrepr: Any) -> None:
         self.reason = "internal error"
-        self._error("", "internal", str(excrepr))
+        self._write_error("", "internal", str(excrepr))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        asked = isinstance(excinfo.value, KeyboardInterrupt) and not isinstance(excinfo.value, pytest.Session.Interrupted)
-        self.reason = "interrupted" if asked else "stopped"  # by a person, or by -x, pytest.exit() or a file that is no test
+        stop = excinfo.value
+        if isinstance(stop, KeyboardInterrupt) and not isinstance(stop, pytest.Session.Interrupted):
+            self.reason = "interrupted"  # by a person
+        else:
+            self.reason = "stopped"  # by -x, by pytest.exit(), or by an error of collection
 
-    def _error(self, node: str, when: str, message: str) -> None:
-        """Something other than a verdict: a worker that died, a fixture of another project, the suite itself."""
+    def _write_error(self, node: str, when: str, message: str) -> None:
+        """Write an error that is not a verdict: a worker died, or a fixture of another project or the suite itself failed."""
         self.counts["error"] += 1
         self.write({"record": "error", "node": node, "when": when, "message": message})
 
@@ -111,8 +123,8 @@ class Recorder:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
         result = yield
-        refused = session.exitstatus in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED)
-        if self.reason == "finished" and (refused or len(self.ended) < session.testscollected):
+        was_refused = session.exitstatus in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED)
+        if self.reason == "finished" and (was_refused or len(self.finished_nodes) < session.testscollected):
             self.reason = "stopped"
         self.write(
             {
@@ -120,55 +132,56 @@ class Recorder:
                 "complete": self.reason == "finished",
                 "reason": self.reason,
                 "exit_status": int(session.exitstatus),
-                "selected": session.testscollected + (len(self.before.verdicts) if self.before else 0),
+                "selected": session.testscollected + (len(self.interrupted.verdicts) if self.interrupted else 0),
                 "totals": {name: self.counts[name] for name in ("passed", "failed", "skipped", "not held", "error")},
                 "examples": self.examples,
-                "seconds": round(time.monotonic() - self.start, 2),
+                "seconds": round(time.monotonic() - self.started_at, 2),
             }
         )
         self.file.close()
         try:
             self._publish()
-        except Unavailable as sentence:
-            self.complaint = str(sentence)
-        except Exception as error:  # the verdict must still be printed, and the data are there
+        except PageUnavailable as error:
+            self.complaint = str(error)
+        except Exception as error:  # the data are written, and the verdict must still be printed
             self.complaint = f"the report could not be finished: {type(error).__name__}: {error}"
         return result
 
     def _publish(self) -> None:
-        """What people and machines look at, made of what was written."""
-        seen = build_results([read(self.folder)])
-        (self.folder / BADGE).write_text(badge(seen), encoding="ascii")
-        self.wrote.append(BADGE)
+        """Write the badge, the summary of a GitHub step and the page, from the data in the folder."""
+        results = build_results([read(self.folder)])
+        (self.folder / BADGE).write_text(format_badge(results), encoding="ascii")
+        self.written_files.append(BADGE)
         if step := os.environ.get("GITHUB_STEP_SUMMARY"):
             with Path(step).open("a", encoding="utf-8") as file:
-                file.write(step_summary(seen))
-        (self.folder / PAGE).write_text(page(seen), encoding="utf-8")
-        self.wrote.insert(0, PAGE)
+                file.write(format_step_summary(results))
+        (self.folder / PAGE).write_text(render_page(results), encoding="utf-8")
+        self.written_files.insert(0, PAGE)
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not terminalreporter.no_summary:
-            place = self.config.getoption("report").rstrip("/")
-            terminalreporter.write_line(f"report: {', '.join(f'{place}/{name}' for name in self.wrote)}")
+            folder = self.config.getoption("report").rstrip("/")
+            terminalreporter.write_line(f"report: {', '.join(f'{folder}/{name}' for name in self.written_files)}")
             if self.complaint:
                 terminalreporter.write_line(self.complaint)
 
 
 def build_recorder(config: pytest.Config, session: Session) -> Recorder:
-    """Where workers try the backends, they tell what these are."""
-    here = config.getoption("dist", "no") == "no"
-    from .recorded_details import backend_record
+    """Return the recorder of a run. With workers it learns the backends from them, else from the session."""
+    from .recorded_details import build_backend_record
 
-    before = read_interrupted(config, header(config)) if config.getoption("resume") else None
-    if before is not None:
-        resuming.register(config, before)
-    return Recorder(config, [backend_record(backend, session.folder) for backend in session.backends] if here else [], before)
+    has_workers = config.getoption("dist", "no") != "no"
+    interrupted = read_interrupted(config, build_header(config)) if config.getoption("resume") else None
+    if interrupted is not None:
+        resuming.register(config, interrupted)
+    backends = [] if has_workers else [build_backend_record(backend, session.folder) for backend in session.backends]
+    return Recorder(config, backends, interrupted)
 
 
-def header(config: pytest.Config) -> dict[str, Any]:
-    """What the whole run has in common."""
-    from .session import DEFAULT
+def build_header(config: pytest.Config) -> dict[str, Any]:
+    """Return the header of the report: the options of the run, the versions, and the machine."""
+    from .session import DEFAULT_BACKEND
 
     option = config.getoption
     return {
@@ -178,13 +191,13 @@ def header(config: pytest.Config) -> dict[str, Any]:
         "spec": SPEC_VERSION,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": ["pytest", *map(str, config.invocation_params.args)],
-        "backends": option("backend") or [DEFAULT],
-        "dtypes": _listed(option("dtype")),
+        "backends": option("backend") or [DEFAULT_BACKEND],
+        "dtypes": _split_names(option("dtype")),
         "precision": option("precision"),
         "effort": option("effort"),
-        "shapes": parse_shapes(option("shapes")),
-        "required": _listed(option("require")),
-        "required_levels": _listed(option("require_level")),
+        "shapes": current_settings().shape_count,
+        "required": _split_names(option("require")),
+        "required_levels": _split_names(option("require_level")),
         "isolate": option("isolate"),
         "known": {kind: path for kind in ("failing", "flaky") if (path := option(f"known_{kind}"))},
         "selection": {name: value for name in ("keyword", "markexpr", "deselect", "lf") if (value := option(name, None))},
@@ -192,15 +205,16 @@ def header(config: pytest.Config) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "machine": platform.machine(),
-        "libraries": dict(filter(None, map(_version, LIBRARIES))),
+        "libraries": dict(filter(None, map(_find_version, LIBRARIES))),
     }
 
 
-def _listed(values: list[str]) -> list[str]:
+def _split_names(values: list[str]) -> list[str]:
     return [name for value in values for name in value.split(",") if name]
 
 
-def _version(library: str) -> tuple[str, str] | None:
+def _find_version(library: str) -> tuple[str, str] | None:
+    """Return the library with its version, or None if it is not installed."""
     module = sys.modules.get(library.replace("-", "_"))
     try:
         return library, str(getattr(module, "__version__", None) or metadata.version(library))

@@ -1,4 +1,4 @@
-"""`--resume`: what a report has already is not tried again. The report goes on where it was cut."""
+"""`--resume`: continue an interrupted report. Tests whose verdicts it has are not run again."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pytest
 from ..implementation.environment import backend_file
 from ..report import Report, ReportError, read
 
-MUST_BE_EQUAL = (
+EQUAL_FIELDS = (  # fields of the header in which the interrupted run and this one must agree
     "backends", "dtypes", "precision", "effort", "shapes", "required", "required_levels", "selection", "spec", "isolate",
 )  # fmt: skip
-DONE = "spec_tests_done"
+DONE_KEY = "spec_tests_done"  # key of `workerinput`, by which a worker learns which tests are done
 
 
 def read_interrupted(config: pytest.Config, header: dict[str, Any]) -> Report:
-    """The report to go on with; a UsageError where it is one of another run, or of other code."""
+    """Return the report to continue. Raise UsageError if the run has other options, or if a backend's file has changed."""
     place, folder = config.getoption("report"), config.invocation_params.dir
     try:
         report = read(folder / place)
     except ReportError as error:
         raise pytest.UsageError(f"--resume: {error}") from None
-    for name in MUST_BE_EQUAL:
+    for name in EQUAL_FIELDS:
         if report.header.get(name) != header[name]:
             was, now = report.header.get(name) or "none", header[name] or "none"
             raise pytest.UsageError(f"--resume: {place} is of a run with other {name.replace('_', ' ')}: {was}, now {now}")
@@ -36,21 +36,21 @@ def read_interrupted(config: pytest.Config, header: dict[str, Any]) -> Report:
 
 
 class Resuming:
-    """Deselects what is done, in a worker too; what failed before fails the run."""
+    """A pytest plugin that deselects the tests that are done, also in a worker. Earlier failures fail the run."""
 
     def __init__(self, done: set[str], failed: bool = False):
         self.done, self.failed = done, failed
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        node.workerinput[DONE] = sorted(self.done)
+        node.workerinput[DONE_KEY] = sorted(self.done)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        left_out = [item for item in items if item.nodeid in self.done]
-        if left_out:
+        done_items = [item for item in items if item.nodeid in self.done]
+        if done_items:
             items[:] = [item for item in items if item.nodeid not in self.done]
-            config.hook.pytest_deselected(items=left_out)
+            config.hook.pytest_deselected(items=done_items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -59,16 +59,16 @@ class Resuming:
 
 
 def register(config: pytest.Config, report: Report | None) -> None:
-    """In a worker: with what the controller says is done."""
+    """Register the plugin. A worker has no report: the controller tells it which tests are done."""
     if report is not None:
         failed = any(v["status"] == "failed" and not v.get("known") for v in report.verdicts)
         resuming = Resuming({v["node"] for v in report.verdicts}, failed)
     else:
-        resuming = Resuming(set(getattr(config, "workerinput", {}).get(DONE, ())))
+        resuming = Resuming(set(getattr(config, "workerinput", {}).get(DONE_KEY, ())))
     config.pluginmanager.register(resuming, "spec_tests.resuming")
 
 
-def kept_records(report: Report) -> list[dict[str, Any]]:
-    """The lines that stay: not the footer, nor errors of tests that are tried again."""
+def select_kept_records(report: Report) -> list[dict[str, Any]]:
+    """Return the records that stay in the report: neither the footer nor errors of tests that run again."""
     done = {verdict["node"] for verdict in report.verdicts}
     return [report.header, *report.backends, *report.verdicts, *(e for e in report.errors if e["node"] in done)]

@@ -1,4 +1,4 @@
-"""One invariant tried once in one dtype: by examples that Hypothesis draws, or by the one that is asked for or pinned."""
+"""The call of one pytest item: try one invariant on one backend in one dtype, on drawn examples or on a given one."""
 
 from __future__ import annotations
 
@@ -10,54 +10,65 @@ from ..calls.violation import Violation
 from ..inputs.choices import NoExample
 from ..trials.attempt import find_violation, replay
 from ..trials.invariant import Invariant
-from ..trials.trial import Trial
+from ..trials.trial import GENERAL, Trial
 from .known_failures import FAILING, Entry
+from .verdict_record import identify_trial
 
 if TYPE_CHECKING:
     from .session import Session
 
 
 def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -> None:
-    """What pytest is to make of it: nothing, if the invariant holds."""
+    """Return if the invariant holds; else skip, xfail, or raise the Violation. pytest reports the item accordingly."""
     if trial.backend.framework.device_lost:
         pytest.skip(f"{trial.backend.name}'s device answers nothing more since an earlier call; --isolate replaces its process")
     if missing := trial.missing(invariant.operations):
-        session.skip_absent(invariant, trial, missing)
-    reported = invariant.level is not None and invariant.level not in session.levels
-    kind, line, entry = session.known_entry(invariant, trial)
-    session.restore_watched()
-    violation = _violation(session, test, trial, kind, entry, shrink=not reported)
-    if replaced := session.restore():
+        _skip_missing(session, invariant, trial, missing)
+    is_unrequired_level = invariant.level is not None and invariant.level not in session.levels
+    kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial))
+    session.restore_libraries()
+    violation = _find_violation(session, test, trial, kind, entry, shrink=not is_unrequired_level)
+    if replaced := session.undo_replacements():
         violation = Violation(f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends")
     if violation is None:
-        if entry and kind == FAILING and not (session.update or trial.tally.not_tried_reason):
-            raise Violation(f"it is known to fail ({line}), and holds: remove that line, or run with --update-known")
+        if entry and kind == FAILING and not (session.known_failures.update or trial.tally.not_tried_reason):
+            raise Violation(f"it is known to fail ({place}), and holds: remove that line, or run with --update-known")
         if untried := trial.tally.not_tried_reason:
             pytest.skip(untried)
         return
-    violation = violation.with_traceback(None)  # which pytest would spend its time on; the message says more
-    if reported:
+    violation = violation.with_traceback(None)  # pytest would format the traceback, which takes time; the message says more
+    if is_unrequired_level:
         trial.tally.level_lost = violation.what
-        lost = f"level {invariant.level} does not hold: {violation.what}"
-        raise pytest.xfail.Exception(lost, pytrace=False) from None  # nobody reads where, and finding it takes time
+        reason = f"level {invariant.level} does not hold: {violation.what}"
+        raise pytest.xfail.Exception(reason, pytrace=False) from None  # no one reads the traceback, and it takes time
     if entry:
         trial.tally.tolerated, trial.tally.known = violation, kind
         raise pytest.xfail.Exception(f"known to be {kind}: {entry.reason}") from None
     raise violation from None
 
 
-def _violation(session: Session, test: Any, trial: Trial, kind: str, entry: Entry | None, *, shrink: bool) -> Violation | None:
+def _skip_missing(session: Session, invariant: Invariant, trial: Trial, reason: str) -> None:
+    """Skip the item. Raise a Violation if an operation is missing that --require names."""
+    names = {trial.operation_name if name in GENERAL else name for name in invariant.operations}
+    if names & set(session.required):
+        raise Violation(f"required, but {reason}")
+    pytest.skip(reason)
+
+
+def _find_violation(
+    session: Session, test: Any, trial: Trial, kind: str, entry: Entry | None, *, shrink: bool
+) -> Violation | None:
     if session.example:
-        return _replay_row(test, trial, session.example, "--example")
-    if entry and entry.row:
-        found = _replay_row(test, trial, entry.row, "its known example")
-        if found or (kind == FAILING and not session.update):  # chance has no part in it
-            return found
+        return _replay_choices(test, trial, session.example, "--example")
+    if entry and entry.choices:
+        violation = _replay_choices(test, trial, entry.choices, "its known example")
+        if violation or (kind == FAILING and not session.known_failures.update):  # no example is drawn: chance must not decide
+            return violation
     return find_violation(test, trial, shrink=shrink)
 
 
-def _replay_row(test: Any, trial: Trial, row: tuple[int, ...], what: str) -> Violation | None:
+def _replay_choices(test: Any, trial: Trial, choices: tuple[int, ...], source: str) -> Violation | None:
     try:
-        return replay(test, trial, row)
+        return replay(test, trial, choices)
     except NoExample as reason:
-        raise Violation(f"{what} makes no example of this invariant, in this version of the suite: {reason}") from None
+        raise Violation(f"{source} makes no example of this invariant, in this version of the suite: {reason}") from None

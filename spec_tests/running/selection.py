@@ -27,6 +27,8 @@ def operation_names(invariant: Invariant) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Selection:
+    """The backends, dtypes and requirements of a run, which decide what its trials are."""
+
     backends: tuple[Backend, ...]
     dtypes: tuple[str, ...]  # as --dtype gives them; empty means all that a backend has
     precision: str | None
@@ -59,10 +61,10 @@ class Selection:
             trials[0].redundant = invariant.id not in REPORT_ABSENCE and not set(invariant.operations) & set(self.required)
             return trials[:1]
         if not invariant.each_dtype:
-            present = _choose_dtypes(present, effort.current_effort().dtypes(cost), invariant.of(operation_name))
+            present = _choose_dtypes(present, effort.current_effort().dtypes(cost), invariant.id_for(operation_name))
         for trial in present:
             share = effort.current_effort().examples(cost, len(present))
-            trial.needs, trial.share = _unmet_need(trial, invariant), min(share, invariant.max_examples or share)
+            trial.unmet_need, trial.max_examples = _unmet_need(trial, invariant), min(share, invariant.max_examples or share)
         return present
 
 

@@ -1,6 +1,6 @@
-"""Under pytest-xdist: the backend is loaded by the workers alone, side by side, and its refusal by any of them ends the run.
+"""What a run needs under pytest-xdist: only the workers load the backends, each with its share of cores and devices.
 
-A pytest plugin of its own, which `plugin.py` registers.
+If a worker cannot load a backend, the run ends. This module is a pytest plugin, which `plugin.py` registers.
 """
 
 from __future__ import annotations
@@ -16,51 +16,51 @@ import pytest
 if TYPE_CHECKING:
     from .session import Session
 
-REFUSAL = "spec_tests_refusal"
-REFUSED: pytest.StashKey[str] = pytest.StashKey()
+REFUSAL_KEY = "spec_tests_refusal"  # key of `workeroutput`: why a backend could not be loaded
+REFUSAL_STASH_KEY: pytest.StashKey[str] = pytest.StashKey()
 
 
-def load(config: pytest.Config, session: Session) -> None:
-    """A backend that cannot be had stops the run here, once."""
-    if not session.requested or _has_workers(config):
+def load_backends(config: pytest.Config, session: Session) -> None:
+    """Load the backends, unless workers do. A backend that cannot be loaded stops the run with one message."""
+    if not session.backend_texts or _has_workers(config):
         return
     try:
-        _ = session.backends
+        _ = session.backends  # a cached property, which loads them
     except pytest.UsageError as refusal:
         if not _is_worker(config):
             raise
-        config.stash[REFUSED] = config.workeroutput[REFUSAL] = str(refusal)  # type: ignore[attr-defined]
+        config.stash[REFUSAL_STASH_KEY] = config.workeroutput[REFUSAL_KEY] = str(refusal)  # type: ignore[attr-defined]
 
 
 def share_cores(config: pytest.Config) -> None:
-    """Workers side by side, each with a thread for every core, would wait for one another. Read when NumPy is imported."""
+    """Limit the threads of a worker to its share of the cores. NumPy reads the limit when it is imported."""
     workers = getattr(config, "workerinput", {}).get("workercount")
     if workers:
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
 
 
 def share_devices(config: pytest.Config) -> None:
-    """Each worker has a GPU of its own, as far as there are some. Read when a framework is imported."""
+    """Give each worker one of the GPUs. A framework reads the choice when it is imported."""
     worker = getattr(config, "workerinput", {}).get("workerid")
-    if worker and (one := device_of(int(worker.removeprefix("gw")), devices())):
-        os.environ["CUDA_VISIBLE_DEVICES"] = one
+    if worker and (device := choose_device(int(worker.removeprefix("gw")), list_devices())):
+        os.environ["CUDA_VISIBLE_DEVICES"] = device
 
 
-def devices() -> list[str]:
-    """The GPUs, as CUDA_VISIBLE_DEVICES names or numbers them; those of a driver, where that is not set."""
-    stated = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if stated is not None:
-        return [name.strip() for name in stated.split(",") if name.strip()]
+def list_devices() -> list[str]:
+    """Return the GPUs that CUDA_VISIBLE_DEVICES lists, or the numbers of all if it is not set."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return [name.strip() for name in visible.split(",") if name.strip()]
     return [str(number) for number, _ in enumerate(Path("/proc/driver/nvidia/gpus").glob("*"))]
 
 
-def device_of(worker: int, devices: list[str]) -> str:
-    """Of the workers in turn; none where there is no choice."""
+def choose_device(worker: int, devices: list[str]) -> str:
+    """Return the device of a worker. The workers take them in turn. "" if there are fewer than two devices."""
     return devices[worker % len(devices)] if len(devices) > 1 else ""
 
 
 def stop_on_termination() -> None:
-    """SIGTERM, as CI sends it, ends a run as Ctrl-C does: with what was found, and without processes left behind."""
+    """Let SIGTERM, which CI sends, end the run as Ctrl-C does: with the results so far, and without leftover processes."""
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
 
@@ -74,21 +74,21 @@ def _has_workers(config: pytest.Config) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    return True if REFUSED in config.stash else None
+    return True if REFUSAL_STASH_KEY in config.stash else None
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: Any) -> None:
-    if refusal := getattr(node, "workeroutput", {}).get(REFUSAL):
-        node.config.stash[REFUSED] = refusal
+    if refusal := getattr(node, "workeroutput", {}).get(REFUSAL_KEY):
+        node.config.stash[REFUSAL_STASH_KEY] = refusal
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if REFUSED in session.config.stash and not _is_worker(session.config):
+    if REFUSAL_STASH_KEY in session.config.stash and not _is_worker(session.config):
         session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if refusal := terminalreporter.config.stash.get(REFUSED, None):
+    if refusal := terminalreporter.config.stash.get(REFUSAL_STASH_KEY, None):
         terminalreporter.write_line(f"ERROR: {refusal}", red=True)

@@ -1,4 +1,4 @@
-"""One invariant tried once: by the examples that Hypothesis draws, or by one that is given."""
+"""Try an invariant once, on random examples or on one that is given."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .trial import Trial
 
 
 def replay(test: Any, trial: Any, numbers: Sequence[int]) -> Violation | None:
-    """What this one example shows; NoExample where the row is none."""
-    row = ReplayedChoices(numbers)
+    """Run the example that the numbers make, and return its violation. Raise NoExample if they make no example."""
+    choices = ReplayedChoices(numbers)
     try:
-        test.replay(trial, row)
+        test.replay(trial, choices)
     except Violation as violation:
         return violation
-    if row.place < len(numbers):
-        raise NoExample(f"{len(numbers) - row.place} of its {len(numbers)} choices are left over")
+    if choices.position < len(numbers):
+        raise NoExample(f"{len(numbers) - choices.position} of its {len(numbers)} choices are left over")
     return None
 
 
 def find_violation(test: Any, trial: Trial, seed: Any = None, **settings: Any) -> Violation | None:
-    """The first violation that the examples show, shrunk, if there is any."""
+    """Run the examples of a trial. Return the first violation, after shrinking, or None if there is none."""
     try:
         plan(test, trial, seed=seed, **settings)(trial)
     except Violation as violation:

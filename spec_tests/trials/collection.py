@@ -1,4 +1,4 @@
-"""Every invariant of the suite, and which files are theirs."""
+"""The invariants of the suite, and the files that hold them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def is_law(config: pytest.Config, location: tuple[str, int | None, str]) -> bool
 
 @cache
 def invariants() -> tuple[Any, ...]:
-    """Every invariant's test function."""
+    """Return the test function of every invariant, in the order of a run: those of gradients come last."""
     found: list[Any] = []
     files = SUITE.glob("test_*.py")
-    for path in sorted(files, key=lambda path: (path.stem.endswith(("_vjp", "_gradient")), path)):  # in the order of a run
+    for path in sorted(files, key=lambda path: (path.stem.endswith(("_vjp", "_gradient")), path)):
         module = importlib.import_module(f"spec_tests.{path.stem}")
         found += [f for f in vars(module).values() if getattr(f, "invariant", None) and f.__module__ == module.__name__]
     return tuple(found)

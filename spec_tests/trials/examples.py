@@ -1,7 +1,7 @@
-"""The examples of one invariant: rows of integers, drawn plainly until one fails. Hypothesis takes that one over, and shrinks it.
+"""The examples of one invariant, drawn at random until one fails. Hypothesis replays that one and shrinks it.
 
-Most examples pass, and its bookkeeping for those was a fifth of a run. What its database holds of earlier runs comes first. Its
-seed, its profiles and its database mean what they mean.
+Passing examples are drawn without Hypothesis, because its bookkeeping for them took a fifth of a run. Its seed, its profiles and
+its database keep their meaning. The examples that its database holds from earlier runs are tried first.
 """
 
 from __future__ import annotations
@@ -22,81 +22,85 @@ from .trial import Trial
 
 
 class RandomChoices:
-    """Stands where Hypothesis's choices do. Without chance it is the plainest example."""
+    """A source of random choices, in place of Hypothesis's. Without `random` it makes the simplest example."""
 
     def __init__(self, random: Random | None, operation: str = ""):
-        self.random, self.row = random, list[int]()
-        self.shapes = shape_choices(operation, random) if random else None
+        self.random, self.numbers = random, list[int]()
+        self.choose_shape = shape_choices(operation, random) if random else None
 
     def draw_integer(self, low: int, high: int) -> int:
-        self.row.append(self.random.randint(low, high) if self.random else low)
-        return self.row[-1]
+        self.numbers.append(self.random.randint(low, high) if self.random else low)
+        return self.numbers[-1]
 
     def draw_shape(self, low: int, high: int) -> int:
-        if self.shapes is None:
+        if self.choose_shape is None:
             return self.draw_integer(low, high)
-        self.row.append(self.shapes(low, high))
-        return self.row[-1]
+        self.numbers.append(self.choose_shape(low, high))
+        return self.numbers[-1]
 
     def mark_overrun(self) -> None:
-        """Nothing is shrunk here."""
+        """Do nothing, since there is no shrinking."""
 
 
 class SingleExampleDatabase(ExampleDatabase):
-    """One row of integers, as if an earlier run had come by it; what it shrinks to is kept in the database behind, if any."""
+    """A database that holds one failing example, as if an earlier run had found it.
 
-    def __init__(self, row: list[int], behind: ExampleDatabase | None):
+    The example that it is shrunk to is saved in the real database, if there is one.
+    """
+
+    def __init__(self, numbers: list[int], database: ExampleDatabase | None):
         super().__init__()
-        self.row, self.behind = choices_to_bytes(row), behind
+        self.example, self.database = choices_to_bytes(numbers), database
 
     def fetch(self, key: bytes) -> Iterable[bytes]:
-        """Not under the key itself: what stands there has been shrunk."""
-        return [self.row] if key.endswith(b".secondary") else []
+        """Return the example only for the secondary key, since Hypothesis takes what the key itself holds for shrunk."""
+        return [self.example] if key.endswith(b".secondary") else []
 
     def save(self, key: bytes, value: bytes) -> None:
-        if self.behind is not None:
-            self.behind.save(key, value)
+        if self.database is not None:
+            self.database.save(key, value)
 
     def delete(self, key: bytes, value: bytes) -> None:
-        if self.behind is not None:
-            self.behind.delete(key, value)
+        if self.database is not None:
+            self.database.delete(key, value)
 
 
-def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **others: Any) -> Callable[[Trial], None]:
-    """The invariant's test with the examples that the effort affords; what else Hypothesis is told is the profile's."""
-    left_out = (Phase.explain,) if shrink else (Phase.explain, Phase.shrink)
+def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **overrides: Any) -> Callable[[Trial], None]:
+    """Return a function that runs the invariant's examples.
+
+    Their number comes from the effort, every other setting from the Hypothesis profile.
+    """
+    skipped = (Phase.explain,) if shrink else (Phase.explain, Phase.shrink)
     ours = {
-        "max_examples": trial.share,
+        "max_examples": trial.max_examples,
         "deadline": None,
         "suppress_health_check": list(HealthCheck),
         "report_multiple_bugs": False,
-        "phases": [phase for phase in Phase if phase not in left_out],
+        "phases": [phase for phase in Phase if phase not in skipped],
     }
-    told, key = settings(**{**ours, **others}), f"{test.invariant.id} {trial.id}"
-    forced = seed if seed is not None else core.global_force_seed
-    stored = told.database if forced is None else None
+    profile, key = settings(**{**ours, **overrides}), f"{test.invariant.id} {trial.id}"
+    run_seed = seed if seed is not None else core.global_force_seed
+    database_used = profile.database if run_seed is None else None
 
-    def reused(database: ExampleDatabase, trial: Trial) -> None:
-        phases = [phase for phase in told.phases if phase is not Phase.generate]
-        run: Any = settings(told, database=database, phases=phases)(given(data=st.data())(test.hypothesis.inner_test))
+    def run_hypothesis(database: ExampleDatabase, trial: Trial) -> None:
+        phases = [phase for phase in profile.phases if phase is not Phase.generate]
+        run: Any = settings(profile, database=database, phases=phases)(given(data=st.data())(test.hypothesis.inner_test))
         run._hypothesis_internal_database_key = key.encode()
         run(trial=trial)
 
     def run(trial: Trial) -> None:
-        if Phase.reuse in told.phases and stored is not None and any(True for _ in stored.fetch(key.encode())):
-            reused(stored, trial)
-        few = effort.current_effort().skip_minimal_up_to
-        random = Random(key if told.derandomize and seed is None else None if forced is None else f"{forced} {key}")
-        for i in range(told.max_examples if Phase.generate in told.phases else 0):
-            choices = RandomChoices(
-                random if i or told.max_examples <= few else None, test.invariant.drawn_operation(trial.operation_name)
-            )
+        if Phase.reuse in profile.phases and database_used is not None and any(True for _ in database_used.fetch(key.encode())):
+            run_hypothesis(database_used, trial)
+        skip_minimal = profile.max_examples <= effort.current_effort().skip_minimal_up_to
+        random = Random(key if profile.derandomize and seed is None else None if run_seed is None else f"{run_seed} {key}")
+        for i in range(profile.max_examples if Phase.generate in profile.phases else 0):
+            choices = RandomChoices(random if i or skip_minimal else None, test.invariant.drawn_operation(trial.operation_name))
             try:
                 test.replay(trial, choices)
             except Violation:
-                if Phase.shrink not in told.phases:
+                if Phase.shrink not in profile.phases:
                     raise
-                reused(SingleExampleDatabase(choices.row, stored), trial)
+                run_hypothesis(SingleExampleDatabase(choices.numbers, database_used), trial)
                 raise Flaky("what failed does not fail again") from None
 
     return run

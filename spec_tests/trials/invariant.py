@@ -1,7 +1,8 @@
-"""`@invariant` makes a pytest-and-Hypothesis test of a function that states what must hold.
+"""`@invariant` turns a function that states a law into a test that pytest runs on random examples.
 
-The function's parameters name the operations it speaks of (`operation`, `gradient`: each of them in turn) and end with `draw`.
-Its docstring is the statement, printed when it fails; its place gives its id: test_scale in test_rms_norm.py is rms_norm.scale.
+The function's parameters name the operations that it calls, and end with `draw`. The names `operation` and `gradient` stand for
+every operation and for every gradient. The docstring is the statement, which a failure prints. The place of the function gives
+the id: `test_scale` in test_rms_norm.py is rms_norm.scale.
 """
 
 from __future__ import annotations
@@ -29,13 +30,15 @@ KINDS = {"E": "exact", "B": "within the derived bound", "S": "statistical", "F":
 
 @dataclass(frozen=True)
 class Invariant:
-    id: str
-    statement: str
+    """What `@invariant` knows of a law. Fields without a comment are its arguments of the same name."""
+
+    id: str  # such as rms_norm.scale, or operation.reference
+    statement: str  # the docstring
     kind: str
     source: str
     level: str | None
-    operations: tuple[str, ...]
-    module: str
+    operations: tuple[str, ...]  # the names of the operations among its parameters
+    module: str  # the operation whose file it stands in
     cost: float
     needs: tuple[str, ...]
     effort: str | None
@@ -43,23 +46,26 @@ class Invariant:
     bits: int | None
     each_dtype: bool
 
-    def of(self, operation: str) -> str:
+    def id_for(self, operation: str) -> str:
+        """Return the id for an operation: rms_norm.reference for operation.reference. Other ids than general ones are fixed."""
         subject, _, law = self.id.partition(".")
         return f"{operation}.{law}" if subject in GENERAL else self.id
 
     def drawn_operation(self, subject: str) -> str:
-        """The operation whose arguments are drawn."""
+        """Return the operation whose arguments are drawn. `subject` is the operation that a general invariant is tried on."""
         return subject or self.operations[0]
 
     def applies_to(self, operation: str) -> bool:
-        """`about:NAME` among its needs narrows it to the operations whose file has such an entry; `about:not NAME`, to others."""
-        entries, names = (
-            vars(specification(operation).module),
-            [n.partition(":")[2] for n in self.needs if n.startswith("about:")],
-        )
-        return all(bool(entries.get(n.removeprefix("not "))) != n.startswith("not ") for n in names)
+        """Whether a general invariant is about this operation.
+
+        `about:NAME` among its needs narrows it to operations whose file defines NAME, and `about:not NAME` to the others.
+        """
+        entries = vars(specification(operation).module)
+        names = [need.partition(":")[2] for need in self.needs if need.startswith("about:")]
+        return all(bool(entries.get(name.removeprefix("not "))) != name.startswith("not ") for name in names)
 
     def covers_dtype(self, dtype: str) -> bool:
+        """Whether the invariant is about dtypes of this size."""
         return self.bits is None or (dtype in FORMATS and 8 * FORMATS[dtype].bytes == self.bits)
 
 
@@ -71,77 +77,87 @@ def invariant(
     cost: float = 1.0,
     needs: tuple[str, ...] = (),
     effort: str | None = None,
-    most: int | None = None,
+    max_examples: int | None = None,
     bits: int | None = None,
     each_dtype: bool = False,
 ) -> Callable[[Callable[..., None]], Any]:
-    """kind: E exact, B within the bound, S statistical, F finite. cost: examples are divided by it, and by the operation's.
-    needs: keywords, conventions or frameworks without which the statement cannot be tried. effort: the only one at which it is.
-    most: so many examples at most. bits: it speaks of dtypes of that size alone. each_dtype: what breaks it may depend on nothing
-    else, so that it is tried in each of them, however little is tried."""
+    """Return a decorator that makes a test of a law.
+
+    kind: E exact, B within the bound, S statistical, F finite.
+    source: what the law is taken from.
+    level: the level that the law belongs to, if a backend may conform without it.
+    cost: divides the number of examples, as the cost of the operation does.
+    needs: keywords, conventions or frameworks without which the law cannot be tried.
+    effort: the only effort at which it is tried.
+    max_examples: at most so many examples in a dtype.
+    bits: the law is about dtypes of this size only.
+    each_dtype: try it in every dtype at every effort, since a backend may break it in a single dtype, whatever the inputs are.
+    """
     assert kind in KINDS
 
     def decorate(statement: Callable[..., None]) -> Any:
         names = tuple(inspect.signature(statement).parameters)
         assert names[-1] == "draw", f"{statement.__name__} must take draw last"
-        subject = statement.__module__.rsplit(".", maxsplit=1)[-1].removeprefix("test_").partition("__")[0]
-        about = next((name for name in names if name in GENERAL), subject)
-        described = Invariant(
+        module = statement.__module__.rsplit(".", maxsplit=1)[-1].removeprefix("test_").partition("__")[0]
+        about = next((name for name in names if name in GENERAL), module)
+        description = Invariant(
             f"{about}.{statement.__name__.removeprefix('test_')}",
             inspect.cleandoc(statement.__doc__ or ""),
             kind,
             source,
             level,
             names[:-1],
-            subject,
+            module,
             cost,
             needs,
             effort,
-            most,
+            max_examples,
             bits,
             each_dtype,
         )
 
-        def one_example(trial: Trial, data: Any) -> None:
-            _one_example(trial, data.conjecture_data, statement, names[:-1])
+        def run_example(trial: Trial, data: Any) -> None:
+            _run_example(trial, data.conjecture_data, statement, names[:-1])
 
-        one_example.place_as = statement  # type: ignore[attr-defined]  # pytest then reports the file and line of the statement
-        test = given(data=st.data())(one_example)
+        run_example.place_as = statement  # type: ignore[attr-defined]  # pytest then reports the file and line of the statement
+        test = given(data=st.data())(run_example)
         test.__doc__, test.__name__, test.__qualname__ = statement.__doc__, statement.__name__, statement.__qualname__
         test.__module__ = statement.__module__
-        test.invariant = described  # type: ignore[attr-defined]
-        test.replay = lambda trial, row: _one_example(trial, row, statement, names[:-1])  # type: ignore[attr-defined]
+        test.invariant = description  # type: ignore[attr-defined]
+        test.replay = lambda trial, choices: _run_example(trial, choices, statement, names[:-1])  # type: ignore[attr-defined]
         return test
 
     return decorate
 
 
-def _one_example(trial: Trial, choices: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
-    """Try the statement on one example. `choices` is Hypothesis's own source of choices, or a row that is replayed."""
-    tally, recorder, row = trial.tally, trial.recorder, list[int]()
+def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
+    """Try the statement on one example. `choices` is Hypothesis's own source of choices, or a replacement of it."""
+    tally, recorder, numbers = trial.tally, trial.recorder, list[int]()
 
-    def recorded(choose: Choose) -> Choose:
-        def chosen(low: int, high: int) -> int:
-            row.append((number := int(choose(low, high))) - low)
+    def record(choose: Choose) -> Choose:
+        def choose_and_record(low: int, high: int) -> int:
+            numbers.append((number := int(choose(low, high))) - low)
             return number
 
-        return chosen
+        return choose_and_record
 
     operations = [trial.operation(trial.operation_name if name in GENERAL else name) for name in names]
-    free, shapes = choices.draw_integer, getattr(choices, "draw_shape", choices.draw_integer)
-    draw = Draw(recorded(free), operations[0], recorded(shapes))  # a Hypothesis strategy would copy values between its draws
+    draw_integer, draw_shape = choices.draw_integer, getattr(choices, "draw_shape", choices.draw_integer)
+    draw = Draw(
+        record(draw_integer), operations[0], record(draw_shape)
+    )  # a Hypothesis strategy would copy values between its draws
     recorder.start(draw.log)
     try:
         statement(*operations, draw)
     except ShrinkingTimeout:
-        choices.mark_overrun()  # not a verdict: with more time, more might have been drawn after this call
+        choices.mark_overrun()  # this is no verdict: with more time, the example might have drawn more
     except NotImplementedVariant as refusal:
         tally.refusals.append(str(refusal))
         return
     except (Violation, Fault) as seen:
         violation = seen if isinstance(seen, Violation) else from_fault(seen)
         tally.failed_at = tally.failed_at or time.monotonic()
-        tally.last_violation, tally.choices = violation, tuple(row)
+        tally.last_violation, tally.choices = violation, tuple(numbers)
         if isinstance(violation, Lost) and recorder.states:
             tally.losses[recorder.states[-1]] = violation
         tally.failing.update(recorder.states)

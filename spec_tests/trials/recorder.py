@@ -1,4 +1,4 @@
-"""What a trial records of one example: its calls, and the time and losses that end it early."""
+"""The recorder of a trial. It keeps the calls of one example, and ends examples that would take too long."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .tally import Tally
 
 
 class ShrinkingTimeout(Exception):
-    """Shrinking has used its time. An example that is not yet known to fail is abandoned."""
+    """Shrinking has used up its time, so that an example is abandoned unless it is already known to fail."""
 
 
 class ExampleRecorder(Recorder):
-    """Records the calls of one example at a time, for all operations of a trial."""
+    """Keep the calls of one example at a time, for all operations of a trial."""
 
     def __init__(self, tally: Tally):
         super().__init__()
         self.tally = tally
         self.drawn: list[Any] = []  # the log of the example's draws
-        self.states: list[str] = []  # what had been drawn before each call
+        self.states: list[str] = []  # before each call, what had been drawn until then
 
     def start(self, drawn: list[Any]) -> None:
         """Begin an example."""
@@ -33,11 +33,11 @@ class ExampleRecorder(Recorder):
         self.states.clear()
 
     def before_run(self) -> None:
-        """Raise ShrinkingTimeout when shrinking has no time left, or the loss that this call is already known to cause."""
+        """Raise ShrinkingTimeout if shrinking has no time left, or the `Lost` violation that this call is known to cause."""
         tally, state = self.tally, repr(self.drawn)
         self.states.append(state)
-        late = tally.failed_at is not None and time.monotonic() - tally.failed_at > current_effort().shrink_seconds
-        if late and state not in tally.failing:
+        timed_out = tally.failed_at is not None and time.monotonic() - tally.failed_at > current_effort().shrink_seconds
+        if timed_out and state not in tally.failing:
             raise ShrinkingTimeout
         if loss := tally.losses.get(state):
             raise loss

@@ -1,4 +1,4 @@
-"""What the examples of a trial showed, counted up: how many ran, what was refused, how much of the bound was used."""
+"""The tally of a trial: how many examples ran, what the backend refused, and how much of the error bound it used."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 
 
 def summarize_example(result: Result, share: np.ndarray, precision: str) -> dict[str, Any]:
-    """Which arguments, and at which element: what was expected, what came, and the allowed distance."""
+    """Describe the element of a result that uses the largest share of the error bound, for the report."""
     call, expectation = result.call, result.call.expectation(precision)
     at = np.unravel_index(int(np.argmax(share)), share.shape)
     return {
         "share": float(share[at]),
         "arguments": {
-            f"{name}{path}": _argument(x) for name, value in call.named.items() if name != "wrt" for path, x in leaves(value)
+            f"{name}{path}": _describe_argument(x)
+            for name, value in call.named.items()
+            if name != "wrt"
+            for path, x in leaves(value)
         },
         "at": call.operation.place(call, at),
         "expected": float(expectation.value[at]),
@@ -33,17 +36,17 @@ def summarize_example(result: Result, share: np.ndarray, precision: str) -> dict
     }
 
 
-def _argument(x: Any) -> Any:
-    """Of an array its shape and how small and large its numbers are."""
+def _describe_argument(x: Any) -> Any:
+    """Return a plain value, or the shape of an array and the range of its magnitudes."""
     x = x.value if isinstance(x, Bounded) else x
     if not isinstance(x, np.ndarray):
         return x.item() if isinstance(x, np.generic) else x
-    told: dict[str, Any] = {"shape": list(x.shape)}
+    summary: dict[str, Any] = {"shape": list(x.shape)}
     if x.dtype.kind == "f":
         sizes = np.abs(x[np.isfinite(x) & (x != 0)])
-        told |= {"least": float(sizes.min()), "largest": float(sizes.max())} if sizes.size else {}
-        told |= {"not finite": int(np.sum(~np.isfinite(x)))} if not np.all(np.isfinite(x)) else {}
-    return told
+        summary |= {"least": float(sizes.min()), "largest": float(sizes.max())} if sizes.size else {}
+        summary |= {"not finite": int(np.sum(~np.isfinite(x)))} if not np.all(np.isfinite(x)) else {}
+    return summary
 
 
 REFUSED_PREFIX = "not implemented in any variant tried: "
@@ -57,35 +60,36 @@ STRICTNESS = ("exact", *PRECISIONS)
 class Tally:
     """What the examples showed; reported whether or not they passed."""
 
-    examples: int = 0
-    refusals: list[str] = field(default_factory=list)
-    reached: str = ""
-    shares: list[float] = field(default_factory=list)  # the largest part of the bound used, of each example
-    worst: dict[str, Any] = field(default_factory=dict)  # where most of it was used
-    elements: int = 0
-    unclaimed: int = 0
-    failing: set[str] = field(default_factory=set)
-    failed_at: float | None = None
-    last_violation: Violation | None = None  # the last; Hypothesis may find that it does not come again
-    choices: tuple[int, ...] = ()  # the choices that make its example
-    losses: dict[str, Lost] = field(default_factory=dict)  # by what had been drawn: not to be seen twice
+    examples: int = 0  # in which the backend answered
+    refusals: list[str] = field(default_factory=list)  # reasons why other examples could not be tried
+    reached: str = ""  # the loosest precision class that a result needed
+    shares: list[float] = field(default_factory=list)  # the largest share of the error bound in each comparison
+    worst: dict[str, Any] = field(default_factory=dict)  # where the largest of all shares was used
+    elements: int = 0  # compared with the oracle
+    unclaimed: int = 0  # elements among them about which the bound claims nothing
+    failing: set[str] = field(default_factory=set)  # the recorder's `states` in examples that failed
+    failed_at: float | None = None  # time.monotonic() of the first failure
+    last_violation: Violation | None = None  # Hypothesis may find that it does not come again
+    choices: tuple[int, ...] = ()  # the numbers of the example with the last violation
+    losses: dict[str, Lost] = field(default_factory=dict)  # by the recorder's state: raised again instead of a second call
     calls: list[Call] = field(default_factory=list)  # of the failing example
-    recorded_count: int = 0
-    level_lost: str = ""
-    tolerated: Violation | None = None  # because it is known
-    known: str = ""  # to be failing, or flaky
-    repeats: bool = True  # what was seen was seen again on the same inputs
+    recorded_count: int = 0  # how many calls of this trial the backend's records keep
+    level_lost: str = ""  # what was violated, if the invariant is of a level that the run does not demand
+    tolerated: Violation | None = None  # a violation that the file of known failures lists
+    known: str = ""  # how that file lists it: "failing" or "flaky"
+    repeats: bool = True  # whether the violation came again on the same inputs
 
     @property
     def not_tried_reason(self) -> str:
-        """Why there is no example, if there is none."""
+        """Return why there was no example, "" if there was one."""
         if self.examples:
             return ""
         return f"{REFUSED_PREFIX}{self.refusals[0]}" if self.refusals else NOT_CALLED
 
     def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
+        """Count a comparison with the oracle. See `Recorder.add_comparison`."""
         if STRICTNESS.index(precision) > STRICTNESS.index(self.reached or "exact"):
-            self.shares.clear()  # shares of a stricter bound
+            self.shares.clear()  # they were shares of a stricter bound
         self.reached = max(self.reached or precision, precision, key=STRICTNESS.index)
         if precision == self.reached and share.size:
             if not self.shares or np.max(share) > max(self.shares):

@@ -1,0 +1,49 @@
+"""The record of a verdict: plain data, the same in report.jsonl, in a JUnit file and in the list that `check` returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..implementation.domain import describe_domain
+from ..inputs.choices import format_choices
+from ..trials.invariant import Invariant
+from ..trials.trial import Trial
+
+
+def identify_trial(invariant: Invariant, trial: Trial) -> dict[str, str]:
+    """Return the fields that say which trial it is. The entries of a file of known failures have them too."""
+    framework = trial.backend.framework
+    return {
+        "id": invariant.id_for(trial.operation_name),
+        "backend": trial.backend.name,
+        "dtype": trial.dtype,
+        "device": framework.device or framework.place,
+    }
+
+
+def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason: str, seconds: float) -> dict[str, Any]:
+    """Return the record of the verdict on a trial."""
+    tally = trial.tally
+    return {
+        **identify_trial(invariant, trial),
+        "operation": trial.operation_name or invariant.module,
+        "version": trial.backend.version,
+        "domain": describe_domain(trial.operation(trial.operation_name or invariant.module).domain),
+        "kind": invariant.kind,
+        "level": invariant.level,
+        "status": status,
+        "reason": reason,
+        "class": tally.reached,
+        "examples": tally.examples,
+        "refused": len(tally.refusals),
+        "worst": max(tally.shares, default=None),
+        "median": float(np.median(tally.shares)) if tally.shares else None,
+        "unclaimed": tally.unclaimed / tally.elements if tally.elements else 0.0,
+        "seconds": round(seconds, 4),
+        "example": format_choices(tally.choices) if status == "failed" else None,
+        "known": tally.known,
+        "repeats": tally.repeats,
+        "oracle": trial.backend.imports_oracle,
+    }
