@@ -103,7 +103,7 @@ def read_known_failures(option: Callable[[str], Any], folder: Path) -> KnownFail
 
 
 def require_one_item(items: list[pytest.Item]) -> None:
-    """Raise UsageError if --example is given and more than one test is selected."""
+    """Raise UsageError if more than one test is selected for --example."""
     if len(items) > 1:
         raise pytest.UsageError(
             f"--example is of one invariant in one dtype, and {len(items)} are selected: add the -k, --dtype and --backend "

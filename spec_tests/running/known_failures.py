@@ -42,8 +42,8 @@ class Entry:
 
     def matches(self, record: Mapping[str, Any]) -> bool:
         """Whether the entry is about the trial of a verdict record, or of an identity alone."""
-        fields = {name: getattr(self, name) for name in ("id", "backend", "dtype", "device")}
-        return all(value in ("", record[name]) for name, value in fields.items())
+        criteria = {name: getattr(self, name) for name in ("id", "backend", "dtype", "device")}
+        return all(value in ("", record[name]) for name, value in criteria.items())
 
 
 @dataclass
