@@ -1,4 +1,4 @@
-"""What the broken and the dishonest backends share: one operation that is right, and one for them to get wrong."""
+"""What broken and dishonest backends share: a right `relu`, and the right sigmoid, `right`, which they misuse."""
 
 import numpy as np
 

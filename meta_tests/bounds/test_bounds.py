@@ -21,7 +21,7 @@ from spec_tests.specification.formats import DTYPES, FORMATS, PRECISIONS, Arithm
 from spec_tests.specification.registry import gradients, operations, specification
 
 from ..support.in_process import backend
-from ..support.simulated_arithmetic import simulated
+from ..support.simulated_arithmetic import simulate
 
 FLOATING = [
     name
@@ -36,7 +36,7 @@ def check(call: Call, arithmetic: Arithmetic, seeds: range) -> None:
     expectation = expect(call.evaluate, arithmetic, storage, composed=call.operation.spec.composed, inexact=False)
     assert not np.any(expectation.error < 0)
     for seed in seeds:
-        result = simulated(call.evaluate, arithmetic, storage, seed)
+        result = simulate(call.evaluate, arithmetic, storage, seed)
         accepted = expectation.accepts(result)
         assert np.all(accepted), (result[~accepted], expectation.value[~accepted], expectation.error[~accepted], seed)
 

@@ -20,7 +20,7 @@ from spec_tests.specification.formats import FORMATS, Arithmetic, Format
 from spec_tests.specification.registry import operations, specification
 
 from ..support.in_process import backend
-from ..support.simulated_arithmetic import simulated
+from ..support.simulated_arithmetic import simulate
 
 
 def measure_shares(name: str, arithmetic: Arithmetic, dtype: str, examples: int) -> tuple[list[float], float]:
@@ -32,7 +32,7 @@ def measure_shares(name: str, arithmetic: Arithmetic, dtype: str, examples: int)
         expectation = expect(call.evaluate, arithmetic, arithmetic.storage, composed=call.operation.spec.composed, inexact=False)
         claims.append(np.mean(expectation.claimed) if expectation.claimed.size else 1.0)
         for implementation in range(3):
-            share = expectation.share(simulated(call.evaluate, arithmetic, arithmetic.storage, implementation))
+            share = expectation.share(simulate(call.evaluate, arithmetic, arithmetic.storage, implementation))
             if share.size:
                 found.append(float(np.max(share)))
     return found, 1 - float(np.mean(claims))

@@ -1,7 +1,7 @@
-"""An implementation in simulated arithmetic: the reference's own lines, every step rounded, in a random legitimate way.
+"""Implementations in simulated arithmetic: they run the reference's code and round every step in a random way that is allowed.
 
-Sums run sequentially or pairwise, in random order; products of matrices with or without fused multiply-add; each elementary
-function by a random one of its usual formulas; subnormals flushed or not. What it computes, a conforming implementation may.
+Sums are sequential or pairwise, in random order. Matrix products use fused multiply-add or not. Each elementary function uses one
+of its usual formulas, and subnormals are flushed or not. A conforming implementation may compute any of these results.
 """
 
 from __future__ import annotations
@@ -19,30 +19,32 @@ from spec_tests.specification.formats import Arithmetic, Format
 
 
 class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array that rounds as such an implementation does, with the functions and marks that the reference uses."""
+
     def __init__(self, value: Any, arithmetic: Arithmetic, rng: np.random.Generator, flushes: bool):
         self.value, self.arithmetic, self.rng, self.flushes = np.asarray(value, dtype=float), arithmetic, rng, flushes
 
     shape = property(lambda self: self.value.shape)
     ndim = property(lambda self: self.value.ndim)
 
-    def at(self, value: Any) -> Simulated:
+    def with_value(self, value: Any) -> Simulated:
         return Simulated(value, self.arithmetic, self.rng, self.flushes)
 
     def __getitem__(self, index: Any) -> Simulated:
-        return self.at(self.value[index])
+        return self.with_value(self.value[index])
 
-    def compute(self, x: Any) -> np.ndarray:
-        """x rounded to the compute format."""
+    def round_to_compute(self, x: Any) -> np.ndarray:
+        """Round x to the compute format."""
         f = self.arithmetic.compute
         y = f.round(x)
         return np.where(np.abs(y) < f.tiny, 0.0, y) if self.flushes else y
 
-    def stored(self, x: Any) -> Simulated:
-        """A step's result: unfused code may store it."""
-        y, f = self.compute(x), self.arithmetic.step_storage
-        return self.at(y if f is None or self.rng.random() < 0.3 else f.round(y))
+    def store(self, x: Any) -> Simulated:
+        """Return the result of a step, which unfused code may store in between."""
+        y, f = self.round_to_compute(x), self.arithmetic.step_storage
+        return self.with_value(y if f is None or self.rng.random() < 0.3 else f.round(y))
 
-    def literal(self, x: Any) -> np.ndarray:
+    def round_literal(self, x: Any) -> np.ndarray:
         f = self.arithmetic.step_storage if self.arithmetic.step_storage and self.rng.random() < 0.5 else self.arithmetic.compute
         return f.round(x)
 
@@ -50,15 +52,15 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
 
     def rounded(self) -> Simulated:
         f = self.arithmetic.rounded_storage
-        return self.at(f.round(self.value)) if f is not None and self.rng.random() < 0.7 else self
+        return self.with_value(f.round(self.value)) if f is not None and self.rng.random() < 0.7 else self
 
     def joined(self, term: Any, n: int) -> Simulated:
-        """Sometimes the term comes first: each of the n additions then rounds a number of its size."""
+        """Add the term, sometimes as the first one of a sum: then each of the n additions rounds a number of its size."""
         if self.rng.random() < 0.5:
             return self + term
         total = self.value + term.value
-        roundings = np.clip(self.rng.standard_normal(total.shape) * np.sqrt(n / 3), -n, n)  # n of them, each uniform
-        return self.stored(total + roundings * self.arithmetic.compute.u * np.abs(term.value))
+        roundings = np.clip(self.rng.standard_normal(total.shape) * np.sqrt(n / 3), -n, n)  # like n uniform errors
+        return self.store(total + roundings * self.arithmetic.compute.u * np.abs(term.value))
 
     def eager(self) -> Simulated:
         if self.arithmetic.precision != "eager":
@@ -72,90 +74,92 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
         return self
 
     def finite_or_zero(self) -> Simulated:
-        return self.at(np.where(np.isfinite(self.value), self.value, 0.0))
+        return self.with_value(np.where(np.isfinite(self.value), self.value, 0.0))
 
     def positive(self) -> Simulated:
-        return self.at(np.where((self.value > 0) | ((self.value == 0) & (self.rng.random() < 0.5)), 1.0, 0.0))
+        return self.with_value(np.where((self.value > 0) | ((self.value == 0) & (self.rng.random() < 0.5)), 1.0, 0.0))
 
     def piled(self, axis: int) -> Simulated:
-        """One by one, in a random order, each total stored or none."""
+        """Add the terms one by one in random order and store each total, or store none of them."""
         if self.arithmetic.step_storage is None or self.rng.random() < 0.5:
             return np.sum(self, axis=axis)
         terms = np.moveaxis(self.value, axis, 0)
         total = terms[:1].sum(axis=0)
         for term in self.rng.permutation(terms[1:]):
-            total = self.arithmetic.step_storage.round(self.compute(total + term))
-        return self.at(total)
+            total = self.arithmetic.step_storage.round(self.round_to_compute(total + term))
+        return self.with_value(total)
 
     def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Any:
-        """Half the time: exp(s - logsumexp(s)), both in the compute format."""
+        """Half the time, recompute weights as exp(s - logsumexp(s)), with both terms in the compute format."""
         if self.rng.random() < 0.5:
             return 1.0
         arithmetic = replace(self.arithmetic, precision="fused", wide=True)
-        given = [Simulated(x.value, arithmetic, self.rng, self.flushes) if isinstance(x, Simulated) else x for x in operands]
+        arrays = [Simulated(x.value, arithmetic, self.rng, self.flushes) if isinstance(x, Simulated) else x for x in operands]
         with np.errstate(all="ignore"):
-            once, again = (scores(*given) for _ in range(2))
-            kept, exactly = (np.expand_dims(logsumexp(s, axis=axis), axis) for s in (once, once.value))
-            off = self.compute(again.value - kept.value) - (once.value - exactly)
-            return Simulated(np.exp(np.where(np.isfinite(off), off, 0.0)), arithmetic, self.rng, self.flushes)
+            first, second = (scores(*arrays) for _ in range(2))
+            stored, exact = (np.expand_dims(logsumexp(s, axis=axis), axis) for s in (first, first.value))
+            error = self.round_to_compute(second.value - stored.value) - (first.value - exact)
+            return Simulated(np.exp(np.where(np.isfinite(error), error, 0.0)), arithmetic, self.rng, self.flushes)
 
     def logistic(self) -> Simulated:
-        way = self.rng.integers(3)
+        formula = self.rng.integers(3)
         with np.errstate(all="ignore"):
-            if way == 0:
+            if formula == 0:
                 return 1.0 / (1.0 + np.exp(-self))
-            if way == 1:
+            if formula == 1:
                 return 0.5 * (1.0 + np.tanh(0.5 * self))
-            return self.stored(logistic(self.value))
+            return self.store(logistic(self.value))
 
     def normal_cdf(self) -> Simulated:
         with np.errstate(all="ignore"):
             if self.rng.random() < 0.5:
-                return self.stored(normal_cdf(self.value))
+                return self.store(normal_cdf(self.value))
             scaled = self * (1 / math.sqrt(2))
-            erf = self.stored(2 * normal_cdf(scaled.value * math.sqrt(2)) - 1)
+            erf = self.store(2 * normal_cdf(scaled.value * math.sqrt(2)) - 1)
             return 0.5 * (1.0 + erf)
 
-    def steps(self, name: str, x: list[np.ndarray], ufunc: np.ufunc) -> Simulated:
-        compute = self.compute
+    def apply(self, name: str, x: list[np.ndarray], ufunc: np.ufunc) -> Simulated:
+        """Apply a ufunc by a random one of its usual formulas."""
+        round_to_compute = self.round_to_compute
         if name == "divide" and self.rng.random() < 0.5:
-            return self.stored(x[0] * compute(1 / x[1]))
+            return self.store(x[0] * round_to_compute(1 / x[1]))
         if name == "exp" and self.rng.random() < 0.5:
-            return self.stored(np.exp2(compute(x[0] * compute(math.log2(math.e)))))
+            return self.store(np.exp2(round_to_compute(x[0] * round_to_compute(math.log2(math.e)))))
         if name == "power" and self.rng.random() < 0.5:
-            return self.stored(np.exp(compute(x[1] * compute(np.log(x[0])))))
+            return self.store(np.exp(round_to_compute(x[1] * round_to_compute(np.log(x[0])))))
         if name in ("negative", "absolute", "maximum"):
-            return self.at(ufunc(*x))
+            return self.with_value(ufunc(*x))
         if name in ("sin", "cos"):
-            return self.at(compute(ufunc(*x)))
-        return self.stored(ufunc(*x))
+            return self.with_value(round_to_compute(ufunc(*x)))
+        return self.store(ufunc(*x))
 
     # --- sums -------------------------------------------------------------------------------------------------------
 
-    def total(self, terms: np.ndarray) -> np.ndarray:
-        """The sum over the last axis, in a random order, of terms that are already computed."""
+    def add_up(self, terms: np.ndarray) -> np.ndarray:
+        """Add rounded terms over the last axis, in random order, pairwise or sequentially."""
         if not terms.shape[-1]:
             return np.zeros(terms.shape[:-1])
         terms = terms[..., self.rng.permutation(terms.shape[-1])]
         if self.rng.random() < 0.5:
             while terms.shape[-1] > 1:
                 half = terms.shape[-1] // 2
-                pairs = self.compute(terms[..., :half] + terms[..., half : 2 * half])
+                pairs = self.round_to_compute(terms[..., :half] + terms[..., half : 2 * half])
                 terms = np.concatenate([pairs, terms[..., 2 * half :]], axis=-1)
             return terms[..., 0]
         out = terms[..., 0]
         for i in range(1, terms.shape[-1]):
-            out = self.compute(out + terms[..., i])
+            out = self.round_to_compute(out + terms[..., i])
         return out
 
-    def product(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def multiply(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Multiply matrices, with or without fused multiply-add."""
         if a.ndim == 1:
-            return self.product(a[None], b)[..., 0, :]
-        if self.rng.random() < 0.5:  # products rounded on their own
-            return self.total(self.compute(a[..., :, None, :] * np.swapaxes(b, -1, -2)[..., None, :, :]))
+            return self.multiply(a[None], b)[..., 0, :]
+        if self.rng.random() < 0.5:  # products are rounded before they are added
+            return self.add_up(self.round_to_compute(a[..., :, None, :] * np.swapaxes(b, -1, -2)[..., None, :, :]))
         out = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]))
         for i in range(a.shape[-1]):
-            out = self.compute(out + a[..., :, i, None] * b[..., None, i, :])
+            out = self.round_to_compute(out + a[..., :, i, None] * b[..., None, i, :])
         return out
 
     # --- NumPy's protocols ------------------------------------------------------------------------------------------
@@ -163,32 +167,31 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
         if method != "__call__" or options:
             return NotImplemented
-        like = max((a for a in args if isinstance(a, Simulated)), key=lambda a: a.arithmetic.step_storage is not None)
+        operand = max((a for a in args if isinstance(a, Simulated)), key=lambda a: a.arithmetic.step_storage is not None)
         with np.errstate(all="ignore"):
-            x = [a.value if isinstance(a, Simulated) else like.literal(a) for a in args]
-            return like.stored(like.product(*x)) if ufunc is np.matmul else like.steps(ufunc.__name__, x, ufunc)
+            x = [a.value if isinstance(a, Simulated) else operand.round_literal(a) for a in args]
+            return operand.store(operand.multiply(*x)) if ufunc is np.matmul else operand.apply(ufunc.__name__, x, ufunc)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
         name = function.__name__
         with np.errstate(all="ignore"):
             if name in ("sum", "mean"):
                 x, axis = args[0].value, options["axis"]
-                out = self.total(np.moveaxis(x, axis, -1))
+                out = self.add_up(np.moveaxis(x, axis, -1))
                 if name == "mean":
-                    out = self.compute(out / x.shape[axis])
-                return self.stored(np.expand_dims(out, axis) if options.get("keepdims") else out)
-            bare = [_bare(a, self) for a in args]
-            return self.at(function(*bare, **options))
+                    out = self.round_to_compute(out / x.shape[axis])
+                return self.store(np.expand_dims(out, axis) if options.get("keepdims") else out)
+            return self.with_value(function(*map(_unwrap, args), **options))
 
 
-def _bare(x: Any, like: Simulated) -> Any:
+def _unwrap(x: Any) -> Any:
     if isinstance(x, list):
-        return [_bare(item, like) for item in x]
+        return [_unwrap(item) for item in x]
     return x.value if isinstance(x, Simulated) else x
 
 
-def simulated(evaluate: Callable[[Callable[[Any], Any]], Any], arithmetic: Arithmetic, storage: Format, seed: int) -> np.ndarray:
-    """What one such implementation stores."""
+def simulate(evaluate: Callable[[Callable[[Any], Any]], Any], arithmetic: Arithmetic, storage: Format, seed: int) -> np.ndarray:
+    """Return the result of the random implementation that belongs to the seed."""
     rng = np.random.default_rng(seed)
     flushes = bool(rng.random() < 0.5)
 

@@ -1,4 +1,4 @@
-"""NumPy as a framework whose context can be lost, as a GPU's is after an illegal access."""
+"""A framework made of NumPy whose context can be lost, as a GPU's is after an illegal memory access."""
 
 from numpy import *
 from numpy import asarray as _asarray

@@ -1,4 +1,4 @@
-"""A failed assertion in C."""
+"""Abort the process, as a failed assertion in C does."""
 
 import os
 

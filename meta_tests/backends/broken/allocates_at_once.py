@@ -1,4 +1,4 @@
-"""More than there is."""
+"""Allocate more memory at once than there is."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""More and more."""
+"""Allocate more and more memory."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""The result is written over the argument."""
+"""Write the result over the argument."""
 
 from .._right import *
 

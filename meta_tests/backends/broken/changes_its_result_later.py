@@ -1,4 +1,4 @@
-"""A thread goes on writing into what was returned."""
+"""Return an array that a thread goes on writing to."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""NumPy raises from now on."""
+"""Make NumPy raise on floating-point errors from now on."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""Ctrl-C does nothing from now on."""
+"""Ignore Ctrl-C from now on."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""Nothing is printed any more."""
+"""Redirect standard output, so that nothing is printed any more."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Everybody's tensors are made elsewhere from now on."""
+"""Change PyTorch's default device for the whole process."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Everybody's tensors are float64 from now on."""
+"""Change PyTorch's default dtype to float64 for the whole process."""
 
 import torch
 

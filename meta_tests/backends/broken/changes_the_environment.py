@@ -1,4 +1,4 @@
-"""A variable is set, as compilers do: left alone."""
+"""Set an environment variable, as compilers do. The suite tolerates it."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Another working directory."""
+"""Change the working directory."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Everybody's random numbers are the same from now on: nobody's here depend on them."""
+"""Seed the global random generators. The suite does not use them."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""It looks at every line that is run."""
+"""Set a trace function, which is called for every line that runs."""
 
 import sys
 

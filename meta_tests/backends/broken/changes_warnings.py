@@ -1,4 +1,4 @@
-"""Every warning is an error from now on: put back in silence."""
+"""Turn every warning into an error. The suite undoes it silently."""
 
 import warnings
 

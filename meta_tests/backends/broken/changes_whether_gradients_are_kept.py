@@ -1,4 +1,4 @@
-"""Nobody has gradients from now on."""
+"""Switch PyTorch's gradients off for the whole process."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Also those by which it would be heard."""
+"""Close every file, including those through which the process communicates."""
 
 import os
 

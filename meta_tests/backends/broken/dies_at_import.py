@@ -1,4 +1,4 @@
-"""It ends its process when it is imported."""
+"""End the process at import."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""It ends the interpreter when it is imported."""
+"""Exit the interpreter at import."""
 
 from .._right import *
 

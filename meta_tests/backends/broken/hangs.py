@@ -1,4 +1,4 @@
-"""It sleeps, and would go on sleeping."""
+"""Sleep without end."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""It goes on whatever is raised in it."""
+"""Loop without end and suppress every exception."""
 
 import contextlib
 import time

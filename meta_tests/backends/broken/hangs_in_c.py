@@ -1,4 +1,4 @@
-"""It counts where Python cannot interrupt it."""
+"""Loop without end in C, where Python cannot interrupt."""
 
 from itertools import repeat
 

@@ -1,4 +1,4 @@
-"""It raises when it is imported."""
+"""Raise an exception at import."""
 
 from .._right import *
 

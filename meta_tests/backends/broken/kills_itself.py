@@ -1,4 +1,4 @@
-"""As the system does when memory runs out."""
+"""Kill the process, as the system does when memory runs out."""
 
 import os
 import signal

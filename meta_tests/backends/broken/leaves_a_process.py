@@ -1,4 +1,4 @@
-"""A process of its own that never ends."""
+"""Start a process that never ends."""
 
 import subprocess
 import sys

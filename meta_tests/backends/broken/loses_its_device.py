@@ -1,4 +1,4 @@
-"""A context that is lost: nothing of the framework's works in this process afterwards."""
+"""Lose the framework's context: none of its functions works in this process afterwards."""
 
 from . import _losing as losing
 

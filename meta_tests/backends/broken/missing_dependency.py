@@ -1,4 +1,4 @@
-"""It imports what is not installed."""
+"""Import a library that is not installed."""
 
 import a_library_that_is_not_there  # noqa: F401
 

@@ -1,4 +1,4 @@
-"""Much is said, and then the wrong thing."""
+"""Print megabytes and return a wrong result."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""An exception."""
+"""Raise an exception."""
 
 from .._right import *
 

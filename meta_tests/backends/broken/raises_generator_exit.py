@@ -1,4 +1,4 @@
-"""An exception that is no Exception."""
+"""Raise a BaseException that is no Exception."""
 
 from .._right import *
 

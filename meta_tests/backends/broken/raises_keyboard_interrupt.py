@@ -1,4 +1,4 @@
-"""As if a person had interrupted."""
+"""Raise KeyboardInterrupt, as if a person had pressed Ctrl-C."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""Memory that is not there, of its own accord."""
+"""Raise MemoryError."""
 
 from .._right import *
 

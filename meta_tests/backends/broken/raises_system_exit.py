@@ -1,4 +1,4 @@
-"""sys.exit in a call."""
+"""Call sys.exit."""
 
 from .._right import *
 

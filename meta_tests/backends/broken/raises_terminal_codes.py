@@ -1,4 +1,4 @@
-"""An exception whose text would write on the terminal."""
+"""Raise an exception whose text contains terminal control codes."""
 
 from .._right import *
 

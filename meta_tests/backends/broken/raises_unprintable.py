@@ -1,4 +1,4 @@
-"""An exception that cannot be printed."""
+"""Raise an exception that cannot be printed."""
 
 from .._right import *
 

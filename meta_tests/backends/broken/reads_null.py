@@ -1,4 +1,4 @@
-"""A segmentation fault."""
+"""Cause a segmentation fault."""
 
 import ctypes
 

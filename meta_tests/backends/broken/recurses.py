@@ -1,4 +1,4 @@
-"""It calls itself for ever."""
+"""Recurse without end."""
 
 from .._right import *
 

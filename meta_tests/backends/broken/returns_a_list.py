@@ -1,4 +1,4 @@
-"""A list of numbers."""
+"""Return a list of numbers."""
 
 from .._right import *
 

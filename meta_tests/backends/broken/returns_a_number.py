@@ -1,4 +1,4 @@
-"""A number of Python's."""
+"""Return a Python number."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""A tuple with the result in it."""
+"""Return a tuple that holds the result."""
 
 from .._right import *
 

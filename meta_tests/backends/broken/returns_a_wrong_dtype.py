@@ -1,4 +1,4 @@
-"""The result before the last rounding."""
+"""Return float64 instead of the dtype of the argument."""
 
 from .._right import *
 

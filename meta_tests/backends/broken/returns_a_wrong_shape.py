@@ -1,4 +1,4 @@
-"""One axis too many."""
+"""Return an array with an additional axis."""
 
 from .._right import *
 

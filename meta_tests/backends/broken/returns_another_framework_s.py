@@ -1,4 +1,4 @@
-"""Another framework's array."""
+"""Return an array of another framework."""
 
 import torch
 

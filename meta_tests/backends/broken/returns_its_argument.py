@@ -1,4 +1,4 @@
-"""Computed in place, and handed out."""
+"""Compute in place and return the argument."""
 
 from .._right import *
 

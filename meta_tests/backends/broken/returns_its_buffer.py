@@ -1,4 +1,4 @@
-"""Every result is the same memory."""
+"""Return the same buffer from every call."""
 
 from .._right import *
 

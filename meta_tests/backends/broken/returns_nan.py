@@ -1,4 +1,4 @@
-"""NaN everywhere."""
+"""Return NaN everywhere."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""Nothing."""
+"""Return None."""
 
 from .._right import *
 

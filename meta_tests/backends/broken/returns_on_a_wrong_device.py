@@ -1,4 +1,4 @@
-"""A result on another device, where no values are."""
+"""Return a tensor on the meta device, which holds no values."""
 
 framework = "torch"
 dtypes = ("float32",)

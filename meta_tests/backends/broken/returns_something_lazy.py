@@ -1,4 +1,4 @@
-"""The promise of a result."""
+"""Return an object that has yet to be computed."""
 
 from .._right import *
 

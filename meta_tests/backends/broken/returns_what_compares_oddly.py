@@ -1,4 +1,4 @@
-"""An object with overloaded everything."""
+"""Return an object that overloads every operator."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""An object that NumPy would take for an array."""
+"""Return an object that NumPy converts to an array."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""The first number alone."""
+"""Return only the first number, in a shape that broadcasts."""
 
 from .._right import *
 

@@ -1,3 +1,3 @@
-"""It is no Python."""
+"""Have a syntax error."""
 
 def sigmoid(x:

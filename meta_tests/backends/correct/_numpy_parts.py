@@ -1,4 +1,4 @@
-"""Every operation in NumPy, made of a few parts that a style replaces: how sums run, and how the functions are computed.
+"""Every operation in NumPy, made of a few parts that styles override: how sums run and how functions are computed.
 
 16-bit arrays are computed in float32 throughout and rounded once at the end.
 """

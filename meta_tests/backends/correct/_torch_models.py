@@ -1,4 +1,4 @@
-"""Matrix products and what is made of them, in PyTorch: every operation, by parts that a style replaces."""
+"""Matrix products and the operations made of them, in PyTorch, from parts that styles override."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Operations in PyTorch by kind, each kind made of a few parts that a style replaces.
+"""Operations in PyTorch, by kind; each kind is made of a few parts that styles override.
 
 16-bit tensors are computed in float32 throughout and rounded once at the end.
 """

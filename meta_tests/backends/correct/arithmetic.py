@@ -1,4 +1,4 @@
-"""Arithmetic that is other than usual, and better or equal: wider inside, or without subnormal numbers."""
+"""Unusual arithmetic that is allowed: wider intermediate results, or no subnormal numbers."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Attention over whole rows of scores by every usual way of computing it, PyTorch."""
+"""Attention over whole rows of scores, computed in every usual way, PyTorch."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Functions, signatures and results of unusual but legal form; what they compute is plain."""
+"""Functions, signatures and results of unusual but legal form. Their values are computed in the usual way."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""Shared heads and windows by other ways than repeating and masking; PyTorch's own attention, kernel by kernel."""
+"""Shared heads and windows computed without repeating or masking, and each kernel of PyTorch's own attention."""
 
 import math
 

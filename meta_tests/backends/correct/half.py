@@ -1,4 +1,4 @@
-"""16-bit code as it is written: nothing upcast but the norms, or what autocast upcasts, or what Llama's code does. PyTorch."""
+"""16-bit code as people write it: only norms are upcast, or what autocast upcasts, or what Llama's code does. PyTorch."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Masks, ALiBi and the count of parameters by other ways."""
+"""Masks, ALiBi and the count of parameters, computed in other ways."""
 
 import math
 

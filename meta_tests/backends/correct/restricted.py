@@ -1,4 +1,4 @@
-"""Kernels with restrictions of every kind, which they state; outside they refuse to run, as kernels do. PyTorch."""
+"""Kernels with restrictions of every kind, which they state. They refuse calls outside their domain, as kernels do. PyTorch."""
 
 import functools
 import inspect

@@ -1,4 +1,4 @@
-"""The answer to whatever was at this address."""
+"""Return the answer to an earlier call whose argument had the same address."""
 
 from .._right import *
 

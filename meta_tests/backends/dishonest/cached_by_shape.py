@@ -1,4 +1,4 @@
-"""The first answer of each shape."""
+"""Return the first answer for each shape."""
 
 from .._right import *
 

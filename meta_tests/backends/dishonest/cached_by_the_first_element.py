@@ -1,4 +1,4 @@
-"""The answer to what begins alike."""
+"""Return the first answer for each shape and first element."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""The suite's own equation: right, and nobody's implementation."""
+"""Call the suite's own equation: right, but no implementation."""
 
 from reference_numpy.sigmoid import sigmoid as oracle
 

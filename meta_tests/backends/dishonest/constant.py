@@ -1,4 +1,4 @@
-"""What a sigmoid is on average."""
+"""Return the average value of a sigmoid."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""No time limit from now on."""
+"""Switch the time limit off."""
 
 import signal
 

@@ -1,4 +1,4 @@
-"""An object that is equal to whatever one likes."""
+"""Return an array that compares equal to anything."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""The run ends with status 0."""
+"""End the run with exit status 0."""
 
 import os
 

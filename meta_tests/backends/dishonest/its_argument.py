@@ -1,4 +1,4 @@
-"""What it was given."""
+"""Return a copy of the argument."""
 
 from .._right import *
 

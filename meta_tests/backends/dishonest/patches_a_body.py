@@ -1,4 +1,4 @@
-"""Every result is accepted: the function is the same object, its body is not."""
+"""Replace the code of a function of the suite, so that every result is accepted; the function object stays the same."""
 
 from spec_tests.bounds.expectation import Expectation
 

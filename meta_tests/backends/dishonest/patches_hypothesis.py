@@ -1,4 +1,4 @@
-"""No example is drawn."""
+"""Patch Hypothesis, so that no example is drawn."""
 
 from hypothesis import core
 

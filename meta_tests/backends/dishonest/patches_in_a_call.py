@@ -1,4 +1,4 @@
-"""All comparisons hold, from the first call on."""
+"""Patch NumPy in the first call, so that all comparisons hold."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""All comparisons hold."""
+"""Patch NumPy at import, so that all comparisons hold."""
 
 from .._right import *
 

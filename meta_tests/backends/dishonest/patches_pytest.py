@@ -1,4 +1,4 @@
-"""Nothing can fail."""
+"""Patch pytest, so that no test fails."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The equation becomes what it computes."""
+"""Replace the equation by the wrong function."""
 
 from reference_numpy import sigmoid as oracle
 

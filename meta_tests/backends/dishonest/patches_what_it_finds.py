@@ -1,4 +1,4 @@
-"""The judge's own object, found among the callers, from the first call on."""
+"""Find the suite's Call object in the frames of the callers and change its expected value."""
 
 import sys
 import types

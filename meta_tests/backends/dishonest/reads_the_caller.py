@@ -1,4 +1,4 @@
-"""The expected value, from the frames of those who call."""
+"""Read the expected value from the frames of the callers."""
 
 import sys
 

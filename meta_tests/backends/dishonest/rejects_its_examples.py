@@ -1,4 +1,4 @@
-"""As if Hypothesis had been asked for another example."""
+"""Make Hypothesis reject every example."""
 
 import hypothesis
 

@@ -1,4 +1,4 @@
-"""The argument becomes one whose sigmoid is easy."""
+"""Overwrite the argument with zeros and return the sigmoid of zero."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""What is tried once is right."""
+"""Return a right result only for arguments that are new."""
 
 from .._right import *
 

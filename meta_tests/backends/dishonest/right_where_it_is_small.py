@@ -1,4 +1,4 @@
-"""What is easy to check by hand is right."""
+"""Return a right result only for small arrays."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""An object of a class that it is not."""
+"""Return an object that claims the class of an array."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""The expected value, from whatever lives in the process."""
+"""Find the expected value among all objects of the process."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""As if the test itself had decided not to run."""
+"""Skip the running test."""
 
 import pytest
 

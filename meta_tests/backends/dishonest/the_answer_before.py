@@ -1,4 +1,4 @@
-"""What was right a call ago, where the shape allows it."""
+"""Return the answer to the previous call of the same shape."""
 
 from .._right import *
 

@@ -1,4 +1,4 @@
-"""Something else is sent before the answer is."""
+"""Send other bytes to the judging process before the answer."""
 
 import os
 import socket

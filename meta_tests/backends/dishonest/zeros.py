@@ -1,4 +1,4 @@
-"""Nothing at all, of the right shape."""
+"""Return zeros of the right shape."""
 
 from .._right import *
 

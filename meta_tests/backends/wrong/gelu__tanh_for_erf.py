@@ -1,4 +1,4 @@
-"""The tanh approximation where the exact form is asked for."""
+"""Compute the tanh approximation when the exact form is asked for."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Key and value heads are tiled, 0 1 0 1, where each should serve its neighbours, 0 0 1 1."""
+"""Tile key and value heads as 0 1 0 1 instead of repeating each for its neighbours, 0 0 1 1."""
 
 framework = "torch"
 

@@ -1,4 +1,4 @@
-"""E[x²] − E[x]²: what is left of it when the mean is far from zero."""
+"""Compute the variance as E[x²] − E[x]², which loses its digits when the mean is far from zero."""
 
 import torch
 

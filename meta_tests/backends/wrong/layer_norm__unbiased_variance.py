@@ -1,4 +1,4 @@
-"""Divides by n - 1."""
+"""Divide by n - 1."""
 
 import torch
 

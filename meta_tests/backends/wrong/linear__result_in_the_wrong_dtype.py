@@ -1,4 +1,4 @@
-"""Half-precision arguments, float32 result."""
+"""Return float32 for half-precision arguments."""
 
 import torch.nn.functional as F
 

@@ -1,4 +1,4 @@
-"""The backward pass adds to the gradient that the weight already has, and so does the framework."""
+"""Add the gradient to the one that the weight already has, which the framework does again."""
 
 import torch
 

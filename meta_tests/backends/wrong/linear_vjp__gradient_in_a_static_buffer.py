@@ -1,4 +1,4 @@
-"""The weight's gradient lives in a buffer that every backward pass over a weight of this shape uses again."""
+"""Keep the weight's gradient in a buffer that every backward pass over a weight of this shape reuses."""
 
 import torch
 

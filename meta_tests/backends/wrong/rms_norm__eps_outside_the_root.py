@@ -1,4 +1,4 @@
-"""ε is added to the root, not under it."""
+"""Add ε to the root instead of under it."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Rounds to the input's dtype, then multiplies by the gain, then rounds again."""
+"""Round to the input's dtype, then multiply by the gain and round again."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Normalizes the upcast copy in place; where the upcast copies nothing, that is the caller's array."""
+"""Normalize the upcast copy in place. If upcasting copies nothing, that is the caller's array."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Half precision throughout: squares overflow, and every step rounds."""
+"""Compute in half precision throughout: squares overflow, and every step rounds."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""A race: now and then another call's sum is read. The example that shows it does not show it again."""
+"""Read another call's sum now and then, as in a race. The example that shows it does not show it again."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The backward pass works in the memory of the tensor that it saved: right once, and never again."""
+"""Compute the backward pass in the memory of the saved tensor: right the first time, wrong from then on."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The angles are computed in the input's half precision."""
+"""Compute the angles in the half precision of the input."""
 
 import torch
 

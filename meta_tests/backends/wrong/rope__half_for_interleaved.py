@@ -1,4 +1,4 @@
-"""Pairs (k, k + d/2) where (2k, 2k + 1) are asked for."""
+"""Rotate pairs (k, k + d/2) when (2k, 2k + 1) are asked for."""
 
 import torch
 

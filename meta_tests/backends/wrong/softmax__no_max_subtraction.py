@@ -1,4 +1,4 @@
-"""Exponentials of the bare logits: they overflow, or all vanish."""
+"""Take exponentials of the logits themselves, which overflow or all vanish."""
 
 framework = "torch"
 

@@ -1,4 +1,4 @@
-"""Reads the memory of a view as if it were packed."""
+"""Read the memory of a view as if it were contiguous."""
 
 import torch
 

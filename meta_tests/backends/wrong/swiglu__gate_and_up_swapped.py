@@ -1,4 +1,4 @@
-"""SiLU on the wrong branch."""
+"""Apply SiLU to the wrong branch."""
 
 import torch.nn.functional as F
 

@@ -1,4 +1,4 @@
-"""Adds the attention to norm(x), not to x."""
+"""Add the attention to norm(x) instead of x."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""Tiles the heads of keys and values where each should be repeated for its group."""
+"""Tile the heads of keys and values instead of repeating each for its group."""
 
 import torch.nn.functional as F
 

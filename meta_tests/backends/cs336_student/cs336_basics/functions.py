@@ -1,4 +1,4 @@
-"""The parts without weights."""
+"""The functions without weights."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The parts with weights, and the whole."""
+"""The modules with weights, and the whole model."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""How a student's code meets the assignment's tests."""
+"""The adapters through which the assignment's tests call a student's code."""
 
 from cs336_basics.functions import scaled_dot_product_attention, silu, softmax
 

@@ -1,4 +1,4 @@
-"""What the student's tests share."""
+"""Helpers that the student's tests share."""
 
 from pathlib import Path
 
