@@ -17,11 +17,13 @@ def assert_no_alarm(names: list[str]) -> None:
     assert not alarms, "\n".join(alarms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CORRECT_FILES, ids=lambda path: path.stem)
 def test_no_style_raises_an_alarm(path: Path) -> None:
     assert_no_alarm(list_styles(path))
 
 
+@pytest.mark.slow
 def test_no_shipped_backend_raises_an_alarm() -> None:
     assert_no_alarm([*SHIPPED_BACKENDS])
 

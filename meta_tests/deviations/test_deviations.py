@@ -41,6 +41,7 @@ def laws_that_catch(deviation: Deviation, seed: int, laws: Iterable[str]) -> Ite
             yield name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deviation", ALL, ids=lambda one: one.id)
 def test_the_named_laws_catch_the_deviation(deviation: Deviation) -> None:
     """Some law catches it with each of three seeds. Every named law does so with two of them: one may miss by chance."""

@@ -19,6 +19,8 @@ from ..support.in_process import attempt, backend, trials
 from ..support.paths import ROOT
 from ..support.pytest_process import complaints, environment, python, suite, write
 
+pytestmark = pytest.mark.slow  # some minutes where the libraries are installed
+
 PAGES = sorted((ROOT / "docs" / "findings").glob("*.md"))
 CONFORMING = {  # in float32, but for these operations, which are known to be wrong
     "numpy-array-api": (),

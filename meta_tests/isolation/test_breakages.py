@@ -78,6 +78,7 @@ def find_outcomes(run: Run, paths: list[Path]) -> Iterator[tuple[str, Outcome]]:
         yield path.stem, _summarize(int(failed), text, facts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ISOLATION_OPTIONS)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_the_table_is_what_a_run_shows(name: str, way: str, tmp_path: Path) -> None:
@@ -97,6 +98,7 @@ ENDING = [  # some of the backends that end the run
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "stem"), ENDING)
 def test_what_ends_a_run_does_so(name: str, stem: str) -> None:
     for way in ISOLATION_OPTIONS:
