@@ -49,7 +49,7 @@ def format_report(mutants: list[Mutant]) -> str:
     detectors = Counter("the comparison with the oracle" if ".reference[" in mutant.by else "a law" for mutant in caught)
     lines = [
         f"{len(caught)} of {len(mutants) - len(equivalent)} mutants that change anything are detected at default effort, seed 1"
-        f" ({', '.join(f'{count} by {what} first' for what, count in detectors.most_common())})",
+        f" ({', '.join(f'{count} by {detector} first' for detector, count in detectors.most_common())})",
         "",
         f"{len(missed)} pass, though some answer has other bits:",
         *(f"  {mutant.id}\n      {mutant.apart}" for mutant in missed),

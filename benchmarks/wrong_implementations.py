@@ -58,8 +58,8 @@ def list_mutants() -> list[WrongImplementation]:
 
     Equations compute in float64 and round once; the backend computes in the dtype itself.
     """
-    known = {*operations(), *gradients()}
-    equations = [path for path in sorted(EQUATIONS.glob("[!_]*.py")) if path.stem in known]
+    names = {*operations(), *gradients()}
+    equations = [path for path in sorted(EQUATIONS.glob("[!_]*.py")) if path.stem in names]
     mutants = [
         _wrap_equation_mutation(m, path.stem) for path in equations for m in list_mutations(path, f"reference_numpy/{path.name}")
     ]

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md, CONTRIBUTING.md and the glossary say what is there."""
+"""Test that ARCHITECTURE.md, CONTRIBUTING.md and the glossary agree with the source."""
 
 import importlib.util
 import re

@@ -1,4 +1,4 @@
-"""The table of docs/measured/README.md: it lists every file of the folder, and names commands, pages and tests that exist."""
+"""Test the table of docs/measured/README.md: it lists every file of the folder, and its commands, pages and tests exist."""
 
 import re
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from ..support.browser import opened, running
+from ..support.browser import open_page, start_browser
 from ..support.paths import ROOT
 from ..support.pytest_process import environment
 from ..support.sphinx_extensions import import_extension
@@ -95,7 +95,7 @@ NO_PROBLEM = {"unseen": [], "raw": [], "silent": 0, "foreign": 0, "wide": False}
 def test_a_browser_shows_every_page_of_the_site(width: int, scheme: str, site: Path) -> None:
     """The console is empty, nothing comes from a network, and mathematics and pictures are drawn in the page's colour."""
     first, *others = list_pages(site)
-    with running() as browser, opened(browser, first, width, scheme) as (tab, messages):
+    with start_browser() as browser, open_page(browser, first, width, scheme) as (tab, messages):
         for path in (first, *others):
             tab.goto(path.as_uri())
             assert tab.locator("h1").count() or tab.title(), path

@@ -1,1 +1,1 @@
-"""Commands that take minutes to hours; each writes its result into docs/measured."""
+"""Commands that take minutes to hours and write their results into docs/measured."""

@@ -1,4 +1,4 @@
-"""The comparison of two reports finds a verdict that differs, and leaves out what two equal runs differ in."""
+"""Test that the comparison of two reports finds verdicts that differ, and ignores durations and messages."""
 
 from pathlib import Path
 
@@ -11,14 +11,14 @@ NODE = verdict()["node"]
 
 
 def compare(folder: Path, changed: dict[str, object], *options: str) -> int:
-    """The exit status of the comparison of two reports of one verdict."""
+    """Write two reports of one verdict, and return the exit status of their comparison."""
     report(folder / "before", verdict())
     report(folder / "after", verdict(**changed))
     return main([str(folder / "before"), str(folder / "after"), *options])
 
 
 @pytest.mark.parametrize("changed", [{}, {"seconds": 9.0}, {"failure": {"message": "another wording"}}])
-def test_equal_verdicts_are_equal(changed: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_equal_verdicts_are_no_difference(changed: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(tmp_path, changed) == 0
     assert "1 records, 0 differences" in capsys.readouterr().out
 

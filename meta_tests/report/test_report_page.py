@@ -13,7 +13,7 @@ import pytest
 
 from spec_tests.report.backend_results import build_results, find_differences
 
-from ..support.browser import opened, running
+from ..support.browser import open_page, start_browser
 from ..support.handmade_reports import BACKEND, failed, report, verdict
 
 pytest.importorskip("jinja2")
@@ -185,7 +185,7 @@ def test_two_reports_are_compared(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with running() as started:
+    with start_browser() as started:
         yield started
 
 
@@ -196,18 +196,18 @@ def test_a_browser_shows_it(browser: Any, tmp_path: Path) -> None:
     for kind, text in texts.items():
         (file := tmp_path / f"{kind}.html").write_text(text, encoding="utf-8")
         for width, scheme in ((1280, "light"), (390, "dark")):
-            with opened(browser, file, width, scheme) as (tab, errors):
+            with open_page(browser, file, width, scheme) as (tab, errors):
                 assert tab.evaluate("window.hacked") is None, kind
                 assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), (kind, width)
             assert errors == [], kind
-    with opened(browser, file, 1280, "light") as (tab, _):
+    with open_page(browser, file, 1280, "light") as (tab, _):
         assert tab.evaluate("document.querySelector('.diagnosis').getBoundingClientRect().bottom < innerHeight / 2")
 
 
 def test_the_theme_follows_the_system_and_the_button(browser: Any, tmp_path: Path) -> None:
     (file := tmp_path / "page.html").write_text(render_page(build_results([report(tmp_path, verdict())])), encoding="utf-8")
     colour = "getComputedStyle(document.body).backgroundColor"
-    with opened(browser, file, 1280, "light") as (tab, _):
+    with open_page(browser, file, 1280, "light") as (tab, _):
         light = tab.evaluate(colour)
         tab.keyboard.press("Tab")
         assert tab.evaluate("document.activeElement.textContent") == "Skip to the verdict"
@@ -217,5 +217,5 @@ def test_the_theme_follows_the_system_and_the_button(browser: Any, tmp_path: Pat
         tab.reload()
         assert tab.evaluate(colour) == dark != light
         assert tab.evaluate("document.getElementById('op-relu').open")
-    with opened(browser, file, 1280, "dark") as (tab, _):
+    with open_page(browser, file, 1280, "dark") as (tab, _):
         assert tab.evaluate(colour) == dark

@@ -14,7 +14,7 @@ BROWSER_COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chr
 
 
 @contextmanager
-def running() -> Iterator[Any]:
+def start_browser() -> Iterator[Any]:
     """Start a browser, or skip the test if there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as started:
@@ -29,7 +29,7 @@ def running() -> Iterator[Any]:
 
 
 @contextmanager
-def opened(browser: Any, file: Path, width: int, scheme: str) -> Iterator[tuple[Any, list[str]]]:
+def open_page(browser: Any, file: Path, width: int, scheme: str) -> Iterator[tuple[Any, list[str]]]:
     """Open a file in a new window. The list receives the messages of the console and the errors of the page."""
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     tab, messages = context.new_page(), list[str]()
