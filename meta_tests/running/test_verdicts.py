@@ -33,7 +33,7 @@ def test_k_selects_one_invariant_by_its_id(tmp_path: Path) -> None:
 
 def test_k_selects_an_operation(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RMS_NORM + RELU)
-    ids = suite(tmp_path, "--backend=mine.py", "-k", "rms_norm").ids
+    ids = suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=3", "-k", "rms_norm").ids  # a law may draw nothing to call
     assert {name.partition(".")[0] for name in ids} == {"rms_norm"}
     assert {"rms_norm.reference", "rms_norm.scale", "rms_norm.not_an_alias"} <= ids
 
