@@ -152,7 +152,7 @@ def test_accumulates(gradient: Gradient, draw: Draw) -> None:
     one, two = gradient.result(call), gradient.result(other)
     native, framework = gradient.native(call), gradient.backend.framework
     if gradient.own or not framework.accumulates:
-        raise NotImplementedVariant("its gradients are not kept with the arguments")
+        raise NotImplementedVariant("its gradients are not kept with the arguments", "suite")
     cotangents = [native[0][0], gradient.native(other)[0][0]]
     total = gradient.values(call, gradient.attempt(lambda: gradient.accumulate(cotangents, *native[0][1:], **native[1])))
     with np.errstate(all="ignore"):
@@ -182,7 +182,7 @@ def drop_wrt(call: Call) -> dict[str, Any]:
 def run_forward(gradient: Gradient, call: Call) -> tuple[Any, Any, Any]:
     """Return the backend's result, the function that pulls a cotangent of it back, and the call's cotangent."""
     if gradient.own:
-        raise NotImplementedVariant("its gradients are no framework's")
+        raise NotImplementedVariant("its gradients are no framework's", "suite")
     gradient.run(call)  # refused, or recorded, as any other
     (cotangent, *arrays), keywords = gradient.native(call)
     y, pull = gradient.attempt(lambda: gradient.linearize(*arrays, **keywords))

@@ -201,7 +201,7 @@ def test_nan_propagation(operation: Operation, draw: Draw) -> None:
     x = call.named[name].astype(float)
     part = x[locate_entry(call, name, index)] if x.size and call.named[name].dtype.kind == "f" else np.empty(0)
     if not part.size:
-        raise NotImplementedVariant("no floating argument")
+        raise NotImplementedVariant("no floating argument", "suite")
     inside = np.unravel_index(draw.integer(0, part.size - 1), part.shape)
     x[(*locate_entry(call, name, index), *inside)] = np.nan
     spoiled = operation.call(x, *call.arguments[1:], **call.keywords)

@@ -56,7 +56,7 @@ def _require_memory(elements: int, width: int, what: str) -> None:
     """Skip the law if arrays of that many elements, each of `width` bytes, exceed the memory budget."""
     needed, budget = elements * width / GIGABYTE, current_settings().memory_budget_gb
     if needed > budget:
-        raise NotImplementedVariant(f"{what} about {needed:.1f} GB, and --memory-budget is {budget:g}")
+        raise NotImplementedVariant(f"{what} about {needed:.1f} GB, and --memory-budget is {budget:g}", "suite")
 
 
 def _stack_batch(operation: Operation, call: Call, copies: int) -> Any:

@@ -70,7 +70,9 @@ class Gradient(Operation):
         call = super().call(*arguments, **keywords)
         reached = tuple(name for name in self._floating_shapes(call) if _drop_indices(name) not in self._unreached)
         if not (wrt or reached):
-            raise NotImplementedVariant(f"{self.backend.name}'s {self.spec.forward} carries no gradient of its arguments")
+            raise NotImplementedVariant(
+                f"{self.backend.name}'s {self.spec.forward} carries no gradient of its arguments", "gradient"
+            )
         call.keywords["wrt"] = wrt or reached
         return call
 
@@ -97,7 +99,8 @@ class Gradient(Operation):
             if self.own:
                 raise Violation(f"there is no gradient of {', '.join(absent)}")
             self._unreached.update(map(_drop_indices, absent))
-            raise NotImplementedVariant(f"{self.backend.name}'s {self.spec.forward} carries no gradient of {', '.join(absent)}")
+            carries = f"{self.backend.name}'s {self.spec.forward} carries no gradient of"
+            raise NotImplementedVariant(f"{carries} {', '.join(absent)}", "gradient")
         arrays = [self._array(name, found[name], shapes[name]) for name in names]
         values = arrays[0] if isinstance(wrt, str) else np.concatenate([x.ravel() for x in arrays])
         return call.record(result, self.storage.round(values))

@@ -55,16 +55,22 @@ def keyword_not_taken(call: Call) -> str:
     return ""
 
 
+def batch_ranks(call: Call) -> list[int]:
+    """Return how many batch dimensions each array of the call has that has some."""
+    spec = call.operation.spec
+    shapes = {name: _shape(name, call.named) for name in spec.core if name not in BROADCASTING_ARGUMENTS}
+    # The last dimension of an elementwise operation is a row, which is not a batch dimension.
+    trailing = {name: core or int(not argument_dimensions(spec)) for name, core in spec.core.items()}
+    return [max(len(shape) - trailing[name], 0) for name, shape in shapes.items() if shape is not None]
+
+
 def outside_domain(call: Call) -> str:
     """Return why the call lies outside the domain that the backend states for the operation. Return "" if it lies inside."""
     domain, spec = call.operation.domain, call.operation.spec
     if not domain:
         return ""
     sizes = dimension_sizes(call)
-    shapes = {name: _shape(name, call.named) for name in spec.core if name not in BROADCASTING_ARGUMENTS}
-    # The last dimension of an elementwise operation is a row, which is not a batch dimension.
-    trailing = {name: core or int(not argument_dimensions(spec)) for name, core in spec.core.items()}
-    ranks = [max(len(shape) - trailing[name], 0) for name, shape in shapes.items() if shape is not None]
+    ranks = batch_ranks(call)
     for rank in ranks:
         if rank not in domain.get("batch_dims", ranks):
             return f"its domain has no batch of {rank} dimensions"

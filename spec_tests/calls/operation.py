@@ -124,8 +124,10 @@ class Operation:
     def run(self, call: Call, arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None) -> Any:
         """Run the backend on the call, or on other native arguments, and return what it returned."""
         self.recorder.before_run()
-        if reason := outside_domain(call) or ("" if arguments else keyword_not_taken(call)):
+        if reason := outside_domain(call):
             raise NotImplementedVariant(reason)
+        if not arguments and (reason := keyword_not_taken(call)):
+            raise NotImplementedVariant(reason, "signature")
         positional, keywords = arguments or self.native(call)
         framework = self.backend.framework
         call.result = self.attempt(lambda: framework.describe_foreign(framework.force(self.function(*positional, **keywords))))
@@ -136,7 +138,7 @@ class Operation:
         try:
             return self.backend.run_guarded(step, self.name)
         except Refused as refusal:
-            raise NotImplementedVariant(str(refusal)) from refusal
+            raise NotImplementedVariant(str(refusal), "backend") from refusal
         except Fault as fault:
             raise from_fault(fault) from fault
 
@@ -159,7 +161,7 @@ class Operation:
             except CannotMakeArray as reason:
                 if not framework.is_alive():
                     raise
-                raise NotImplementedVariant(str(reason)) from reason
+                raise NotImplementedVariant(str(reason), "framework") from reason
 
         positional = tuple(tree_map(convert, a) for a in call.arguments)
         keywords = {k: tree_map(convert, v) for k, v in call.keywords.items() if self.accepts(k)}

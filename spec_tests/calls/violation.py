@@ -53,7 +53,21 @@ def not_repeated(violation: Violation) -> Violation:
 
 
 class NotImplementedVariant(Exception):
-    """The backend cannot be tried with these arguments: it raises NotImplementedError, or its domain excludes them."""
+    """The backend cannot be tried with these arguments. `kind` is one of REFUSAL_KINDS, and says who excludes them."""
+
+    def __init__(self, reason: str, kind: str = "domain"):
+        super().__init__(reason)
+        self.kind = kind
+
+
+REFUSAL_KINDS = {
+    "domain": "the arguments lie outside the domain that the backend states",
+    "signature": "the backend's function does not take a keyword or an optional argument",
+    "gradient": "the framework's graph reaches no argument that is asked about",
+    "framework": "the framework cannot make such an array",
+    "suite": "the law or the suite does not try such arguments",
+    "backend": "the backend raised NotImplementedError",
+}
 
 
 def format_pair(a: Any, b: Any) -> tuple[str, str]:

@@ -13,7 +13,7 @@ def accepted_keywords(draw: Draw, *names: str) -> tuple[str, ...]:
     """Return those of the keywords that the function takes. It must take one."""
     found = tuple(name for name in names if draw.operation.accepts(name))
     if not found:
-        raise NotImplementedVariant(f"{draw.operation.name} takes none of {', '.join(names)}")
+        raise NotImplementedVariant(f"{draw.operation.name} takes none of {', '.join(names)}", "signature")
     return found
 
 
@@ -21,5 +21,5 @@ def require_accepted(keywords: dict[str, Any], operation: Operation) -> dict[str
     """Return the keywords. The operation must take all of them that have a value."""
     for name, value in keywords.items():
         if value is not None and not operation.accepts(name):
-            raise NotImplementedVariant(f"{operation.backend.name}'s {operation.name} takes no {name}")
+            raise NotImplementedVariant(f"{operation.backend.name}'s {operation.name} takes no {name}", "signature")
     return keywords

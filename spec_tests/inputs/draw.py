@@ -174,7 +174,7 @@ class Draw(ValueDraw):
         if self.operation.accepts("m"):
             return {"m": self.one_of((m,) if self.long else (m, None, m, m, 0) if square <= MAX_SQUARE_ELEMENTS else (m, 0))}
         if self.long:
-            raise NotImplementedVariant("a square so long is not tried")
+            raise NotImplementedVariant("a square so long is not tried", "suite")
         return {}
 
     def variants(self, *names: str) -> set[str]:

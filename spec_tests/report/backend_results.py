@@ -13,9 +13,21 @@ from typing import Any
 
 from . import Report
 from .failure import MATCHES_PREFIX
-from .verdicts import Bug, count_levels, describe_domains, describe_not_tried, group_bugs
+from .verdicts import (
+    Bug,
+    count_levels,
+    count_variants,
+    describe_domains,
+    describe_not_tried,
+    describe_refused_variants,
+    describe_shortfalls,
+    find_shortfall,
+    find_shortfalls,
+    group_bugs,
+)
 
 Verdict = dict[str, Any]
+NO_VERDICT: Verdict = {"id": "", "level": None, "status": "skipped"}
 
 
 @dataclass
@@ -23,6 +35,7 @@ class Cell:
     """The verdicts on one operation in one dtype, without those on levels."""
 
     verdicts: list[Verdict]
+    shortfall: str = ""  # how little of the comparison with the oracle was answered, "" if enough was
 
     @cached_property
     def tried(self) -> list[Verdict]:
@@ -42,6 +55,8 @@ class Cell:
         """The class that the cell has in page.css."""
         if self.failed:
             return "deviates"
+        if self.shortfall:
+            return "little"
         return "conforms" if self.comparison else "held" if self.tried else "absent" if self.verdicts else ""
 
     @property
@@ -77,7 +92,8 @@ class BackendResults:
         for v in self.verdicts:
             if v["level"] is None:
                 found.setdefault((v["operation"], v["dtype"]), []).append(v)
-        return {key: Cell(verdicts) for key, verdicts in found.items()}
+        shortfalls = find_shortfalls(self.verdicts)
+        return {key: Cell(verdicts, find_shortfall(shortfalls.get(key, NO_VERDICT))) for key, verdicts in found.items()}
 
     def cell(self, operation: str, dtype: str) -> Cell:
         """Return the cell of an operation in a dtype. It is empty if nothing is known about it."""
@@ -94,8 +110,14 @@ class BackendResults:
 
     @cached_property
     def compared_operations(self) -> set[str]:
-        """The operations that were compared with the oracle. Only of these does the report claim conformance."""
-        return {operation for (operation, _), cell in self._cells.items() if cell.comparison}
+        """The operations of which enough was compared with the oracle. Only of these does the report claim conformance."""
+        compared = {operation for (operation, _), cell in self._cells.items() if cell.comparison}
+        return compared - set(self.incomplete_operations)
+
+    @cached_property
+    def incomplete_operations(self) -> list[str]:
+        """The operations that answered too little in some dtype."""
+        return sorted({operation for (operation, _), cell in self._cells.items() if cell.shortfall})
 
     @cached_property
     def deviating_operations(self) -> list[str]:
@@ -120,6 +142,10 @@ class BackendResults:
     def remarks(self) -> dict[str, list[str]]:
         """Sentences on the limits of the verdict, by their headings."""
         return {
+            "Answered too little to conform": [
+                f"{sentence}{f'; {advice}' * bool(advice)}" for sentence, advice in describe_shortfalls(self.verdicts)
+            ],
+            "Optional variants that it refuses": describe_refused_variants(self.verdicts),
             "Tried within the domain that it states": describe_domains(self.verdicts),
             "Not tried": describe_not_tried(self.verdicts),
         }
@@ -133,7 +159,7 @@ class BackendResults:
             return "bad"
         header = self.report.header
         is_partial = not self.report.complete or header["selection"] or header["effort"] == "smoke"
-        return "good" if self.compared_operations and not is_partial else "open"
+        return "good" if self.compared_operations and not self.incomplete_operations and not is_partial else "open"
 
     @property
     def sentence(self) -> str:
@@ -153,9 +179,29 @@ class BackendResults:
             return "the selected invariants hold"
         if header["effort"] == "smoke":
             return "smoke: nothing wrong found"
+        if self.incomplete_operations:
+            return self._describe_incomplete(tried)
         if not (compared := len(self.compared_operations)):
             return "nothing was compared with the oracle"
-        return f"{compared} operation{'s' * (compared != 1)} conform{'s' * (compared == 1)}{where}"
+        return f"{compared} operation{'s' * (compared != 1)} conform{'s' * (compared == 1)}{where}{self._describe_limits()}"
+
+    def _describe_incomplete(self, tried: int) -> str:
+        """Say how many operations answered too little, or how little, if it is one."""
+        if len(self.incomplete_operations) > 1:
+            return f"{len(self.incomplete_operations)} of {tried} operations answered too little"
+        (operation,) = self.incomplete_operations
+        own = [v for (name, _), v in find_shortfalls(self.verdicts).items() if name == operation]
+        return f"{operation} answered {sum(v['answered'] for v in own)} of {sum(v['drawn'] for v in own)} examples"
+
+    def _describe_limits(self) -> str:
+        """Return what the claim of conformance is limited to: a stated domain, and the optional variants that were answered."""
+        compared = self.compared_operations
+        restricted = {v["operation"] for v in self.verdicts if v["domain"] and v["examples"]} & compared
+        variants = [pair for operation, pair in count_variants(self.verdicts).items() if operation in compared]
+        answered, refused = (sum(len(pair[side]) for pair in variants) for side in (0, 1))
+        count = "" if restricted == compared else f", {len(restricted)}"
+        domain = f"{count} within a stated domain" if restricted else ""
+        return domain + (f", {answered} of {answered + refused} variants" if refused else "")
 
 
 def build_results(reports: Sequence[Report]) -> list[BackendResults]:

@@ -46,6 +46,14 @@ def _describe_backend(result: BackendResults) -> Iterator[str]:
             cells = (_format_cell(result.cell(operation, dtype)) for dtype in dtypes)
             yield f"| {_escape(operation)} | " + " | ".join(cells) + " |"
         yield ""
+        for title in (
+            "Answered too little to conform",
+            "Optional variants that it refuses",
+            "Tried within the domain that it states",
+        ):
+            for sentence in result.remarks[title][:MAX_DESCRIBED]:
+                yield f"- {title}: {_escape(sentence, 300)}"
+        yield ""
         yield "The precision class reached, and the largest and the median share of the allowed error that an example used."
     yield ""
 
@@ -68,6 +76,8 @@ def _describe_bug(bug: Bug) -> Iterator[str]:
 def _format_cell(cell: Cell) -> str:
     if cell.failed:
         return f"❌ {len(cell.failed)} of {len(cell.tried)} fail"
+    if cell.shortfall:
+        return f"⚪ {cell.shortfall}"
     if cell.worst is None or cell.median is None:
         return LAWS_HOLD if cell.tried else ""
     return f"{_escape(cell.reached)} {cell.worst:.2f} {cell.median:.2g}"

@@ -19,6 +19,10 @@ from .verdicts import (
     describe_domains,
     describe_known_failures,
     describe_not_tried,
+    describe_refused_variants,
+    describe_shortfalls,
+    find_shortfall,
+    find_shortfalls,
     group_bugs,
 )
 
@@ -38,6 +42,9 @@ def write_summary(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
     note = "; smoke supports no claim of conformance" if current_effort().name == "smoke" else ""
     failed = any(v["status"] == "failed" for v in verdicts)
     note += "" if examples or failed else "; nothing was tried: exit status 5"
+    if little := {operation for operation, _ in find_shortfalls(verdicts)}:
+        noun, verb = ("operation", "does") if len(little) == 1 else ("operations", "do")
+        note += f"; {len(little)} {noun} answered too little and {verb} not conform (fails only with --require)"
     effort = f"effort {current_effort().name}{describe_shapes(current_settings().shape_count)}"
     terminal.write_line(f"spec_tests {__version__}, spec {SPEC_VERSION}, {effort}, {examples} examples{note}")
 
@@ -45,10 +52,12 @@ def write_summary(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
 def format_table(verdicts: list[dict[str, Any]]) -> list[str]:
     """Return the lines of the table: a row for each operation, a column for each dtype. [] if nothing ran."""
     cells: dict[str, dict[str, str]] = defaultdict(dict)
+    shortfalls = find_shortfalls(verdicts)
     for operation in sorted({v["operation"] for v in verdicts}):
         for dtype in RESULT_DTYPES:
             own = [v for v in verdicts if v["operation"] == operation and v["dtype"] == dtype and v["level"] is None]
-            if cell := _format_cell(own):
+            little = shortfalls.get((operation, dtype))
+            if cell := _format_cell(own, find_shortfall(little) if little else ""):
                 cells[operation][dtype] = cell
     if not cells:
         return []
@@ -58,17 +67,17 @@ def format_table(verdicts: list[dict[str, Any]]) -> list[str]:
     return [head, *(f"{op:<{width}}" + "".join(f"{row.get(d, ''):<24}" for d in dtypes) for op, row in cells.items())]
 
 
-def _format_cell(verdicts: list[dict[str, Any]]) -> str:
-    """Return the failures, or the class and the shares of the allowed error, or "" if nothing ran."""
+def _format_cell(verdicts: list[dict[str, Any]], shortfall: str) -> str:
+    """Return the failures, or how little was answered, or the class and the shares of the allowed error, or "" if nothing ran."""
     count = Counter(v["status"] for v in verdicts)
     ran = count["passed"] + count["failed"]
     if not ran:
-        return ""
+        return shortfall
     comparison = next((v for v in verdicts if v["id"].endswith(".reference") and v["worst"] is not None), None)
     reached = f"{comparison['class']} {comparison['worst']:.2f} {comparison['median']:.2g}" if comparison else ""
     if count["failed"]:
         return f"{count['failed']} of {ran} FAIL"
-    return reached or LAWS_HOLD
+    return shortfall or reached or LAWS_HOLD
 
 
 def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
@@ -76,11 +85,14 @@ def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
     remarks = {
         "deviates:": describe_bugs(verdicts),
         "fails nothing, because a file says that it is known:": describe_known_failures(verdicts),
+        "refuses these optional variants:": describe_refused_variants(verdicts),
         "tried within the domain that it states:": describe_domains(verdicts),
         "not tried:": describe_not_tried(verdicts),
         "judged by itself:": [ORACLE_WARNING] * any(v.get("oracle") for v in verdicts),
     }
     lines = [line for title, found in remarks.items() if found for line in ("", title, *_wrap_sentences(found))]
+    if shortfalls := describe_shortfalls(verdicts):
+        lines += ["", "answered too little to conform:", *_wrap_shortfalls(shortfalls)]
     if counts := count_levels(verdicts):
         lines += ["", "levels: " + ", ".join(f"{level} {held} of {tried}" for level, (held, tried) in counts.items())]
     return lines
@@ -96,6 +108,15 @@ def _describe_bug(bug: Bug) -> str:
     laws = ", ".join(bug.laws[:3] if more else bug.laws) + more
     diagnosis = f" {MATCHES_PREFIX}{' or '.join(bug.candidates)};" if bug.candidates else ":"
     return f"{bug.operation}{diagnosis} breaks {laws} in {', '.join(bug.dtypes)}"
+
+
+def _wrap_shortfalls(shortfalls: list[tuple[str, str]]) -> list[str]:
+    """Return the sentences, and below each its line of advice, which is not wrapped so that it can be copied."""
+    return [
+        line
+        for sentence, advice in shortfalls
+        for line in (*_wrap_sentences([sentence]), *([f"    add: {advice}"] if advice else []))
+    ]
 
 
 def _wrap_sentences(sentences: Iterable[str]) -> list[str]:

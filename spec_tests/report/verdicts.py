@@ -64,6 +64,87 @@ def describe_known_failures(verdicts: list[dict[str, Any]]) -> list[str]:
     return [f"{kind}: {', '.join(found)}" for kind, found in kinds.items()]
 
 
+def find_shortfall(verdict: dict[str, Any]) -> str:
+    """Return how little a comparison with the oracle answered, as "answered 22 of 829". Return "" if it answered enough.
+
+    It answered enough if it answered at least half of what was drawn, and if every refusal is a stated domain or a named
+    optional variant. Only of such comparisons does a report claim conformance.
+    """
+    drawn = verdict.get("drawn", 0)  # reports of earlier versions lack it
+    if not verdict["id"].endswith(".reference") or verdict["level"] or not drawn or verdict["status"] == "failed":
+        return ""
+    enough = not verdict["unexplained"] and 2 * verdict["answered"] >= drawn
+    return "" if enough else f"answered {verdict['answered']} of {drawn}"
+
+
+def find_shortfalls(verdicts: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the comparisons that answered too little, by operation and dtype.
+
+    An operation that was refused in every dtype and by every law is not implemented. Nothing is claimed of it.
+    """
+    answered = {v["operation"] for v in verdicts if v["examples"] and v["level"] is None}
+    return {(v["operation"], v["dtype"]): v for v in verdicts if v["operation"] in answered and find_shortfall(v)}
+
+
+def describe_shortfalls(verdicts: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return a sentence for each operation and region that was refused, and a line of advice or ""."""
+    found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for (operation, dtype), v in find_shortfalls(verdicts).items():
+        found[operation, *_explain_shortfall(v, verdicts)].append(f"{v['answered']} of {v['drawn']} in {dtype}")
+    return [
+        (f"{operation} answered {', '.join(counts)}: {reason}", advice) for (operation, reason, advice), counts in found.items()
+    ]
+
+
+def describe_shortfall(verdict: dict[str, Any]) -> str:
+    """Return a sentence on one comparison that answered too little, with a line of advice. Return "" if it answered enough."""
+    if not (shortfall := find_shortfall(verdict)):
+        return ""
+    reason, advice = _explain_shortfall(verdict, [verdict])
+    line = f"; add {advice}" if advice.startswith("domain") else f"; {advice}" if advice else ""
+    return f"{verdict['operation']} {shortfall} examples in {verdict['dtype']}: {reason}{line}"
+
+
+def _explain_shortfall(verdict: dict[str, Any], verdicts: list[dict[str, Any]]) -> tuple[str, str]:
+    """Return what the backend refuses, and the line of its domain that would state it, or ""."""
+    if not verdict["answered"]:
+        own = [v for v in verdicts if v["operation"] == verdict["operation"] and v["level"] is None]
+        dtypes = tuple(dtype for dtype in RESULT_DTYPES if any(v["dtype"] == dtype and v["examples"] for v in own))
+        operation, texts = verdict["operation"].removesuffix("_vjp"), _quote_refusals(verdict)
+        advice = f"domain = {{{operation!r}: {{'dtype': {dtypes!r}}}}}".replace("'", '"')
+        return f"refuses whatever is drawn{texts}", "" if verdict["dtype"] in dtypes or not dtypes else advice
+    if verdict.get("region"):
+        return verdict["region"][0], verdict["region"][1]
+    return f"no single size or option tells what it refuses{_quote_refusals(verdict)}", ""
+
+
+def _quote_refusals(verdict: dict[str, Any]) -> str:
+    """Return what the backend says about its refusals, to follow a sentence. Numbers of times differ between dtypes."""
+    texts = [f'"{text}"' for _, text, _ in verdict["refusals"][:2]]
+    return f"; it says {', '.join(texts)}" if texts else ""
+
+
+def describe_refused_variants(verdicts: list[dict[str, Any]]) -> list[str]:
+    """Return one line for each operation that lacks optional variants, with their names."""
+    counts = count_variants(verdicts)
+    return [f"{operation}: {', '.join(sorted(refused))}" for operation, (_, refused) in counts.items() if refused]
+
+
+def count_variants(verdicts: list[dict[str, Any]]) -> dict[str, tuple[set[str], set[str]]]:
+    """Return the optional variants of each operation that was compared with the oracle: the answered and the refused ones.
+
+    A variant that a dtype refuses is refused.
+    """
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    for v in verdicts:
+        if v["id"].endswith(".reference") and v["level"] is None and v["examples"] and "variants" in v:
+            answered, refused = found.setdefault(v["operation"], (set(), set()))
+            refused |= set(v["variants"]["refused"])
+            answered |= set(v["variants"]["answered"])
+            answered -= refused
+    return found
+
+
 def describe_domains(verdicts: list[dict[str, Any]]) -> list[str]:
     """Return one line for each domain that a backend states, with the operations that were tried within it."""
     domains: dict[str, set[str]] = defaultdict(set)

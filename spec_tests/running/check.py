@@ -19,6 +19,7 @@ from ..implementation.lookup import BackendError
 from ..inputs.choices import parse_choices
 from ..inputs.effort import EFFORTS, using_effort
 from ..report.failure import failure_message
+from ..report.verdicts import describe_shortfall
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.registry import gradients
 from ..specification.registry import operations as every_operation
@@ -31,10 +32,14 @@ from .session import Session
 from .verdict_record import build_verdict_record
 
 Names = str | Sequence[str]
+COVERAGES = ("stated", "any")
 
 
 class DoesNotConform(AssertionError):
-    """A violation was found. The message describes it. `verdicts` are the verdicts so far; the last is that of the violation."""
+    """A violation was found, or too little was answered. The message says what is wrong.
+
+    `verdicts` are the verdicts so far. If there is a violation, the last is that of the violation.
+    """
 
     def __init__(self, message: str, verdicts: list[dict[str, Any]]):
         super().__init__(message)
@@ -50,6 +55,7 @@ class Check:
     session: Session
     effort: str
     shapes: int | None
+    coverage: str
     example: tuple[int, ...] = ()  # the choices of the only example to try; empty means that examples are drawn
 
     def __repr__(self) -> str:
@@ -91,10 +97,17 @@ class Check:
     def _find_violation(self, trial: Trial) -> Violation | None:
         return replay(self.test, trial, self.example) if self.example else find_violation(self.test, trial)
 
+    def require_coverage(self, record: dict[str, Any]) -> None:
+        """Raise DoesNotConform if the comparison with the oracle answered too little, unless less is asked for."""
+        __tracebackhide__ = True
+        if self.coverage == "stated" and not self.example and (shortfall := describe_shortfall(record)):
+            raise DoesNotConform(f'{shortfall}\n(coverage="any" accepts this)', [record])
+
     def __call__(self) -> dict[str, Any]:
         """Test the invariant and return the verdict record. Skip the test if nothing could be tried."""
         __tracebackhide__ = True
         record = self.find_verdict()
+        self.require_coverage(record)
         if record["status"] == "skipped":
             pytest.skip(record["reason"])
         return record
@@ -109,6 +122,7 @@ def check(
     effort: str = "default",
     shapes: int | None = None,
     levels: Names = (),
+    coverage: str = "stated",
     example: str = "",
 ) -> list[dict[str, Any]]:
     """Try the invariants on a backend and return the verdict records.
@@ -118,15 +132,19 @@ def check(
     other levels are not tried. `shapes` is for a backend that compiles anew for each shape: the number of shapes from which the
     examples of an operation are drawn. `example` is the example that a failure printed; no other is tried.
 
-    Raise DoesNotConform at the first violation, or if nothing could be tried of an operation.
+    `coverage` is "stated" or "any". With "stated", the comparison with the oracle must answer at least half of what is drawn, and
+    may refuse only optional variants and what lies outside the domain that the backend states. "any" accepts every refusal.
+
+    Raise DoesNotConform at the first violation, or if nothing could be tried of an operation, or if an operation answers less
+    than `coverage` asks for.
     """
     __tracebackhide__ = True
     verdicts: list[dict[str, Any]] = []
-    checks = _build_checks(backend, operations, dtype, precision, effort, shapes, levels)
+    checks = _build_checks(backend, operations, dtype, precision, effort, shapes, levels, coverage)
     if example and len(checks) != 1:
         raise ValueError(f"an example is of one invariant in one dtype, and these are {len(checks)}")
+    checks = [replace(item, example=parse_choices(example) if example else ()) for item in checks]
     for item in checks:
-        item = replace(item, example=parse_choices(example) if example else ())
         try:
             verdicts.append(item.find_verdict())
         except DoesNotConform as failure:
@@ -135,6 +153,11 @@ def check(
         own = [verdict for verdict in verdicts if verdict["operation"] == operation]
         if all(verdict["status"] == "skipped" for verdict in own):
             raise DoesNotConform(f"nothing could be tried of {operation}: {own[0]['reason']}", verdicts)
+    for item, verdict in zip(checks, verdicts, strict=True):
+        try:
+            item.require_coverage(verdict)
+        except DoesNotConform as shortfall:
+            raise DoesNotConform(str(shortfall), verdicts) from None
     return verdicts
 
 
@@ -147,6 +170,7 @@ def parametrize(
     effort: str = "default",
     shapes: int | None = None,
     levels: Names = (),
+    coverage: str = "stated",
     known_failing: Mapping[str, str] | None = None,
 ) -> pytest.MarkDecorator:
     """Make one test for each invariant and dtype out of a test function with the argument `check`; `check()` tries it.
@@ -154,7 +178,10 @@ def parametrize(
     `known_failing` maps the ids of invariants that must fail, with or without a dtype, to the reasons. For the other arguments
     see `check`.
     """
-    checks, reasons = _build_checks(backend, operations, dtype, precision, effort, shapes, levels), dict(known_failing or {})
+    checks, reasons = (
+        _build_checks(backend, operations, dtype, precision, effort, shapes, levels, coverage),
+        dict(known_failing or {}),
+    )
     for name in reasons.keys() - {name for item in checks for name in (item.name, item.id)}:
         raise ValueError(f"known_failing names {name}, which is not among the {len(checks)} invariants here")
 
@@ -167,13 +194,21 @@ def parametrize(
 
 
 def _build_checks(
-    backend: Any, operations: Names, dtype: Names, precision: str | None, effort: str, shapes: int | None, levels: Names
+    backend: Any,
+    operations: Names,
+    dtype: Names,
+    precision: str | None,
+    effort: str,
+    shapes: int | None,
+    levels: Names,
+    coverage: str,
 ) -> list[Check]:
     """Return the checks that the names select. Raise an error of one sentence for an unknown name, or a missing operation."""
     names, every_name = _as_list(operations), (*every_operation(), *gradients())
     with _usage_errors_as_value_errors():
         operation_names = validate_choices("operation", [name.partition(".")[0] for name in names], every_name)
         validate_choices("effort", [effort], EFFORTS)
+        validate_choices("coverage", [coverage], COVERAGES)
         shapes = parse_shapes(shapes)
         session = Session.for_backend(
             _load_backend(backend),
@@ -189,7 +224,7 @@ def _build_checks(
     with using_effort(effort, shapes):
         for test in invariants():
             trials = [trial for trial in session.selection.trials(test.invariant) if not trial.redundant]
-            checks += [Check(test, trial, session, effort, shapes) for trial in trials]
+            checks += [Check(test, trial, session, effort, shapes, coverage) for trial in trials]
     checks = [item for item in checks if under_test.has(item.operation) and item.is_selected_by(names or every_name)]
     for name in names:
         if not any(item.is_selected_by([name]) for item in checks):

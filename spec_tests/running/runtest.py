@@ -8,11 +8,12 @@ import pytest
 
 from ..calls.violation import Violation
 from ..inputs.choices import NoExample
+from ..report.verdicts import describe_shortfall
 from ..trials.attempt import find_violation, replay
 from ..trials.invariant import Invariant
 from ..trials.trial import GENERAL, Trial
 from .known_failures import FAILING, Entry
-from .verdict_record import identify_trial
+from .verdict_record import build_verdict_record, identify_trial
 
 if TYPE_CHECKING:
     from .session import Session
@@ -31,6 +32,7 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
     if replaced := session.undo_replacements():
         violation = Violation(f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends")
     if violation is None:
+        _require_coverage(session, invariant, trial)
         if entry and kind == FAILING and not (session.known_failures.update or trial.tally.not_tried_reason):
             raise Violation(f"it is known to fail ({place}), and holds: remove that line, or run with --update-known")
         if untried := trial.tally.not_tried_reason:
@@ -53,6 +55,13 @@ def _skip_missing(session: Session, invariant: Invariant, trial: Trial, reason: 
     if names & set(session.required):
         raise Violation(f"required, but {reason}")
     pytest.skip(reason)
+
+
+def _require_coverage(session: Session, invariant: Invariant, trial: Trial) -> None:
+    """Raise a Violation if --require names the operation, and the comparison with the oracle answered too little."""
+    record = build_verdict_record(invariant, trial, "passed", "", 0.0)
+    if record["operation"] in session.required and (shortfall := describe_shortfall(record)):
+        raise Violation(f"required, but {shortfall}")
 
 
 def _find_violation(

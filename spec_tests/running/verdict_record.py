@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnosis.refused_region import find_region
 from ..implementation.domain import describe_domain
 from ..inputs.choices import format_choices
+from ..trials.coverage import optional_defaults
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 
@@ -38,6 +40,7 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         "class": tally.reached,
         "examples": tally.examples,
         "refused": len(tally.refusals),
+        **build_coverage_record(trial, invariant),
         "worst": max(tally.shares, default=None),
         "median": float(np.median(tally.shares)) if tally.shares else None,
         "unclaimed": tally.unclaimed / tally.elements if tally.elements else 0.0,
@@ -47,3 +50,24 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         "repeats": tally.repeats,
         "oracle": trial.backend.imports_oracle,
     }
+
+
+def build_coverage_record(trial: Trial, invariant: Invariant) -> dict[str, Any]:
+    """Return the fields of a verdict that say what was drawn, what was answered, and what was refused."""
+    coverage, operation = trial.tally.coverage, trial.operation(trial.operation_name or invariant.module)
+    variants = coverage.describe_variants()
+    if coverage.drawn and not operation.missing:
+        lacking = [name for name in optional_defaults(operation.spec) if not operation.accepts(name)]
+        variants["refused"] += [name for name in lacking if name not in variants["refused"]]
+    record: dict[str, Any] = {
+        "drawn": coverage.drawn,
+        "answered": coverage.answered,
+        "unexplained": coverage.unexplained(),
+        "refusals": coverage.list_refusals(),
+        "variants": variants,
+        "region": None,
+    }
+    examples = [e for e in coverage.examples if e.answered or e.refusal == "backend"]
+    if region := find_region(operation.spec.forward, [(e.refusal == "backend", e.facts) for e in examples]):
+        record["region"] = [region.words, region.advice]
+    return record

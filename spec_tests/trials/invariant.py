@@ -153,9 +153,13 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], nam
         choices.mark_overrun()  # this is no verdict: with more time, the example might have drawn more
     except NotImplementedVariant as refusal:
         tally.refusals.append(str(refusal))
+        if not tally.failed_at:
+            tally.coverage.add(recorder.calls_by_operation(operations[:1]), refusal=(refusal.kind, str(refusal)))
         return
     except (Violation, Fault) as seen:
         violation = seen if isinstance(seen, Violation) else from_fault(seen)
+        if not tally.failed_at:
+            tally.coverage.add(recorder.calls_by_operation(operations[:1]), failed=True)
         tally.failed_at = tally.failed_at or time.monotonic()
         tally.last_violation, tally.choices = violation, tuple(numbers)
         if isinstance(violation, Lost) and recorder.states:
@@ -165,4 +169,6 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], nam
         raise violation from None
     finally:
         trial.remember(recorder.calls_by_operation(operations))
+    if not tally.failed_at:
+        tally.coverage.add(recorder.calls_by_operation(operations[:1]))
     tally.examples += any(call.result is not None for call in recorder.calls_by_operation(operations))

@@ -12,6 +12,7 @@ from ..calls.call import Call
 from ..calls.violation import Lost, Violation
 from ..specification.formats import PRECISIONS
 from ..specification.pytree import leaves
+from .coverage import Coverage
 
 if TYPE_CHECKING:
     from ..calls.result import Result
@@ -62,6 +63,7 @@ class Tally:
 
     examples: int = 0  # in which the backend answered
     refusals: list[str] = field(default_factory=list)  # reasons why other examples could not be tried
+    coverage: Coverage = field(default_factory=Coverage)  # what the examples were, until one fails
     reached: str = ""  # the loosest precision class that a result needed
     shares: list[float] = field(default_factory=list)  # the largest share of the error bound in each comparison
     worst: dict[str, Any] = field(default_factory=dict)  # where the largest of all shares was used

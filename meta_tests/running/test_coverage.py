@@ -1,0 +1,291 @@
+"""Tests of coverage: a backend that refuses what is drawn, or that states a tiny domain, is never green without saying so."""
+
+import json
+import random
+import re
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spec_tests
+from reference_numpy.rms_norm import rms_norm
+from reference_numpy.rope import rope
+from reference_numpy.scaled_dot_product_attention import scaled_dot_product_attention
+from reference_numpy.softmax import softmax
+from spec_tests.report.backend_results import BackendResults, build_results
+from spec_tests.report.badge import format_badge
+from spec_tests.report.github_step import format_step_summary
+from spec_tests.report.page import render_page
+from spec_tests.report.terminal import format_remarks, format_table
+
+from ..support.handmade_reports import report, verdict
+from ..support.pytest_process import NUMPY, RMS_NORM, SOFTMAX, pytest_run, suite, write
+
+EQUATIONS = {
+    "softmax": softmax,
+    "rms_norm": rms_norm,
+    "rope": rope,
+    "scaled_dot_product_attention": scaled_dot_product_attention,
+}
+OPTIONS = {
+    "softmax": (),
+    "rms_norm": (),
+    "rope": ("theta", "layout"),
+    "scaled_dot_product_attention": ("mask", "bias", "is_causal", "scale"),
+}
+DTYPES = ("float64", "float32", "float16")
+Predicate = Callable[[tuple[Any, ...], dict[str, Any], int], bool]
+
+
+def draw_predicate(kind: str, operation: str, source: random.Random) -> Predicate:
+    """Return when the backend refuses: a function of the arrays, the keywords, and the number of the call."""
+    size, step, count = source.choice((2, 8, 33, 100)), source.choice((2, 3, 4)), source.randint(1, 6)
+    dtype, share, bound = source.choice(DTYPES), source.choice((0.05, 0.5, 0.95)), source.choice((0.0, 0.5, 2.0))
+    option, defaults = source.choice(OPTIONS[operation] or ("",)), {"theta": 10000.0, "layout": "interleaved"}
+    predicates: dict[str, list[Predicate]] = {
+        "size": [
+            lambda arrays, keywords, calls: arrays[0].shape[-1] > size,
+            lambda arrays, keywords, calls: arrays[0].shape[-1] <= size,
+            lambda arrays, keywords, calls: arrays[0].shape[-1] % step != 0,
+            lambda arrays, keywords, calls: arrays[0].ndim > 2,
+            lambda arrays, keywords, calls: arrays[0].size > 4 * size,
+        ],
+        "value": [
+            lambda arrays, keywords, calls: bool(np.any(np.abs(arrays[0]) > bound)),
+            lambda arrays, keywords, calls: arrays[0].size > 0 and arrays[0].flat[0] > bound,
+        ],
+        "option": [
+            lambda arrays, keywords, calls: keywords.get(option, defaults.get(option)) not in (defaults.get(option), False)
+        ],
+        "dtype": [lambda arrays, keywords, calls: arrays[0].dtype == dtype],
+        "call count": [
+            lambda arrays, keywords, calls: calls % (count + 1) == 0,
+            lambda arrays, keywords, calls: calls > 3 * count,
+        ],
+        "chance": [lambda arrays, keywords, calls: source.random() < share],
+    }
+    chosen = source.choice(predicates[kind])
+    if kind == "option" and option in ("mask", "bias"):
+        return lambda arrays, keywords, calls: keywords.get(option) is not None
+    return chosen
+
+
+class Refusing:
+    """A backend whose only operation is right where it answers. It refuses what the predicate says."""
+
+    framework, name, dtypes = "numpy", "mine", DTYPES
+
+    def __init__(self, operation: str, refuses: Predicate, domain: dict[str, Any] | None = None):
+        self.refuses, self.calls, self.refused = refuses, 0, 0
+        self.domain = {operation: domain} if domain else {}
+        equation = EQUATIONS[operation]
+
+        def answer(arrays: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+            self.calls += 1
+            if self.refuses(arrays, keywords, self.calls):
+                self.refused += 1
+                raise NotImplementedError("not today")
+            wide = [x.astype(np.float64) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x for x in arrays]
+            bias = {"bias": keywords["bias"].astype(np.float64)} if keywords.get("bias") is not None else {}
+            return equation(*wide, **{**keywords, **bias}).astype(arrays[0].dtype)
+
+        functions = {
+            "softmax": lambda x, *, axis: answer((x,), {"axis": axis}),
+            "rms_norm": lambda x, weight, *, eps: answer((x, weight), {"eps": eps}),
+            "rope": lambda x, positions, *, theta=1e4, layout="interleaved": answer(
+                (x, positions), {"theta": theta, "layout": layout}
+            ),
+            "scaled_dot_product_attention": lambda q, k, v, mask=None, bias=None, *, is_causal=False, scale=None: answer(
+                (q, k, v), {"mask": mask, "bias": bias, "is_causal": is_causal, "scale": scale}
+            ),
+        }
+        setattr(self, operation, functions[operation])
+
+
+def compare(backend: Any, operation: str, **arguments: Any) -> list[dict[str, Any]]:
+    """Return the verdicts of the comparison with the oracle, whatever they cover."""
+    try:
+        records = spec_tests.check(backend, f"{operation}.reference", coverage="any", **arguments)
+    except spec_tests.DoesNotConform as nothing_answered:
+        records = nothing_answered.verdicts
+    return [{**verdict(record["id"], record["dtype"]), **record} for record in records]
+
+
+def show(folder: Path, records: list[dict[str, Any]]) -> tuple[BackendResults, dict[str, str]]:
+    """Return the results of the records, and the texts that users see of them."""
+    (result,) = results = build_results([report(folder, *records)])
+    terminal = "\n".join([*format_table(records), *format_remarks(records)])
+    texts = {
+        "badge": format_badge(results),
+        "summary": format_step_summary(results),
+        "page": render_page(results),
+        "terminal": terminal,
+    }
+    return result, texts
+
+
+@pytest.mark.parametrize("operation", EQUATIONS)
+@pytest.mark.parametrize("kind", ["size", "value", "option", "dtype", "call count", "chance"])
+def test_a_refusing_backend_is_not_green_without_saying_so(kind: str, operation: str, tmp_path: Path) -> None:
+    if kind == "option" and not OPTIONS[operation]:
+        pytest.skip("the operation has no optional argument")
+    for round_number in range(3):
+        seed = secrets.randbits(32)
+        refuses = draw_predicate(kind, operation, random.Random(seed))
+        backend = Refusing(operation, refuses)
+        records = compare(backend, operation, effort="smoke" if round_number else "default")
+        if not backend.refused or not any(record["answered"] for record in records):
+            continue
+        result, texts = show(tmp_path / str(round_number), records)
+        badge = json.loads(texts["badge"])
+        if result.tone == "good":
+            assert kind == "option" or operation in ("rope", "scaled_dot_product_attention"), (seed, records)
+            assert "variants" in badge["message"], (seed, records)
+            assert "refuses these optional variants:" in texts["terminal"], seed
+            assert "Optional variants that it refuses" in texts["page"], seed
+            assert "Optional variants that it refuses" in texts["summary"], seed
+        else:
+            assert badge["color"] == "lightgrey", seed
+            assert "conform" not in badge["message"], seed
+            short = [record for record in records if record["answered"] < record["drawn"]]
+            assert any(f"answered {v['answered']} of {v['drawn']}" in texts["terminal"] for v in short), seed
+            assert "answered " in texts["page"], seed
+            assert "⚪ answered " in texts["summary"], seed
+            repeated = Refusing(operation, refuses)
+            if kind in ("size", "dtype") and not OPTIONS[operation]:
+                with pytest.raises(spec_tests.DoesNotConform, match=r"answered \d+ of \d+"):
+                    spec_tests.check(repeated, f"{operation}.reference")
+
+
+@pytest.mark.parametrize(
+    ("operation", "domain"),
+    [
+        ("rms_norm", {"d": (3,)}),
+        ("rms_norm", {"eps": (1e-5,), "batch_dims": (1,)}),
+        ("softmax", {"axis": (-1,), "n": (1, 2)}),
+        ("softmax", {"empty": False}),
+        ("rope", {"theta": (10000.0,), "d_k": (2,), "positions": "consecutive"}),
+        ("scaled_dot_product_attention", {"n": (1,), "m": (1,)}),
+    ],
+)
+def test_a_stated_domain_is_named_beside_the_claim(operation: str, domain: dict[str, Any], tmp_path: Path) -> None:
+    backend = Refusing(operation, lambda arrays, keywords, calls: False, domain)
+    records = compare(backend, operation, effort="smoke")
+    result, texts = show(tmp_path, records)
+    assert result.tone == "good", records
+    assert "1 operation conforms within a stated domain" in texts["badge"]
+    assert "conforms within a stated domain" in texts["page"]
+    assert "conforms within a stated domain" in texts["summary"]
+    assert "Tried within the domain that it states" in texts["summary"]
+    assert len(spec_tests.check(backend, f"{operation}.reference", effort="smoke")) == len(DTYPES)
+
+
+def test_a_domain_of_which_nothing_is_drawn_is_no_claim(tmp_path: Path) -> None:
+    records = [verdict(drawn=43, answered=1, unexplained=0, examples=1, refused=42, refusals=[["domain", "no", 42]], region=None)]
+    result, texts = show(tmp_path, records)
+    assert result.tone == "open"
+    assert result.sentence == "relu answered 1 of 43 examples"
+    assert "answered 1 of 43" in texts["terminal"]
+    records = [
+        verdict(drawn=43, answered=22, unexplained=0, examples=22, refused=21, refusals=[["domain", "no", 21]], region=None)
+    ]
+    assert show(tmp_path / "most", records)[0].tone == "good"
+
+
+def test_a_combination_that_is_refused_throughout_is_a_named_variant(tmp_path: Path) -> None:
+    def refuses(arrays: tuple[Any, ...], keywords: dict[str, Any], calls: int) -> bool:
+        return keywords["mask"] is not None and keywords["is_causal"]
+
+    operation = "scaled_dot_product_attention"
+    records = compare(Refusing(operation, refuses), operation, effort="thorough", dtype="float32")
+    (record,) = records
+    assert record["unexplained"] == 0
+    assert record["variants"]["refused"] == ["is_causal = True with mask"]
+    assert {"mask", "bias", "scale", "is_causal = True"} <= set(record["variants"]["answered"])
+    result, texts = show(tmp_path, records)
+    assert result.tone == "good"
+    assert "1 operation conforms, " in result.sentence
+    assert "is_causal = True with mask" in texts["terminal"]
+
+
+def test_an_argument_that_the_signature_lacks_is_a_named_variant(tmp_path: Path) -> None:
+    def rope_of_one_kind(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        return np.asarray(rope(x.astype(np.float64), positions)).astype(x.dtype)
+
+    backend = SimpleNamespace(framework="numpy", name="mine", dtypes=("float32",), rope=rope_of_one_kind)
+    records = compare(backend, "rope", effort="smoke")
+    result, _ = show(tmp_path, records)
+    assert result.tone == "good"
+    assert result.sentence == "1 operation conforms, 1 of 3 variants"
+
+
+def test_the_records_count_what_was_drawn() -> None:
+    backend = Refusing("rms_norm", lambda arrays, keywords, calls: arrays[0].shape[-1] > 8)
+    for record in compare(backend, "rms_norm"):
+        assert record["drawn"] == record["answered"] + record["refused"]
+        assert record["refusals"] == [["backend", "not today", record["refused"]]]
+        assert record["unexplained"] == record["refused"] > 0
+        assert re.match(r"refuses d > [4-8]\b", record["region"][0])  # 8 may not have been drawn
+        assert re.fullmatch(r'domain = \{"rms_norm": \{"d": range\(1, [5-9]\)\}\}', record["region"][1])
+        refused = [name for name in record["variants"]["classes refused"] if name.startswith("d ")]
+        assert refused
+        assert all(int(name.split()[1]) >= 8 for name in refused)
+        assert "d 4 to 7" in record["variants"]["classes answered"]
+
+
+def test_the_advised_domain_makes_the_operation_conform(tmp_path: Path) -> None:
+    def refuses(arrays: tuple[Any, ...], keywords: dict[str, Any], calls: int) -> bool:
+        return arrays[0].shape[-1] > 8
+
+    with pytest.raises(spec_tests.DoesNotConform, match=r"refuses d > [4-8]\b"):
+        spec_tests.check(Refusing("rms_norm", refuses), "rms_norm")
+    records = compare(Refusing("rms_norm", refuses, {"d": range(1, 9)}), "rms_norm")
+    assert show(tmp_path, records)[0].sentence == "1 operation conforms within a stated domain"
+
+
+# --- whole runs -------------------------------------------------------------------------------------------------------
+
+NARROW = (
+    NUMPY
+    + SOFTMAX
+    + RMS_NORM.replace("    h =", "    if x.shape[-1] > 8:\n        raise NotImplementedError('too wide')\n    h =")
+)
+
+
+def test_a_run_says_how_little_was_answered(tmp_path: Path) -> None:
+    write(tmp_path, mine=NARROW)
+    args = ("--backend=mine.py", "--hypothesis-seed=1", "-k", "rms_norm.reference or softmax.reference")
+    run = suite(tmp_path, *args)
+    (record,) = [fact for fact in run.facts if fact["id"] == "rms_norm.reference"]
+    assert run.code == 0, run.text
+    assert f"rms_norm  answered {record['answered']} of {record['drawn']}" in run.text
+    assert "answered too little to conform:" in run.text
+    assert '    add: domain = {"rms_norm": {"d": range(1, ' in run.text
+    assert "1 operation answered too little and does not conform (fails only with --require)" in run.text
+
+
+def test_a_required_operation_must_answer_enough(tmp_path: Path) -> None:
+    write(tmp_path, mine=NARROW)
+    args = ("--backend=mine.py", "--hypothesis-seed=1", "-k", "rms_norm.reference or softmax.reference")
+    run = suite(tmp_path, *args, "--require=rms_norm,softmax")
+    assert run.code == 1, run.text
+    assert {fact["id"]: fact["status"] for fact in run.facts} == {"rms_norm.reference": "failed", "softmax.reference": "passed"}
+    assert "required, but rms_norm answered" in run.text
+    assert suite(tmp_path, *args, "--require=softmax").code == 0
+
+
+@pytest.mark.parametrize(("more", "code"), [("", 1), (", coverage='any'", 0)])
+def test_parametrize_fails_where_too_little_is_answered(more: str, code: int, tmp_path: Path) -> None:
+    decorator = f"@spec_tests.parametrize('mine.py', 'rms_norm', effort='smoke'{more})"
+    test = f"import spec_tests\n\n{decorator}\ndef test_it(check):\n    check()\n"
+    write(tmp_path, mine=NARROW, test_mine=test)
+    run = pytest_run(tmp_path, "-q", "-p", "no:cacheprovider", "-k", "reference or odd")
+    assert run.code == code, run.text
+    failed = [name.partition("::")[2] for name, tag in run.nodes.items() if tag == "failure"]
+    assert failed == ["test_it[rms_norm.reference[float32]]"] * code
+    assert (' (coverage="any" accepts this)' in run.text.replace("\n", " ")) is bool(code), run.text

@@ -1,0 +1,124 @@
+"""The region of inputs that a backend refuses, in words, with the line of `domain` that excludes it.
+
+The search looks at one fact of the examples at a time, such as the size of one dimension. It names a region only if the region
+separates all refused examples from all others, and if it is improbable that it does so by chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MAX_CHANCE = 0.01  # a region that separates the examples by chance more often is not named
+MAX_NAMED_VALUES = 4
+
+
+@dataclass(frozen=True)
+class Region:
+    """What is refused, and what the backend's author can write about it."""
+
+    words: str  # such as "refuses d > 8"
+    advice: str  # the line of domain to add, or another sentence
+
+
+def find_region(operation: str, examples: Sequence[tuple[bool, Mapping[str, Any]]]) -> Region | None:
+    """Return the simplest region of one fact that holds every refused example and no other. None if there is no such region.
+
+    Each example is (whether it was refused, its facts). A fact that not every example has is not looked at.
+    """
+    refused = [facts for was_refused, facts in examples if was_refused]
+    others = [facts for was_refused, facts in examples if not was_refused]
+    if not refused or not others:
+        return None
+    names = [name for name in refused[0] if all(name in facts for _, facts in examples)]
+    ways = math.comb(len(examples), len(refused))  # to choose as many examples
+    candidates = []
+    for name in names:
+        inside, outside = Counter(facts[name] for facts in refused), Counter(facts[name] for facts in others)
+        if inside.keys() & outside.keys():
+            continue
+        for rank, choices, region in _list_regions(operation, name, inside, outside):
+            if choices * len(names) <= MAX_CHANCE * ways:
+                candidates.append((rank, choices, region))
+    return min(candidates, key=lambda candidate: candidate[:2])[2] if candidates else None
+
+
+def _list_regions(operation: str, name: str, inside: Counter[Any], outside: Counter[Any]) -> Iterator[tuple[int, int, Region]]:
+    """Yield (how complicated it is, how many choices of as many examples such a region can make, the region)."""
+    if all(isinstance(value, bool) for value in (*inside, *outside)):
+        yield 0, 2, _describe_flag(operation, name, True in inside)
+        return
+    values = (*inside, *outside)
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        if all(isinstance(value, int) for value in values) and name != "axis":
+            yield from _list_integer_regions(operation, name, inside, outside)
+        elif max(outside) < min(inside) and len(outside) > MAX_NAMED_VALUES:
+            yield 2, 2, Region(f"refuses {name} > {max(outside)}", _write_domain(operation, name, sorted(outside)))
+        elif max(inside) < min(outside) and len(outside) > MAX_NAMED_VALUES:
+            yield 2, 2, Region(f"refuses {name} < {min(outside)}", _write_domain(operation, name, sorted(outside)))
+    choices = _count_choices([*inside.values(), *outside.values()], inside.total())
+    allowed = sorted(outside, key=lambda value: (str(type(value)), value))
+    if len(outside) <= MAX_NAMED_VALUES:
+        yield 3, choices, Region(f"refuses every {name} but {_join(allowed)}", _write_domain(operation, name, allowed))
+    elif len(inside) <= MAX_NAMED_VALUES:
+        refused = sorted(inside, key=lambda value: (str(type(value)), value))
+        yield 3, choices, Region(f"refuses {name} = {_join(refused)}", _write_domain(operation, name, allowed))
+
+
+def _list_integer_regions(
+    operation: str, name: str, inside: Counter[int], outside: Counter[int]
+) -> Iterator[tuple[int, int, Region]]:
+    """Yield the regions above or below a size, and that of all sizes that are no multiple of one."""
+    low, high = min(outside), max(outside)
+    if high < min(inside):
+        gap = _describe_gap(high + 1, min(inside) - 1)
+        yield 1, 2, Region(f"refuses {name} > {high}{gap}", _write_domain(operation, name, range(min(low, 1), high + 1)))
+    if max(inside) < low:
+        gap = _describe_gap(max(inside) + 1, low - 1)
+        yield 1, 2, Region(f"refuses {name} < {low}{gap}", _write_domain(operation, name, range(low, high + 1)))
+    step = math.gcd(*outside)
+    if step > 1 and all(value % step for value in inside) and len(outside) > 1:
+        # as many choices as there are steps up to the largest answered size
+        words = f"refuses {name} that is no multiple of {step}"
+        yield 2, high, Region(words, _write_domain(operation, name, range(step, high + 1, step)))
+
+
+def _describe_gap(low: int, high: int) -> str:
+    return "" if low > high else f" ({low} was not drawn)" if low == high else f" ({low} to {high} were not drawn)"
+
+
+def _describe_flag(operation: str, name: str, refuses_true: bool) -> Region:
+    """Describe what is refused by a fact that is true or false."""
+    if name == "empty":
+        words = "refuses empty arrays" if refuses_true else "refuses every array but empty ones"
+        return Region(words, _write_domain(operation, name, not refuses_true))
+    if name.startswith("with "):
+        argument = name.removeprefix("with ")
+        if refuses_true:
+            return Region(f"refuses {argument}", f"leave {argument} out of the signature of {operation}")
+        return Region(f"refuses calls without {argument}", "no domain can state it")
+    if " " in name:  # another property of the call, which is no name of an argument
+        return Region(f"refuses {name}" if refuses_true else f"refuses every call without {name}", "no domain can state it")
+    return Region(f"refuses {name} = {refuses_true}", _write_domain(operation, name, (not refuses_true,)))
+
+
+def _count_choices(counts: Sequence[int], total: int) -> int:
+    """Return how many sets of groups have so many members in all. The groups are the values, with the counts of examples."""
+    ways = [1] + [0] * total
+    for count in counts:
+        for so_far in range(total, count - 1, -1):
+            ways[so_far] += ways[so_far - count]
+    return ways[total]
+
+
+def _write_domain(operation: str, name: str, allowed: Any) -> str:
+    """Return the line that states the domain. Its values are those that were answered, or a range from the first to the last."""
+    value = allowed if isinstance(allowed, bool | range) else tuple(allowed)
+    return f"domain = {{{operation!r}: {{{name!r}: {value!r}}}}}".replace("'", '"')
+
+
+def _join(values: Sequence[Any]) -> str:
+    return " or ".join(map(str, values))
