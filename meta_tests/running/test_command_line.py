@@ -6,6 +6,7 @@ import pytest
 
 from ..support.paths import ROOT
 from ..support.pytest_process import (
+    ATTENTION,
     EPS_OUTSIDE,
     NUMPY,
     RELU,
@@ -184,6 +185,30 @@ def test_what_is_required_must_be_there(tmp_path: Path) -> None:
     assert run.statuses == {"relu.reference mine float32": "passed", "silu.reference mine float32": "failed"}
     assert "required, but mine does not implement silu" in run.text
     assert suite(tmp_path, "--backend=mine.py", "--require=relu", *RELU_REFERENCE).code == 0
+
+
+def test_a_requirement_is_not_missed_where_another_operation_of_the_law_is_missing(tmp_path: Path) -> None:
+    """Laws that compare softmax with log_softmax, logsumexp or sigmoid are skipped. They do not fail."""
+    write(tmp_path, mine=NUMPY + SOFTMAX)
+    run = suite(tmp_path, "--backend=mine.py", "--require=softmax", "-k", "softmax or sigmoid")
+    assert run.code == 0, run.text
+    assert run.statuses["softmax.reference mine float32"] == "passed"
+    assert "failed" not in run.statuses.values()
+    run = suite(tmp_path, "--backend=mine.py", "--require=softmax,log_softmax", "-k", "softmax")
+    assert run.code == 1
+    failed = {name for name, status in run.statuses.items() if status == "failed"}
+    assert "log_softmax.reference mine float32" in failed
+    assert not any(name.startswith("softmax.reference") for name in failed)
+    assert run.text.count("required, but mine does not implement log_softmax") > 0
+    assert "does not implement sigmoid" not in "".join(line for line in run.text.splitlines() if "required, but" in line)
+
+
+def test_a_convention_that_is_not_stated_misses_no_requirement(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + ATTENTION + "\n\nscaled_dot_product_attention = attention")
+    args = ("--require=scaled_dot_product_attention", "-k", "scaled_dot_product_attention and causal_alignment")
+    run = suite(tmp_path, "--backend=mine.py", *args)
+    assert set(run.statuses.values()) == {"skipped"}, run.text
+    assert "required, but" not in run.text
 
 
 def test_a_level_fails_the_run_only_where_it_is_required(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from ..inputs.choices import NoExample
 from ..report.verdicts import describe_shortfall
 from ..trials.attempt import find_violation, replay
 from ..trials.invariant import Invariant
-from ..trials.trial import GENERAL, Trial
+from ..trials.trial import Trial
 from .known_failures import FAILING, Entry
+from .selection import find_missing_requirement
 from .verdict_record import build_verdict_record, identify_trial
 
 if TYPE_CHECKING:
@@ -50,10 +51,9 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
 
 
 def _skip_missing(session: Session, invariant: Invariant, trial: Trial, reason: str) -> None:
-    """Skip the item. Raise a Violation if an operation is missing that --require names."""
-    names = {trial.operation_name if name in GENERAL else name for name in invariant.operations}
-    if names & set(session.required):
-        raise Violation(f"required, but {reason}")
+    """Skip the item. Raise a Violation if an operation that --require names is missing itself, not one beside it in the law."""
+    if missing := find_missing_requirement(trial, invariant, session.required):
+        raise Violation(f"required, but {missing}")
     pytest.skip(reason)
 
 

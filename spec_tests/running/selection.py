@@ -58,7 +58,8 @@ class Selection:
             return [Trial(backend, dtypes[0], self.precision, operation_name, redundant=True)]
         present = [trial for trial in trials if not trial.missing(invariant.operations)]
         if not present:  # one line says that the operation is absent, instead of one for each dtype and invariant
-            trials[0].redundant = invariant.id not in REPORT_ABSENCE and not set(invariant.operations) & set(self.required)
+            reports_absence = invariant.id in REPORT_ABSENCE or find_missing_requirement(trials[0], invariant, self.required)
+            trials[0].redundant = not reports_absence
             return trials[:1]
         if not invariant.each_dtype:
             present = _choose_dtypes(present, effort.current_effort().dtypes(cost), invariant.id_for(operation_name))
@@ -66,6 +67,12 @@ class Selection:
             share = effort.current_effort().examples(cost, len(present))
             trial.unmet_need, trial.max_examples = _unmet_need(trial, invariant), min(share, invariant.max_examples or share)
         return present
+
+
+def find_missing_requirement(trial: Trial, invariant: Invariant, required: tuple[str, ...]) -> str:
+    """Return why an operation of the invariant that --require names cannot be tried, "" if all of them can."""
+    names = (trial.operation_name if name in GENERAL else name for name in invariant.operations)
+    return next((missing for name in names if name in required and (missing := trial.operation(name).missing)), "")
 
 
 def _unmet_need(trial: Trial, invariant: Invariant) -> str:
