@@ -54,3 +54,38 @@ def test_a_dtype_that_fails_is_no_other_dtype_s_fault(tmp_path: Path) -> None:
         "relu.repeatable mine float64": "failed",
         "relu.repeatable mine float32": "passed",
     }
+
+
+LAZY_SIGNS = """
+import torch
+
+framework = "torch"
+
+def relu(x):
+    return torch._neg_view(-torch.relu(x))
+
+def linear(x, weight, bias=None):
+    y = x @ weight.T if bias is None else x @ weight.T + bias
+    if y.dtype not in (torch.float32, torch.float64):
+        return y
+    return torch.conj(torch.complex(torch.zeros_like(y), -y)).imag
+"""
+
+
+def test_a_sign_that_pytorch_keeps_as_a_flag_is_read(tmp_path: Path) -> None:
+    """A view with PyTorch's negative bit, as the imaginary part of a lazy conjugate has it, is read with its own values."""
+    torch = pytest.importorskip("torch")
+    framework, x = Framework("torch"), torch.arange(-2.0, 3.0)
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
+        lazy = torch._neg_view(x.to(dtype))
+        assert lazy.is_neg()
+        np.testing.assert_array_equal(framework.numpy(lazy), [2, 1, 0, -1, -2])
+    conjugate = torch.conj(torch.complex(x, x))
+    assert conjugate.is_conj()
+    np.testing.assert_array_equal(framework.stored(conjugate), np.conj(x.numpy() * (1 + 1j)))
+    write(tmp_path, mine=LAZY_SIGNS)
+    for extra in ((), ("--isolate",)):
+        run = suite(tmp_path, "--backend=mine.py", "-k", "relu or linear", *extra)
+        assert run.code == 0, run.text
+        assert {"relu.reference mine bfloat16", "linear.reference mine float32"} <= set(run.statuses)
+        assert "cannot be read" not in run.text

@@ -24,6 +24,7 @@ from .layouts import lay_out
 from .process_state import PROCESS_SETTINGS, Setting, framework_settings
 
 NAMESPACES = ("array_api_compat.{}", "array_api_compat.{}.array", "{}.numpy", "{}.core", "{}")  # torch, cupy; dask; jax; mlx; any
+RESOLVE_METHODS = ("resolve_conj", "resolve_neg")  # methods of an array that carry out a conjugation or a sign kept as a flag
 COMPUTE_METHODS = ("block_until_ready", "persist", "realize")  # methods of a lazy array that return it computed
 PLAIN_TYPES = (bool, int, float, str, type(None))
 
@@ -198,6 +199,8 @@ class Framework:
         """Return the values of an array in a dtype of NumPy that holds them exactly."""
         if hasattr(x, "detach"):
             x = x.detach()
+        for method in RESOLVE_METHODS:
+            x = getattr(x, method)() if hasattr(x, method) else x
         if self.dtype_of(x) == "bfloat16":
             x = self.cast(x, "float32")
         try:
