@@ -89,3 +89,75 @@ def test_a_sign_that_pytorch_keeps_as_a_flag_is_read(tmp_path: Path) -> None:
         assert run.code == 0, run.text
         assert {"relu.reference mine bfloat16", "linear.reference mine float32"} <= set(run.statuses)
         assert "cannot be read" not in run.text
+
+
+IN_PLACE = """
+import torch
+
+framework, dtypes = "torch", ("float32",)
+
+def rms_norm(x, weight, *, eps):
+    h = x.float().add_(0)  # in float32 this is x itself
+    return h * torch.rsqrt(h.square().mean(-1, keepdim=True) + eps) * weight
+
+def silu(x):
+    gate = torch.sigmoid(x)
+    y = x * gate
+    gate.add_(1)  # which the backward pass needs as it was
+    return y
+"""
+
+
+def test_code_that_works_in_place_has_no_gradient(tmp_path: Path) -> None:
+    """Autograd refuses it. The forward pass is right, so the gradient is not implemented, which one line says."""
+    pytest.importorskip("torch")
+    write(tmp_path, mine=IN_PLACE)
+    for extra in ((), ("--isolate",)):
+        run = suite(tmp_path, "--backend=mine.py", "-k", "(rms_norm or silu) and not layout_blind", *extra)
+        assert run.code == 0, run.text
+        assert {run.statuses[f"{name}.reference mine float32"] for name in ("rms_norm", "silu")} == {"passed"}
+        gradients = {status for name, status in run.statuses.items() if "_vjp." in name}
+        assert gradients == {"skipped"}
+        start = "its result carries no gradient (autograd: "
+        lines = [line.strip() for line in run.text.splitlines() if start in line]
+        assert [line.partition(" ")[0] for line in lines] == ["its", "its"], run.text
+        assert "leaf Variable that requires grad is being used in an in-place operation" in lines[0]
+        assert "variables needed for gradient computation has been modified" in lines[1]
+    required = suite(tmp_path, "--backend=mine.py", "-k", "silu_vjp", "--require=silu_vjp")
+    assert required.code == 1
+    assert required.statuses["silu_vjp.reference mine float32"] == "failed"
+    assert required.count("failed") == 1
+    assert "required, but not implemented in any variant tried: its result carries no gradient (autograd:" in required.text
+
+
+SAVED_TENSOR_CHANGED = """
+import torch
+
+framework, dtypes = "torch", ("float32",)
+
+class Silu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        gate = torch.sigmoid(x)
+        ctx.save_for_backward(x, gate)
+        return x * gate
+
+    @staticmethod
+    def backward(ctx, c):
+        x, gate = ctx.saved_tensors
+        dx = c * (gate + x * gate * (1 - gate))
+        gate.zero_()  # autograd notices at the second pass
+        return dx
+
+silu = Silu.apply
+"""
+
+
+def test_a_backward_pass_that_changes_what_it_saved_is_caught(tmp_path: Path) -> None:
+    """There is a gradient, and it is right once. Autograd's refusal of the second backward pass is a failure."""
+    pytest.importorskip("torch")
+    write(tmp_path, mine=SAVED_TENSOR_CHANGED)
+    run = suite(tmp_path, "--backend=mine.py", "-k", "silu_vjp")
+    assert run.statuses["silu_vjp.reference mine float32"] == "passed"
+    assert run.statuses["silu_vjp.backward_twice mine float32"] == "failed"
+    assert "has been modified by an inplace operation" in run.text

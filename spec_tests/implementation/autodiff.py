@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,20 @@ if TYPE_CHECKING:
 
 NO_GRADIENT_MESSAGE = re.compile(r"reverse-mode|::vjp\] not implemented", re.IGNORECASE)
 
+# Forward code that works in place leaves autograd without a gradient: it has changed a leaf, or what the backward pass needs.
+CHANGED_IN_PLACE_MESSAGE = re.compile(
+    r"a (view of a )?leaf variable that requires grad is being used in an in-?place operation"
+    r"|one of the variables needed for gradient computation has been modified by an in-?place operation",
+    re.IGNORECASE,
+)
+
 
 @contextmanager
 def _translate_no_gradient_error() -> Iterator[None]:
-    """Raise NotImplementedError instead of a framework's ValueError if its message says that there is no gradient.
+    """Raise NotImplementedError instead of a framework's error if its message says that there is no gradient.
 
-    Some frameworks raise a plain ValueError where they cannot differentiate a kernel or a loop.
+    Some frameworks raise a plain ValueError where they cannot differentiate a kernel or a loop. Autograd raises a RuntimeError
+    where the forward code has changed in place what the backward pass needs.
     """
     try:
         yield
@@ -28,6 +36,10 @@ def _translate_no_gradient_error() -> Iterator[None]:
         if not NO_GRADIENT_MESSAGE.search(str(error)):
             raise
         raise NotImplementedError("its result carries no gradient") from error
+    except RuntimeError as error:
+        if not (found := CHANGED_IN_PLACE_MESSAGE.search(str(error))):
+            raise
+        raise NotImplementedError(f"its result carries no gradient (autograd: {found[0]})") from error
 
 
 @dataclass(frozen=True)
@@ -41,14 +53,23 @@ class Differentiation:
     keywords: dict[str, Any]
 
     def linearize(self, framework: Framework, function: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
-        """Return the function's result, and a function from a cotangent to the gradient of each argument by name."""
+        """Return the function's result, and a function from a cotangent to the gradient of each argument by name.
+
+        Once a backward pass has succeeded there is a gradient: an error of a later one, as where the first has overwritten what
+        it saved, is passed on as it is.
+        """
         function_of_inputs, names, inputs = self._as_function_of_inputs(framework, function)
         with _translate_no_gradient_error():
             y, pull = framework.linearize(function_of_inputs, inputs)
 
+        has_succeeded = False
+
         def pull_back(cotangent: Any) -> dict[str, Any]:
-            with _translate_no_gradient_error():
-                return dict(zip(names, map(framework.force, pull(cotangent)), strict=True))
+            nonlocal has_succeeded
+            with nullcontext() if has_succeeded else _translate_no_gradient_error():
+                gradients = dict(zip(names, map(framework.force, pull(cotangent)), strict=True))
+            has_succeeded = True
+            return gradients
 
         return y, pull_back
 

@@ -13,7 +13,7 @@ from ..trials.attempt import find_violation, replay
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 from .known_failures import FAILING, Entry
-from .selection import find_missing_requirement
+from .selection import REPORT_ABSENCE, find_missing_requirement
 from .verdict_record import build_verdict_record, identify_trial
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
     violation = _find_violation(session, test, trial, kind, entry, shrink=not is_unrequired_level)
     if replaced := session.undo_replacements():
         violation = Violation(f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends")
+    if violation is None and _is_required(session, invariant, trial) and (untried := trial.tally.not_tried_reason):
+        violation = Violation(f"required, but {untried}")
     if violation is None:
         _require_coverage(session, invariant, trial)
         if entry and kind == FAILING and not (session.known_failures.update or trial.tally.not_tried_reason):
@@ -48,6 +50,11 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
         trial.tally.tolerated, trial.tally.known = violation, kind
         raise pytest.xfail.Exception(f"known to be {kind}: {entry.reason}") from None
     raise violation from None
+
+
+def _is_required(session: Session, invariant: Invariant, trial: Trial) -> bool:
+    """Whether the trial compares an operation that --require names with the oracle. This answers for the whole operation."""
+    return invariant.id in REPORT_ABSENCE and trial.operation_name in session.required
 
 
 def _skip_missing(session: Session, invariant: Invariant, trial: Trial, reason: str) -> None:
