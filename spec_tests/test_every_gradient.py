@@ -9,7 +9,15 @@ from .calls.call import Call
 from .calls.gradient import Gradient
 from .calls.result import WIDE, Result
 from .calls.violation import NotImplementedVariant, add_fact
-from .helpers.assertions import assert_conforms, assert_equal, assert_identical, assert_true, assert_unmoved, assert_zero
+from .helpers.assertions import (
+    assert_conforms,
+    assert_equal,
+    assert_identical,
+    assert_same,
+    assert_true,
+    assert_unmoved,
+    assert_zero,
+)
 from .helpers.batch import BATCHED, draw_entry, ensure_batch, locate_entry
 from .implementation.layouts import LAYOUTS
 from .inputs.draw import Draw
@@ -55,7 +63,7 @@ def test_layout_blind(gradient: Gradient, draw: Draw) -> None:
         of_cotangent = ((cotangent, *dense[0][1:]), dense[1])
         for stored, native in (("cotangent", of_cotangent), ("arguments", ((dense[0][0], *arrays), keywords))):
             with add_fact("stored", f"{stored} {layout}"):
-                assert_equal(Result(gradient.values(call, gradient.run(call, native)), call), plain)
+                assert_same(gradient.values(call, gradient.run(call, native)), plain)
 
 
 @invariant("E", cost=2)
@@ -95,7 +103,7 @@ def test_repeatable(gradient: Gradient, draw: Draw) -> None:
     gradient.result(replace_cotangent(call, np.ones(call.arguments[0].shape)))
     assert_identical(gradient.values(call, native), first.value)
     gradient.result(draw.call())
-    assert_equal(gradient.result(call), first)
+    assert_same(gradient.result(call), first)
     assert_identical(gradient.values(call, native), first.value)
 
 
@@ -139,9 +147,9 @@ def test_backward_twice(gradient: Gradient, draw: Draw) -> None:
     first = Result(gradient.values(call, native), call)
     other = replace_cotangent(call, draw.vectors(call.arguments[0].shape))
     second = gradient.attempt(lambda: pull(gradient.native(other)[0][0]))
-    assert_equal(Result(gradient.values(other, second), other), gradient.result(other))
+    assert_same(gradient.values(other, second), gradient.result(other))
     assert_identical(gradient.values(call, native), first.value)
-    assert_equal(Result(gradient.values(call, gradient.attempt(lambda: pull(cotangent))), call), first)
+    assert_same(gradient.values(call, gradient.attempt(lambda: pull(cotangent))), first)
 
 
 @invariant("B", cost=4)

@@ -8,7 +8,7 @@ import numpy as np
 from .calls.call import Call
 from .calls.operation import Operation
 from .calls.violation import Lost, NotImplementedVariant, Violation, add_fact
-from .helpers.assertions import assert_conforms, assert_equal, assert_identical, assert_same, assert_true
+from .helpers.assertions import assert_conforms, assert_identical, assert_same, assert_true
 from .helpers.batch import (
     BATCHED,
     change_arguments,
@@ -66,9 +66,7 @@ def test_layout_blind(operation: Operation, draw: Draw) -> None:
     plain = operation.result(call)
     for layout in ("broadcast",) if equal_rows and not operation.domain.get("contiguous") else _list_layouts(operation):
         with add_fact("stored", layout):
-            assert_equal(
-                replace_values(plain, operation.values(call, operation.run(call, operation.native(call, layout)))), plain
-            )
+            assert_same(operation.values(call, operation.run(call, operation.native(call, layout))), plain)
 
 
 @invariant("B", needs=BATCHED)
@@ -88,13 +86,13 @@ def test_repeatable(operation: Operation, draw: Draw) -> None:
     """The same call gives the same result again, also after calls with other shapes, dtypes, values and parameters."""
     call = draw.call()
     first = operation.result(call)
-    assert_equal(operation.result(call), first)
+    assert_same(operation.result(call), first)
     operation.result(draw.call())
     for dtype in operation.backend.dtypes:
         if dtype != operation.dtype and not (other := replace(operation, dtype=dtype)).missing and not operation.spec.dtype:
             _call_ignoring_failures(other, other.call(*call.arguments, **call.keywords))
     operation.run(change_arguments(call))
-    assert_equal(operation.result(call), first)
+    assert_same(operation.result(call), first)
 
 
 def _call_ignoring_failures(operation: Operation, call: Call) -> None:
@@ -157,7 +155,7 @@ def test_not_an_alias(operation: Operation, draw: Draw) -> None:
         for result, later in others:
             assert_identical(framework.numpy(result), later)
         again = operation.values(call, operation.run(call))
-        assert_equal(replace_values(operation.result(call), again), replace_values(operation.result(call), kept))
+        assert_same(replace_values(operation.result(call), again), replace_values(operation.result(call), kept))
     for result, later in others:
         assert_identical(framework.numpy(result), later)
 

@@ -45,19 +45,31 @@ def assert_equal(left: Any, right: Any) -> None:
         raise sides_differ(*np.broadcast_arrays(a.value, b.value, np.where(np.isfinite(allowed), allowed, np.inf)))
 
 
-def assert_same(again: np.ndarray, first: Bounded) -> None:
-    """Both answer the same call. Each may differ from the truth by the error bound, so the two may differ by twice that."""
-    if not np.array_equal(again, first.value):
-        assert_equal(Bounded(again, first.error, WIDE), first)
+def assert_same(again: np.ndarray | Bounded, first: Bounded) -> None:
+    """Both answer the same call. Each may differ from the truth by the error bound, so the two may differ by twice that.
+
+    NaN in both at the same place is the same answer. Whether it is right is for the comparison with the oracle to say.
+    """
+    values = again.value if isinstance(again, Bounded) else again
+    if not np.array_equal(values, first.value, equal_nan=True):
+        assert_equal(*_replace_shared_nan(Bounded(values, first.error, WIDE), first))
+
+
+def _replace_shared_nan(a: Bounded, b: Bounded) -> tuple[Bounded, Bounded]:
+    """Return both with zeros where both are NaN."""
+    shared = np.isnan(a.value) & np.isnan(b.value)
+    a, b = (Bounded(np.where(shared, 0.0, x.value), x.error, WIDE) for x in (a, b))
+    return a, b
 
 
 def assert_identical(left: Any, right: Any) -> None:
-    """The two sides are the same numbers, bit for bit, except that the sign of zero may differ."""
+    """The two sides are the same numbers, bit for bit, except that the sign of zero may differ. NaN is NaN."""
     a, b = (np.asarray(x.value if isinstance(x, Bounded) else x, dtype=float) for x in (left, right))
     if a.shape != b.shape:
         raise Violation(f"the shapes differ: {a.shape} and {b.shape}")
     if not np.array_equal(a, b, equal_nan=True):
-        raise sides_differ(a, b, np.zeros(a.shape))
+        shared = np.isnan(a) & np.isnan(b)
+        raise sides_differ(np.where(shared, 0.0, a), np.where(shared, 0.0, b), np.zeros(a.shape))
 
 
 def assert_zero(x: Bounded, at: Any = ...) -> None:
@@ -77,10 +89,10 @@ def assert_unmoved(after: Bounded, before: Bounded, at: Any = ...) -> None:
     """These elements do not depend on what differs between the two calls.
 
     Most implementations give the same bits. But the order of sums may differ from call to call, and a whole vector may take
-    the branch that one of its lanes needs. Where bits differ, the error bound decides.
+    the branch that one of its lanes needs. Where bits differ, the error bound decides, except where both are NaN.
     """
     if not np.array_equal(after.value[at], before.value[at], equal_nan=True):
-        assert_equal(after[at], before[at])
+        assert_equal(*_replace_shared_nan(after[at], before[at]))
 
 
 def assert_within(x: Any, low: Any, high: Any) -> None:
