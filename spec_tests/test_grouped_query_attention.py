@@ -6,7 +6,12 @@ import numpy as np
 
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_finite, assert_unmoved, assert_within, exactly
-from .helpers.attention_assertions import assert_blind_to_key_shifts, assert_linear_in_values, assert_scale_follows_width
+from .helpers.attention_assertions import (
+    assert_blind_to_key_shifts,
+    assert_linear_in_values,
+    assert_range,
+    assert_scale_follows_width,
+)
 from .helpers.attention_equation import find_attended_keys, find_extremes, group_size, repeat_shared_heads
 from .helpers.attention_inputs import draw_grouped_qkv, draw_other_values, largest_safe_key, tie_keys_to_value_width
 from .inputs.draw import Draw, within_domain
@@ -169,3 +174,11 @@ def test_large_scores(grouped_query_attention: Operation, draw: Draw) -> None:
     q, k = (np.broadcast_to(draw.rng.choice((-100.0, 100.0), (*x.shape[:-1], 1)) * one_hot, x.shape) for x in (q, k))
     k = np.abs(k) if draw.one_of((True, False)) else k
     assert_finite(grouped_query_attention(q, k, v))
+
+
+@invariant("B", level="attention-range", source=SOURCE, dtypes=("float16",), each_dtype=True)
+def test_range(grouped_query_attention: Operation, draw: Draw) -> None:
+    """Scores beyond the dtype's largest number do no harm: a key far above the others gives its value, within the error that
+    scaled_dot_product_attention is allowed there."""
+    arrays, _ = draw_grouped_qkv(draw)
+    assert_range(grouped_query_attention, draw, arrays)

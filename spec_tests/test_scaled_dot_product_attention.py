@@ -9,7 +9,12 @@ from reference_numpy._marks import logistic
 from .calls.operation import Operation
 from .calls.violation import NotImplementedVariant
 from .helpers.assertions import assert_equal, assert_finite, assert_identical, assert_within, exactly
-from .helpers.attention_assertions import assert_blind_to_key_shifts, assert_linear_in_values, assert_scale_follows_width
+from .helpers.attention_assertions import (
+    assert_blind_to_key_shifts,
+    assert_linear_in_values,
+    assert_range,
+    assert_scale_follows_width,
+)
 from .helpers.attention_equation import compute_scaled_scores, expand_mask, find_attended_keys, find_extremes
 from .helpers.attention_inputs import draw_qkv, identity_values, tie_keys_to_value_width
 from .inputs.draw import LONG, SMALL, Draw, within_domain
@@ -241,3 +246,12 @@ def test_large_scores(scaled_dot_product_attention: Operation, draw: Draw) -> No
     q = np.broadcast_to(100.0 * one_hot, (*b, n, d_k))
     assert_equal(scaled_dot_product_attention(q, k, v, **keywords), v[..., top : top + 1, :])
     assert_finite(scaled_dot_product_attention(q * draw.rng.choice((-1.0, 1.0), (*b, n, 1)), k, v, **keywords))
+
+
+@invariant("B", level="attention-range", source=EQUATION, dtypes=("float16",), each_dtype=True)
+def test_range(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """Scores beyond the dtype's largest number do no harm: a key far above the others gives its value. The error is |v| u for a
+    weight stored in the dtype, unless the class is fused; then |v| u (5 + 1 + 1) in float32 for the weight's quotient, an
+    exponential that is not quite 1 beside its sum, and the product; then one rounding to the dtype."""
+    arrays, _ = draw_qkv(draw)
+    assert_range(scaled_dot_product_attention, draw, arrays)

@@ -2,10 +2,16 @@
 
 import numpy as np
 
+from .bounds.bounded import Bounded
+from .bounds.error_model import ROUNDINGS
+from .bounds.expectation import Expectation
 from .calls.operation import Operation
+from .calls.result import WIDE
 from .helpers.assertions import assert_equal, assert_finite, assert_identical, assert_true, assert_within, exactly
 from .helpers.elementwise import assert_elementwise, draw_points, draw_points_and_zeros, draw_points_with_vanishing_exponential
+from .helpers.rows import draw_row_shape
 from .inputs.draw import Draw
+from .specification.formats import Arithmetic
 from .trials.invariant import invariant
 
 EQUATION = "the gate of CS336 assignment 1, eqs. (5) and (6)"
@@ -80,3 +86,15 @@ def test_saturation(sigmoid: Operation, draw: Draw) -> None:
 def test_elementwise(sigmoid: Operation, draw: Draw) -> None:
     """Changing one element, to the largest numbers too, changes its own result alone."""
     assert_elementwise(sigmoid, draw, draw_points(draw))
+
+
+@invariant("B", level="relative-tails", source=EQUATION)
+def test_relative_tail(sigmoid: Operation, draw: Draw) -> None:
+    """Left of 0 the error of 1 / (1 + e^−x) is relative: y u (6 + 4|x| + 5 + 1), for the exponential of an argument that large,
+    the quotient and the sum; and what underflows in e^x. Then one rounding to the dtype."""
+    f, compute = draw.format, Arithmetic.of(sigmoid.dtype).compute
+    x = draw.held(draw.rng.uniform(np.log(f.tiny), 0, draw_row_shape(draw, d=300)))
+    y = sigmoid(x)
+    truth = y.call.value
+    error = truth * compute.u * (ROUNDINGS["exp"] + 4 * np.abs(x) + ROUNDINGS["divide"] + 1) + compute.tiny
+    assert_equal(y.value, Bounded(truth, Expectation(truth, error, f).radius, WIDE))

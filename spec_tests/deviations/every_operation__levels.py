@@ -10,6 +10,7 @@ from . import HALF, deviation
 from ._faults import (
     ATTENTION_OPERATIONS,
     FEED_FORWARD_OPERATIONS,
+    MASKED_ATTENTION_OPERATIONS,
     NORM_OPERATIONS,
     ROUNDED_BATCH_OPERATIONS,
     ROW_OPERATIONS,
@@ -122,6 +123,16 @@ def other_dtype_of_weights_refused(right: Any, x: Any, *weights: Any, **keywords
     return right(x, *weights, **keywords)
 
 
+@deviation("relative_tail", kind="fault", operations=("sigmoid",))
+def tail_lost_beside_one(right: Any, x: Any) -> Any:
+    """the result is what is left of 1 after a subtraction, as in (1 + tanh(x/2)) / 2: the negative tail has no correct digit.
+
+    Shows: the relative error of the negative tail. Hides: errors measured by 1.
+    """
+    y = right(x)
+    return 1 - (1 - y)
+
+
 @deviation("relative_tail", kind="fault", operations=("silu", "gelu"))
 def tail_lost_to_cancellation(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
     """the result is what is left of x after a subtraction: exact beside x, and without a correct digit in the negative tail.
@@ -172,3 +183,42 @@ def first_call_only_recorded(right: Any, *arguments: Any, memory: Any, **keyword
     recorded = memory.setdefault(key, False)
     memory[key] = True
     return y if recorded else np.zeros_like(y)
+
+
+@deviation("range", kind="fault", dtypes=("float16",), operations=MASKED_ATTENTION_OPERATIONS)
+def scores_overflow_in_the_dtype(right: Any, q: Any, k: Any, *rest: Any, scale: Any = None, **keywords: Any) -> Any:
+    """scores are stored in the dtype: one beyond its largest number is infinite, and the difference of two is NaN.
+
+    Shows: scores beyond 65504 in float16. Hides: smaller scores, the other dtypes.
+    """
+    y = right(q, k, *rest, scale=scale, **keywords)
+    beyond = np.max(np.abs(_scaled_scores(q, k, scale)), axis=-1, initial=0.0) > np.finfo(np.float16).max
+    return np.where(beyond[..., None], np.asarray(np.nan, y.dtype), y)
+
+
+@deviation("range", kind="fault", dtypes=("float16",), operations=MASKED_ATTENTION_OPERATIONS)
+def scores_clipped_to_the_dtype(right: Any, q: Any, k: Any, v: Any, *rest: Any, scale: Any = None, **keywords: Any) -> Any:
+    """scores beyond the dtype's largest number are clipped to it: keys that differ there weigh the same.
+
+    Shows: two scores of a query beyond 65504 in float16. Hides: smaller scores, the other dtypes.
+    """
+    y, largest = right(q, k, v, *rest, scale=scale, **keywords), float(np.finfo(np.float16).max)
+    scores = _scaled_scores(q, k, scale)
+    mask = keywords.get("mask", rest[0] if rest else None)
+    scores = scores if mask is None else np.where(mask, scores, -np.inf)
+    at_the_limit = (scores >= largest).astype(float)
+    tied = np.sum(at_the_limit, axis=-1, keepdims=True)
+    mean = at_the_limit @ _repeat_heads(q, v).astype(float) / np.maximum(tied, 1.0)
+    return np.where(tied > 1, mean.astype(y.dtype), y)
+
+
+def _scaled_scores(q: Any, k: Any, scale: Any) -> Any:
+    """Return the scaled scores in float64."""
+    product = q.astype(float) @ np.swapaxes(_repeat_heads(q, k).astype(float), -1, -2)
+    return product * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)
+
+
+def _repeat_heads(q: Any, x: Any) -> Any:
+    """Return keys or values with a head for each head of the queries, where the queries have more."""
+    shares = min(q.ndim, x.ndim) > 2 and 0 < x.shape[-3] < q.shape[-3] and q.shape[-3] % x.shape[-3] == 0
+    return np.repeat(x, q.shape[-3] // x.shape[-3], axis=-3) if shares else x

@@ -9,14 +9,17 @@ import numpy as np
 from reference_numpy.causal_mask import causal_mask
 
 from ..bounds.bounded import Bounded
+from ..bounds.error_model import ROUNDINGS
+from ..bounds.expectation import Expectation
 from ..calls.call import Call
 from ..calls.operation import Operation
 from ..calls.result import WIDE, Result
 from ..calls.violation import Violation
 from ..inputs.draw import Draw, within_domain
-from ..operations.scaled_dot_product_attention import keep_a_key_in_each_row
+from ..operations.scaled_dot_product_attention import SCALES, keep_a_key_in_each_row
+from ..specification.formats import Arithmetic
 from .assertions import assert_equal, assert_finite, assert_true, assert_unmoved, assert_within, exactly
-from .attention_equation import expand_mask
+from .attention_equation import expand_mask, repeat_shared_heads
 from .attention_inputs import Arrays, add_zero_features, draw_key_shift
 
 
@@ -78,6 +81,37 @@ def assert_mask_and_causality(attention: Operation, draw: Draw, arrays: Arrays, 
     mask = keep_a_key_in_each_row(draw, draw.mask(batch, n, n))
     both = attention(q, k, v, mask=mask, is_causal=True)
     assert_equal(both, attention(q, k, v, mask=mask & causal_mask(n=n)))
+
+
+def assert_range(attention: Operation, draw: Draw, arrays: Arrays) -> None:
+    """Where scaled scores exceed the dtype's largest number, the key above all others still gives its value.
+
+    All queries and keys are multiples of one direction. The first key's multiple is the largest, the last key's the smallest,
+    and the first or the last is far above the others, as the sign of the query says. The other scores are half as large at most,
+    some of them beyond the dtype's range too, and the difference underflows in the exponential: the weights are 1 and 0.
+    """
+    q, k, v = arrays
+    used, n, m = draw.variants("mask", "scale"), q.shape[-2], k.shape[-2]
+    keywords: dict[str, Any] = draw.keyword("scale", tuple(s for s in SCALES if s != 0)) if "scale" in used else {}
+    if "mask" in used:
+        mask = expand_mask(draw.mask(q.shape[:-2], n, m), n, m)
+        mask[..., (0, -1)] = True
+        keywords["mask"] = mask
+    scale = keywords.get("scale") or float(1 / np.sqrt(q.shape[-1]))
+    exponent = int(np.ceil(np.log2(2 * draw.format.max / abs(scale)))) + draw.integer(0, 4)  # of the largest product
+    heights = draw.rng.choice((0.5, 0.25, 0.0, -0.5), m)
+    heights[-1], heights[0] = -1.0, 1.0
+    direction = np.eye(q.shape[-1])[draw.integer(0, q.shape[-1] - 1)]
+    signs = draw.rng.choice((-1.0, 1.0), (*q.shape[:-1], 1))
+    q = np.ldexp(signs * direction, exponent // 2)
+    k = np.broadcast_to(np.ldexp(heights[:, None] * direction, exponent - exponent // 2), k.shape).copy()
+    y = attention(q, k, v, **keywords).value
+    values = v if v.shape[:-2] == q.shape[:-2] else repeat_shared_heads(q, v)[0]
+    truth = np.where(signs * scale > 0, values[..., :1, :], values[..., -1:, :])
+    compute = Arithmetic.of(attention.dtype).compute
+    weight = 0.0 if attention.classes()[-1] == "fused" else attention.storage.u
+    error = np.abs(truth) * (weight + compute.u * (ROUNDINGS["divide"] + 2))
+    assert_equal(y, Bounded(truth, Expectation(truth, error, attention.storage).radius, WIDE))
 
 
 # --- conventions ----------------------------------------------------------------------------------------------------

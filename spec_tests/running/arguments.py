@@ -19,7 +19,7 @@ from .known_failures import FAILING, FLAKY, KnownFailures, MalformedKnownFile, r
 
 LEVELS = (
     "bitwise-repeatable", "batch-invariant", "quarantine", "nan-propagation",
-    "limits", "mixed-dtypes", "relative-tails", "unbiased",
+    "limits", "mixed-dtypes", "relative-tails", "attention-range", "unbiased",
 )  # fmt: skip
 UNIT_BYTES = {"MIB": 1 << 20, "GIB": 1 << 30}
 

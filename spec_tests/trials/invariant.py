@@ -44,6 +44,7 @@ class Invariant:
     effort: str | None
     max_examples: int | None
     bits: int | None
+    dtypes: tuple[str, ...] | None
     each_dtype: bool
 
     def id_for(self, operation: str) -> str:
@@ -65,8 +66,9 @@ class Invariant:
         return all(bool(entries.get(name.removeprefix("not "))) != name.startswith("not ") for name in names)
 
     def covers_dtype(self, dtype: str) -> bool:
-        """Whether the invariant is about dtypes of this size."""
-        return self.bits is None or (dtype in FORMATS and 8 * FORMATS[dtype].bytes == self.bits)
+        """Whether the invariant is about this dtype, and about dtypes of this size."""
+        has_size = self.bits is None or (dtype in FORMATS and 8 * FORMATS[dtype].bytes == self.bits)
+        return has_size and (self.dtypes is None or dtype in self.dtypes)
 
 
 def invariant(
@@ -79,6 +81,7 @@ def invariant(
     effort: str | None = None,
     max_examples: int | None = None,
     bits: int | None = None,
+    dtypes: tuple[str, ...] | None = None,
     each_dtype: bool = False,
 ) -> Callable[[Callable[..., None]], Any]:
     """Return a decorator that makes a test of a law.
@@ -91,6 +94,7 @@ def invariant(
     effort: the only effort at which it is tried.
     max_examples: at most so many examples in a dtype.
     bits: the law is about dtypes of this size only.
+    dtypes: the law is about these dtypes only.
     each_dtype: try it in every dtype at every effort, since a backend may break it in a single dtype, whatever the inputs are.
     """
     assert kind in KINDS
@@ -113,6 +117,7 @@ def invariant(
             effort,
             max_examples,
             bits,
+            dtypes,
             each_dtype,
         )
 

@@ -1,0 +1,86 @@
+"""Levels hold of correct code in several styles, and of no code that loses what the level is about."""
+
+from pathlib import Path
+
+import pytest
+
+from ..support.pytest_process import suite, write
+
+ATTENTION_STYLES = """
+import numpy as np
+
+framework, dtypes = "numpy", ("float16",)
+
+def attention(q, k, v, mask=None, *, scale=None):
+    q, k, v = (a.astype(WORK) for a in (q, k, v))
+    with np.errstate(all="ignore"):
+        s = (q @ np.swapaxes(k, -1, -2) * WORK(k.shape[-1] ** -0.5 if scale is None else scale)).astype(WORK)
+        s = s if mask is None else np.where(mask, s, WORK(-np.inf))
+        return weigh(s, v).astype(np.float16)
+
+def exponentials_of_e(s, v):
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True) @ v
+
+def powers_of_two(s, v):
+    "The maximum is subtracted after the multiplication by log2(e), so that its own power is not quite 1."
+    s, largest = (s.astype(np.float64) * np.log2(np.e)), (s * np.float32(np.log2(np.e))).max(-1, keepdims=True)
+    e = np.exp2((s - largest).astype(np.float32))
+    return e @ v / e.sum(-1, keepdims=True)
+
+def block_by_block(s, v):
+    "Blocks of two keys with a running maximum; the weights are stored in 16 bits, their sum is not."
+    largest, total, y = np.float32(-np.inf), np.float32(0), np.float32(0)
+    for start in range(0, s.shape[-1], 2):
+        part, values = s[..., start : start + 2], v[..., start : start + 2, :]
+        new = np.maximum(largest, part.max(-1, keepdims=True))
+        shift = np.where(np.isfinite(new), new, 0)
+        e, old = np.exp(part - shift), np.exp(largest - shift)
+        total, y = total * old + e.sum(-1, keepdims=True), y * old + e.astype(np.float16).astype(np.float32) @ values
+        largest = new
+    return y / total
+
+def grouped_query_attention(q, k, v, mask=None, *, scale=None):
+    group = q.shape[-3] // k.shape[-3]
+    return attention(q, np.repeat(k, group, -3), np.repeat(v, group, -3), mask, scale=scale)
+
+scaled_dot_product_attention = attention
+"""
+RANGE = ("-k", "attention.range or attention.reference", "--effort=default", "--require-level=attention-range")
+
+
+@pytest.mark.parametrize("style", ["exponentials_of_e", "powers_of_two", "block_by_block"])
+def test_scores_beyond_the_range_are_held_in_float32(style: str, tmp_path: Path) -> None:
+    write(tmp_path, mine=ATTENTION_STYLES + f"\nWORK, weigh = np.float32, {style}\n")
+    run = suite(tmp_path, "--backend=mine.py", *RANGE)
+    assert run.code == 0, run.text
+    names = ("scaled_dot_product_attention", "grouped_query_attention")
+    assert all(run.statuses[f"{name}.range mine float16"] == "passed" for name in names)
+
+
+def test_scores_in_float16_lose_the_level_alone(tmp_path: Path) -> None:
+    write(tmp_path, mine=ATTENTION_STYLES + "\nWORK, weigh = np.float16, exponentials_of_e\n")
+    run = suite(tmp_path, "--backend=mine.py", *RANGE[:3])
+    assert run.code == 0, run.text
+    assert run.statuses["scaled_dot_product_attention.range mine float16"] == "not held"
+    assert "attention-range 0 of 2" in run.text
+    assert suite(tmp_path, "--backend=mine.py", *RANGE).code == 1
+
+
+def test_the_range_of_a_dtype_that_is_computed_in_itself_is_not_tried(tmp_path: Path) -> None:
+    """Beyond the range of float32 no number is left in which float32 and bfloat16 could be computed."""
+    run = suite(tmp_path, "--backend=numpy-cpu", "-k", "attention.range")
+    assert {name.rsplit(" ", 1)[1] for name in run.statuses} == {"float16"}
+
+
+SIGMOIDS = {"1 / (1 + np.exp(-x))": "passed", "np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))": "passed"}
+SIGMOIDS |= {"(1 + np.tanh(x / 2)) / 2": "not held"}
+
+
+@pytest.mark.parametrize("form", SIGMOIDS)
+def test_the_tail_of_sigmoid(form: str, tmp_path: Path) -> None:
+    """Forms that do not subtract hold the level. The form that does is right within ulps of 1, and does not hold it."""
+    write(tmp_path, mine=f'import numpy as np\nframework, dtypes = "numpy", ("float32",)\n\ndef sigmoid(x):\n    return {form}\n')
+    run = suite(tmp_path, "--backend=mine.py", "-k", "sigmoid.relative_tail or sigmoid.reference", "--effort=default")
+    assert run.code == 0, run.text
+    assert run.statuses == {"sigmoid.reference mine float32": "passed", "sigmoid.relative_tail mine float32": SIGMOIDS[form]}
