@@ -1,13 +1,16 @@
 """Frameworks: their array namespace, arrays that they cannot make, and dtypes in which an operation fails."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
 from spec_tests.calls.violation import NotImplementedVariant
+from spec_tests.implementation.autodiff import Differentiation
 from spec_tests.implementation.framework import CannotMakeArray, Framework
 from spec_tests.trials.trial import Trial
 
@@ -128,6 +131,46 @@ def test_code_that_works_in_place_has_no_gradient(tmp_path: Path) -> None:
     assert required.statuses["silu_vjp.reference mine float32"] == "failed"
     assert required.count("failed") == 1
     assert "required, but not implemented in any variant tried: its result carries no gradient (autograd:" in required.text
+
+
+def halves_in_place(torch: Any, x: Any) -> Any:
+    first, second = x.chunk(2)
+    return torch.cat([first.mul_(2), second])
+
+
+def view_without_a_gradient(torch: Any, x: Any) -> Any:
+    y = x * 1
+    with torch.no_grad():
+        view = y.view(-1)
+    return view.mul_(2)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        lambda torch, x: x.mul_(2),
+        lambda torch, x: x[0].mul_(2),
+        lambda torch, x: x.view(-1).mul_(2),
+        lambda torch, x: torch.mul(x, 2, out=torch.empty(4)),
+        lambda torch, x: (e := x.exp(), e * x, e.mul_(2))[1],
+        halves_in_place,
+        view_without_a_gradient,
+    ],
+)
+def test_autograd_refuses_each_form_of_code_in_place(code: Callable[[Any, Any], Any]) -> None:
+    torch = pytest.importorskip("torch")
+    framework, x = Framework("torch"), torch.ones(4)
+    what = Differentiation("relu", ("x",), "float32", (x,), {})
+    with pytest.raises(NotImplementedError, match=r"^its result carries no gradient \(autograd: .+\)$"):
+        what.linearize(framework, lambda x: code(torch, x))[1](torch.ones(4))
+
+
+def test_another_error_of_autograd_is_an_error() -> None:
+    torch = pytest.importorskip("torch")
+    what = Differentiation("relu", ("x",), "float32", (torch.ones(4),), {})
+    with pytest.raises(RuntimeError, match="size of tensor") as raised:
+        what.linearize(Framework("torch"), lambda x: x + torch.ones(3))
+    assert not isinstance(raised.value, NotImplementedError)
 
 
 SAVED_TENSOR_CHANGED = """

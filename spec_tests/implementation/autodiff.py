@@ -18,7 +18,10 @@ NO_GRADIENT_MESSAGE = re.compile(r"reverse-mode|::vjp\] not implemented", re.IGN
 # Forward code that works in place leaves autograd without a gradient: it has changed a leaf, or what the backward pass needs.
 CHANGED_IN_PLACE_MESSAGE = re.compile(
     r"a (view of a )?leaf variable that requires grad is being used in an in-?place operation"
-    r"|one of the variables needed for gradient computation has been modified by an in-?place operation",
+    r"|one of the variables needed for gradient computation has been modified by an in-?place operation"
+    r"|output \d+ of \w+ is a view and is being modified in-?place"
+    r"|a view was created in no_grad mode and is being modified in-?place"
+    r"|functions with out=\.\.\. arguments don't support automatic differentiation",
     re.IGNORECASE,
 )
 
