@@ -195,15 +195,27 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when == "call" and (properties := getattr(report, "user_properties", None)):
-        VERDICTS.extend(json.loads(value) for key, value in properties if key == "spec_tests")
+        for verdict in (json.loads(value) for key, value in properties if key == "spec_tests"):
+            _add_verdict(report.nodeid, verdict)
+
+
+def _add_verdict(node: str, verdict: dict[str, Any]) -> None:
+    """Add a verdict of the run. With --dist=each several workers judge a test: a failure counts, else the first verdict."""
+    position = VERDICT_POSITIONS.setdefault(node, len(VERDICTS))
+    if position == len(VERDICTS):
+        VERDICTS.append(verdict)
+    elif verdict["status"] == "failed" != VERDICTS[position]["status"]:
+        VERDICTS[position] = verdict
 
 
 VERDICTS: list[dict[str, Any]] = []  # of the run of this process; under pytest-xdist, in the controller, of all workers
+VERDICT_POSITIONS: dict[str, int] = {}  # where in VERDICTS the verdict on a test is, by the test's node id
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     recorder: Any = session.config.pluginmanager.get_plugin("spec_tests.report")
     VERDICTS[:] = recorder.interrupted.verdicts if recorder and recorder.interrupted else []
+    VERDICT_POSITIONS.clear()
 
 
 @pytest.hookimpl(trylast=True)

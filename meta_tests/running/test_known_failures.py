@@ -137,11 +137,14 @@ MALFORMED = {
     '{"id": "relu.reference", "reason": "r", "dtype": "float31"}': "line 1: its dtype is 'float31'; there are float64",
     '{"id": "relu.reference", "reason": 3}': "line 1: its reason is 3; give a string",
     '{"id": "relu.reference", "reason": "r", "example": "1,2"}': "line 1: an example is numbers with points between",
+    "[" * 100_000: "line 1: it is nested too deeply",
+    '{"id": "relu.reference", "reason": "r", "example": {"x": []}}': "line 1: its example is {'x': []}; give a string",
+    '{"id": "relu.reference", "reason": "\\ud800"}': "line 1: its reason has a character that is none",
     '{"id": "relu.reference", "reason": "r"}\n{"id": "relu.reference", "reason": "s"}': "line 2: line 1 speaks of the same",
 }
 
 
-@pytest.mark.parametrize("text", MALFORMED)
+@pytest.mark.parametrize("text", MALFORMED, ids=range(len(MALFORMED)))
 def test_a_malformed_line_is_refused_with_its_number(text: str, tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU)
     (tmp_path / "known.jsonl").write_text(text)

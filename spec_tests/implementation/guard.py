@@ -33,6 +33,17 @@ class _Timeout(BaseException):
     """Raised in a step when its time is over."""
 
 
+ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+def interrupt_run(*_: Any) -> None:
+    """The handler of the signals that end a run. It ignores further ones, so that the run can write its results."""
+    for number in ENDING_SIGNALS:
+        if signal.getsignal(number) is interrupt_run:
+            signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 class _Interruption:
     """The signal handlers during a step. They record whether a person or the clock interrupted it.
 
@@ -42,9 +53,10 @@ class _Interruption:
     def __init__(self) -> None:
         self.by_person = self.by_clock = self.step_ended = False
 
-    def interrupt(self, *_: Any) -> None:
-        self.by_person = True
-        raise KeyboardInterrupt
+    def interrupt(self, number: int, _: Any) -> None:
+        if number == signal.SIGINT or not self.by_person:  # of the other signals, the first is enough
+            self.by_person = True
+            raise KeyboardInterrupt
 
     def ring(self, *_: Any) -> None:
         if not self.step_ended:
@@ -61,9 +73,10 @@ def _handle_signals(interruption: _Interruption, seconds: float) -> Iterator[Non
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
-    handlers = {signal.SIGALRM: interruption.ring}
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        handlers[signal.SIGINT] = interruption.interrupt
+    handlers: dict[int, Any] = {signal.SIGALRM: interruption.ring}
+    for number in ENDING_SIGNALS:
+        if signal.getsignal(number) in (signal.default_int_handler, interrupt_run):
+            handlers[number] = interruption.interrupt
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     # The alarm repeats, because the step may catch what the first one raises.
     timer = signal.setitimer(signal.ITIMER_REAL, seconds, MIN_TIMEOUT_SECONDS)
@@ -73,7 +86,7 @@ def _handle_signals(interruption: _Interruption, seconds: float) -> Iterator[Non
         interruption.step_ended = True
         signal.setitimer(signal.ITIMER_REAL, *timer)
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if interruption.by_person and handler is interrupt_run else handler)
 
 
 def run_guarded(step: Callable[[], Any], seconds: float, settings: tuple[Setting, ...] = PROCESS_SETTINGS) -> Any:

@@ -21,7 +21,7 @@ import numpy as np
 
 RECURSION_LIMIT = sys.getrecursionlimit()
 MAX_DESCRIBED_CHARACTERS = 120  # of the text that says from what to what a setting has changed
-SIGNAL_NAMES = ("SIGINT", "SIGTERM", "SIGALRM")
+SIGNAL_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
 FRAMEWORK_SETTING_NAMES = ("default_dtype", "default_device", "grad_enabled", "num_threads", "float32_matmul_precision")
 
 

@@ -128,8 +128,11 @@ class Process:
         if status >= 0:
             return self._add_location(Fault(f"the call ended its process, with exit status {status}", lost=True))
         number = signal.Signals(-status)
-        cause = ", as the system does when memory runs out" if number is signal.SIGKILL else ""
-        what = f"the call ended its process: {number.name} ({signal.strsignal(number)}){cause}"
+        name = f"{number.name} ({signal.strsignal(number)})"
+        what = f"the call ended its process: {name}"
+        if number is signal.SIGKILL:  # nothing tells who has sent it
+            causes = "by the call, by the system, as when memory runs out, or by someone else"
+            what = f"its process was ended during the call by {name}: {causes}"
         return self._add_location(Fault(what, lost=True))
 
     def _add_location(self, fault: Fault) -> Fault:

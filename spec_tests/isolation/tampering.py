@@ -20,8 +20,8 @@ OUR_PACKAGES = ("reference_numpy", "spec_tests")
 SUITE = Path(__file__).parents[1]
 ON_DEMAND = ("backends", "deviations", "isolation", "operations")  # folders whose modules are imported only when needed
 WITH_A_REPORT = (  # modules that only a run with --report imports
-    "report.backend_results", "report.badge", "report.github_step", "report.page",
-    "running.recorded_details", "running.recording", "running.resuming",
+    "report.backend_results", "report.badge", "report.github_step", "report.page", "report.record_check",
+    "running.imported_files", "running.recorded_details", "running.recording", "running.report_folder", "running.resuming",
 )  # fmt: skip
 CODE, DEFAULTS = attrgetter("__code__"), attrgetter("__defaults__")
 

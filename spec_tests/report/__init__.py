@@ -50,15 +50,30 @@ def read(path: str | Path) -> Report:
         raise ReportError(f"{path} is no report of this suite: {error}") from None
     if not records or records[0].get("record") != "header":
         raise ReportError(f"{path} is no report of this suite: its first line is no header")
-    if records[0]["schema"] > SCHEMA:
-        raise ReportError(f"{path} has schema {records[0]['schema']}, and this version reads {SCHEMA}: install a newer one")
+    schema = records[0].get("schema")
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise ReportError(f"{path} has schema {schema}, and this version reads {SCHEMA}: install a newer one")
+    from .record_check import find_complaint
+
+    for number, record in enumerate(records, 1):
+        if complaint := find_complaint(record):
+            raise ReportError(f"{path} is no report of this suite: its record {number} {complaint}")
+    return _build_report(path, records)
+
+
+def _build_report(path: Path, records: list[dict[str, Any]]) -> Report:
+    """Return the report of checked records. Of several verdicts on one trial the last counts, which is the worst."""
     report = Report(path, records[0])
-    lists = {"backend": report.backends, "verdict": report.verdicts, "error": report.errors}
+    verdicts: dict[tuple[str, ...], dict[str, Any]] = {}
+    lists = {"backend": report.backends, "error": report.errors}
     for record in records[1:]:
         if record["record"] == "footer":
             report.footer = record
+        elif record["record"] == "verdict":
+            verdicts[tuple(record[name] for name in ("node", "id", "backend", "dtype"))] = record
         elif record["record"] in lists:
             lists[record["record"]].append(record)
+    report.verdicts = list(verdicts.values())
     return report
 
 
@@ -68,6 +83,8 @@ def _parse_records(text: str) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines, 1):
         try:
             record = json.loads(line) if line.strip() else None
+        except RecursionError:
+            raise ValueError(f"line {number} is nested too deeply") from None
         except ValueError:
             if number < len(lines):
                 raise ValueError(f"line {number} is no JSON") from None

@@ -24,7 +24,7 @@ def main() -> int:
 
     try:
         text = render_page(build_results([read(report) for report in options.reports]))
-        Path(options.output).write_text(text, encoding="utf-8")
+        Path(options.output).write_text(text, encoding="utf-8", errors="backslashreplace")
     except ReportError as error:
         print(f"ERROR: {error}", file=sys.stderr)
         return 4

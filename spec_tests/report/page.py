@@ -128,7 +128,8 @@ def _summarize_argument(argument: Any) -> str:
     if not isinstance(argument, dict):
         return _format_number(argument)
     shape = " × ".join(map(str, argument["shape"])) or "a number"
-    sizes = f", from {_format_number(argument['least'])} to {_format_number(argument['largest'])}" if "least" in argument else ""
+    least, largest = argument.get("least"), argument.get("largest")
+    sizes = f", from {_format_number(least)} to {_format_number(largest)}" if least is not None else ""
     not_finite = f", {argument['not finite']} not finite" if "not finite" in argument else ""
     return f"{shape}{sizes}{not_finite}"
 

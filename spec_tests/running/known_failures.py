@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ..implementation.printable import printable
 from ..inputs.choices import parse_choices
 from ..specification.formats import RESULT_DTYPES
 from ..trials.collection import invariants
@@ -120,15 +121,21 @@ def _parse_entry(line: str, earlier: Mapping[int, Entry]) -> Entry:
         stated = json.loads(line)
     except ValueError as error:
         raise ValueError(f"it is no JSON ({error})") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
     names = [field.name for field in fields(Entry)]
     if not isinstance(stated, dict):
         raise ValueError('it is no entry; write {"id": …, "reason": …}')
     for name, value in stated.items():
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1)
-            raise ValueError(f"it has {name!r}{f' for {near[0]!r}' if near else ''}; an entry has {', '.join(names)}")
+            raise ValueError(
+                f"it has {printable(name, 100)!r}{f' for {near[0]!r}' if near else ''}; an entry has {', '.join(names)}"
+            )
         if not isinstance(value, str):
-            raise ValueError(f"its {name} is {value!r}; give a string")
+            raise ValueError(f"its {name} is {printable(repr(value), 100)}; give a string")
+        if any("\ud800" <= character <= "\udfff" for character in value):  # JSON can state half of a pair; UTF-8 cannot
+            raise ValueError(f"its {name} has a character that is none")
     for name in ("id", "reason"):
         if not stated.get(name, "").strip():
             raise ValueError(f"it has no {name}")

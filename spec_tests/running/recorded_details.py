@@ -15,6 +15,7 @@ from ..implementation.lookup import source_file
 from ..specification.registry import gradients, operations, specification
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
+from .imported_files import hash_imports
 from .session import Session
 
 
@@ -44,6 +45,7 @@ def build_backend_record(backend: Backend, folder: Path) -> dict[str, Any]:
         "version": backend.version,
         "file": _format_path(file, folder) if file else None,
         "sha256": hashlib.sha256(file.read_bytes()).hexdigest() if file else None,
+        "imports": hash_imports(file) if file else {},
         "framework": {"name": framework.name, "version": framework.version},
         "device": framework.device or framework.place,
         "dtypes": list(backend.dtypes),

@@ -15,7 +15,7 @@ from collections.abc import Generator
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pytest
 
@@ -28,6 +28,7 @@ from ..specification.run_settings import current_settings
 from ..specification.version import SPEC_VERSION, __version__
 from ..trials.collection import is_law
 from . import resuming
+from .report_folder import FolderLock, FolderTaken, replace_file
 from .resuming import read_interrupted, select_kept_records
 
 if TYPE_CHECKING:
@@ -49,29 +50,38 @@ class Recorder:
         self.finished_nodes, self.counts, self.examples = set[str](), Counter[str](), 0
         self.interrupted = interrupted
         self.reason, self.complaint, self.written_files = "finished", "", [DATA]
+        self.written_verdicts: dict[str, tuple[str, int]] = {}  # by node: the status, and the number of examples
         self.started_at = time.monotonic()
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for name in (PAGE, BADGE):
-                (self.folder / name).unlink(missing_ok=True)  # from an earlier run
-            self.file: IO[str] = (self.folder / DATA).open("w", encoding="ascii")
-        except OSError as error:
-            reason = error.strerror or error
-            raise pytest.UsageError(f"--report={config.getoption('report')}: nothing can be written there ({reason})") from None
+        self.file: BinaryIO | None = None
 
     def write(self, record: dict[str, Any]) -> None:
-        """Write one record, so that it is kept even if the process is killed."""
-        self.file.write(format_record(record))
-        self.file.flush()
+        """Write one record, so that it is kept even if the process is killed. After an error nothing more is written."""
+        if self.file is None or self.file.closed:
+            return
+        try:
+            _write_all(self.file, format_record(record).encode("ascii"))
+        except OSError as error:
+            self.file.close()
+            self.complaint = f"{DATA} ends before the run does, because it could not be written ({error.strerror or error})"
+
+    def _start_file(self, records: list[dict[str, Any]]) -> None:
+        """Begin the data with these records. What was there is replaced at once, so that a killed run loses nothing."""
+        try:
+            for name in (PAGE, BADGE):
+                (self.folder / name).unlink(missing_ok=True)  # from an earlier run
+            replace_file(self.folder / DATA, "".join(map(format_record, records)))
+            self.file = (self.folder / DATA).open("ab", buffering=0)
+        except OSError as error:
+            raise build_refusal(self.config, f"nothing can be written there ({error.strerror or error})") from None
 
     # --- as the run goes --------------------------------------------------------------------------------------------
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session = session
-        for record in select_kept_records(self.interrupted) if self.interrupted else [build_header(self.config)]:
-            self.write(record)
+        self._start_file(select_kept_records(self.interrupted) if self.interrupted else [build_header(self.config)])
         for verdict in self.interrupted.verdicts if self.interrupted else ():
             self.counts[verdict["status"]] += 1
+            self.written_verdicts[verdict["node"]] = verdict["status"], verdict["examples"]
             self.examples += verdict["examples"]
         self.written_backends |= {backend["name"] for backend in self.interrupted.backends} if self.interrupted else set()
         self._write_new_backends(self.first_backends)
@@ -89,14 +99,27 @@ class Recorder:
 
             details = json.loads(getattr(report, DETAILS_ATTRIBUTE, "{}"))
             self._write_new_backends(details.get("backends", []))
-            self.counts[record["status"]] += 1
-            self.examples += record["examples"]
-            self.write({"record": "verdict", **record, **details.get("verdict", {}), "node": report.nodeid})
+            self._write_verdict({"record": "verdict", **record, **details.get("verdict", {}), "node": report.nodeid})
         elif report.failed and (is_law(self.config, report.location) or report.when not in ("setup", "call", "teardown")):
             # for the test that a dead worker was running, pytest-xdist sends a report with another `when`
             self._write_error(report.nodeid, report.when or "", str(report.longrepr))
+            if report.when not in ("setup", "call", "teardown"):
+                self.reason = "a worker died"  # by the backend, or from outside: its test has not come to an end
         if report.when != "setup" or not report.passed:
             self.finished_nodes.add(report.nodeid)
+
+    def _write_verdict(self, verdict: dict[str, Any]) -> None:
+        """Write a verdict. With --dist=each several workers judge the same test: a failure counts, else the first verdict."""
+        if verdict["node"] in self.written_verdicts:
+            status, examples = self.written_verdicts[verdict["node"]]
+            if verdict["status"] != "failed" or status == "failed":
+                return
+            self.counts[status] -= 1
+            self.examples -= examples
+        self.written_verdicts[verdict["node"]] = verdict["status"], verdict["examples"]
+        self.counts[verdict["status"]] += 1
+        self.examples += verdict["examples"]
+        self.write(verdict)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -138,24 +161,25 @@ class Recorder:
                 "seconds": round(time.monotonic() - self.started_at, 2),
             }
         )
-        self.file.close()
+        if self.file is not None:
+            self.file.close()
         try:
             self._publish()
         except PageUnavailable as error:
-            self.complaint = str(error)
+            self.complaint = self.complaint or str(error)
         except Exception as error:  # the data are written, and the verdict must still be printed
-            self.complaint = f"the report could not be finished: {type(error).__name__}: {error}"
+            self.complaint = self.complaint or f"the report could not be finished: {type(error).__name__}: {error}"
         return result
 
     def _publish(self) -> None:
         """Write the badge, the summary of a GitHub step and the page, from the data in the folder."""
         results = build_results([read(self.folder)])
-        (self.folder / BADGE).write_text(format_badge(results), encoding="ascii")
+        replace_file(self.folder / BADGE, format_badge(results))
         self.written_files.append(BADGE)
         if step := os.environ.get("GITHUB_STEP_SUMMARY"):
             with Path(step).open("a", encoding="utf-8") as file:
                 file.write(format_step_summary(results))
-        (self.folder / PAGE).write_text(render_page(results), encoding="utf-8")
+        replace_file(self.folder / PAGE, render_page(results))
         self.written_files.insert(0, PAGE)
 
     @pytest.hookimpl(trylast=True)
@@ -172,11 +196,38 @@ def build_recorder(config: pytest.Config, session: Session) -> Recorder:
     from .recorded_details import build_backend_record
 
     has_workers = config.getoption("dist", "no") != "no"
+    _lock_folder(config)
     interrupted = read_interrupted(config, build_header(config)) if config.getoption("resume") else None
     if interrupted is not None:
         resuming.register(config, interrupted)
     backends = [] if has_workers else [build_backend_record(backend, session.folder) for backend in session.backends]
     return Recorder(config, backends, interrupted)
+
+
+def _lock_folder(config: pytest.Config) -> None:
+    """Make the folder of the report and lock it until the run ends. --resume makes none. Raise UsageError of one sentence."""
+    folder = config.invocation_params.dir / config.getoption("report")
+    lock = FolderLock(folder)
+    try:
+        if not config.getoption("resume"):
+            folder.mkdir(parents=True, exist_ok=True)
+        if folder.is_dir():
+            lock.acquire()
+            config.add_cleanup(lock.release)
+    except FolderTaken as error:
+        raise build_refusal(config, f"{error}; wait for its end, or name another folder") from None
+    except OSError as error:
+        raise build_refusal(config, f"nothing can be written there ({error.strerror or error})") from None
+
+
+def build_refusal(config: pytest.Config, what: str) -> pytest.UsageError:
+    return pytest.UsageError(f"--report={config.getoption('report')}: {what}")
+
+
+def _write_all(file: BinaryIO, data: bytes) -> None:
+    """Write all of the bytes into an unbuffered file, which may take them in parts."""
+    while data:
+        data = data[file.write(data) :]
 
 
 def build_header(config: pytest.Config) -> dict[str, Any]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ..implementation.environment import backend_file
 from ..report import Report, ReportError, read
+from .imported_files import hash_imports
 
 EQUAL_FIELDS = (  # fields of the header in which the interrupted run and this one must agree
-    "backends", "dtypes", "precision", "effort", "shapes", "required", "required_levels", "selection", "spec", "isolate",
+    "backends", "dtypes", "precision", "effort", "shapes", "required", "required_levels", "selection", "isolate",
 )  # fmt: skip
 DONE_KEY = "spec_tests_done"  # key of `workerinput`, by which a worker learns which tests are done
 
@@ -23,16 +25,31 @@ def read_interrupted(config: pytest.Config, header: dict[str, Any]) -> Report:
         report = read(folder / place)
     except ReportError as error:
         raise pytest.UsageError(f"--resume: {error}") from None
+    for name in ("suite", "spec"):
+        if report.header[name] != header[name]:
+            was, now = report.header[name], header[name]
+            raise pytest.UsageError(f"--resume: {place} is of version {was} of the {name}, and this is {now}; start anew")
     for name in EQUAL_FIELDS:
         if report.header.get(name) != header[name]:
             was, now = report.header.get(name) or "none", header[name] or "none"
             raise pytest.UsageError(f"--resume: {place} is of a run with other {name.replace('_', ' ')}: {was}, now {now}")
-    hashes = {backend["text"]: backend["sha256"] for backend in report.backends}
+    records = {backend["text"]: backend for backend in report.backends}
     for text in header["backends"]:
         path = backend_file(text, folder)
-        if path and text in hashes and hashes[text] != hashlib.sha256(path.read_bytes()).hexdigest():
-            raise pytest.UsageError(f"--resume: {path} has changed since {place} was written; start anew, without --resume")
+        if path and text in records and (changed := _find_changed_file(path, records[text])):
+            raise pytest.UsageError(f"--resume: {changed} has changed since {place} was written; start anew, without --resume")
     return report
+
+
+def _find_changed_file(path: Path, record: dict[str, Any]) -> str:
+    """Return the backend's file, or one that it imports, if it is not as it was. Return "" if none has changed."""
+    if record["sha256"] != hashlib.sha256(path.read_bytes()).hexdigest():
+        return str(path)
+    if (before := record.get("imports")) is None:
+        return ""
+    now = hash_imports(path)
+    changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+    return f"{changed[0]}, which {path.name} imports," if changed else ""
 
 
 class Resuming:

@@ -60,9 +60,31 @@ def choose_device(worker: int, devices: list[str]) -> str:
 
 
 def stop_on_termination() -> None:
-    """Let SIGTERM, which CI sends, end the run as Ctrl-C does: with the results so far, and without leftover processes."""
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    """Let SIGTERM, which CI sends, and SIGHUP, of a terminal that closes, end the run as Ctrl-C does.
+
+    The run then has its results so far, and leaves no processes. Both work where SIGINT is ignored, as in the background of a
+    script. A SIGHUP that is ignored, as under `nohup`, stays so.
+    """
+    from ..implementation.guard import ENDING_SIGNALS, interrupt_run  # this imports NumPy, so it has to follow `share_cores`
+
+    for number in ENDING_SIGNALS if threading.current_thread() is threading.main_thread() else ():
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, interrupt_run)
+            HANDLED.add(number)
+
+
+def pytest_unconfigure() -> None:
+    """Put back the handlers. After a signal they are ignored until here, so that nothing cuts the end of the run."""
+    from ..implementation.guard import interrupt_run
+
+    if threading.current_thread() is threading.main_thread():
+        for number in HANDLED:
+            if signal.getsignal(number) in (interrupt_run, signal.SIG_IGN):
+                signal.signal(number, signal.SIG_DFL)
+        HANDLED.clear()
+
+
+HANDLED: set[int] = set()  # the signals whose handlers `stop_on_termination` has replaced
 
 
 def _is_worker(config: pytest.Config) -> bool:
