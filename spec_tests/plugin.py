@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
+STALE_EXIT_STATUS = 6  # nothing fails, and a file of known failures lists what holds now
 LISTING_OPTIONS = ("--list-backends", "--list-deviations")
 
 
@@ -128,7 +129,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=_is_gradient)
     ids = {invariant.id_for(trial.operation_name) for invariant, trial in map(_invariant_and_trial, items) if invariant}
     if SESSION in config.stash:
-        config.stash[SESSION].known_failures.check_ids(ids)
+        config.stash[SESSION].known_failures.check_names(ids)
     config.option.keyword = re.sub(r"[\w.]+", lambda word: f"[{word[0]}]" if word[0] in ids else word[0], config.option.keyword)
 
 
@@ -220,12 +221,32 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Update the files of known failures. Give a run in which everything was skipped the exit status of an empty run."""
+    """Update the files of known failures. Give a run in which everything was skipped the exit status of an empty run.
+
+    If an entry of these files is stale, and nothing else is wrong, the exit status says so.
+    """
     if SESSION not in session.config.stash or hasattr(session.config, "workerinput"):
         return
     session.config.stash[SESSION].known_failures.update_files(VERDICTS)
+    if session.exitstatus == 0 and (any(v.get("stale") for v in VERDICTS) or _find_stale_patterns(session.config)):
+        session.exitstatus = STALE_EXIT_STATUS
     if VERDICTS and exitstatus == 0 and all(verdict["status"] == "skipped" for verdict in VERDICTS):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def _find_stale_patterns(config: pytest.Config) -> list[str]:
+    """Return the places of stale patterns in the files of known failures. Only a whole run can show that a pattern is stale."""
+    names = ("keyword", "markexpr", "deselect", "lf", "dtype")
+    is_partial = any(config.getoption(name, None) for name in names) or config.getoption("effort") == "smoke"
+    return [] if is_partial else config.stash[SESSION].known_failures.find_stale_patterns(VERDICTS)
+
+
+def pytest_report_teststatus(report: Any) -> Any:
+    """Count an invariant that holds, and that a file lists as failing, apart from those that passed."""
+    values = [str(value) for key, value in getattr(report, "user_properties", ()) if key == "spec_tests"]
+    if report.when == "call" and report.passed and any(json.loads(value).get("stale") for value in values):
+        return "holds now", "h", ("HOLDS NOW", {"yellow": True})
+    return None
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -233,6 +254,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         from .report.terminal import write_summary
 
         write_summary(terminalreporter, VERDICTS)
+        for place in _find_stale_patterns(terminalreporter.config):
+            terminalreporter.write_line(f"{place}: nothing that it is about fails now; remove the line")
 
 
 def register_plugins(config: pytest.Config, session: Any) -> None:

@@ -21,6 +21,7 @@ from .verdicts import (
     describe_not_tried,
     describe_refused_variants,
     describe_shortfalls,
+    describe_stale_entries,
     find_shortfall,
     find_shortfalls,
     group_bugs,
@@ -146,6 +147,7 @@ class BackendResults:
                 f"{sentence}{f'; {advice}' * bool(advice)}" for sentence, advice in describe_shortfalls(self.verdicts)
             ],
             "Optional variants that it refuses": describe_refused_variants(self.verdicts),
+            "Holds now, and is listed as failing": describe_stale_entries(self.verdicts),
             "Tried within the domain that it states": describe_domains(self.verdicts),
             "Not tried": describe_not_tried(self.verdicts),
         }

@@ -23,6 +23,7 @@ from .verdicts import (
     describe_shortfalls,
     find_shortfall,
     find_shortfalls,
+    describe_stale_entries,
     group_bugs,
 )
 
@@ -86,6 +87,7 @@ def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
         "deviates:": describe_bugs(verdicts),
         "fails nothing, because a file says that it is known:": describe_known_failures(verdicts),
         "refuses these optional variants:": describe_refused_variants(verdicts),
+        "holds now, and is listed as failing: remove the line, or run with --update-known": describe_stale_entries(verdicts),
         "tried within the domain that it states:": describe_domains(verdicts),
         "not tried:": describe_not_tried(verdicts),
         "judged by itself:": [ORACLE_WARNING] * any(v.get("oracle") for v in verdicts),

@@ -145,6 +145,11 @@ def count_variants(verdicts: list[dict[str, Any]]) -> dict[str, tuple[set[str], 
     return found
 
 
+def describe_stale_entries(verdicts: list[dict[str, Any]]) -> list[str]:
+    """Return one line for each invariant that a file lists as failing, and that holds now."""
+    return [f"{v['stale']}: {v['id']} in {v['dtype']}" for v in verdicts if v.get("stale")]
+
+
 def describe_domains(verdicts: list[dict[str, Any]]) -> list[str]:
     """Return one line for each domain that a backend states, with the operations that were tried within it."""
     domains: dict[str, set[str]] = defaultdict(set)

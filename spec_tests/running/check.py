@@ -28,8 +28,9 @@ from ..trials.collection import invariants
 from ..trials.tally import Tally
 from ..trials.trial import Trial
 from .arguments import LEVELS, parse_shapes, validate_choices
+from .known_failures import parse_key
 from .session import Session
-from .verdict_record import build_verdict_record
+from .verdict_record import build_verdict_record, identify_trial
 
 Names = str | Sequence[str]
 COVERAGES = ("stated", "any")
@@ -46,6 +47,10 @@ class DoesNotConform(AssertionError):
         self.verdicts = verdicts
 
 
+class KnownDeviation(DoesNotConform):
+    """A violation that a deviation explains of which `known_failing` says that it is known."""
+
+
 @dataclass(frozen=True, repr=False)
 class Check:
     """One invariant on one backend in one dtype. Calling it tests it."""
@@ -56,6 +61,7 @@ class Check:
     effort: str
     shapes: int | None
     coverage: str
+    known_deviations: tuple[str, ...] = ()  # ids of deviations that may explain a failure
     example: tuple[int, ...] = ()  # the choices of the only example to try; empty means that examples are drawn
 
     def __repr__(self) -> str:
@@ -70,6 +76,10 @@ class Check:
     def id(self) -> str:
         """The id of the invariant, with the dtype in brackets."""
         return f"{self.name}[{self.trial.dtype}]"
+
+    @property
+    def identity(self) -> dict[str, str]:
+        return {**identify_trial(self.test.invariant, self.trial)}
 
     @property
     def operation(self) -> str:
@@ -91,7 +101,9 @@ class Check:
             status = "failed" if violation else "skipped" if reason else "passed"
             record = build_verdict_record(invariant, trial, status, reason, time.perf_counter() - start)
             if violation:
-                raise DoesNotConform(failure_message(invariant, trial, violation), [record]) from None
+                message = failure_message(invariant, trial, violation)
+                is_known = any(f"({deviation})\n" in message for deviation in self.known_deviations)
+                raise (KnownDeviation if is_known else DoesNotConform)(message, [record]) from None
         return record
 
     def _find_violation(self, trial: Trial) -> Violation | None:
@@ -175,20 +187,26 @@ def parametrize(
 ) -> pytest.MarkDecorator:
     """Make one test for each invariant and dtype out of a test function with the argument `check`; `check()` tries it.
 
-    `known_failing` maps the ids of invariants that must fail, with or without a dtype, to the reasons. For the other arguments
-    see `check`.
+    `known_failing` maps the ids of invariants that must fail, with or without a dtype, to the reasons. Its keys may also be
+    operations, ids with `*`, or ids of deviations that explain the failure; of what these match, some may hold. For the other
+    arguments see `check`.
     """
-    checks, reasons = (
-        _build_checks(backend, operations, dtype, precision, effort, shapes, levels, coverage),
-        dict(known_failing or {}),
-    )
-    for name in reasons.keys() - {name for item in checks for name in (item.name, item.id)}:
-        raise ValueError(f"known_failing names {name}, which is not among the {len(checks)} invariants here")
+    checks = _build_checks(backend, operations, dtype, precision, effort, shapes, levels, coverage)
+    reasons = dict(known_failing or {})
+    entries = {key: parse_key(key, reason) for key, reason in reasons.items()}
+    for key, entry in entries.items():
+        if not any(entry.covers(item.identity) for item in checks):
+            raise ValueError(f"known_failing names {key}, which is not among the {len(checks)} invariants here")
 
     def build_parameter(item: Check) -> Any:
-        reason = reasons.get(item.id, reasons.get(item.name))
-        marks = [pytest.mark.xfail(strict=True, raises=DoesNotConform, reason=reason)] if reason else []
-        return pytest.param(item, id=item.id, marks=marks)
+        own = [entry for entry in entries.values() if entry.covers(item.identity)]
+        own.sort(key=lambda entry: (entry.is_pattern, not entry.dtype, bool(entry.deviation)))
+        if not own:
+            return pytest.param(item, id=item.id)
+        strict, raises = not own[0].is_pattern, KnownDeviation if own[0].deviation else DoesNotConform
+        item = replace(item, known_deviations=tuple(entry.deviation for entry in own if entry.deviation))
+        mark = pytest.mark.xfail(strict=strict, raises=raises, reason=own[0].reason)
+        return pytest.param(item, id=item.id, marks=[mark])
 
     return pytest.mark.parametrize("check", list(map(build_parameter, checks)))
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +16,12 @@ import pytest
 
 from ..implementation.printable import printable
 from ..inputs.choices import parse_choices
+from ..report.failure import MATCHES_PREFIX
 from ..specification.formats import RESULT_DTYPES
 from ..trials.collection import invariants
 from .selection import operation_names
 
+SELECTORS = ("id", "operation", "deviation", "backend", "dtype", "device")  # the fields of an entry that say what it is about
 FAILING, FLAKY = "failing", "flaky"  # the kinds of files: what must fail, and what may fail
 
 
@@ -26,9 +31,14 @@ class MalformedKnownFile(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a file. A field that is empty matches every value."""
+    """One line of a file. A field that is empty matches every value.
 
-    id: str
+    An entry with the id of one invariant must fail wherever it matches. The others are patterns, of which some trials may hold.
+    """
+
+    id: str = ""  # of an invariant, or a pattern with *, ? or [
+    operation: str = ""
+    deviation: str = ""  # id of a deviation, or of a near miss, that must explain the failure
     backend: str = ""
     dtype: str = ""
     device: str = ""
@@ -41,10 +51,24 @@ class Entry:
         """The choices that make the failing example, or ()."""
         return parse_choices(self.example) if self.example else ()
 
-    def matches(self, record: Mapping[str, Any]) -> bool:
-        """Whether the entry is about the trial of a verdict record, or of an identity alone."""
-        criteria = {name: getattr(self, name) for name in ("id", "backend", "dtype", "device")}
-        return all(value in ("", record[name]) for name, value in criteria.items())
+    @property
+    def is_pattern(self) -> bool:
+        """Whether the entry may be about several invariants, or about a part of the failures of one."""
+        return bool(self.operation or self.deviation or set(self.id) & {*"*?["})
+
+    def matches(self, record: Mapping[str, Any], deviations: Collection[str] = ()) -> bool:
+        """Whether the entry is about the trial of a verdict record, or of an identity alone.
+
+        `deviations` are the ids that explain its failure. An entry with a deviation is about no other trials.
+        """
+        return self.covers(record) and (not self.deviation or self.deviation in deviations)
+
+    def covers(self, record: Mapping[str, Any]) -> bool:
+        """Whether the entry is about the trial, if its deviation explains the failure."""
+        identity = {**record, "operation": record["id"].partition(".")[0]}
+        wanted = {name: getattr(self, name) for name in ("operation", "backend", "dtype", "device")}
+        matches_id = self.id in ("", record["id"]) or (self.is_pattern and fnmatchcase(record["id"], self.id))
+        return matches_id and all(value in ("", identity[name]) for name, value in wanted.items())
 
 
 @dataclass
@@ -55,18 +79,30 @@ class KnownFile:
     path: Path
     entries: dict[int, Entry]  # by line number
 
-    def find_entry(self, record: Mapping[str, Any]) -> tuple[int, Entry] | None:
-        """Return the entry that is about a trial, with its line number."""
-        return next(((line, entry) for line, entry in self.entries.items() if entry.matches(record)), None)
+    def find_entry(self, record: Mapping[str, Any], deviations: Collection[str] = ()) -> tuple[int, Entry] | None:
+        """Return the entry that is about a trial, with its line number. An entry of one invariant goes before a pattern."""
+        found = [(line, entry) for line, entry in self.entries.items() if entry.matches(record, deviations)]
+        return min(found, key=lambda pair: pair[1].is_pattern, default=None)
 
-    def describe_unknown_id(self, ids: Collection[str]) -> str:
-        """Return one sentence about the first entry whose id no invariant has, or ""."""
+    def describe_unknown_name(self, ids: Collection[str]) -> str:
+        """Return one sentence about the first entry that no invariant of these ids matches, or ""."""
         for line, entry in self.entries.items():
-            if entry.id not in ids:
-                near = difflib.get_close_matches(entry.id, ids, n=2)
-                hint = f"; did you mean {' or '.join(near)}?" if near else ""
-                return f"{self.path}, line {line}: there is no invariant {entry.id}{hint}"
+            for kind, name, names in (
+                ("invariant", entry.id, ids),
+                ("operation", entry.operation, {known.partition(".")[0] for known in ids}),
+            ):
+                if name and name not in names and not fnmatch.filter(names, name):
+                    near = difflib.get_close_matches(name, names, n=2)
+                    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+                    return f"{self.path}, line {line}: there is no {kind} {name}{hint}"
         return ""
+
+    def find_stale_patterns(self, verdicts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+        """Yield the place of each pattern that covers trials of which none has failed as it says."""
+        for line, entry in self.entries.items() if self.kind == FAILING else ():
+            covered = [v for v in verdicts if entry.is_pattern and entry.covers(v) and v["status"] in ("failed", "passed")]
+            if covered and not any(v["status"] == "failed" and entry.matches(v, find_deviations(v["reason"])) for v in covered):
+                yield f"{self.path.name}, line {line}"
 
 
 @dataclass(frozen=True)
@@ -76,20 +112,29 @@ class KnownFailures:
     files: tuple[KnownFile, ...] = ()
     update: bool = False  # whether the run writes its failures into the files
 
-    def find_entry(self, identity: Mapping[str, str]) -> tuple[str, str, Entry | None]:
+    def find_entry(self, identity: Mapping[str, str], deviations: Collection[str] = ()) -> tuple[str, str, Entry | None]:
         """Return the kind of the failure, the place of its entry in words, and the entry. ("", "", None) if it is not known."""
         for file in self.files:
-            if found := file.find_entry(identity):
+            if found := file.find_entry(identity, deviations):
                 line, entry = found
                 return file.kind, f"{file.path.name}, line {line}", entry
         return "", "", None
 
-    def check_ids(self, collected: set[str]) -> None:
-        """Raise UsageError if an entry has an id that no invariant has. Only the collected ids are looked at if they suffice."""
-        if any(file.describe_unknown_id(collected) for file in self.files):
+    @property
+    def has_deviations(self) -> bool:
+        """Whether an entry names a deviation, so that a failure must be diagnosed before it is known or not."""
+        return any(entry.deviation for file in self.files for entry in file.entries.values())
+
+    def check_names(self, collected: set[str]) -> None:
+        """Raise UsageError if an entry names what there is not. Only the collected ids are looked at if they suffice."""
+        if any(file.describe_unknown_name(collected) for file in self.files):
             every = {test.invariant.id_for(name) for test in invariants() for name in operation_names(test.invariant)}
-            for complaint in filter(None, (file.describe_unknown_id(every) for file in self.files)):
+            for complaint in filter(None, (file.describe_unknown_name(every) for file in self.files)):
                 raise pytest.UsageError(complaint)
+
+    def find_stale_patterns(self, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Return the places of the patterns that a whole run shows to be stale."""
+        return [] if self.update else [place for file in self.files for place in file.find_stale_patterns(verdicts)]
 
     def update_files(self, verdicts: Sequence[Mapping[str, Any]]) -> None:
         """Write what the verdicts show into the files, if the run is asked to."""
@@ -136,31 +181,50 @@ def _parse_entry(line: str, earlier: Mapping[int, Entry]) -> Entry:
             raise ValueError(f"its {name} is {printable(repr(value), 100)}; give a string")
         if any("\ud800" <= character <= "\udfff" for character in value):  # JSON can state half of a pair; UTF-8 cannot
             raise ValueError(f"its {name} has a character that is none")
-    for name in ("id", "reason"):
-        if not stated.get(name, "").strip():
-            raise ValueError(f"it has no {name}")
+    if not any(stated.get(name, "").strip() for name in ("id", "operation", "deviation")):
+        raise ValueError("it has no id, and no operation or deviation in its place")
+    if stated.get("deviation") and "/" not in stated["deviation"]:
+        raise ValueError(f"its deviation is {printable(stated['deviation'], 100)!r}; --list-deviations prints the ids")
+    if not stated.get("reason", "").strip():
+        raise ValueError("it has no reason")
     if stated.get("dtype") and stated["dtype"] not in RESULT_DTYPES:
         raise ValueError(f"its dtype is {stated['dtype']!r}; there are {', '.join(RESULT_DTYPES)}")
     if stated.get("example"):
         parse_choices(stated["example"])
     entry = Entry(**stated)
     for number, other in earlier.items():
-        if (other.id, other.backend, other.dtype, other.device) == (entry.id, entry.backend, entry.dtype, entry.device):
+        if all(getattr(other, name) == getattr(entry, name) for name in SELECTORS):
             raise ValueError(f"line {number} speaks of the same")
     return entry
+
+
+def find_deviations(reason: str) -> list[str]:
+    """Return the ids of the deviations that the reason of a failure names."""
+    return re.findall(r"\(([\w-]+/[\w-]+)\)(?= or |$)", reason) if reason.startswith(MATCHES_PREFIX) else []
+
+
+def parse_key(key: str, reason: str) -> Entry:
+    """Return the entry of a key of `known_failing`: an id, an operation, a pattern or a deviation, with or without [dtype]."""
+    found = re.fullmatch(r"(.*?)(?:\[(\w+)\])?", key, re.DOTALL)
+    assert found is not None
+    name, dtype = found[1], found[2] or ""
+    kind = "deviation" if "/" in name else "id" if set(name) & {*".*?"} else "operation"
+    return Entry(**{kind: name}, dtype=dtype, reason=reason)
 
 
 def format_updated_file(known: KnownFile, verdicts: Sequence[Mapping[str, Any]]) -> str:
     """Return the text of the file after a run.
 
-    An entry stays if its trial failed, with the new example, or if it was not tried. An entry whose trial passed is removed,
-    unless the file is of flaky failures. New failures are added.
+    A pattern stays. Another entry stays if its trial failed, with the new example, or if it was not tried. An entry whose trial
+    passed is removed, unless the file is of flaky failures. New failures are added.
     """
     kept = []
     for entry in known.entries.values():
         tried = [verdict for verdict in verdicts if entry.matches(verdict) and verdict["status"] in ("failed", "passed")]
         failed = [verdict for verdict in tried if verdict["status"] == "failed"]
-        if failed:
+        if entry.is_pattern:
+            kept.append(entry)
+        elif failed:
             kept.append(replace(entry, example=failed[0]["example"] or entry.example))
         elif not tried or known.kind == FLAKY:
             kept.append(entry)
@@ -170,7 +234,7 @@ def format_updated_file(known: KnownFile, verdicts: Sequence[Mapping[str, Any]])
 def _find_new_entries(known: KnownFile, verdicts: Sequence[Mapping[str, Any]]) -> Iterator[Entry]:
     """Yield an entry for each failure that has none: of repeatable failures in a failing file, of the others in a flaky file."""
     for verdict in verdicts:
-        is_new = verdict["status"] == "failed" and known.find_entry(verdict) is None
+        is_new = verdict["status"] == "failed" and known.find_entry(verdict, find_deviations(verdict["reason"])) is None
         if is_new and verdict["repeats"] is (known.kind == FAILING):
             stated = {name: verdict[name] for name in ("id", "backend", "dtype", "device", "reason")}
             yield Entry(**stated, example=verdict["example"] or "")

@@ -27,7 +27,9 @@ def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallI
         reason = f"{type(error).__name__}: {error}".partition("\n")[0]
     violation = trial.tally.tolerated or (error if report.failed and isinstance(error, Violation) else None)
     if violation:
-        parts = describe_failure(invariant, trial, violation)
+        described, parts = session.description or (None, None)
+        if described is not violation or parts is None:
+            parts = describe_failure(invariant, trial, violation)
         reason = printable(summarize_failure(parts))
         session.undo_replacements()
         if report.failed:

@@ -48,6 +48,7 @@ class Recorder:
         self.config, self.folder = config, config.invocation_params.dir / config.getoption("report")
         self.first_backends, self.written_backends = backends or [], set[str]()
         self.finished_nodes, self.counts, self.examples = set[str](), Counter[str](), 0
+        self.stale_count = 0
         self.interrupted = interrupted
         self.reason, self.complaint, self.written_files = "finished", "", [DATA]
         self.written_verdicts: dict[str, tuple[str, int]] = {}  # by node: the status, and the number of examples
@@ -83,6 +84,7 @@ class Recorder:
             self.counts[verdict["status"]] += 1
             self.written_verdicts[verdict["node"]] = verdict["status"], verdict["examples"]
             self.examples += verdict["examples"]
+            self.stale_count += bool(verdict.get("stale"))
         self.written_backends |= {backend["name"] for backend in self.interrupted.backends} if self.interrupted else set()
         self._write_new_backends(self.first_backends)
 
@@ -119,6 +121,7 @@ class Recorder:
         self.written_verdicts[verdict["node"]] = verdict["status"], verdict["examples"]
         self.counts[verdict["status"]] += 1
         self.examples += verdict["examples"]
+        self.stale_count += bool(verdict["stale"])
         self.write(verdict)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -157,6 +160,7 @@ class Recorder:
                 "exit_status": int(session.exitstatus),
                 "selected": session.testscollected + (len(self.interrupted.verdicts) if self.interrupted else 0),
                 "totals": {name: self.counts[name] for name in ("passed", "failed", "skipped", "not held", "error")},
+                "stale": self.stale_count,
                 "examples": self.examples,
                 "seconds": round(time.monotonic() - self.started_at, 2),
             }

@@ -8,6 +8,7 @@ import pytest
 
 from ..calls.violation import Violation
 from ..inputs.choices import NoExample
+from ..report.failure import describe_failure
 from ..report.verdicts import describe_shortfall
 from ..trials.attempt import find_violation, replay
 from ..trials.invariant import Invariant
@@ -29,15 +30,15 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
     is_unrequired_level = invariant.level is not None and invariant.level not in session.levels
     kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial))
     session.restore_libraries()
-    violation = _find_violation(session, test, trial, kind, entry, shrink=not is_unrequired_level)
+    violation = _find_violation(session, test, trial, entry, shrink=not is_unrequired_level)
     if replaced := session.undo_replacements():
         violation = Violation(f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends")
     if violation is None and _is_required(session, invariant, trial) and (untried := trial.tally.not_tried_reason):
         violation = Violation(f"required, but {untried}")
     if violation is None:
         _require_coverage(session, invariant, trial)
-        if entry and kind == FAILING and not (session.known_failures.update or trial.tally.not_tried_reason):
-            raise Violation(f"it is known to fail ({place}), and holds: remove that line, or run with --update-known")
+        if entry and kind == FAILING and not entry.is_pattern and not session.known_failures.update:
+            trial.tally.stale = place
         if untried := trial.tally.not_tried_reason:
             pytest.skip(untried)
         return
@@ -46,6 +47,10 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
         trial.tally.level_lost = violation.what
         reason = f"level {invariant.level} does not hold: {violation.what}"
         raise pytest.xfail.Exception(reason, pytrace=False) from None  # no one reads the traceback, and it takes time
+    if session.known_failures.has_deviations and not entry:
+        session.description = violation, describe_failure(invariant, trial, violation)
+        deviations = [explanation["id"] for explanation in session.description[1]["diagnosis"]]
+        kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial), deviations)
     if entry:
         trial.tally.tolerated, trial.tally.known = violation, kind
         raise pytest.xfail.Exception(f"known to be {kind}: {entry.reason}") from None
@@ -72,14 +77,12 @@ def _require_coverage(session: Session, invariant: Invariant, trial: Trial) -> N
         raise Violation(f"required, but {shortfall}")
 
 
-def _find_violation(
-    session: Session, test: Any, trial: Trial, kind: str, entry: Entry | None, *, shrink: bool
-) -> Violation | None:
+def _find_violation(session: Session, test: Any, trial: Trial, entry: Entry | None, *, shrink: bool) -> Violation | None:
     if session.example:
         return _replay_choices(test, trial, session.example, "--example")
     if entry and entry.choices:
         violation = _replay_choices(test, trial, entry.choices, "its known example")
-        if violation or (kind == FAILING and not session.known_failures.update):  # no example is drawn: chance must not decide
+        if violation:  # no example is drawn: chance must not decide
             return violation
     return find_violation(test, trial, shrink=shrink)
 

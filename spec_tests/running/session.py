@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ..calls.violation import Violation
 from ..implementation import environment
 from ..implementation.backend import Backend, load
 from ..implementation.lookup import BackendError
@@ -44,6 +46,7 @@ class Session:
     isolate: bool = False
     example: tuple[int, ...] = ()  # the choices of the only example to try; empty means that examples are drawn
     known_failures: KnownFailures = field(default_factory=KnownFailures)
+    description: tuple[Violation, dict[str, Any]] | None = None  # of the last failure, if a known deviation was looked for
     backends_recorded: bool = False  # whether this process has handed the records of the backends to the report
 
     @staticmethod

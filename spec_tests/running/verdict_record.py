@@ -47,6 +47,7 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         "seconds": round(seconds, 4),
         "example": format_choices(tally.choices) if status == "failed" else None,
         "known": tally.known,
+        "stale": tally.stale,
         "repeats": tally.repeats,
         "oracle": trial.backend.imports_oracle,
     }

@@ -79,6 +79,7 @@ class Tally:
     level_lost: str = ""  # what was violated, if the invariant is of a level that the run does not demand
     tolerated: Violation | None = None  # a violation that the file of known failures lists
     known: str = ""  # how that file lists it: "failing" or "flaky"
+    stale: str = ""  # the place of an entry that lists the invariant as failing, if it holds now
     repeats: bool = True  # whether the violation came again on the same inputs
 
     @property
