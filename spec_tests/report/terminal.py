@@ -21,9 +21,9 @@ from .verdicts import (
     describe_not_tried,
     describe_refused_variants,
     describe_shortfalls,
+    describe_stale_entries,
     find_shortfall,
     find_shortfalls,
-    describe_stale_entries,
     group_bugs,
 )
 

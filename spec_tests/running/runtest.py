@@ -37,10 +37,10 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
         violation = Violation(f"required, but {untried}")
     if violation is None:
         _require_coverage(session, invariant, trial)
-        if entry and kind == FAILING and not entry.is_pattern and not session.known_failures.update:
-            trial.tally.stale = place
         if untried := trial.tally.not_tried_reason:
             pytest.skip(untried)
+        if entry and kind == FAILING and not entry.is_pattern and not session.known_failures.update:
+            trial.tally.stale = place
         return
     violation = violation.with_traceback(None)  # pytest would format the traceback, which takes time; the message says more
     if is_unrequired_level:
