@@ -166,20 +166,25 @@ def format_report(standings: list[Standing], outcomes: list[Outcome]) -> str:
 
 
 def format_headline(standings: list[Standing], outcomes: list[Outcome]) -> str:
-    """Return the sentence that the README quotes: which part of each group is detected, and how many bugs in a CPU second."""
+    """Return the table that the README quotes: this suite at two efforts and the best of the others, on each group of bugs."""
     groups = [[bug for bug in outcomes if bug.group == group and not bug.equivalent] for group in GROUPS]
 
-    def describe(judge: Standing) -> str:
+    def describe(title: str, judge: Standing) -> str:
         rows = [judge.format_row(bugs, standings[0]) for bugs in groups]
-        return "{} and {}, at {} and {} in a CPU second".format(*(row[6] for row in rows), *(row[10] for row in rows))
+        return f"| {title} | {rows[0][6]} | {rows[1][6]} | {rows[0][10]} and {rows[1][10]} |"
 
     def count_detected(judge: Standing) -> int:
         return _sum_detections([bug for bugs in groups for bug in bugs if judge.name in bug.seen], judge.name)[0]
 
     best = max((judge for judge in standings if judge.name not in (*EFFORTS, "hypothesis_arrays_bounded")), key=count_detected)
-    sizes = "Of {} bugs of its catalogue and {} that a machine made of correct code".format(*map(len, groups))
-    ours = f"{sizes} this suite detects {describe(standings[0])}, at smoke effort {describe(standings[1])}"
-    return f"{ours}; the best of the others ({best.title}) {describe(best)}."
+    catalogued, mutated = map(len, groups)
+    return "\n".join([
+        f"| test suite | of {catalogued} bugs of our catalogue | of {mutated} mutations of correct code | bugs per CPU second |",
+        "|---|---|---|---|",
+        describe("spec_tests", standings[0]),
+        describe("spec_tests `--effort=smoke`", standings[1]),
+        describe(f"best of the others: {best.title}", best),
+    ])  # fmt: skip
 
 
 def read_results(path: Path) -> tuple[list[Standing], list[Outcome]]:

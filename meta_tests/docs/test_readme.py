@@ -1,0 +1,84 @@
+"""The README is short, its picture and its failure are those of a real run, and its blocks fit the page."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from ..support.browser import opened, running
+from ..support.paths import DOCS, ROOT
+from .test_documentation import mask_numbers
+from .test_site import site as site  # a fixture
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def load_script() -> ModuleType:
+    """Return docs/verdict_picture.py as a module."""
+    spec = importlib.util.spec_from_file_location("verdict_picture", DOCS / "verdict_picture.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return what the README's command prints on its example."""
+    pytest.importorskip("torch")
+    text: str = load_script().run(tmp_path_factory.mktemp("readme"))
+    return text
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) < 120
+
+
+def test_the_blocks_are_narrow() -> None:
+    """At 1280 px a block of the site holds 90 characters."""
+    lines = re.findall(r"^    .*$", README, re.MULTILINE)  # of indented blocks, and of functions in the Python
+    assert len(lines) > 15
+    assert max(map(len, lines)) <= 85
+
+
+def test_every_link_leads_to_a_file() -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", README)
+    assert len(links) > 20
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_picture_is_that_of_a_run(printed: str) -> None:
+    """Where this fails, run `python docs/verdict_picture.py`. Numbers may differ: they depend on the machine and on versions."""
+    script = load_script()
+    assert mask_numbers(script.PICTURE.read_text(encoding="utf-8")) == mask_numbers(script.picture(printed))
+
+
+def test_the_picture_shows_the_bug() -> None:
+    script = load_script()
+    text = script.PICTURE.read_text(encoding="utf-8")
+    assert f"$ {script.example()[1]}" in text
+    for part in ("my_backend breaks rms_norm.reference", "epsilon stands outside the square root", "again: pytest", "deviates:"):
+        assert part in text
+    assert "/tmp" not in text
+    assert f"]({script.PICTURE.relative_to(ROOT).as_posix()})" in README
+
+
+def test_the_quoted_failure_is_that_of_the_run(printed: str) -> None:
+    quoted = README.partition("The suite answers, after a few seconds:\n\n")[2].partition("\n\n")[0].splitlines()
+    assert len(quoted) > 5
+    rest = mask_numbers(printed)
+    for line in quoted:
+        _, found, rest = rest.partition(mask_numbers(line.removeprefix("    ")))
+        assert found, f"the run does not print {line!r}, or not there:\n{printed}"
+
+
+def test_no_block_of_the_front_page_is_cut(site: Path) -> None:
+    cut = "() => [...document.querySelectorAll('article pre')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)"
+    blocks = len(re.findall(r"\n\n    \S", README.partition("<!-- end -->")[0]))
+    with running() as browser, opened(browser, site / "index.html", 1280, "light") as (tab, _):
+        assert tab.locator("article pre").count() == blocks + 1, "the indented blocks, and the Python"
+        assert tab.evaluate(cut) == []
+        assert tab.locator("article img[src$='verdict.svg']").evaluate("e => e.complete && e.naturalWidth") > 100
