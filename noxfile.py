@@ -25,10 +25,11 @@ def run(session: nox.Session, tool: str, *arguments: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, formatting and spelling."""
+    """Check style, formatting, spelling and wording."""
     run(session, "ruff", "check", ".")
     run(session, "ruff", "format", "--check", ".")
     run(session, "codespell")
+    run(session, "python", "docs/vocabulary.py")
 
 
 @nox.session
