@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -101,30 +102,150 @@ def test_a_run_appends_its_summary_where_a_step_has_one(tmp_path: Path) -> None:
 # --- the action and the guide -----------------------------------------------------------------------------------------
 
 
-def test_the_action_runs_what_it_is_given(tmp_path: Path) -> None:
-    """Run the step that runs the suite in a shell, as the runner of GitHub does. Its inputs are data, never code."""
-    action = pytest.importorskip("yaml").safe_load((ROOT / "action.yml").read_text())
+def load_action() -> dict[str, Any]:
+    return dict(pytest.importorskip("yaml").safe_load((ROOT / "action.yml").read_text()))
+
+
+def find_suite_step(action: dict[str, Any]) -> dict[str, Any]:
     (step,) = [step for step in action["runs"]["steps"] if "pytest" in step.get("run", "")]
-    assert all("${{" not in other.get("run", "") for other in action["runs"]["steps"])
-    assert set(re.findall(r"inputs\.(\w+)", json.dumps(action))) == action["inputs"].keys()
-    chosen = {"backend": "mine.py\n$(touch hacked).py", "effort": "smoke", "options": "-k\nrelu.reference\n-pspec_tests.plugin\n"}
-    inputs = {name: chosen.get(name, declared.get("default", "")) for name, declared in action["inputs"].items()}
-    env = {name: inputs[str(value).strip("${} ").removeprefix("inputs.")] for name, value in step["env"].items()}
-    write(tmp_path, mine=NUMPY + RELU)
-    paths = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "GITHUB_STEP_SUMMARY": ""}
+    return dict(step)
 
-    def run(**changed: str) -> subprocess.CompletedProcess[str]:
-        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-        merged = environment(ROOT, **paths, **{**env, **changed})
-        return subprocess.run(command, cwd=tmp_path, env=merged, capture_output=True, text=True, check=False)
 
-    refused = run()
-    assert refused.returncode == 4
-    assert "--backend=$(touch hacked).py: there is no file" in refused.stdout + refused.stderr
-    accepted = run(BACKENDS="mine.py")
-    assert accepted.returncode == 0, accepted.stdout + accepted.stderr
-    assert {path.name for path in (tmp_path / "conformance").iterdir()} == {"report.html", "report.jsonl", "badge.json"}
-    assert not (tmp_path / "hacked").exists()
+@dataclass(frozen=True)
+class Step:
+    """What a run of the action's step printed and left: its exit status and the outputs that it set."""
+
+    code: int
+    text: str
+    outputs: dict[str, str]
+
+
+def run_action(workspace: Path, **chosen: str) -> Step:
+    """Run the step that runs the suite as GitHub's runner does: a file, run by Python in the working directory."""
+    action = load_action()
+    step, inputs = (
+        find_suite_step(action),
+        {name: str(declared.get("default", "")) for name, declared in action["inputs"].items()},
+    )
+    inputs |= {name.replace("_", "-"): value for name, value in chosen.items()}
+    contexts = {f"inputs.{name}": value for name, value in inputs.items()} | {"github.job": "test", "strategy.job-index": "3"}
+
+    def evaluate(value: object) -> str:
+        return re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda found: contexts[found[1]], str(value))
+
+    assert step["shell"] == "python"
+    (script := workspace.parent / "step.py").write_text(step["run"])
+    (output := workspace.parent / "output.txt").write_text("")
+    env = {name: evaluate(value) for name, value in step["env"].items()} | {
+        "GITHUB_OUTPUT": str(output),
+        "GITHUB_STEP_SUMMARY": "",
+    }
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=workspace / evaluate(step["working-directory"]), env=environment(ROOT, **env),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    outputs = re.findall(r"^(\S+)<<(\S+)\n(.*?)\n\2$", output.read_text(), re.MULTILINE | re.DOTALL)
+    return Step(done.returncode, done.stdout + done.stderr, {name: value for name, _, value in outputs})
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """Return a folder with a backend in a folder of its own."""
+    (folder := tmp_path / "workspace" / "kernels").mkdir(parents=True)
+    write(folder, mine=NUMPY + RELU, wrong=NUMPY + RELU.replace("(x, 0)", "(x, 1)"))
+    return folder.parent
+
+
+SELECTED = "-k relu.reference\n-pspec_tests.plugin"
+
+
+def test_the_action_runs_what_it_is_given(workspace: Path) -> None:
+    """Options are written as in a shell; paths are relative to the working directory, outputs to the workspace."""
+    pytest.importorskip("jinja2")
+    options = f"{SELECTED} --dtype float32 --require 'relu'"
+    done = run_action(workspace, backend="mine.py", effort="smoke", options=options, working_directory="kernels")
+    assert done.code == 0, done.text
+    assert done.outputs == {
+        "exit-code": "0",
+        "verdict": "the selected invariants hold",
+        "badge": "kernels/conformance/badge.json",
+        "page": "kernels/conformance/report.html",
+        "report": "kernels/conformance",
+        "artifact": "conformance-test-3",
+    }
+    assert all((workspace / done.outputs[name]).is_file() for name in ("badge", "page"))
+    assert {path.name for path in (workspace / "kernels" / "conformance").iterdir()} == {
+        "report.html", "report.jsonl", "badge.json"
+    }  # fmt: skip
+
+
+def test_the_action_says_what_deviates(workspace: Path) -> None:
+    done = run_action(workspace, backend="wrong.py", effort="smoke", options=SELECTED, working_directory="kernels")
+    assert (done.code, done.outputs["exit-code"]) == (1, "1"), done.text
+    assert done.outputs["verdict"] == "1 of 1 operations deviates"
+
+
+def test_several_backends_stand_one_a_line(workspace: Path) -> None:
+    options = f"{SELECTED} --dtype=float32"
+    done = run_action(workspace, backend="kernels/mine.py\nkernels/wrong.py\n", effort="smoke", options=options)
+    assert done.code == 1, done.text
+    assert done.outputs["verdict"].startswith("wrong: 1 of 1 operations deviates")
+
+
+def test_the_inputs_of_the_action_are_data(workspace: Path) -> None:
+    """Nothing in them is run by a shell, and nothing of an earlier run is taken for this run's."""
+    (workspace / "conformance").mkdir()
+    (workspace / "conformance" / "badge.json").write_text(json.dumps({"message": "an earlier run"}))
+    hostile = "$(touch hacked)`touch hacked`.py"
+    done = run_action(workspace, backend=hostile, options=f"{SELECTED} '; touch hacked'")
+    assert done.code == 4
+    assert "$(touch hacked)" in done.text
+    assert not list(workspace.rglob("hacked*"))
+    assert (done.outputs["exit-code"], done.outputs["verdict"], done.outputs["badge"]) == ("4", "nothing ran", "")
+
+
+def test_a_quotation_mark_without_its_other_half_is_one_sentence(workspace: Path) -> None:
+    done = run_action(workspace, backend="mine.py", options="-k 'relu")
+    assert done.code != 0
+    assert done.text == "options: No closing quotation: -k 'relu\n"
+
+
+@pytest.mark.parametrize(
+    ("artifact", "report", "expected"),
+    [("auto", "out/a", "out-a-test-3"), ("mine: 3.12", "out", "mine- 3.12"), ("", "out", "")],
+)
+def test_the_name_of_the_artifact(artifact: str, report: str, expected: str, workspace: Path) -> None:
+    """Two jobs of a matrix have two names. An artifact's name must not have the characters that Windows forbids."""
+    options = f"{SELECTED} --dtype=float32 --collect-only"
+    (workspace / report).mkdir(parents=True)
+    done = run_action(workspace, backend="kernels/mine.py", options=options, artifact=artifact, report=report)
+    assert done.outputs["artifact"] == expected, done.text
+
+
+def test_the_action_is_pinned_and_safe() -> None:
+    action = load_action()
+    text, steps = json.dumps(action), action["runs"]["steps"]
+    assert set(re.findall(r"inputs\.([\w-]+)", text)) == action["inputs"].keys(), "every input is used"
+    assert all("${{" not in step.get("run", "") for step in steps), "inputs are data, never code"
+    used = {step["uses"] for step in steps if "uses" in step}
+    assert {name.partition("@")[0] for name in used} == {"actions/setup-python", "actions/upload-artifact"}
+    assert all(re.search(r"@[0-9a-f]{40}$", name) for name in used)
+    versions = re.findall(r"uses: \S+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", (ROOT / "action.yml").read_text(), re.MULTILINE)
+    assert len(versions) == len(used), "a comment says the version"
+    set_by_the_step = set(re.findall(r'^ +"([\w-]+)": ', find_suite_step(action)["run"], re.MULTILINE))
+    read = set(re.findall(r"steps\.suite\.outputs\.([\w-]+)", text))
+    assert read == set_by_the_step == action["outputs"].keys() | {"report"}
+
+
+def test_the_shells_of_the_action_are_on_every_runner() -> None:
+    """Linux, macOS and Windows have bash and Python. What bash runs is one command without a path of one of them."""
+    for step in load_action()["runs"]["steps"]:
+        if "run" in step:
+            assert step["shell"] in ("bash", "python")
+            assert step["shell"] == "python" or re.fullmatch(r'python -m pip install "[^"/\\]+"', step["run"])
+    step = find_suite_step(load_action())
+    assert not re.search(r"/usr|/tmp|\bsignal\b|os\.(fork|kill|getuid)", step["run"])
+    assert step["env"]["PYTHONUTF8"] == "1"
 
 
 def workflows() -> list[Any]:
@@ -158,11 +279,31 @@ def test_the_commands_of_the_guide_can_be_run(tmp_path: Path) -> None:
 
 
 def test_the_guide_gives_the_action_inputs_that_it_has() -> None:
-    action = pytest.importorskip("yaml").safe_load((ROOT / "action.yml").read_text())
-    steps = [step for tree in workflows() if "jobs" in tree for job in tree["jobs"].values() for step in job["steps"]]
-    (action_step,) = [step for step in steps if "spec-tests@" in step.get("uses", "")]
-    assert action_step["with"].keys() <= action["inputs"].keys()
-    assert {name for name, declared in action["inputs"].items() if declared.get("required")} <= action_step["with"].keys()
+    action = load_action()
+    jobs = [job for tree in workflows() if "jobs" in tree for job in tree["jobs"].values()]
+    action_steps = [(job, step) for job in jobs for step in job["steps"] if "spec-tests@" in step.get("uses", "")]
+    assert len(action_steps) == 2
+    required = {name for name, declared in action["inputs"].items() if declared.get("required")}
+    for job, step in action_steps:
+        assert required <= step["with"].keys() <= action["inputs"].keys()
+        text = json.dumps(job)
+        assert set(re.findall(r"steps\.suite\.outputs\.([\w-]+)", text)) <= action["outputs"].keys()
+        assert set(re.findall(r"matrix\.([\w-]+)", text)) <= job.get("strategy", {}).get("matrix", {}).keys()
+    matrix = action_steps[1][0]["strategy"]["matrix"]
+    assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
+
+
+def test_the_guide_lists_every_input_and_output_of_the_action() -> None:
+    action, text = load_action(), GUIDE.read_text()
+    inputs, _, outputs = text.partition("| input |")[2].partition("| output |")
+    assert re.findall(r"^\| `([\w-]+)` \|", inputs, re.MULTILINE) == list(action["inputs"])
+    assert re.findall(r"^\| `([\w-]+)` \|", outputs.partition("\n\n")[0], re.MULTILINE) == list(action["outputs"])
+
+
+def test_the_guide_pins_the_actions_that_it_uses() -> None:
+    used = re.findall(r"uses: (actions/\S+)", GUIDE.read_text())
+    assert used
+    assert [name for name in used if not re.search(r"@v\d+\.\d+\.\d+$", name)] == []
 
 
 def test_the_extras_that_are_installed_exist() -> None:
