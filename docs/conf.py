@@ -1,5 +1,6 @@
 """Sphinx builds the pages from Markdown; every warning is an error (sphinx-build -W)."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -7,15 +8,19 @@ import spec_tests
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent)]  # the extensions; meta_tests, for their random calls
+CITATION = dict(re.findall(r"^([\w-]+): (.+)$", (HERE.parent / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE))
 project = "spec_tests"
 author = "the spec_tests authors"
 version = release = spec_tests.__version__
 extensions = ["myst_parser", "operation_pages", "mathematics", "pictures"]
-exclude_patterns = ["_build", "_extensions", "pictures", "proofs"]
+exclude_patterns = ["_build", "_extensions", "_templates", "pictures", "proofs"]
 html_theme = "furo"
 html_title = f"spec_tests {release}"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+templates_path = ["_templates"]  # the footer of every page
+html_extra_path = ["../CITATION.cff", "../LICENSE"]
+html_context = {"author": author, "citation": {name: CITATION[name].strip('"') for name in ("title", "version", "license")}}
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3

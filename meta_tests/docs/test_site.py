@@ -77,6 +77,17 @@ def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
     assert list(find_broken_links(site)) == []
 
 
+def test_every_page_says_version_licence_and_citation(site: Path) -> None:
+    citation = (ROOT / "CITATION.cff").read_text()
+    title, version, licence = (
+        re.findall(rf"^{name}: \"?(.+?)\"?$", citation, re.MULTILINE)[0] for name in ("title", "version", "license")
+    )
+    for path in list_pages(site):
+        footer = path.read_text().partition('<p class="project-details">')[2].partition("</p>")[0]
+        for part in (f"spec_tests {version}", f'LICENSE">{licence}</a>', f"<cite>{title}</cite>", "CITATION.cff"):
+            assert part in footer, path
+
+
 INSPECT_PAGE = """() => {
     const flat = e => { const box = e.getBoundingClientRect(); return !(box.width && box.height) };
     const ink = e => getComputedStyle(e).color;
