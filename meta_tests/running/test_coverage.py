@@ -238,6 +238,14 @@ def test_the_records_count_what_was_drawn() -> None:
         assert "d 4 to 7" in record["variants"]["classes answered"]
 
 
+def test_refused_positions_are_named() -> None:
+    def refuses(arrays: tuple[Any, ...], keywords: dict[str, Any], calls: int) -> bool:
+        return not np.array_equal(np.broadcast_to(np.arange(arrays[1].shape[-1]), arrays[1].shape), arrays[1])
+
+    (record,) = compare(Refusing("rope", refuses), "rope", dtype="float32", effort="thorough")
+    assert record["region"] == ["refuses all positions but consecutive ones", 'domain = {"rope": {"positions": "consecutive"}}']
+
+
 def test_the_advised_domain_makes_the_operation_conform(tmp_path: Path) -> None:
     def refuses(arrays: tuple[Any, ...], keywords: dict[str, Any], calls: int) -> bool:
         return arrays[0].shape[-1] > 8

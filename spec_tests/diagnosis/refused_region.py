@@ -15,6 +15,8 @@ from typing import Any
 MAX_CHANCE = 0.01  # a region that separates the examples by chance more often is not named
 MAX_NAMED_VALUES = 4
 
+POSITION_KINDS = ["consecutive", "offset", "arbitrary"]  # as in a domain, each includes those before it
+
 
 @dataclass(frozen=True)
 class Region:
@@ -60,6 +62,12 @@ def _list_regions(operation: str, name: str, inside: Counter[Any], outside: Coun
         elif max(inside) < min(outside) and len(outside) > MAX_NAMED_VALUES:
             yield 2, 2, Region(f"refuses {name} < {min(outside)}", _write_domain(operation, name, sorted(outside)))
     choices = _count_choices([*inside.values(), *outside.values()], inside.total())
+    if name == "positions":  # a domain states the most general kind, which includes those before it
+        kinds = [kind for kind in POSITION_KINDS if kind in outside]
+        if kinds and all(kind in inside for kind in POSITION_KINDS[len(kinds) :]) and kinds == POSITION_KINDS[: len(kinds)]:
+            words = f"refuses all positions but {' and '.join(kinds)} ones"
+            yield 3, choices, Region(words, f'domain = {{"{operation}": {{"positions": "{kinds[-1]}"}}}}')
+        return
     allowed = sorted(outside, key=lambda value: (str(type(value)), value))
     if len(outside) <= MAX_NAMED_VALUES:
         yield 3, choices, Region(f"refuses every {name} but {_join(allowed)}", _write_domain(operation, name, allowed))

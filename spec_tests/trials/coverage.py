@@ -122,6 +122,8 @@ def describe_call(call: Call) -> tuple[dict[str, Any], frozenset[str]]:
         if shape is not None:
             if name in spec.core and name not in BROADCASTING_ARGUMENTS:
                 batches.add(shape[: len(shape) - spec.core[name]])
+            if name == "positions":
+                facts["positions"] = _classify_positions(value)
             if 0 in shape:
                 facts["empty"] = True
             if is_optional:
@@ -139,6 +141,13 @@ def describe_call(call: Call) -> tuple[dict[str, Any], frozenset[str]]:
         options.add(UNEQUAL_BATCHES)
     facts[UNEQUAL_BATCHES] = len(batches) > 1
     return facts, frozenset(options)
+
+
+def _classify_positions(positions: np.ndarray) -> str:
+    """Return the kind of the positions, in the words of a domain."""
+    if not np.all(np.diff(positions, axis=-1) == 1):
+        return "arbitrary"
+    return "offset" if np.any(positions[..., :1]) else "consecutive"
 
 
 def _name_options(name: str, value: Any) -> set[str]:
