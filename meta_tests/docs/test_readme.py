@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from ..support.browser import opened, running
+from ..support.browser import open_page, start_browser
 from ..support.paths import DOCS, ROOT
 from .test_documentation import mask_numbers
 from .test_site import site as site  # a fixture
@@ -78,7 +78,7 @@ def test_the_quoted_failure_is_that_of_the_run(printed: str) -> None:
 def test_no_block_of_the_front_page_is_cut(site: Path) -> None:
     cut = "() => [...document.querySelectorAll('article pre')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)"
     blocks = len(re.findall(r"\n\n    \S", README.partition("<!-- end -->")[0]))
-    with running() as browser, opened(browser, site / "index.html", 1280, "light") as (tab, _):
+    with start_browser() as browser, open_page(browser, site / "index.html", 1280, "light") as (tab, _):
         assert tab.locator("article pre").count() == blocks + 1, "the indented blocks, and the Python"
         assert tab.evaluate(cut) == []
         assert tab.locator("article img[src$='verdict.svg']").evaluate("e => e.complete && e.naturalWidth") > 100
