@@ -33,10 +33,8 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
     violation = _find_violation(session, test, trial, entry, shrink=not is_unrequired_level)
     if replaced := session.undo_replacements():
         violation = Violation(f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends")
-    if violation is None and _is_required(session, invariant, trial) and (untried := trial.tally.not_tried_reason):
-        violation = Violation(f"required, but {untried}")
+    violation = violation or _find_required_shortfall(session, invariant, trial)
     if violation is None:
-        _require_coverage(session, invariant, trial)
         if untried := trial.tally.not_tried_reason:
             pytest.skip(untried)
         if entry and kind == FAILING and not entry.is_pattern and not session.known_failures.update:
@@ -57,11 +55,6 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
     raise violation from None
 
 
-def _is_required(session: Session, invariant: Invariant, trial: Trial) -> bool:
-    """Whether the trial compares an operation that --require names with the oracle. This answers for the whole operation."""
-    return invariant.id in REPORT_ABSENCE and trial.operation_name in session.required
-
-
 def _skip_missing(session: Session, invariant: Invariant, trial: Trial, reason: str) -> None:
     """Skip the item. Raise a Violation if an operation that --require names is missing itself, not one beside it in the law."""
     if missing := find_missing_requirement(trial, invariant, session.required):
@@ -69,12 +62,13 @@ def _skip_missing(session: Session, invariant: Invariant, trial: Trial, reason: 
     pytest.skip(reason)
 
 
-def _require_coverage(session: Session, invariant: Invariant, trial: Trial) -> None:
-    """Raise a Violation if --require names the operation, and the comparison with the oracle answered too little."""
+def _find_required_shortfall(session: Session, invariant: Invariant, trial: Trial) -> Violation | None:
+    """Return a Violation if --require names the operation, and the comparison with the oracle answered nothing or too little."""
     if (trial.operation_name or invariant.module) not in session.required:
-        return
-    if shortfall := describe_shortfall(build_verdict_record(invariant, trial, "passed", "", 0.0)):
-        raise Violation(f"required, but {shortfall}")
+        return None
+    untried = trial.tally.not_tried_reason if invariant.id in REPORT_ABSENCE else ""
+    shortfall = untried or describe_shortfall(build_verdict_record(invariant, trial, "passed", "", 0.0))
+    return Violation(f"required, but {shortfall}") if shortfall else None
 
 
 def _find_violation(session: Session, test: Any, trial: Trial, entry: Entry | None, *, shrink: bool) -> Violation | None:
