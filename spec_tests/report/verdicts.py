@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..specification.formats import RESULT_DTYPES
+from ..trials.coverage import PLAIN
 from ..trials.tally import NOT_CALLED, REFUSED_PREFIX
 from .failure import MATCHES_PREFIX
 
@@ -112,7 +113,10 @@ def _explain_shortfall(verdict: dict[str, Any], verdicts: list[dict[str, Any]]) 
         dtypes = tuple(dtype for dtype in RESULT_DTYPES if any(v["dtype"] == dtype and v["examples"] for v in own))
         operation, texts = verdict["operation"].removesuffix("_vjp"), _quote_refusals(verdict)
         advice = f"domain = {{{operation!r}: {{'dtype': {dtypes!r}}}}}".replace("'", '"')
-        return f"refuses whatever is drawn{texts}", "" if verdict["dtype"] in dtypes or not dtypes else advice
+        is_plain_refused = PLAIN in verdict.get("variants", {}).get("refused", ())  # else an option may be the reason
+        return f"refuses whatever is drawn{texts}", advice if dtypes and verdict[
+            "dtype"
+        ] not in dtypes and is_plain_refused else ""
     if verdict.get("region"):
         return verdict["region"][0], verdict["region"][1]
     return f"no single size or option tells what it refuses{_quote_refusals(verdict)}", ""

@@ -91,6 +91,8 @@ class Coverage:
         answered = dict.fromkeys(name for example in self.examples if example.answered for name in example.options or (PLAIN,))
         missing = [_drop_prefix(text) for kind, text in self.refusals if kind in ("signature", "gradient")]
         refused = dict.fromkeys([*(" with ".join(sorted(variant)) for variant in self.refused_variants()), *missing])
+        if any(example.refusal == "backend" and not example.options for example in self.examples):
+            refused[PLAIN] = None
         tried = _list_classes(example for example in self.examples if example.answered)
         turned_down = _list_classes(example for example in self.examples if example.refusal == "backend")
         return {
