@@ -20,6 +20,7 @@ from .domain import find_complaints
 from .framework import Framework
 from .guard import MIN_TIMEOUT_SECONDS, Fault
 from .lookup import BackendError, identify, resolve
+from .printable import printable_line
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class Backend:
 
     @property
     def version(self) -> str:
-        return str(getattr(self.source, "version", f"{self.framework.name} {self.framework.version}"))
+        return printable_line(str(getattr(self.source, "version", f"{self.framework.name} {self.framework.version}")))
 
 
 ORACLE = "reference_numpy"

@@ -52,10 +52,12 @@ class _Interruption:
 
     def __init__(self) -> None:
         self.by_person = self.by_clock = self.step_ended = False
+        self.ignores_more = False  # whether further signals that end a run are ignored, so that nothing cuts its end
 
     def interrupt(self, number: int, _: Any) -> None:
         if number == signal.SIGINT or not self.by_person:  # of the other signals, the first is enough
             self.by_person = True
+            self.ignores_more = number != signal.SIGINT
             raise KeyboardInterrupt
 
     def ring(self, *_: Any) -> None:
@@ -86,7 +88,7 @@ def _handle_signals(interruption: _Interruption, seconds: float) -> Iterator[Non
         interruption.step_ended = True
         signal.setitimer(signal.ITIMER_REAL, *timer)
         for number, handler in before.items():
-            signal.signal(number, signal.SIG_IGN if interruption.by_person and handler is interrupt_run else handler)
+            signal.signal(number, signal.SIG_IGN if interruption.ignores_more and handler is interrupt_run else handler)
 
 
 def run_guarded(step: Callable[[], Any], seconds: float, settings: tuple[Setting, ...] = PROCESS_SETTINGS) -> Any:

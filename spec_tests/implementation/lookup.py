@@ -12,6 +12,7 @@ from typing import Any
 from . import cs336
 from .framework import Framework, Unavailable
 from .import_file import import_file
+from .printable import printable_line
 from .process_state import ProcessState
 
 SUITE = Path(__file__).parent.parent  # the folder of spec_tests
@@ -41,6 +42,7 @@ def identify(source: Any, text: str = "") -> tuple[Any, str, Framework]:
     """
     source = cs336.Adapters(source) if cs336.is_adapters_file(source) else source
     name = str(getattr(source, "name", _shorten(text) or getattr(source, "__name__", type(source).__name__)))
+    name = printable_line(name)
     label = f"--backend={text}" if text else name
     framework_name = getattr(source, "framework", None)
     if not isinstance(framework_name, str):

@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 MAX_CHARACTERS = 4000  # characters of one message; the report's data hold all of it
+CI_COMMAND = re.compile(r"^(?P<space>\s*):(?=:)|#(?=#\w*\[)", re.MULTILINE)  # GitHub; Azure, TeamCity
 ESCAPED_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # Unicode's general categories
 
 
@@ -13,13 +14,20 @@ def printable(text: str, max_characters: int = MAX_CHARACTERS) -> str:
     """Return the text without terminal colours, with other invisible characters as escapes, and cut if it is too long.
 
     Control characters, marks that change the direction of text, and characters that Unicode does not assign are escaped.
+    So is the first character of what CI systems read in a log as a command, such as ::error (GitHub) or ##vso[ (Azure Pipelines).
     """
     omitted = len(text) - max_characters
     text = text[:max_characters] if omitted > 0 else text
     text = re.sub(r"\x1b\[[0-9;:]*m", "", text)
     if not text.isprintable():
         text = "".join(c if c in "\n\t" or unicodedata.category(c) not in ESCAPED_CATEGORIES else _escape(c) for c in text)
+    text = CI_COMMAND.sub(lambda found: "\\x23" if found["space"] is None else f"{found['space']}\\x3a", text)
     return f"{text} … ({omitted} more characters: see the data)" if omitted > 0 else text
+
+
+def printable_line(text: str, max_characters: int = 200) -> str:
+    """Return the text as `printable` does, in one line."""
+    return " ".join(printable(text, max_characters).split())
 
 
 def _escape(character: str) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..implementation.guard import Fault, timeout_fault
+from ..implementation.printable import printable
 from .wire import LENGTHS, MAX_MESSAGE_BYTES, MalformedMessage, pack, unpack
 
 MAX_PRINTED_CHARACTERS = 4000  # of the output of one request that are shown
@@ -116,7 +117,7 @@ class Process:
     def _print_output(self) -> None:
         if self.printed:
             end = f"\n… ({self.omitted_characters} more characters)\n" if self.omitted_characters else ""
-            print(self.printed, end=end)
+            print(printable(self.printed), end=end)
             self.printed, self.omitted_characters = "", 0
 
     def describe_end(self) -> Fault:

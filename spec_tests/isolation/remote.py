@@ -15,6 +15,7 @@ from ..implementation.backend import Backend, validate
 from ..implementation.framework import CannotMakeArray, Foreign, as_float64, numpy_dtype
 from ..implementation.guard import Fault, Refused
 from ..implementation.lookup import BackendError
+from ..implementation.printable import printable_line
 from .connection import Connection, RemoteArray, request, to_wire
 from .wire import Handle
 
@@ -35,7 +36,8 @@ class RemoteFramework:
 
     def __init__(self, connection: Connection, properties: dict[str, Any]):
         self.connection = connection
-        self.__dict__.update({**properties, "dtypes": tuple(properties["dtypes"])})
+        texts = {name: printable_line(value) for name, value in properties.items() if isinstance(value, str)}
+        self.__dict__.update({**properties, **texts, "dtypes": tuple(properties["dtypes"])})
 
     def from_wire(self, value: Any) -> Any:
         """Return an answer of the backend, with a RemoteArray for each array and each function that stays there."""
@@ -189,7 +191,7 @@ def load_isolated(text: str, folder: Path, operations: Collection[str], gradient
     try:
         description = connection.load()
         framework = RemoteFramework(connection, description["framework"])
-        backend = IsolatedBackend(description["name"], RemoteSource(framework, description), framework, text)
+        backend = IsolatedBackend(printable_line(str(description["name"])), RemoteSource(framework, description), framework, text)
     except Fault as fault:
         what = fault.what if fault.what.startswith("--backend=") else f"--backend={text}: while it was imported, {fault.what}"
         raise BackendError(what) from None

@@ -10,11 +10,13 @@ import pytest
 from ..calls.violation import Violation
 from ..implementation.printable import printable
 from ..report.failure import describe_failure, format_failure, summarize_failure
+from .captured_output import capture_output
 from .verdict_record import build_verdict_record
 
 if TYPE_CHECKING:
     from .session import Session
 
+MAX_MESSAGE_CHARACTERS = 100_000  # of a whole failure, whose parts are shortened already
 DETAILS_ATTRIBUTE = "spec_tests_details"  # attribute of a TestReport; pytest-xdist sends it to the process that writes the report
 
 
@@ -29,11 +31,19 @@ def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallI
     if violation:
         described, parts = session.description or (None, None)
         if described is not violation or parts is None:
-            parts = describe_failure(invariant, trial, violation)
-        reason = printable(summarize_failure(parts))
+            with capture_output(item.config) as texts:
+                parts = describe_failure(invariant, trial, violation)
+            report.sections += [("Captured output of the diagnosis", text) for text in texts]
+        reason = summarize_failure(parts)
         session.undo_replacements()
         if report.failed:
-            report.longrepr = _build_longrepr(item, format_failure(parts), reason)
+            report.longrepr = _build_longrepr(item, printable(format_failure(parts), MAX_MESSAGE_CHARACTERS), printable(reason))
+    elif report.failed:  # of pytest's own making, with text of the backend's in it
+        report.longrepr = printable(report.longreprtext, MAX_MESSAGE_CHARACTERS)
+    elif isinstance(report.longrepr, tuple):
+        path, line, text = report.longrepr
+        report.longrepr = path, line, printable(text)
+    reason = printable(reason)
     status = "not held" if trial.tally.level_lost else "failed" if violation else report.outcome
     record = build_verdict_record(invariant, trial, status, reason, report.duration)
     report.sections = [(title, printable(text)) for title, text in report.sections]  # a backend may have printed megabytes

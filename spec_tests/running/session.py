@@ -13,6 +13,7 @@ from ..calls.violation import Violation
 from ..implementation import environment
 from ..implementation.backend import Backend, load
 from ..implementation.lookup import BackendError
+from ..implementation.printable import printable
 from ..inputs.effort import EFFORTS
 from ..isolation.tampering import PatchDetector
 from ..specification.formats import DTYPES, PRECISIONS
@@ -83,7 +84,7 @@ class Session:
         try:
             loaded = [self._load(text) for text in self.backend_texts or (DEFAULT_BACKEND,)]
         except BackendError as error:
-            raise pytest.UsageError(str(error)) from None
+            raise pytest.UsageError(printable(str(error))) from None
         return self.check_dtypes(loaded)
 
     def _load(self, text: str) -> Backend:

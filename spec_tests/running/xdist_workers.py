@@ -24,8 +24,14 @@ def load_backends(config: pytest.Config, session: Session) -> None:
     """Load the backends, unless workers do. A backend that cannot be loaded stops the run with one message."""
     if not session.backend_texts or _has_workers(config):
         return
+    from ..implementation.printable import printable
+    from .captured_output import capture_output
+
     try:
-        _ = session.backends  # a cached property, which loads them
+        with capture_output(config) as texts:
+            _ = session.backends  # a cached property, which loads them
+        for text in texts:
+            print(printable(text), end="")
     except pytest.UsageError as refusal:
         if not _is_worker(config):
             raise
