@@ -98,8 +98,11 @@ def describe_shortfalls(verdicts: list[dict[str, Any]]) -> list[tuple[str, str]]
 
 
 def describe_shortfall(verdict: dict[str, Any]) -> str:
-    """Return a sentence on one comparison that answered too little, with a line of advice. Return "" if it answered enough."""
-    if not (shortfall := find_shortfall(verdict)):
+    """Return a sentence on one comparison that answered too little, with a line of advice. Return "" if it answered enough.
+
+    A single example, as smoke effort may draw, does not show how much is refused: its cell claims nothing, and nothing fails.
+    """
+    if verdict.get("drawn", 0) < 2 or not (shortfall := find_shortfall(verdict)):
         return ""
     reason, advice = _explain_shortfall(verdict, [verdict])
     line = f"; add {advice}" if advice.startswith("domain") else f"; {advice}" if advice else ""
