@@ -16,8 +16,11 @@ from typing import Any
 
 from .paths import ROOT
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a shell's background; child processes would inherit it
+# A shell's background ignores SIGINT, and nohup ignores SIGHUP. Child processes would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 NUMPY = 'import numpy as np\n\nframework = "numpy"\ndtypes = ("float32",)\n'
 SOFTMAX = """
