@@ -1,12 +1,12 @@
 """Test that ARCHITECTURE.md, CONTRIBUTING.md and the glossary agree with the source."""
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from ..support.docs_scripts import import_script
 from ..support.paths import DOCS, ROOT
 
 SUITE = ROOT / "spec_tests"
@@ -36,12 +36,7 @@ TERMS = {
 def packages() -> ModuleType:
     """Return docs/packages.py as a module."""
     pytest.importorskip("grimp")
-    spec = importlib.util.spec_from_file_location("packages", DOCS / "packages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_script("packages")
 
 
 def exists(name: str, folder: Path) -> bool:

@@ -1,35 +1,24 @@
 """The README is short, its picture and its failure are those of a real run, and its blocks fit the page."""
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from ..support.browser import open_page, start_browser
-from ..support.paths import DOCS, ROOT
+from ..support.docs_scripts import import_script
+from ..support.paths import ROOT
 from .test_documentation import mask_numbers
 from .test_site import site as site  # a fixture
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def load_script() -> ModuleType:
-    """Return docs/verdict_picture.py as a module."""
-    spec = importlib.util.spec_from_file_location("verdict_picture", DOCS / "verdict_picture.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return what the README's command prints on its example."""
     pytest.importorskip("torch")
-    text: str = load_script().run(tmp_path_factory.mktemp("readme"))
+    text: str = import_script("verdict_picture").run(tmp_path_factory.mktemp("readme"))
     return text
 
 
@@ -52,12 +41,12 @@ def test_every_link_leads_to_a_file() -> None:
 
 def test_the_picture_is_that_of_a_run(printed: str) -> None:
     """Where this fails, run `python docs/verdict_picture.py`. Numbers may differ: they depend on the machine and on versions."""
-    script = load_script()
+    script = import_script("verdict_picture")
     assert mask_numbers(script.PICTURE.read_text(encoding="utf-8")) == mask_numbers(script.picture(printed))
 
 
 def test_the_picture_shows_the_bug() -> None:
-    script = load_script()
+    script = import_script("verdict_picture")
     text = script.PICTURE.read_text(encoding="utf-8")
     assert f"$ {script.example()[1]}" in text
     for part in ("my_backend breaks rms_norm.reference", "epsilon stands outside the square root", "again: pytest", "deviates:"):

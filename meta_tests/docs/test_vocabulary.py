@@ -1,13 +1,13 @@
 """The prose has none of the phrases that docs/vocabulary.txt bans, and the changelog is a list that a user can scan."""
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from ..support.paths import DOCS, ROOT
+from ..support.docs_scripts import import_script
+from ..support.paths import ROOT
 
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 RIDDLES = (  # sentences of earlier versions
@@ -25,12 +25,7 @@ RIDDLES = (  # sentences of earlier versions
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
     """Return docs/vocabulary.py as a module."""
-    spec = importlib.util.spec_from_file_location("vocabulary", DOCS / "vocabulary.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_script("vocabulary")
 
 
 def test_the_prose_has_no_banned_phrase(script: ModuleType) -> None:

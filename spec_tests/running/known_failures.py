@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +66,7 @@ class Entry:
         """Whether the entry is about the trial, if its deviation explains the failure."""
         identity = {**record, "operation": record["id"].partition(".")[0]}
         wanted = {name: getattr(self, name) for name in ("operation", "backend", "dtype", "device")}
-        matches_id = self.id in ("", record["id"]) or (self.is_pattern and fnmatchcase(record["id"], self.id))
+        matches_id = self.id in ("", record["id"]) or (self.is_pattern and fnmatch.fnmatchcase(record["id"], self.id))
         return matches_id and all(value in ("", identity[name]) for name, value in wanted.items())
 
 
