@@ -8,4 +8,4 @@ pytest_plugins = ["spec_tests.plugin"]
 
 
 def pytest_addoption(parser: Any) -> None:
-    options.add_options(parser)
+    options.add_short_spellings(parser)

@@ -21,7 +21,7 @@ START, END = "<!-- packages: written by docs/packages.py -->\n", "<!-- end of pa
 
 LAWS, FACADE, EQUATIONS = "test_*.py", "__init__.py", "reference_numpy"  # the boxes that are no package of spec_tests
 COLUMNS = {  # where a box stands in its row, in widths of a box; arrows between rows must not cross a box
-    FACADE: 3.5, "plugin": 4.6,
+    FACADE: 2.4, "commands": 3.5, "plugin": 4.6,
     "running": 4.6,
     LAWS: 1.2, "report": 3.5,
     "operations": 0.0, "helpers": 1.2, "trials": 2.4,
@@ -59,7 +59,7 @@ def box(module: str) -> str:
     root, *inner = module.split(".")
     if root == EQUATIONS or not inner:
         return EQUATIONS if root == EQUATIONS else FACADE
-    return LAWS if inner[0].startswith("test_") else inner[0]
+    return LAWS if inner[0].startswith("test_") else "commands" if inner[0] == "__main__" else inner[0]
 
 
 def imports() -> set[tuple[str, str]]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from .running.options import LISTING_OPTIONS, add_options, concerns_suite, read_option
 from .trials.collection import is_law_file
 
 if TYPE_CHECKING:
@@ -25,19 +26,24 @@ if TYPE_CHECKING:
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
 STALE_EXIT_STATUS = 6  # nothing fails, and a file of known failures lists what holds now
-LISTING_OPTIONS = ("--list-backends", "--list-deviations")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(parser: Any, args: list[str]) -> None:
-    if any("spec_tests" in arg or arg in LISTING_OPTIONS for arg in args):
-        from .running import options
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
 
-        options.add_options(parser)
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, None, None]:
+    yield
+    from .running.spellings import take_spellings
+
+    take_spellings(early_config, parser, args)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("require_level", None) is None:  # the run does not concern this suite
+    if not concerns_suite(config):
         return
     from .running import xdist_workers
 
@@ -55,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _requested_listings(config: pytest.Config) -> list[str]:
     """Return the options of the command line that print a list and exit."""
-    return [option for option in LISTING_OPTIONS if config.getoption(option.lstrip("-").replace("-", "_"), None)]
+    return [name for name in LISTING_OPTIONS if read_option(config, name.replace("-", "_"))]
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
@@ -64,8 +70,8 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         return None
     from .running import listing
 
-    for option in requested:
-        print(listing.LISTING_FORMATTERS[option]())
+    for name in requested:
+        print(listing.LISTING_FORMATTERS[name]())
     return 0
 
 
@@ -236,8 +242,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 def _find_stale_patterns(config: pytest.Config) -> list[str]:
     """Return the places of stale patterns in the files of known failures. Only a whole run can show that a pattern is stale."""
-    names = ("keyword", "markexpr", "deselect", "lf", "dtype")
-    is_partial = any(config.getoption(name, None) for name in names) or config.getoption("effort") == "smoke"
+    names = ("keyword", "markexpr", "deselect", "lf")
+    is_partial = any(config.getoption(name, None) for name in names) or read_option(config, "dtype")
+    is_partial = is_partial or read_option(config, "effort") == "smoke"
     return [] if is_partial else config.stash[SESSION].known_failures.find_stale_patterns(VERDICTS)
 
 
@@ -261,17 +268,17 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def register_plugins(config: pytest.Config, session: Any) -> None:
     """Register the plugins that print the progress and write the report. A worker gets only the plugin of --resume."""
     if hasattr(config, "workerinput"):
-        if config.getoption("resume"):
+        if read_option(config, "resume"):
             from .running import resuming
 
             resuming.register(config, None)
         return
-    if config.getoption("resume") and not config.getoption("report"):
+    if read_option(config, "resume") and not read_option(config, "report"):
         raise pytest.UsageError("--resume: name the report to go on with, as in --report=DIR --resume")
     from .running.progress import ProgressLines
 
     config.pluginmanager.register(ProgressLines(config), "spec_tests.progress")
-    if config.getoption("report"):
+    if read_option(config, "report"):
         from .running.recording import build_recorder
 
         config.pluginmanager.register(build_recorder(config, session), "spec_tests.report")

@@ -127,7 +127,11 @@ def test_every_folder_of_the_suite_has_a_floor() -> None:
     floors = [name.strip() for layer in layers for name in layer.split("|")]
     folders = {path.parent.name for path in SUITE.glob("*/*.py")} - {"backends"}  # which an installed suite has, without imports
     assert sorted(floors) == sorted({*folders, "plugin"})
-    assert {path.name for path in SUITE.glob("*.py") if not path.name.startswith("test_")} == {"__init__.py", "plugin.py"}
+    assert {path.name for path in SUITE.glob("*.py") if not path.name.startswith("test_")} == {
+        "__init__.py",
+        "__main__.py",
+        "plugin.py",
+    }
 
 
 def test_the_citation_has_the_version() -> None:

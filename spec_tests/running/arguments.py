@@ -17,10 +17,6 @@ from ..inputs.choices import parse_choices
 from ..specification.run_settings import Limits
 from .known_failures import FAILING, FLAKY, KnownFailures, MalformedKnownFile, read_known_file
 
-LEVELS = (
-    "bitwise-repeatable", "batch-invariant", "quarantine", "nan-propagation",
-    "limits", "mixed-dtypes", "relative-tails", "attention-range", "unbiased",
-)  # fmt: skip
 UNIT_BYTES = {"MIB": 1 << 20, "GIB": 1 << 30}
 
 

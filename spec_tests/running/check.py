@@ -21,13 +21,14 @@ from ..inputs.effort import EFFORTS, using_effort
 from ..report.failure import failure_message
 from ..report.verdicts import describe_shortfall
 from ..specification.formats import DTYPES, PRECISIONS
+from ..specification.levels import LEVELS
 from ..specification.registry import gradients
 from ..specification.registry import operations as every_operation
 from ..trials.attempt import find_violation, replay
 from ..trials.collection import invariants
 from ..trials.tally import Tally
 from ..trials.trial import Trial
-from .arguments import LEVELS, parse_shapes, validate_choices
+from .arguments import parse_shapes, validate_choices
 from .known_failures import parse_key
 from .session import Session
 from .verdict_record import build_verdict_record, identify_trial

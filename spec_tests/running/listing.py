@@ -1,4 +1,4 @@
-"""The texts of --list-backends and --list-deviations."""
+"""The texts of --list-backends, --list-deviations and `spec-tests list`."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ def _list_deviations() -> str:
     return "\n".join(f"deviation:{deviation.id:<55} {deviation.kind:<10} {deviation.what}" for deviation in catalogue().values())
 
 
-LISTING_FORMATTERS = {"--list-backends": _list_backends, "--list-deviations": _list_deviations}
+LISTING_FORMATTERS = {"list-backends": _list_backends, "list-deviations": _list_deviations}

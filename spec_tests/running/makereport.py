@@ -11,6 +11,7 @@ from ..calls.violation import Violation
 from ..implementation.printable import printable
 from ..report.failure import describe_failure, format_failure, summarize_failure
 from .captured_output import capture_output
+from .options import read_option
 from .verdict_record import build_verdict_record
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallI
     report.sections = [(title, printable(text)) for title, text in report.sections]  # a backend may have printed megabytes
     for properties in (item.user_properties, report.user_properties):  # the former for --junitxml
         properties.append(("spec_tests", json.dumps(record)))
-    if item.config.getoption("report"):
+    if read_option(item.config, "report"):
         from .recorded_details import collect_details
 
         failure = parts or ({"message": report.longreprtext} if report.failed else None)

@@ -1,54 +1,127 @@
 """The options of the command line.
 
-The plugin adds them only to runs that concern this suite, because other projects have a --backend of their own.
+Each has a spelling with the prefix --spec-, which every pytest run takes where the plugin is installed. The spelling without
+the prefix, such as --backend, is for runs that name spec_tests: other projects have a --backend of their own.
+
+Every pytest run imports this module, so that it must stay light.
 """
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Iterable
 from typing import Any
 
-from ..inputs.effort import EFFORTS
-from ..specification.formats import DTYPES, PRECISIONS
-from ..specification.run_settings import MEMORY_BUDGET_GB
+import pytest
+
+from ..specification.run_settings import MEMORY_BUDGET_GB, Limits
+
+PREFIX = "--spec-"
+MARKER = "spec_tests_run"  # an option that nobody types: whether the run takes the spellings without the prefix
+LISTS: dict[str, Any] = {"action": "append", "default": []}
+SWITCH: dict[str, Any] = {"action": "store_true"}
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "backend": LISTS
+    | {
+        "metavar": "NAME",
+        "help": "the implementation to test: a .py file, a name of --spec-list-backends, a dotted module name, "
+        "or module:attribute; may be repeated (default: numpy-cpu)",
+    },
+    "list-backends": SWITCH | {"help": "print the names that --spec-backend takes, and exit"},
+    "list-deviations": SWITCH | {"help": "print the known bugs that the suite can name, and exit"},
+    "dtype": LISTS
+    | {
+        "metavar": "DTYPE",
+        "help": "test in this dtype only: float64, float32, bfloat16, float16; may be repeated (default: all)",
+    },
+    "precision": {
+        "metavar": "CLASS",
+        "help": "the loosest precision class that passes: fused, mixed or eager (default: each operation's own)",
+    },
+    "effort": {
+        "default": "default",
+        "metavar": "EFFORT",
+        "help": "how many examples to try: smoke (seconds), default (a minute or more) or thorough (hours)",
+    },
+    "memory-budget": {
+        "default": f"{MEMORY_BUDGET_GB:g}",
+        "metavar": "GB",
+        "help": "the gigabytes that the arrays of one call may take at thorough effort "
+        f"(default: {MEMORY_BUDGET_GB:g}; results of 2^31 elements need 20)",
+    },
+    "shapes": {
+        "metavar": "N",
+        "help": "use N different shapes for each operation, for a backend that compiles anew for each shape (default: no limit)",
+    },
+    "require": LISTS | {"metavar": "OPERATION", "help": "fail if the backend does not implement this operation; may be repeated"},
+    "require-level": LISTS
+    | {
+        "metavar": "LEVEL",
+        "help": "fail if this optional property does not hold, such as batch-invariant; may be repeated",
+    },
+    "report": {
+        "metavar": "DIR",
+        "help": "write a report into this folder: report.jsonl during the run, a page and a badge at its end",
+    },
+    "isolate": SWITCH | {"help": "run the backend in a process of its own, apart from the code that judges it"},
+    "time-limit": {"metavar": "SECONDS", "help": f"the seconds that one call may take (default: {Limits.seconds:g})"},
+    "memory-limit": {
+        "metavar": "SIZE",
+        "help": "the memory that the process of --spec-isolate may take, such as 4GiB (default: half of the machine's)",
+    },
+    "example": {"metavar": "ROW", "help": "try only the example that a failure has printed, such as 3.0.17"},
+    "known-failing": {"metavar": "FILE", "help": "a file of tests that are known to fail: they fail no run while they do"},
+    "known-flaky": {"metavar": "FILE", "help": "a file of tests that sometimes fail: they fail no run"},
+    "update-known": SWITCH | {"help": "write the failures of this run into these files, and remove what holds now"},
+    "resume": SWITCH | {"help": "continue the report in --spec-report=DIR: test what it lacks"},
+}
+LISTING_OPTIONS = ("list-backends", "list-deviations")
+TITLE = (
+    "spec_tests: conformance of transformer operations (a run that names spec_tests also takes these without spec-, as --backend)"
+)
 
 
-def add_options(parser: Any) -> None:
-    """Add the options to a pytest parser, once."""
-    if getattr(parser, "_spec_tests", False):
-        return
-    parser._spec_tests = True
-    group = parser.getgroup("spec_tests", "conformance of transformer operations")
-    group.addoption(
-        "--backend",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="the implementation under test: a built-in name (see --list-backends), a path to a .py file, a dotted module "
-        "name, module:attribute, or a name registered under spec_tests.backends; may be repeated (default: numpy-cpu)",
-    )
-    group.addoption("--list-backends", action="store_true", help="print the backends that can be named, and exit")
-    group.addoption("--list-deviations", action="store_true", help="print the bugs that are known by name, and exit")
-    group.addoption("--dtype", action="append", default=[], metavar="DTYPE", help=f"only these of {', '.join(DTYPES)}")
-    group.addoption("--precision", metavar="CLASS", help=f"hold every operation to at least this class: {', '.join(PRECISIONS)}")
-    group.addoption("--effort", default="default", metavar="EFFORT", help=f"how much to try: {', '.join(EFFORTS)}")
-    group.addoption(
-        "--memory-budget",
-        default=f"{MEMORY_BUDGET_GB:g}",
-        metavar="GB",
-        help="gigabytes that the arrays of one call may take at thorough effort "
-        f"(default: {MEMORY_BUDGET_GB:g}); 2^31 elements need 20",
-    )
-    group.addoption(
-        "--shapes", metavar="N", help="draw the examples of an operation from N shapes, for a backend that compiles for each anew"
-    )
-    group.addoption("--require", action="append", default=[], metavar="OPERATION", help="fail where this is not implemented")
-    group.addoption("--require-level", action="append", default=[], metavar="LEVEL", help="fail where this level does not hold")
-    group.addoption("--report", metavar="DIR", help="write report.jsonl there as the run goes, and a page and a badge at its end")
-    group.addoption("--isolate", action="store_true", help="run each backend in a process of its own, apart from the oracle")
-    group.addoption("--time-limit", metavar="SECONDS", help="what a call may take (default: 60)")
-    group.addoption("--memory-limit", metavar="SIZE", help="what the backend's process may have, as in 4GiB (default: no limit)")
-    group.addoption("--example", metavar="ROW", help="play this example alone, as a failure has printed it")
-    for kind, what in (("failing", "must fail: a pass is an error"), ("flaky", "may fail")):
-        group.addoption(f"--known-{kind}", metavar="FILE", help=f"JSON lines of what {what}")
-    group.addoption("--update-known", action="store_true", help="write what this run shows into these files")
-    group.addoption("--resume", action="store_true", help="go on with the report in --report=DIR: try what it lacks")
+def add_options(parser: pytest.Parser) -> None:
+    """Add the options with the prefix."""
+    group = parser.getgroup("spec_tests", TITLE)
+    for name, attributes in OPTIONS.items():
+        group.addoption(f"{PREFIX}{name}", dest=_destination(name), **attributes)
+
+
+def add_short_spellings(parser: pytest.Parser) -> list[str]:
+    """Let the run take the spellings without the prefix. Return those that others have taken for options of their own.
+
+    A second call adds nothing: the conftest.py of a checkout may be loaded after the plugin has added them.
+    """
+    group, taken = parser.getgroup("spec_tests", TITLE), []
+    try:
+        group.addoption("--spec-tests-run", dest=MARKER, action="store_true", default=True, help=argparse.SUPPRESS)
+    except ValueError:
+        return []
+    for name, attributes in OPTIONS.items():
+        try:
+            group.addoption(f"--{name}", dest=_destination(name), **{**attributes, "help": argparse.SUPPRESS})
+        except (ValueError, argparse.ArgumentError):
+            taken.append(f"--{name}")
+    return taken
+
+
+def concerns_suite(config: pytest.Config) -> bool:
+    """Whether the run takes the spellings without the prefix: it names spec_tests, or runs in a checkout of it."""
+    return bool(config.getoption(MARKER, False))
+
+
+def read_option(config: pytest.Config, name: str) -> Any:
+    """Return the value of an option, such as "time_limit"."""
+    return config.getoption(_destination(name))
+
+
+def find_used(args: Iterable[str], prefix: str, names: Iterable[str] = OPTIONS) -> list[str]:
+    """Return the words of a command line that are options with one of these names, as they were typed."""
+    spellings = {f"{prefix}{name}" for name in names}
+    return [arg for arg in args if arg.partition("=")[0] in spellings]
+
+
+def _destination(name: str) -> str:
+    return f"spec_{name.replace('-', '_')}"

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Generator
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -28,6 +29,7 @@ from ..specification.run_settings import current_settings
 from ..specification.version import SPEC_VERSION, __version__
 from ..trials.collection import is_law
 from . import resuming
+from .options import read_option
 from .report_folder import FolderLock, FolderTaken, replace_file
 from .resuming import read_interrupted, select_kept_records
 
@@ -45,7 +47,7 @@ class Recorder:
     """
 
     def __init__(self, config: pytest.Config, backends: list[dict[str, Any]] | None = None, interrupted: Report | None = None):
-        self.config, self.folder = config, config.invocation_params.dir / config.getoption("report")
+        self.config, self.folder = config, config.invocation_params.dir / read_option(config, "report")
         self.first_backends, self.written_backends = backends or [], set[str]()
         self.finished_nodes, self.counts, self.examples = set[str](), Counter[str](), 0
         self.stale_count = 0
@@ -189,7 +191,7 @@ class Recorder:
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if not terminalreporter.no_summary:
-            folder = self.config.getoption("report").rstrip("/")
+            folder = read_option(self.config, "report").rstrip("/")
             terminalreporter.write_line(f"report: {', '.join(f'{folder}/{name}' for name in self.written_files)}")
             if self.complaint:
                 terminalreporter.write_line(self.complaint)
@@ -201,7 +203,7 @@ def build_recorder(config: pytest.Config, session: Session) -> Recorder:
 
     has_workers = config.getoption("dist", "no") != "no"
     _lock_folder(config)
-    interrupted = read_interrupted(config, build_header(config)) if config.getoption("resume") else None
+    interrupted = read_interrupted(config, build_header(config)) if read_option(config, "resume") else None
     if interrupted is not None:
         resuming.register(config, interrupted)
     backends = [] if has_workers else [build_backend_record(backend, session.folder) for backend in session.backends]
@@ -210,10 +212,10 @@ def build_recorder(config: pytest.Config, session: Session) -> Recorder:
 
 def _lock_folder(config: pytest.Config) -> None:
     """Make the folder of the report and lock it until the run ends. --resume makes none. Raise UsageError of one sentence."""
-    folder = config.invocation_params.dir / config.getoption("report")
+    folder = config.invocation_params.dir / read_option(config, "report")
     lock = FolderLock(folder)
     try:
-        if not config.getoption("resume"):
+        if not read_option(config, "resume"):
             folder.mkdir(parents=True, exist_ok=True)
         if folder.is_dir():
             lock.acquire()
@@ -225,7 +227,7 @@ def _lock_folder(config: pytest.Config) -> None:
 
 
 def build_refusal(config: pytest.Config, what: str) -> pytest.UsageError:
-    return pytest.UsageError(f"--report={config.getoption('report')}: {what}")
+    return pytest.UsageError(f"--report={read_option(config, 'report')}: {what}")
 
 
 def _write_all(file: BinaryIO, data: bytes) -> None:
@@ -238,7 +240,7 @@ def build_header(config: pytest.Config) -> dict[str, Any]:
     """Return the header of the report: the options of the run, the versions, and the machine."""
     from .session import DEFAULT_BACKEND
 
-    option = config.getoption
+    option = partial(read_option, config)
     return {
         "record": "header",
         "schema": SCHEMA,
@@ -255,8 +257,10 @@ def build_header(config: pytest.Config) -> dict[str, Any]:
         "required_levels": _split_names(option("require_level")),
         "isolate": option("isolate"),
         "known": {kind: path for kind in ("failing", "flaky") if (path := option(f"known_{kind}"))},
-        "selection": {name: value for name in ("keyword", "markexpr", "deselect", "lf") if (value := option(name, None))},
-        "seed": option("hypothesis_seed", None),
+        "selection": {
+            name: value for name in ("keyword", "markexpr", "deselect", "lf") if (value := config.getoption(name, None))
+        },
+        "seed": config.getoption("hypothesis_seed", None),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "machine": platform.machine(),

@@ -11,6 +11,7 @@ import pytest
 from ..implementation.environment import backend_file
 from ..report import Report, ReportError, read
 from .imported_files import hash_imports
+from .options import read_option
 
 EQUAL_FIELDS = (  # fields of the header in which the interrupted run and this one must agree
     "backends", "dtypes", "precision", "effort", "shapes", "required", "required_levels", "selection", "isolate",
@@ -20,7 +21,7 @@ DONE_KEY = "spec_tests_done"  # key of `workerinput`, by which a worker learns w
 
 def read_interrupted(config: pytest.Config, header: dict[str, Any]) -> Report:
     """Return the report to continue. Raise UsageError if the run has other options, or if a backend's file has changed."""
-    place, folder = config.getoption("report"), config.invocation_params.dir
+    place, folder = read_option(config, "report"), config.invocation_params.dir
     try:
         report = read(folder / place)
     except ReportError as error:

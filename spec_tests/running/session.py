@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ from ..implementation.printable import printable
 from ..inputs.effort import EFFORTS
 from ..isolation.tampering import PatchDetector
 from ..specification.formats import DTYPES, PRECISIONS
+from ..specification.levels import LEVELS
 from ..specification.registry import gradients, operations
 from ..specification.run_settings import RunSettings, set_settings
 from .arguments import (
-    LEVELS,
     parse_example,
     parse_limits,
     parse_memory_budget,
@@ -29,6 +29,7 @@ from .arguments import (
     validate_choices,
 )
 from .known_failures import KnownFailures
+from .options import read_option
 from .selection import Selection
 
 DEFAULT_BACKEND = "numpy-cpu"
@@ -53,7 +54,7 @@ class Session:
     @staticmethod
     def from_config(config: pytest.Config) -> Session:
         """Build the session of a pytest run. Set the settings of this process. Raise UsageError for a bad option."""
-        option = config.getoption
+        option = partial(read_option, config)
         precision = option("precision")
         (effort,) = validate_choices("effort", [option("effort")], EFFORTS)
         set_settings(RunSettings(effort, parse_memory_budget(option), parse_shapes(option("shapes")), parse_limits(option)))

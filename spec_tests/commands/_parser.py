@@ -1,0 +1,28 @@
+"""The argument parser of the subcommands. It is argparse's, as what it has to do is little, and that needs no installation."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import NoReturn
+
+from . import USAGE_ERROR
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that refuses in one sentence, with the exit status that pytest has for it."""
+
+    def __init__(self, subcommand: str, description: str | None, usage: str | None = None, epilog: str | None = None):
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(
+            prog=f"spec-tests {subcommand}",
+            description=description,
+            usage=usage,
+            epilog=epilog,
+            formatter_class=formatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        print(f"ERROR: {self.prog}: {message} ({self.prog} --help says more)", file=sys.stderr)
+        sys.exit(USAGE_ERROR)

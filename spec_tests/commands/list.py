@@ -1,0 +1,58 @@
+"""Print what can be named: backends, operations, levels or deviations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+from ._parser import Parser
+
+
+def _list_backends() -> str:
+    from ..running.listing import LISTING_FORMATTERS
+
+    return LISTING_FORMATTERS["list-backends"]()
+
+
+def _list_deviations() -> str:
+    from ..running.listing import LISTING_FORMATTERS
+
+    return LISTING_FORMATTERS["list-deviations"]()
+
+
+def _list_operations() -> str:
+    """Return the signature of each operation, and of each gradient."""
+    from ..specification.registry import gradients, operations, specification
+
+    names = (*operations(), *gradients())
+    signatures = (inspect.signature(specification(name).reference) for name in names)
+    return "\n".join(
+        name + str(signature.replace(return_annotation=signature.empty, parameters=_drop_types(signature)))
+        for name, signature in zip(names, signatures, strict=True)
+    )
+
+
+def _drop_types(signature: inspect.Signature) -> list[inspect.Parameter]:
+    return [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
+
+
+def _list_levels() -> str:
+    from ..specification.levels import LEVELS
+
+    return "\n".join(f"{level:<20} {sentence}" for level, sentence in LEVELS.items())
+
+
+KINDS: dict[str, Callable[[], str]] = {
+    "backends": _list_backends,
+    "operations": _list_operations,
+    "levels": _list_levels,
+    "deviations": _list_deviations,
+}
+
+
+def main(argv: list[str]) -> int:
+    """Print the list, and return 0."""
+    parser = Parser("list", __doc__)
+    parser.add_argument("kind", nargs="?", choices=KINDS, default="backends", help="what to list (default: backends)")
+    print(KINDS[parser.parse_args(argv).kind]())
+    return 0
