@@ -107,7 +107,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     if SESSION not in metafunc.config.stash:
         raise pytest.UsageError("the invariants of spec_tests need its options: run pytest --pyargs spec_tests --backend=…")
-    trials = metafunc.config.stash[SESSION].selection.collect(invariant)
+    trials = metafunc.config.stash[SESSION].collect(invariant)
     metafunc.parametrize("trial", trials, ids=[trial.id for trial in trials])
 
 
@@ -154,8 +154,31 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     Before the interpreter exits, the same is done with everything, which saves about a second.
     """
     if SESSION in session.config.stash:
+        if session.items:
+            _refuse_replacements(session.config.stash[SESSION])
+            session.config.stash[SESSION].has_foreign_fixtures = _has_foreign_fixtures(session)
         gc.freeze()
         atexit.register(gc.freeze)
+
+
+def _has_foreign_fixtures(session: pytest.Session) -> bool:
+    """Whether fixtures or a conftest.py of another project run code before a test of this suite."""
+    laws = (item for item in session.items if _invariant_and_trial(item)[0])
+    hooks = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_protocol", "pytest_pyfunc_call")
+    conftests = [p for p in session.config.pluginmanager.get_plugins() if getattr(p, "__name__", "").endswith("conftest")]
+    return any(set(getattr(item, "fixturenames", ())) - {"trial"} for item in laws) or any(
+        hasattr(conftest, hook) for conftest in conftests for hook in hooks
+    )
+
+
+def _refuse_replacements(session: Session) -> None:
+    """Raise UsageError if something was replaced while the tests were collected. Code of the backend may run there."""
+    if replaced := session.undo_replacements():
+        what = ", ".join(replaced[:3])
+        raise pytest.UsageError(
+            f"while the laws were collected, the backend, a plugin or a conftest.py replaced {what}, on which the verdicts depend"
+        )
+    session.watch_hooks()
 
 
 def _is_gradient(item: pytest.Item) -> bool:

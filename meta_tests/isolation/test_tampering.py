@@ -2,6 +2,7 @@
 
 import json
 import math
+import textwrap
 import time
 from pathlib import Path
 
@@ -26,9 +27,66 @@ def test_what_is_replaced_is_told_and_put_back(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(time, "monotonic", lambda: 0.0)
     Expectation.accepts.__code__ = (lambda self, result: True).__code__
     method = "spec_tests.bounds.expectation.Expectation.accepts"
-    assert detector.restore() == ["math.erf", "numpy.all", "time.monotonic", method]
+    assert detector.restore() == ["math.erf", "time.monotonic", "numpy.all", method]
     assert Expectation.accepts.__code__ is code
     assert detector.restore() == []
+
+
+PATCHES = {  # by the end of what a message calls it: code that an attacker may run
+    ".ROUNDINGS['exp']": "from spec_tests.bounds.error_model import *; ROUNDINGS['exp'] = 1e9",
+    ".STEP_ERRORS['new']": "from spec_tests.bounds.error_model import *; STEP_ERRORS['new'] = print",
+    ".FORMATS['float32'].u":
+        "from spec_tests.specification.formats import FORMATS; vars(FORMATS['float32'])['u'] = 1.0",
+    ".FORMATS['float16'].precision":
+        "from spec_tests.specification.formats import FORMATS; object.__setattr__(FORMATS['float16'], 'precision', 3)",
+    ".ROUNDING_FACTORS":
+        "from spec_tests.bounds.sample import ROUNDING_FACTORS as a; a.flags.writeable = True; a[0] = 9",
+    "spec_tests.bounds.expectation.Expectation.__getattribute__":
+        "from spec_tests.bounds.expectation import Expectation; Expectation.__getattribute__ = lambda self, name: print",
+    "spec_tests.helpers.assertions.all": "import spec_tests.helpers.assertions as a; a.all = lambda values: True",
+    "spec_tests.bounds.error_model._relative_error.<locals>.<lambda>":
+        "from spec_tests.bounds.error_model import *; STEP_ERRORS['divide'].__closure__[0].cell_contents = 'power'",
+    "spec_tests.operations.sigmoid.core": "import spec_tests.operations.sigmoid as s; s.core = {}",
+    "specification('sigmoid').reference":
+        "from spec_tests.specification.registry import *; vars(specification('sigmoid'))['reference'] = print",
+    "spec_tests.specification.run_settings._current":
+        "import spec_tests.specification.run_settings as s; s._current = s.RunSettings('smoke')",
+    ".STRICTNESS": "import spec_tests.trials.tally as t; t.STRICTNESS = ('eager',)",
+    "_pytest.python.Function.runtest": "import _pytest.python as p; p.Function.runtest = lambda self: None",
+    "HookCaller.__call__": "import pluggy._hooks as p; p.HookCaller.__call__ = lambda self, **_: None",
+    "json.dumps": "import json; json.dumps = lambda x: '{}'",
+    "random.Random.randint": "import random; random.Random.randint = lambda *_: 0",
+    "numpy._core.fromnumeric._wrapreduction":
+        "import numpy._core.fromnumeric as f; f._wrapreduction = lambda *_, **__: True",
+    "numpy.all": "import numpy as np; np.all.__wrapped__.__code__ = (lambda *_, **__: True).__code__",
+    "sys.modules['numpy']": "import sys, types; sys.modules['numpy'] = types.ModuleType('numpy')",
+}  # fmt: skip
+
+
+def test_constants_and_internals_are_watched_as_functions_are(tmp_path: Path) -> None:
+    """Each patch is made in one process after the other has been undone, and an undone patch leaves nothing behind."""
+    probe = """
+        import json, sys
+        from spec_tests.isolation.tampering import PatchDetector
+
+        detector, found = PatchDetector(), []
+        for code in json.loads(sys.argv[1]):
+            exec(code, {})
+            found.append([detector.restore(), detector.restore()])
+        print(json.dumps(found))
+    """
+    run = python(tmp_path, "-c", textwrap.dedent(probe), json.dumps(list(PATCHES.values())))
+    assert run.returncode == 0, run.stderr
+    for name, (first, second) in zip(PATCHES, json.loads(run.stdout), strict=True):
+        assert any(text.endswith(name) for text in first), (name, first)
+        assert second == [], (name, second)
+
+
+@pytest.mark.parametrize("framework", ["numpy", "torch", "jax"])
+def test_what_a_framework_s_import_changes_is_no_offence(framework: str, tmp_path: Path) -> None:
+    pytest.importorskip(framework)
+    code = f"from spec_tests.isolation.tampering import PatchDetector as P\nd = P()\nimport {framework}\nprint(d.restore())"
+    assert python(tmp_path, "-c", code).stdout == "[]\n"
 
 
 def test_what_anothers_fixture_replaces_is_no_backends_doing(tmp_path: Path) -> None:
@@ -51,25 +109,26 @@ def test_a_backend_that_replaces_something_is_refused(tmp_path, monkeypatch: pyt
 
 # --- what it covers ---------------------------------------------------------------------------------------------------
 
-MIN_NAMESPACES, MIN_FUNCTIONS = 169, 953  # watched when all modules of spec_tests lay in one folder
+MIN_NAMESPACES, MIN_FUNCTIONS = 169, 953  # of the suite, watched when all of its modules lay in one folder
 PROBE = """
 import json, sys
+from types import FunctionType, ModuleType
 from spec_tests.isolation.tampering import PatchDetector
 
-detector = PatchDetector()
-print(json.dumps([len(detector.ours.namespaces), len(detector.functions), sorted(sys.modules)]))
+owners = [container.owner for container in PatchDetector().ours.containers]
+counts = [sum(isinstance(owner, kind) for owner in owners) for kind in (ModuleType | type, FunctionType)]
+print(json.dumps([*counts, sorted(sys.modules)]))
 """
 
 
 def modules_to_protect() -> set[str]:
-    """Return the modules of both packages, found in their folders, without laws and what is imported only when it is needed."""
+    """Return the modules of both packages, found in their folders, without what is imported only when it is needed."""
     found = set()
     for package in ("reference_numpy", "spec_tests"):
         for path in (ROOT / package).rglob("*.py"):
             folder, *rest = names = path.relative_to(ROOT).with_suffix("").parts
-            is_law = folder == "spec_tests" and len(rest) == 1 and rest[0].startswith("test_")
             imported_when_needed = folder == "spec_tests" and (rest[0] in ON_DEMAND or ".".join(rest) in WITH_A_REPORT)
-            if not (is_law or imported_when_needed or rest[-1] == "__main__"):
+            if not (imported_when_needed or rest[-1] == "__main__"):
                 found.add(".".join(names).removesuffix(".__init__"))
     return found
 

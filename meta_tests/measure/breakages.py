@@ -143,11 +143,13 @@ def table_path(name: str) -> Path:
 
 
 def main() -> None:
-    """Write both tables, or the named parts of them, such as `breakages` or `dishonest/zeros`."""
+    """Write both tables, or the named parts of them, such as `breakages` or `dishonest/zeros`, with the backends that are new."""
     for argument in sys.argv[1:] or FOLDERS:
         name, _, only = argument.partition("/")
         before = read_blocks(name) if only else {}
-        lines = [before[path.stem] if only and path.stem != only else format_block(path) for path in list_backends(name)]
+        lines = [
+            before[path.stem] if path.stem in before and path.stem != only else format_block(path) for path in list_backends(name)
+        ]
         table_path(name).write_text("\n\n".join(lines) + "\n")
 
 

@@ -33,9 +33,19 @@ class Backend:
     text: str = ""  # the value of --backend; "" if the backend was given as an object
 
     def function(self, operation: str) -> Any:
-        """Return the backend's function of this name, or None."""
+        """Return the backend's function of this name, or None. What the source had when it was first asked is decisive.
+
+        For a function that is no longer there, return one that raises a Fault, so that its laws fail and are not left out.
+        """
         function = getattr(self.source, operation, None)
-        return function if callable(function) else None
+        if not self.presence.setdefault(operation, callable(function)):
+            return None
+        return function if callable(function) else _Vanished(operation)
+
+    @cached_property
+    def presence(self) -> dict[str, bool]:
+        """Whether the source had a function, by the operation. `validate` asks for all of them."""
+        return {}
 
     def has(self, operation: str) -> bool:
         """Whether the backend implements the operation. A gradient may also come from its framework and the forward operation."""
@@ -134,6 +144,16 @@ class Backend:
         return printable_line(str(getattr(self.source, "version", f"{self.framework.name} {self.framework.version}")))
 
 
+class _Vanished:
+    """Stands for a function that the backend had when it was loaded."""
+
+    def __init__(self, operation: str):
+        self.operation = operation
+
+    def __call__(self, *arrays: Any, **keywords: Any) -> Any:
+        raise Fault(f"{self.operation} was there when the backend was loaded, and is not there now")
+
+
 ORACLE = "reference_numpy"
 CONVENTIONS = {"causal_alignment": ("bottom-right", "top-left"), "fully_masked_rows": ("zero", "nan")}
 
@@ -158,7 +178,10 @@ def validate(backend: Backend, operations: Collection[str]) -> Backend:
 
 def _find_complaints(backend: Backend, operations: Collection[str]) -> Iterator[str]:
     """Yield what is wrong with the backend's statements about itself, each in one sentence."""
-    if not any(backend.function(name) for name in operations):
+    for name in operations:
+        backend.function(f"{name}_vjp")  # see `presence`
+    found = [backend.function(name) for name in operations]
+    if not any(found):
         yield f"it defines none of the operations, which are {', '.join(sorted(operations))}"
     stated = getattr(backend.source, "dtypes", ())
     if isinstance(stated, str):

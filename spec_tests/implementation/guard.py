@@ -123,6 +123,8 @@ def timeout_fault(seconds: float) -> Fault:
 
 def as_fault(error: BaseException) -> Exception:
     """Return the Refused or the Fault for an exception that a step has raised."""
+    if type(error) is Fault:
+        return error
     try:
         text = printable(str(error))
     except BaseException as text_error:

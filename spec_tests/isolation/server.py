@@ -66,7 +66,8 @@ class Server:
         self.objects[number] = self.framework.lay_out(array, dtype, layout)
 
     def call(self, operation: str, arrays: Any, keywords: Any) -> Any:
-        function = getattr(self.source, operation)
+        if not callable(function := getattr(self.source, operation, None)):
+            raise Fault(f"{operation} was there when the backend was loaded, and is not there now")
         return self.run_guarded(lambda: self.framework.force(function(*self.from_wire(arrays), **self.from_wire(keywords))))
 
     def linearize(self, fields: list[Any]) -> Any:

@@ -29,7 +29,8 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
         _skip_missing(session, invariant, trial, missing)
     is_unrequired_level = invariant.level is not None and invariant.level not in session.levels
     kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial))
-    session.restore_libraries()
+    if replaced := session.undo_fixtures():
+        raise Violation(f"a fixture or a plugin replaced {', '.join(replaced[:3])}, on which the verdict depends")
     violation = _find_violation(session, test, trial, entry, shrink=not is_unrequired_level)
     if replaced := session.undo_replacements():
         violation = Violation(f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends")

@@ -12,14 +12,16 @@ import pytest
 from ..calls.violation import Violation
 from ..implementation import environment
 from ..implementation.backend import Backend, load
-from ..implementation.lookup import BackendError
+from ..implementation.lookup import DEVIATION_PREFIX, BackendError
 from ..implementation.printable import printable
 from ..inputs.effort import EFFORTS
-from ..isolation.tampering import PatchDetector
+from ..isolation.tampering import PatchDetector, count_hooks
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.levels import LEVELS
 from ..specification.registry import gradients, operations
 from ..specification.run_settings import RunSettings, set_settings
+from ..trials.invariant import Invariant
+from ..trials.trial import Trial
 from .arguments import (
     parse_example,
     parse_limits,
@@ -49,6 +51,8 @@ class Session:
     example: tuple[int, ...] = ()  # the choices of the only example to try; empty means that examples are drawn
     known_failures: KnownFailures = field(default_factory=KnownFailures)
     description: tuple[Violation, dict[str, Any]] | None = None  # of the last failure, if a known deviation was looked for
+    plugin_manager: pytest.PytestPluginManager | None = None  # of the run, if a command line has started it
+    has_foreign_fixtures: bool = False  # whether another project's fixtures or hooks run before the tests
     backends_recorded: bool = False  # whether this process has handed the records of the backends to the report
 
     @staticmethod
@@ -68,6 +72,7 @@ class Session:
             option("isolate"),
             parse_example(option),
             read_known_failures(option, config.invocation_params.dir),
+            plugin_manager=config.pluginmanager,
         )
 
     @staticmethod
@@ -90,34 +95,58 @@ class Session:
 
     def _load(self, text: str) -> Backend:
         if not self.isolate:
-            return self._load_in_process(text, PatchDetector())
+            return self._load_in_process(text, self.patch_detector)
         from ..isolation.remote import load_isolated
 
         return load_isolated(text, self.folder, operations(), gradients())
 
     def _load_in_process(self, text: str, patch_detector: PatchDetector) -> Backend:
-        """Load a backend into this process. Raise BackendError if it replaces a function of the suite or imports its tests."""
+        """Load a backend into this process. Raise BackendError if that replaces or loads what the verdicts depend on."""
         environment.set_variables(text, self.folder)
+        loaded_before = set(patch_detector.find_imports())
+        patch_detector.watch_hooks(self.plugin_manager)
         backend = load(text, self.folder, operations())
         intrusions = [f"replaced {name}" for name in patch_detector.restore()]
-        intrusions += [f"loaded {name}" for name in patch_detector.imported_tests()]
+        patch_detector.watch_hooks(None)  # plugins may come until all tests are collected
+        if not text.startswith(DEVIATION_PREFIX):
+            intrusions += [f"loaded {name}" for name in patch_detector.find_imports() if name not in loaded_before]
         if intrusions:
             complaint = f"importing it {intrusions[0]}, on which its verdicts depend"
             raise BackendError(f"--backend={text}: {complaint}; --isolate keeps the two apart")
         return backend
 
-    def restore_libraries(self) -> None:
-        """Undo what fixtures of other plugins replaced, so that the backend is not blamed for it."""
-        if not self.isolate:
-            self.patch_detector.libraries.restore()
-
     def undo_replacements(self) -> list[str]:
-        """Undo what a backend replaced in this process, and return the names. Isolated, it could replace nothing here."""
+        """Undo what was replaced in this process, and return the names. An isolated backend can replace nothing here."""
         return [] if self.isolate else self.patch_detector.restore()
+
+    def undo_fixtures(self) -> list[str]:
+        """Undo what fixtures and plugins replaced before a test, and return the names of what is the suite's own.
+
+        What they replace in libraries is their right. It is put back silently, so that the backend is not blamed for it.
+        """
+        if self.isolate or not self.has_foreign_fixtures:
+            return []
+        self.patch_detector.libraries.restore()
+        return self.patch_detector.ours.restore()
+
+    def watch_hooks(self) -> None:
+        """Record the plugins and the hooks of pytest as they are when all tests are collected."""
+        if not self.isolate:
+            self.patch_detector.watch_hooks(self.plugin_manager)
+
+    def collect(self, invariant: Invariant) -> list[Trial]:
+        """Return the trials of an invariant. Raise UsageError if a backend registers a plugin of pytest meanwhile."""
+        manager = self.plugin_manager
+        before = count_hooks(manager) if manager is not None else []
+        trials = self.selection.collect(invariant)
+        if manager is not None and count_hooks(manager) != before:
+            names = ", ".join(backend.name for backend in self.backends)
+            raise pytest.UsageError(f"while its functions were looked up, {names} registered a plugin with pytest")
+        return trials
 
     @cached_property
     def patch_detector(self) -> PatchDetector:
-        """Detects replacements in the suite and its libraries. It is built after the tests are loaded."""
+        """Detects replacements in the suite and its libraries. It is built before any backend is loaded."""
         return PatchDetector()
 
     def check_dtypes(self, backends: list[Backend]) -> tuple[Backend, ...]:

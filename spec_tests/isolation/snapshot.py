@@ -1,0 +1,168 @@
+"""A snapshot of many containers: what they hold is compared all at once, and what has changed since is put back.
+
+A container is whatever refers to other objects: a module, a class, an instance, a dict, a list, a set, a function with its code
+and its defaults, or a cell of a closure. Contents are compared by identity.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter, call, is_, itemgetter
+from types import CellType, FunctionType, MappingProxyType, ModuleType
+from typing import Any
+
+import numpy as np
+
+FUNCTION_PARTS = ("__code__", "__defaults__", "__kwdefaults__")  # the last two only if there are any
+BUILTIN_NAMES = frozenset(__builtins__ if isinstance(__builtins__, dict) else vars(__builtins__))
+NOT_COMPARED = frozenset(  # entries of classes and modules that decide nothing; some Python adds when they are first asked for
+    (
+        "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__builtins__", "__cached__",
+        "__dict__", "__doc__", "__file__", "__loader__", "__name__", "__package__", "__path__", "__signature__", "__spec__",
+        "__warningregistry__", "__weakref__", "_abc_impl",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container, what it holds when this is made, and how that is read and written."""
+
+    name: str  # as a message names it
+    owner: Any
+    place: Any  # what is read: the owner's dict, or the owner itself
+    read: Callable[[Any], Iterable[Any]]  # the values of the keys, and that of the first again, since for one it gave no tuple
+    keys: tuple[Any, ...]
+    known_keys: frozenset[Any] = frozenset()  # all keys, also those whose values are not compared
+    is_closed: bool = False  # whether no further key may be added
+
+    def find_changes(self, before: tuple[Any, ...]) -> Iterator[str]:
+        """Put back each value that is another one now, and yield its name."""
+        if isinstance(self.owner, list | set):
+            if tuple(self.owner) != before or not all(map(is_, self.owner, before)):
+                self.owner.clear()
+                self.owner.extend(before) if isinstance(self.owner, list) else self.owner.update(before)
+                yield self.name
+            return
+        for key, value in zip(self.keys, before, strict=False):  # `before` has the first value twice
+            if self._get(key) is not value:
+                self._set(key, value)
+                yield self._name_of(key)
+        for key in self._find_additions():
+            self._remove(key)
+            yield self._name_of(key)
+
+    @property
+    def has_attributes(self) -> bool:
+        """Whether the values are attributes that stand in no dict, as those of a function and of an object with slots."""
+        return self.place is self.owner and not isinstance(self.owner, dict | list | set | MappingProxyType)
+
+    def _find_additions(self) -> list[Any]:
+        """Return the keys that were added: any of a closed container, and names of builtins in a module, which hide those."""
+        if self.has_attributes:
+            return []
+        added = [key for key in self.place if key not in self.known_keys and key not in NOT_COMPARED]
+        if isinstance(self.owner, ModuleType):
+            return [key for key in added if key in BUILTIN_NAMES and not key.startswith("__")]
+        return added if self.is_closed else []
+
+    def _get(self, key: Any) -> Any:
+        if self.has_attributes:
+            return getattr(self.owner, key, None)
+        return self.place.get(key)
+
+    def _set(self, key: Any, value: Any) -> None:
+        if isinstance(self.owner, ModuleType | type) or self.has_attributes:
+            setattr(self.owner, key, value)
+        else:
+            _writable(self.place)[key] = value
+
+    def _remove(self, key: Any) -> None:
+        if isinstance(self.owner, ModuleType | type):
+            delattr(self.owner, key)
+        else:
+            del _writable(self.place)[key]
+
+    def _name_of(self, key: Any) -> str:
+        if self.has_attributes:
+            return self.name
+        return f"{self.name}[{key!r}]" if isinstance(self.owner, dict | MappingProxyType) else f"{self.name}.{key}"
+
+
+def _writable(mapping: Any) -> Any:
+    """Return the dict behind a mapping that cannot be written to, and any other mapping as it is."""
+    return next(x for x in gc.get_referents(mapping) if isinstance(x, dict)) if isinstance(mapping, MappingProxyType) else mapping
+
+
+def make_container(name: str, owner: Any, keys: Iterable[Any] = (), *, is_closed: bool = False) -> Container | None:
+    """Return the container of these keys of the owner, or None if there is nothing to compare.
+
+    A list or a set has no keys: all that it holds is compared. Of a function, its code and its defaults are.
+    """
+    if isinstance(owner, list | set):
+        return Container(name, owner, owner, tuple, ())
+    if isinstance(owner, FunctionType):
+        parts = tuple(part for part in FUNCTION_PARTS if getattr(owner, part) is not None)
+        return Container(name, owner, owner, attrgetter(*parts, parts[0]), parts)
+    if isinstance(owner, CellType):
+        return Container(name, owner, owner, attrgetter("cell_contents", "cell_contents"), ("cell_contents",))
+    if not hasattr(owner, "__dict__") and not isinstance(owner, dict | MappingProxyType):
+        return Container(name, owner, owner, attrgetter(*(keys := tuple(keys)), keys[0]), keys)
+    place = owner if isinstance(owner, dict | MappingProxyType) else vars(owner)
+    keys = tuple(key for key in keys if key in place)
+    if not keys:
+        return None
+    return Container(name, owner, place, itemgetter(*keys, keys[0]), keys, frozenset(place), is_closed)
+
+
+class Snapshot:
+    """What many containers held when this was made."""
+
+    def __init__(self, containers: Iterable[Container], arrays: dict[str, np.ndarray] | None = None):
+        self.containers = list(containers)
+        single = [container for container in self.containers if len(container.keys) == 1 and container.has_attributes]
+        self.single_reads = [
+            (attrgetter(name), [container.owner for container in single if container.keys == (name,)])
+            for name in dict.fromkeys(container.keys[0] for container in single)
+        ]
+        others = [container for container in self.containers if len(container.keys) != 1 or not container.has_attributes]
+        self.reads = [container.read for container in others]
+        self.places = [container.place for container in others]
+        self.recorded = list(self._read())
+        self.before = [tuple(container.read(container.place)) for container in self.containers]
+        self.sized = [container.place for container in self.containers if not container.has_attributes]
+        self.sizes = list(map(len, self.sized))
+        self.arrays = [(name, array, array.tobytes()) for name, array in (arrays or {}).items()]
+
+    def _read(self) -> Iterator[Any]:
+        """Return what is compared: the values of all containers, those with one attribute first, because they are read faster."""
+        single = chain.from_iterable(map(read, owners) for read, owners in self.single_reads)
+        return chain(single, chain.from_iterable(map(call, self.reads, self.places)))
+
+    def restore(self) -> list[str]:
+        """Put back what was replaced, added or removed, and return the names of it."""
+        changed = self._restore_arrays()
+        if not self._is_unchanged():
+            for container, before in zip(self.containers, self.before, strict=True):
+                changed += container.find_changes(before)
+            self.sizes = list(map(len, self.sized))  # a module may have grown by names that hide nothing
+        return list(dict.fromkeys(changed))
+
+    def _is_unchanged(self) -> bool:
+        """Whether all is as it was. There is no loop in Python here, because it looks at thousands of values in each test."""
+        try:
+            return list(map(len, self.sized)) == self.sizes and all(map(is_, self._read(), self.recorded))
+        except (KeyError, AttributeError, ValueError):  # a name was deleted, or a cell was emptied
+            return False
+
+    def _restore_arrays(self) -> list[str]:
+        changed = []
+        for name, array, before in self.arrays:
+            if array.tobytes() != before:
+                array.setflags(write=True)
+                array[...] = np.frombuffer(before, array.dtype).reshape(array.shape)
+                changed.append(name)
+        return changed
