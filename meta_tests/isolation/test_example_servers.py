@@ -1,0 +1,64 @@
+"""Test the servers in examples/ on the published messages of the process protocol."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..support.paths import DOCS
+from ..support.servers import EXAMPLES, SERVERS, Server
+
+REPLAY = DOCS / "protocol" / "replay.py"
+
+
+def replay(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, REPLAY, *shlex.split(command)], capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("server", SERVERS, ids=lambda server: server.language)
+def test_a_server_answers_the_published_messages(server: Server, tmp_path: Path) -> None:
+    done = replay(server.command(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "40 requests answered as the protocol says" in done.stdout
+
+
+def test_a_server_has_fewer_than_80_lines() -> None:
+    lengths = {path: len(path.read_text().splitlines()) for path in EXAMPLES.glob("*/*") if path.suffix != ".md"}
+    assert {str(path): length for path, length in lengths.items() if length >= 80} == {}
+    assert {path.parent.name for path in lengths} == {server.language for server in SERVERS}
+
+
+BREAKING = {
+    "checks no sizes": ("raise ValueError(", "str("),
+    "prints to standard output": ("SIZES = ", "print(1, flush=True)\nSIZES = "),
+    "does not end": ('if request == "quit":', 'if request == "qui":'),
+    "answers with a wrong shape": ('"shape": x["shape"]', '"shape": [*x["shape"], 1]'),
+    "takes relu for another operation": ("0.0 if v < 0 else v", "v"),
+}
+
+
+@pytest.mark.parametrize("broken", BREAKING)
+def test_a_broken_server_is_found(broken: str, tmp_path: Path) -> None:
+    """The script that replays the messages notices a server that does not keep to the protocol."""
+    right = (EXAMPLES / "python" / "server.py").read_text()
+    old, new = BREAKING[broken]
+    assert old in right
+    (tmp_path / "server.py").write_text(right.replace(old, new))
+    done = replay(shlex.join([sys.executable, str(tmp_path / "server.py")]))
+    assert done.returncode == 1
+    assert "request_" in done.stdout
+
+
+def test_a_server_that_hangs_is_found(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text("import time\ntime.sleep(60)\n")
+    (tmp_path / "replay.py").write_text(
+        REPLAY.read_text()
+        .replace("TIMEOUT_SECONDS = 60.0", "TIMEOUT_SECONDS = 1.0")
+        .replace("FOLDER = Path(__file__).parent", f"FOLDER = Path({str(REPLAY.parent)!r})")
+    )
+    words = [sys.executable, tmp_path / "replay.py", sys.executable, tmp_path / "server.py"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "it did not answer 20 requests and end within 1 s" in done.stdout
