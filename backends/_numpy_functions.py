@@ -103,6 +103,22 @@ def glu(x, w1, w2):
 
 
 @overflow_is_inf
+def gated_activation(x, *, activation="silu", layout="concatenated", gate="first", limit=None, alpha=1.0, offset=0.0):
+    halves = np.split(x, 2, axis=-1) if layout == "concatenated" else (x[..., 0::2], x[..., 1::2])
+    g, u = halves if gate == "first" else halves[::-1]
+    if limit is not None:
+        g, u = np.minimum(g, x.dtype.type(limit)), np.clip(u, -x.dtype.type(limit), x.dtype.type(limit))
+    act = {
+        "silu": lambda z: _not_minus_inf(z) * sigmoid(x.dtype.type(alpha) * z),
+        "gelu": gelu,
+        "gelu_tanh": lambda z: gelu(z, approximate="tanh"),
+        "relu": relu,
+        "sigmoid": sigmoid,
+    }[activation]
+    return act(g) * (u + x.dtype.type(offset))
+
+
+@overflow_is_inf
 def swiglu(x, w1, w2, w3):
     return linear(silu(linear(x, w1)) * linear(x, w3), w2)
 

@@ -126,6 +126,22 @@ def glu(x, w1, w2):
 
 
 @in_float32
+def gated_activation(x, *, activation="silu", layout="concatenated", gate="first", limit=None, alpha=1.0, offset=0.0):
+    halves = x.chunk(2, -1) if layout == "concatenated" else (x[..., 0::2], x[..., 1::2])
+    g, u = halves if gate == "first" else halves[::-1]
+    if limit is not None:
+        g, u = g.clamp(max=limit), u.clamp(-limit, limit)
+    act = {
+        "silu": lambda z: _not_minus_inf(z) * torch.sigmoid(alpha * z),
+        "gelu": gelu,
+        "gelu_tanh": lambda z: gelu(z, approximate="tanh"),
+        "relu": relu,
+        "sigmoid": sigmoid,
+    }[activation]
+    return act(g) * (u + offset)
+
+
+@in_float32
 def swiglu(x, w1, w2, w3):
     return linear(silu(linear(x, w1)) * linear(x, w3), w2)
 

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 framework = "torch"
 device = "cpu"
 conventions = {"causal_alignment": "top-left", "fully_masked_rows": "zero"}
+domain = {"gated_activation": {"activation": ("sigmoid",), "gate": ("second",)}}  # F.glu alone has both halves in one array
 
 
 def linear(x, weight, bias=None):
@@ -54,6 +55,10 @@ def gelu(x, *, approximate="none"):
 
 def glu(x, w1, w2):
     return F.glu(F.linear(x, torch.cat([w2, w1])))
+
+
+def gated_activation(x):
+    return F.glu(x)
 
 
 def swiglu(x, w1, w2, w3):

@@ -37,6 +37,7 @@ CALLS: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "glu": ([(2, 3), (4, 3), (4, 3)], {}),
     "swiglu": ([(2, 3), (4, 3), (3, 4), (4, 3)], {}),
     "feed_forward": ([(2, 3), (4, 3), (3, 4), (4,), (3,)], {"activation": "gelu"}),
+    "gated_activation": ([(2, 6)], {"activation": "gelu_tanh", "layout": "interleaved", "limit": 0.5, "offset": 1.0}),
     "rope": ([(2, 3, 4)], {"positions": np.array([5, 0, 2]), "layout": "half"}),
     "alibi_bias": ([(3,)], {"n": 2, "m": 4}),
     "scaled_dot_product_attention": (ATTENTION, {"mask": np.tri(3, dtype=bool), "is_causal": True}),
@@ -86,7 +87,7 @@ class Tape(np.lib.mixins.NDArrayOperatorsMixin):
 
     UFUNCS = (
         np.add, np.subtract, np.multiply, np.divide, np.negative, np.matmul, np.exp, np.log, np.sqrt, np.square, np.sin,
-        np.cos, np.tanh, np.power, np.absolute, np.maximum,
+        np.cos, np.tanh, np.power, np.absolute, np.maximum, np.minimum,
     )  # fmt: skip
     REDUCTIONS = (np.sum, np.mean, np.max)
     FUNCTIONS = (

@@ -41,6 +41,17 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "gelu": [((3 * drawn(3, 4),), {"approximate": form}) for form in ("none", "tanh")],
     "glu": [((drawn(2, 3), drawn(4, 3), drawn(4, 3)), {})],
     "swiglu": [((drawn(2, 3), drawn(4, 3), drawn(3, 4), drawn(4, 3)), {})],
+    "gated_activation": [
+        ((2 * drawn(2, 6),), more)
+        for more in (
+            {},
+            {"activation": "gelu", "layout": "interleaved", "gate": "second"},
+            {"activation": "gelu_tanh", "offset": 1.0},
+            {"activation": "sigmoid", "limit": 1.0},
+            {"alpha": 1.702, "limit": 1.5, "offset": 1.0},
+            {"activation": "relu", "gate": "second"},
+        )
+    ],
     "feed_forward": [
         ((drawn(2, 3), drawn(4, 3), drawn(3, 4), drawn(4), drawn(3)), {"activation": "relu"}),
         ((drawn(2, 3), drawn(4, 3), drawn(3, 4)), {"activation": "gelu"}),

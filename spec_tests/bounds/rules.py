@@ -112,6 +112,11 @@ def _maximum(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
 
 
 @implements
+def _minimum(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
+    return like.at(np.minimum(x.value, y.value), np.maximum(x.error, y.error))
+
+
+@implements
 def _matmul(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
     """Bound n products and n - 1 additions, in any order, fused or not: n u |x||y| (Jeannerod and Rump 2013)."""
     n, compute = x.shape[-1], like.arithmetic.compute

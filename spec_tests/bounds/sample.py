@@ -208,7 +208,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
                 a, b = (x[:1] for x in operands)
                 spread = spread_of_partial_sums(a.shape[-1], value[:1], root_of_squares(a, b, like.arithmetic.compute))
                 return like.finish_sum(value, spread, lost_to_underflow(a, b, like.arithmetic.compute) / SIGMAS)
-            if name in ("negative", "absolute", "maximum"):
+            if name in ("negative", "absolute", "maximum", "minimum"):
                 return like.at(value)
             if name in ("sin", "cos"):  # the error is relative to 1; the result is stored only where the equation says so
                 return like.at(

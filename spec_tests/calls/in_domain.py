@@ -24,8 +24,8 @@ def dimension_sizes(call: Call) -> dict[str, int]:
         if (shape := _shape(name, named)) is None:
             continue
         for label, size in zip(labels, shape[len(shape) - len(labels) :], strict=False):
-            *factors, last = label.split()  # "h d_k" is one dimension of size h * d_k
-            sizes[last] = size // max(math.prod(sizes.get(factor, 1) for factor in factors), 1)
+            *factors, last = label.split()  # "h d_k" is one dimension of size h * d_k, and "2 h" one of size 2 h
+            sizes[last] = size // max(math.prod(int(f) if f.isdigit() else sizes.get(f, 1) for f in factors), 1)
     rows = next(
         (name for name in spec.positional if name != "cotangent"), ""
     )  # the cotangent of a reduction lacks the reduced axis

@@ -115,10 +115,7 @@ def draw_call_with_equal_rows(draw: Draw) -> Call:
     return call.operation.call(*map(repeat, call.arguments), **{k: repeat(v) for k, v in call.keywords.items()})
 
 
-CHANGEABLE_FLOATS = ("theta", "eps", "scale")
-CHANGEABLE_CHOICES = {
-    "layout": ("interleaved", "half"), "approximate": ("none", "tanh"), "activation": ("relu", "gelu"), "norm": ("pre", "post"),
-}  # fmt: skip
+CHANGEABLE_FLOATS = ("theta", "eps", "scale")  # of any operation; an operation's own are in its `changeable`
 
 
 def draw_other_tokens(draw: Draw, x: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -134,11 +131,12 @@ def draw_other_tokens(draw: Draw, x: np.ndarray) -> tuple[Any, np.ndarray, np.nd
 
 def changeable_arguments(call: Call) -> tuple[str, ...]:
     """Return the arguments that `change_arguments` can change, whatever the operation."""
-    domain, accepts = call.operation.domain, call.operation.accepts
+    domain, accepts, spec = call.operation.domain, call.operation.accepts, call.operation.spec
+    floats = (*CHANGEABLE_FLOATS, *spec.changeable)
 
     def configures(name: str, value: Any) -> bool:
-        known = name == "window" or (name in CHANGEABLE_FLOATS and isinstance(value, float)) or (name == "is_causal" and value)
-        return (known or value in CHANGEABLE_CHOICES.get(name, ())) and name not in domain and accepts(name)
+        known = name == "window" or (name in floats and isinstance(value, float)) or (name == "is_causal" and value)
+        return (known or value in spec.choices.get(name, ())) and name not in domain and accepts(name)
 
     return tuple(
         name
@@ -160,8 +158,8 @@ def change_arguments(call: Call, only: str | None = None, place: float | None = 
 
 def _another_value(call: Call, name: str, place: float | None) -> Any:
     value, hold = call.named[name], call.operation.storage.round
-    if name in CHANGEABLE_CHOICES:
-        return next(choice for choice in CHANGEABLE_CHOICES[name] if choice != value)
+    if choices := call.operation.spec.choices.get(name):
+        return next(choice for choice in choices if choice != value)
     if isinstance(value, bool):
         return False
     if isinstance(value, int | float):

@@ -7,12 +7,13 @@ from spec_tests.operations.linear import SMALL_TOKEN_BATCHES
 
 composed = True
 core = {"x": 1}
+choices = {"activation": ("relu", "gelu")}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     used = draw.variants("b1", "b2")
     d, h = draw.dims(d=257, h=257)
     batch = draw.batch(SMALL_TOKEN_BATCHES)
-    keywords = draw.keyword("activation", ("relu", "gelu"))
+    keywords = draw.keyword("activation", choices["activation"])
     keywords |= {name: draw.gain(size) for name, size in (("b1", h), ("b2", d)) if name in used}
     return (draw.vectors((*batch, d)), draw.weight(h, d), draw.weight(d, h)), keywords

@@ -6,12 +6,14 @@ import numpy as np
 
 from spec_tests.inputs.draw import THETA, Draw
 from spec_tests.operations.grouped_query_attention import draw_heads
+from spec_tests.operations.rope import LAYOUTS
 from spec_tests.operations.scaled_dot_product_attention import draw_batch, draw_broadcast_batch
 
 short = True
 composed = True
 cost = 0.75  # it has many variants, some of which occur in one example of ten
 core = {"x": 2, "positions": 1}
+choices = {"layout": LAYOUTS}
 
 EVEN_WIDTHS = (2, 4, 6, 8)
 
@@ -31,7 +33,7 @@ def draw_heads_and_keywords(draw: Draw, pool: tuple[int, ...] = (1, 2, 3, 4, 4, 
 
 def draw_rotation(draw: Draw, batch: tuple[int, ...], n: int) -> dict[str, Any]:
     """Draw theta, a layout, and perhaps positions."""
-    keywords = {**draw.keyword("theta", THETA), **draw.keyword("layout", ("interleaved", "half"))}
+    keywords = {**draw.keyword("theta", THETA), **draw.keyword("layout", LAYOUTS)}
     if draw.operation.accepts("positions") and draw.one_of((True, True, True, False)):
         positions = draw.positions(draw_broadcast_batch(draw, batch), n)
         keywords["positions"] = positions

@@ -9,6 +9,7 @@ core = {"x": 2, "positions": 1}
 
 EVEN_WIDTHS = (2, 4, 6, 8, 10, *(size for size in SIZES if size > 8 and size % 2 == 0), 256, 256)
 LAYOUTS = ("interleaved", "half")
+choices = {"layout": LAYOUTS}
 
 
 def draw_dims(draw: Draw, longest: int = 300) -> tuple[int, int]:

@@ -12,11 +12,13 @@ from spec_tests.operations.multihead_self_attention import (
     draw_rotation,
     longest_sequence,
 )
+from spec_tests.operations.rope import LAYOUTS
 from spec_tests.operations.scaled_dot_product_attention import draw_batch
 
 short = True
 composed = True
 core = {"x": 2, "positions": 1}
+choices = {"layout": LAYOUTS, "norm": ("pre", "post")}
 
 
 def draw_block_weights(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int, f: int) -> dict[str, np.ndarray]:

@@ -6,12 +6,14 @@ import numpy as np
 
 from spec_tests.inputs.draw import EPS, THETA, Draw
 from spec_tests.operations.multihead_self_attention import EVEN_WIDTHS, draw_heads_and_keywords
+from spec_tests.operations.rope import LAYOUTS
 from spec_tests.operations.scaled_dot_product_attention import draw_batch
 from spec_tests.operations.transformer_block import draw_block_weights
 
 short = True
 composed = True
 core = {"token_ids": 1}
+choices = {"layout": LAYOUTS}
 
 LAYER_COUNTS = (0, 1, 2, 1, 2, 3)
 
@@ -27,7 +29,7 @@ def draw_inputs(draw: Draw, *, layers: tuple[int, ...] = LAYER_COUNTS) -> tuple[
         "final_norm": draw.gain(d),
         "lm_head": draw.weight(vocab, d),
     }
-    keywords |= draw.keyword("eps", EPS) | draw.keyword("theta", (*THETA, None)) | draw.keyword("layout", ("interleaved", "half"))
+    keywords |= draw.keyword("eps", EPS) | draw.keyword("theta", (*THETA, None)) | draw.keyword("layout", LAYOUTS)
     b = draw_batch(draw, 4 * max(h * n * n, n * d, n * f, n * vocab))
     return draw.rng.integers(0, vocab, (*b, n)), weights, keywords
 

@@ -103,6 +103,16 @@ class Specification:
         return getattr(self.module, "dtype", None)
 
     @property
+    def choices(self) -> dict[str, tuple[Any, ...]]:
+        """The values of each keyword that has a fixed set of values."""
+        return getattr(self.module, "choices", {})
+
+    @property
+    def changeable(self) -> tuple[str, ...]:
+        """The names of the operation's own real-valued keywords, each of which may take any value beside all others."""
+        return getattr(self.module, "changeable", ())
+
+    @property
     def core(self) -> dict[str, int]:
         """How many trailing dimensions of each array argument are not batch. Arguments without an entry have no batch."""
         return getattr(self.module, "core", {})
@@ -126,7 +136,8 @@ def dimensions(spec: Specification) -> frozenset[str]:
 
     If there are none, the name is "n" for an operation along an axis, and "d" for an elementwise operation.
     """
-    own = {factor for sizes in argument_dimensions(spec).values() for size in sizes for factor in size.split()}
+    factors = {factor for sizes in argument_dimensions(spec).values() for size in sizes for factor in size.split()}
+    own = {factor for factor in factors if not factor.isdigit()}
     parts = [
         dimensions(specification(op)) for op in operations() if op != spec.name and re.search(rf"\b{op}\b", _shapes_section(spec))
     ]
