@@ -9,7 +9,8 @@ from ..implementation.environment import environment_of
 from ..implementation.guard import Fault
 from ..specification.pytree import tree_map
 from ..specification.run_settings import current_settings
-from .process import START_TIMEOUT_SECONDS, Process, ProcessEnded
+from .process import Process
+from .supervisor import START_TIMEOUT_SECONDS, ProcessEnded
 from .wire import Handle, MalformedMessage
 
 

@@ -1,0 +1,212 @@
+"""A child process, whatever it speaks: start it, send and receive bytes before a deadline, collect what it prints, and end it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..implementation.guard import Fault, timeout_fault
+from ..implementation.printable import printable
+
+MAX_PRINTED_CHARACTERS = 4000  # of the output of one request that are shown
+CHANNEL_BYTES = 1 << 20  # what the channel holds, where the system allows it
+START_TIMEOUT_SECONDS = 300.0  # to start, and to import a framework
+ABORT_SECONDS = 1.0  # for a process to print where it is
+END_SECONDS = 10.0  # for a process that has closed its channel to end
+
+
+class ProcessEnded(Exception):
+    """The process has ended, or has closed the channel."""
+
+
+class Supervisor:
+    """A child process with a channel of bytes. What it prints is collected from another pipe."""
+
+    aborts = False  # whether SIGABRT makes it print where it is, as Python's faulthandler does
+
+    def __init__(self, child: subprocess.Popen[bytes], reads: int, writes: int, output: int, close: Callable[[], None]):
+        self.child, self.reads, self.writes, self.output = child, reads, writes, output
+        for file in (reads, writes, output):
+            os.set_blocking(file, False)
+        self.printed, self.omitted_characters = "", 0
+        self.finalizer = weakref.finalize(self, _terminate, child, close)
+
+    # --- the channel ----------------------------------------------------------------------------------------------------
+
+    def send(self, data: bytes, deadline: float) -> None:
+        """Send all of the data. Raise ProcessEnded or TimeoutError if that fails."""
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(self.writes, rest) :]
+            except BlockingIOError:
+                self._wait(deadline, reading=False)
+            except (BrokenPipeError, ConnectionResetError):
+                raise ProcessEnded from None
+
+    def receive(self, size: int, deadline: float) -> bytearray:
+        """Return this many bytes. Raise ProcessEnded or TimeoutError if there are fewer."""
+        buffer = bytearray(size)
+        view, start = memoryview(buffer), 0
+        while start < size:
+            try:
+                count = os.readv(self.reads, [view[start:]])
+            except BlockingIOError:
+                self._wait(deadline, reading=True)
+                continue
+            except ConnectionResetError:
+                count = 0
+            if not count:
+                raise ProcessEnded
+            start += count
+        return buffer
+
+    def _wait(self, deadline: float, *, reading: bool) -> None:
+        """Wait until the channel is ready. Read the output meanwhile, so that a full pipe does not block the process."""
+        channel, outputs = (self.reads if reading else self.writes), [self.output]
+        while True:
+            readers, writers = ([channel, *outputs], []) if reading else (outputs, [channel])
+            readable, writable, _ = select.select(readers, writers, [], max(0.0, deadline - time.monotonic()))
+            if channel in readable or channel in writable:
+                return
+            if self.output in readable and not self.read_output():
+                outputs = []
+            if time.monotonic() >= deadline:
+                raise TimeoutError
+
+    # --- what it prints -------------------------------------------------------------------------------------------------
+
+    def read_output(self) -> bool:
+        """Read what the process has printed, and keep the first MAX_PRINTED_CHARACTERS. Return False at the end of the output."""
+        while True:
+            try:
+                text = os.read(self.output, 1 << 16)
+            except (BlockingIOError, OSError):
+                return True
+            if not text:
+                return False
+            room = MAX_PRINTED_CHARACTERS - len(self.printed)
+            self.printed += text[: max(room, 0)].decode(errors="replace")
+            self.omitted_characters += max(len(text) - room, 0)
+            if self.omitted_characters:
+                return True  # to the caller, which checks the deadline: the output may never end
+
+    def print_output(self) -> None:
+        """Print what the process has printed since the last time, so that pytest captures it."""
+        self.read_output()
+        if self.printed:
+            end = f"\n… ({self.omitted_characters} more characters)\n" if self.omitted_characters else ""
+            print(printable(self.printed), end=end)
+            self.printed, self.omitted_characters = "", 0
+
+    # --- how it ends ----------------------------------------------------------------------------------------------------
+
+    def locate(self) -> list[tuple[str, str]]:
+        """Return the facts that `printed` tells about where the process was when it ended."""
+        return []
+
+    def describe_timeout(self, seconds: float) -> Fault:
+        """Return the Fault of a process that has not answered in this time, after it has been asked where it is."""
+        if self.aborts:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                os.kill(self.child.pid, signal.SIGABRT)
+                self.child.wait(ABORT_SECONDS)
+        return self._add_location(timeout_fault(seconds))
+
+    def describe_end(self) -> Fault:
+        """Return a Fault that says how the process has ended. Wait for its end up to END_SECONDS."""
+        try:
+            status = self.child.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return Fault("its process closed the channel", lost=True)
+        if status >= 0:
+            return self._add_location(Fault(f"the call ended its process, with exit status {status}", lost=True))
+        number = signal.Signals(-status)
+        name = f"{number.name} ({signal.strsignal(number)})"
+        what = f"the call ended its process: {name}"
+        if number is signal.SIGKILL:  # nothing tells who has sent it
+            causes = "by the call, by the system, as when memory runs out, or by someone else"
+            what = f"its process was ended during the call by {name}: {causes}"
+        return self._add_location(Fault(what, lost=True))
+
+    def _add_location(self, fault: Fault) -> Fault:
+        self.read_output()
+        fault.facts += self.locate()
+        self.print_output()
+        return fault
+
+    def close(self) -> None:
+        """End the process and its process group."""
+        self.finalizer()
+
+
+def start_with_socket(
+    command: Callable[[int], Sequence[str]], folder: Path, environment: dict[str, str]
+) -> tuple[subprocess.Popen[bytes], int, int, int, Callable[[], None]]:
+    """Start a process whose channel is a socket. `command` is given its file descriptor. Return what Supervisor takes."""
+    ours, theirs = socket.socketpair()
+    for end in (ours, theirs):
+        for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            end.setsockopt(socket.SOL_SOCKET, buffer, CHANNEL_BYTES)
+    with theirs:
+        child = subprocess.Popen(
+            command(theirs.fileno()),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=[theirs.fileno()],
+            cwd=folder,
+            env={**os.environ, **environment},
+            start_new_session=True,  # no signal from the terminal, nor from it to its own group, reaches both sides
+        )
+    assert child.stdout is not None
+    return child, ours.fileno(), ours.fileno(), child.stdout.fileno(), ours.close
+
+
+def start_with_pipes(
+    command: Sequence[str], folder: Path, environment: dict[str, str]
+) -> tuple[subprocess.Popen[bytes], int, int, int, Callable[[], None]]:
+    """Start a process whose channel is its standard input and output. Return what Supervisor takes."""
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        cwd=folder,
+        env={**os.environ, **environment},
+        start_new_session=True,
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stderr is not None
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import fcntl
+
+        for pipe in (child.stdin, child.stdout):
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, CHANNEL_BYTES)
+
+    def close() -> None:
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            with contextlib.suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+
+    return child, child.stdout.fileno(), child.stdin.fileno(), child.stderr.fileno(), close
+
+
+def _terminate(child: subprocess.Popen[bytes], close: Callable[[], None]) -> None:
+    """Close the channel and kill the process group of the child."""
+    close()
+    with contextlib.suppress(OSError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    if child.stdout is not None:
+        child.stdout.close()
