@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 framework = "jax"
 device = "cpu"
-conventions = {"causal_alignment": "top-left"}  # a query without a key gives the mean of all values: neither zero nor nan
+conventions = {"causal_alignment": "top-left"}  # a query without a key gives the mean of all values
 domain = {name: {"d_v": "d_k"} for name in ("scaled_dot_product_attention", "grouped_query_attention", "local_attention")}
 
 

@@ -7,13 +7,12 @@ from reference_numpy.causal_mask import causal_mask
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal
 from .helpers.attention_assertions import (
-    assert_causal_alignment,
-    assert_fully_masked_rows,
     assert_mask_and_causality,
     assert_no_influence,
 )
 from .helpers.attention_equation import group_size, repeat_shared_heads
 from .helpers.attention_inputs import draw_grouped_qkv, draw_hidden_key, replace_key, spoil_key
+from .helpers.conventions import assert_convention
 from .inputs.draw import Draw, within_domain
 from .trials.invariant import invariant
 
@@ -75,20 +74,18 @@ def test_mask_and_causal(grouped_query_attention: Operation, draw: Draw) -> None
     assert_mask_and_causality(grouped_query_attention, draw, arrays, batch)
 
 
-@invariant("B", needs=("convention:causal_alignment", "keyword:is_causal"))
+@invariant("B", needs=("keyword:is_causal",), each_dtype=True)
 def test_causal_alignment(grouped_query_attention: Operation, draw: Draw) -> None:
-    """is_causal with n ≠ m hides what the backend states: the last query is level with the last key (bottom-right), or the
-    first with the first (top-left). Queries before the first key give what the backend states of fully masked rows."""
-    arrays, _ = draw_grouped_qkv(draw)
-    assert_causal_alignment(grouped_query_attention, draw, *arrays)
+    """is_causal with n ≠ m hides what the backend states, else always the same: the last query is level with the last key
+    (bottom-right), or the first with the first (top-left). Queries before the first key are fully masked rows."""
+    assert_convention(grouped_query_attention, draw, "causal_alignment")
 
 
-@invariant("E", needs=("convention:fully_masked_rows", "keyword:mask"))
+@invariant("B", needs=("keyword:mask",))
 def test_fully_masked_rows(grouped_query_attention: Operation, draw: Draw) -> None:
-    """A query that attends to no key gives exactly what the backend states, zeros or NaN, and the others what they give
-    beside any other query."""
-    arrays, batch = draw_grouped_qkv(draw)
-    assert_fully_masked_rows(grouped_query_attention, draw, arrays, batch)
+    """A query that attends to no key gives what the backend states, else always the same, if that is zeros or NaN. The other
+    queries give what the equation says."""
+    assert_convention(grouped_query_attention, draw, "fully_masked_rows")
 
 
 @invariant("B", level="quarantine", cost=2)

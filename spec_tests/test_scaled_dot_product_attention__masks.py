@@ -9,12 +9,11 @@ from reference_numpy.causal_mask import causal_mask
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, exactly
 from .helpers.attention_assertions import (
-    assert_causal_alignment,
-    assert_fully_masked_rows,
     assert_mask_and_causality,
     assert_no_influence,
 )
 from .helpers.attention_inputs import draw_hidden_key, draw_qkv, maybe_lower_scores, replace_key, spoil_key
+from .helpers.conventions import assert_convention
 from .inputs.draw import Draw, within_domain
 from .operations.scaled_dot_product_attention import draw_batch, draw_inputs, draw_part
 from .trials.invariant import invariant
@@ -137,20 +136,18 @@ def test_alibi(scaled_dot_product_attention: Operation, draw: Draw) -> None:
 # --- conventions, and a level ---------------------------------------------------------------------------------------
 
 
-@invariant("B", needs=("convention:causal_alignment", "keyword:is_causal"))
+@invariant("B", needs=("keyword:is_causal",), each_dtype=True)
 def test_causal_alignment(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """is_causal with n ≠ m hides what the backend states: the last query is level with the last key (bottom-right), or the
-    first with the first (top-left). Queries before the first key give what the backend states of fully masked rows."""
-    arrays, _ = draw_qkv(draw)
-    assert_causal_alignment(scaled_dot_product_attention, draw, *arrays)
+    """is_causal with n ≠ m hides what the backend states, else always the same: the last query is level with the last key
+    (bottom-right), or the first with the first (top-left). Queries before the first key are fully masked rows."""
+    assert_convention(scaled_dot_product_attention, draw, "causal_alignment")
 
 
-@invariant("E", needs=("convention:fully_masked_rows", "keyword:mask"))
+@invariant("B", needs=("keyword:mask",))
 def test_fully_masked_rows(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """A query that attends to no key gives exactly what the backend states, zeros or NaN, and the others what they give
-    beside any other query."""
-    arrays, batch = draw_qkv(draw)
-    assert_fully_masked_rows(scaled_dot_product_attention, draw, arrays, batch)
+    """A query that attends to no key gives what the backend states, else always the same, if that is zeros or NaN. The other
+    queries give what the equation says."""
+    assert_convention(scaled_dot_product_attention, draw, "fully_masked_rows")
 
 
 @invariant("B", level="quarantine", cost=2)

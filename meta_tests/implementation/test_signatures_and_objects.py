@@ -86,7 +86,7 @@ def rms_norm(x, weight, /, *, eps):
 # --- the rest of a backend --------------------------------------------------------------------------------------------
 
 
-def test_conventions_are_tried_only_where_they_are_stated(tmp_path: Path) -> None:
+def test_a_convention_may_be_refused_only_where_it_is_not_stated(tmp_path: Path) -> None:
     body = """
 def scaled_dot_product_attention(q, k, v, mask=None, *, is_causal=False):
     if is_causal and q.shape[-2] != k.shape[-2]:
@@ -96,9 +96,9 @@ def scaled_dot_product_attention(q, k, v, mask=None, *, is_causal=False):
     return attention(q, k, v, mask, is_causal=is_causal)
 """
     facts = green(tmp_path, ATTENTION + body, "--hypothesis-seed=5", "-k", "test_scaled_dot_product_attention")
-    untried = [fact["reason"] for fact in facts.values() if "states no convention" in fact["reason"]]
-    assert any("causal_alignment ('bottom-right' or 'top-left')" in reason for reason in untried)
-    assert any("fully_masked_rows ('zero' or 'nan')" in reason for reason in untried)
+    untried = [fact["reason"] for fact in facts.values() if "it refuses the question" in fact["reason"]]
+    assert any("causal_alignment is not stated, and it refuses the question" in reason for reason in untried)
+    assert any("fully_masked_rows is not stated, and it refuses the question" in reason for reason in untried)
     write(
         tmp_path, mine=NUMPY + ATTENTION + body + "\n\nconventions = {'causal_alignment': 'top-left', 'fully_masked_rows': 'nan'}"
     )

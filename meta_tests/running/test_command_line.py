@@ -1,5 +1,6 @@
 """Tests of the command line: naming a backend, choosing invariants, requirements, and the exit status."""
 
+import html
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,7 @@ REFUSED = {
         NUMPY + ROPE + "rope = turned\ndomain = {'rope': {'positions': 'sorted'}}",
         "it is one of arbitrary, offset, consecutive",
     ),
-    "convention.py": (NUMPY + SOFTMAX + "conventions = {'causal': 'left'}", "its conventions state causal = 'left'; there are"),
+    "convention.py": (NUMPY + SOFTMAX + "conventions = {'causal': 'left'}", "its conventions name 'causal'; there are"),
     "precision.py": (NUMPY + SOFTMAX + "precision = 'sloppy'", "its precision is 'sloppy'; there are fused, mixed, eager"),
 }
 
@@ -203,12 +204,30 @@ def test_a_requirement_is_not_missed_where_another_operation_of_the_law_is_missi
     assert "does not implement sigmoid" not in "".join(line for line in run.text.splitlines() if "required, but" in line)
 
 
+UNEQUAL_REFUSED = """
+
+def scaled_dot_product_attention(q, k, v, mask=None, *, is_causal=False):
+    assert not is_causal or q.shape[-2] == k.shape[-2], "unequal lengths"
+    return attention(q, k, v, mask, is_causal=is_causal)
+"""
+
+
 def test_a_convention_that_is_not_stated_misses_no_requirement(tmp_path: Path) -> None:
-    write(tmp_path, mine=NUMPY + ATTENTION + "\n\nscaled_dot_product_attention = attention")
+    write(tmp_path, mine=NUMPY + ATTENTION + UNEQUAL_REFUSED)
     args = ("--require=scaled_dot_product_attention", "-k", "scaled_dot_product_attention and causal_alignment")
     run = suite(tmp_path, "--backend=mine.py", *args)
     assert set(run.statuses.values()) == {"skipped"}, run.text
     assert "required, but" not in run.text
+
+
+def test_the_convention_that_is_found_is_printed_with_the_line_that_states_it(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + ATTENTION + "\n\nscaled_dot_product_attention = attention")
+    args = ("--backend=mine.py", "-k", "scaled_dot_product_attention and (causal_alignment or fully_masked_rows)")
+    run = suite(tmp_path, *args, "--report=found")
+    assert run.code == 0, run.text
+    assert "causal_alignment of scaled_dot_product_attention: " in run.text
+    line = next(line for line in run.text.splitlines() if "add: conventions = {" in line)
+    assert line.partition("add: ")[2] in html.unescape((tmp_path / "found/report.html").read_text())
 
 
 def test_a_level_fails_the_run_only_where_it_is_required(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from ..bounds.bounded import Bounded
 from ..bounds.expectation import Expectation, expect
 from ..implementation.backend import Backend
+from ..specification.conventions import Convention, apply_conventions, conventions_of
 from ..specification.formats import Arithmetic, Format
 from ..specification.pytree import leaves, pick, tree_map
 from ..specification.registry import Specification
@@ -54,6 +55,8 @@ class Callee(Protocol):
 
     def classes(self) -> tuple[str, ...]: ...
 
+    def possible_values(self, convention: Convention) -> tuple[str, ...]: ...
+
 
 @dataclass(eq=False)
 class Call:
@@ -85,10 +88,28 @@ class Call:
     @cached_property
     def value(self) -> np.ndarray:
         """Return the oracle's value."""
+        return self._settled[1]
+
+    @property
+    def conventions(self) -> dict[str, str]:
+        """Return the values of the conventions that decide the result of this call, {} for most calls."""
+        return self._settled[0]
+
+    @cached_property
+    def _settled(self) -> tuple[dict[str, str], np.ndarray]:
+        """Return the values of the conventions that decide this call, and the oracle's value under them."""
+        operation, values = self.operation, dict[str, str]()
+        for convention in conventions_of(operation.name):
+            if convention.is_asked(self.named, values):
+                values[convention.name], *_ = operation.possible_values(convention)
+        return values, self.exact_value(apply_conventions(operation.spec.reference, operation.name, values))
+
+    def exact_value(self, equation: Callable[..., Any]) -> np.ndarray:
+        """Return the value of an equation on the arguments in float64."""
         keywords = _drop_errors(self.keywords)
         wrt = keywords.pop("wrt", None)
         with np.errstate(all="ignore"):
-            return np.asarray(self._pick_gradients(self.operation.spec.reference(*_drop_errors(self.arguments), **keywords), wrt))
+            return np.asarray(self._pick_gradients(equation(*_drop_errors(self.arguments), **keywords), wrt))
 
     def record(self, result: Any, values: np.ndarray) -> np.ndarray:
         """Keep the values of the call's own result, and return them.
@@ -107,13 +128,17 @@ class Call:
         return self._expectations[precision]
 
     def evaluate(self, wrap: Callable[[Any], Any], equation: Callable[..., Any] | None = None) -> Any:
-        """Evaluate the reference equation, or another, on the arguments, with every real number in them passed through `wrap`."""
+        """Evaluate the reference equation, or another, on the arguments, with every real number in them passed through `wrap`.
+
+        Where a convention decides the result, the equation is changed by the value that holds of the backend.
+        """
         spec = self.operation.spec
         named = {name: _wrap_numbers(name, value, wrap) for name, value in self.named.items()}
         if equation is None and (custom := getattr(spec.module, "bound", None)):
             return custom(wrap, **named)
         positional, wrt = [named.pop(name) for name in spec.positional[: len(self.arguments)]], named.pop("wrt", None)
-        return self._pick_gradients((equation or spec.reference)(*positional, **named), wrt)
+        changed = apply_conventions(equation or spec.reference, spec.name, self.conventions)
+        return self._pick_gradients(changed(*positional, **named), wrt)
 
     def _pick_gradients(self, result: Any, wrt: Any) -> Any:
         """Return the gradients that `wrt` names, or the result itself if `wrt` is None."""

@@ -15,6 +15,7 @@ from ..implementation.backend import Backend
 from ..implementation.domain import canonical
 from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused
+from ..specification.conventions import Convention
 from ..specification.formats import FORMATS, PRECISIONS, Arithmetic, Format
 from ..specification.pytree import tree_map
 from ..specification.registry import Specification
@@ -34,6 +35,7 @@ class Operation:
     dtype: str
     precision: str  # the loosest precision class that passes in this run
     recorder: Recorder = field(default_factory=Recorder, compare=False, repr=False)
+    infer: Callable[[Operation, Convention], tuple[str, ...]] | None = field(default=None, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -81,6 +83,12 @@ class Operation:
             if not self.accepts(keyword) and keyword != "axis" and len(self.domain.get(keyword, ())) != 1:
                 return f"{self.backend.name}'s {self.name} takes no {keyword}, and states no one value of it in its domain"
         return ""
+
+    def possible_values(self, convention: Convention) -> tuple[str, ...]:
+        """Return the value of a convention that the backend states, or those that its answers leave; all if it has none."""
+        stated = self.backend.convention(convention.name, self.name)
+        inferred = self.infer(self, convention) if self.infer and not stated else ()
+        return (stated,) if stated else inferred or tuple(convention.values)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Result:
         return self.result(self.call(*arguments, **keywords))

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from .result import Result
 
 
+UNKNOWN, REFUSED = "unknown", "refused"  # outcomes of an open question besides the known values of its convention
+
+
 class Recorder:
     """Keep the calls in the order in which they were made. A trial hands in a subclass that also counts and sets limits."""
 
@@ -26,6 +29,9 @@ class Recorder:
 
         `claimed` says for each element whether the bound claims anything about it.
         """
+
+    def add_convention(self, name: str, value: str) -> None:
+        """Be told which value of a convention an answer fits, or UNKNOWN or REFUSED. It is not told of stated conventions."""
 
     def calls_by_operation(self, operations: Sequence[object]) -> list[Call]:
         """Return the calls, grouped by operation in the order given."""

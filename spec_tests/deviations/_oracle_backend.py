@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from reference_numpy.causal_mask import causal_mask
-from reference_numpy.sliding_window_mask import sliding_window_mask
-
 from ..implementation.lookup import DEVIATION_PREFIX, BackendError
+from ..specification.conventions import apply_conventions
 from ..specification.formats import FORMATS, Format, is_floating
 from ..specification.pytree import leaves, tree_map
 from ..specification.registry import gradients, operations, specification
@@ -23,7 +21,7 @@ from ._steps import make_rounder
 
 class OracleBackend:
     framework = "numpy"
-    conventions: ClassVar = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
+    conventions: ClassVar[dict[str, str]] = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
 
     def __init__(self, deviation: Deviation | None = None):
         self.name = "oracle" if deviation is None else f"deviation:{deviation.name}"
@@ -44,7 +42,6 @@ def prepare(name: str, equation: Callable[..., Any], storage: Format) -> Callabl
 def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that evaluates the equation on native arrays in float64 and rounds the result to their dtype."""
     spec = specification(name)
-    attention = {"is_causal", "q"} <= set(spec.parameters) and not spec.is_gradient
 
     def operation(*arguments: Any, **keywords: Any) -> Any:
         dtype = next((x.dtype for _, x in leaves([*arguments, keywords]) if is_floating(x)), None)
@@ -53,9 +50,7 @@ def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any
         def store(y: Any) -> Any:
             return storage.round(y).astype(dtype or spec.dtype) if getattr(y, "dtype", np.dtype(int)).kind == "f" else y
 
-        evaluate = prepare(name, equation, storage)
-        if attention:
-            evaluate = _apply_conventions(evaluate)
+        evaluate = apply_conventions(prepare(name, equation, storage), name, OracleBackend.conventions)
         with np.errstate(all="ignore"):
             y = evaluate(*tree_map(_to_float64, list(arguments)), **tree_map(_to_float64, keywords))
             return tree_map(store, y)
@@ -83,32 +78,6 @@ def _set_signature(operation: Callable[..., Any], reference: Callable[..., Any])
 
 def _to_float64(x: Any) -> Any:
     return x.astype(np.float64) if is_floating(x) else x
-
-
-def _apply_conventions(attention: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, made to follow `OracleBackend.conventions` where the equation leaves the result open.
-
-    If the function raises ValueError, since is_causal with unequal lengths has two meanings, the mask is aligned bottom-right.
-    Rows without any key get zeros where the function gives NaN.
-    """
-
-    def attend(q: Any, k: Any, v: Any, mask: Any = None, **keywords: Any) -> Any:
-        n, m = q.shape[-2], k.shape[-2]
-        masked = {} if mask is None else {"mask": mask}
-        try:
-            y = attention(q, k, v, **masked, **keywords)
-        except ValueError:
-            aligned = causal_mask(n=n, m=m)
-            mask = aligned if mask is None else np.logical_and(mask, aligned)
-            y = attention(q, k, v, mask=mask, **{**keywords, "is_causal": False})
-        if "window" in keywords:
-            mask = sliding_window_mask(n=n, m=m, window=keywords["window"], is_causal=keywords.get("is_causal", False))
-        if mask is None or not m:
-            return y
-        seen = np.any(np.broadcast_to(mask, (*mask.shape[:-1], m)), axis=-1)
-        return y if np.all(seen) else np.where(seen[..., None] | ~np.isnan(y), y, 0.0)
-
-    return attend
 
 
 def backend(name: str) -> OracleBackend:

@@ -11,14 +11,12 @@ from reference_numpy.causal_mask import causal_mask
 from ..bounds.bounded import Bounded
 from ..bounds.error_model import ROUNDINGS
 from ..bounds.expectation import Expectation
-from ..calls.call import Call
 from ..calls.operation import Operation
 from ..calls.result import WIDE, Result
-from ..calls.violation import Violation
 from ..inputs.draw import Draw, within_domain
 from ..operations.scaled_dot_product_attention import SCALES, keep_a_key_in_each_row
 from ..specification.formats import Arithmetic
-from .assertions import assert_equal, assert_finite, assert_true, assert_unmoved, assert_within, exactly
+from .assertions import assert_equal, assert_finite, assert_unmoved, assert_within
 from .attention_equation import expand_mask, repeat_shared_heads
 from .attention_inputs import Arrays, add_zero_features, draw_key_shift
 
@@ -112,53 +110,3 @@ def assert_range(attention: Operation, draw: Draw, arrays: Arrays) -> None:
     weight = 0.0 if attention.classes()[-1] == "fused" else attention.storage.u
     error = np.abs(truth) * (weight + compute.u * (ROUNDINGS["divide"] + 2))
     assert_equal(y, Bounded(truth, Expectation(truth, error, attention.storage).radius, WIDE))
-
-
-# --- conventions ----------------------------------------------------------------------------------------------------
-
-
-def assert_causal_alignment(attention: Operation, draw: Draw, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
-    """With n ≠ m, where the equation is undefined, is_causal hides what the backend states."""
-    conventions, (n, m) = attention.backend.conventions, (q.shape[-2], k.shape[-2])
-    aligned = conventions["causal_alignment"]
-    if n > m and aligned == "bottom-right" and "fully_masked_rows" not in conventions:
-        q, n = q[..., :m, :], m  # the first queries would have no key
-        within_domain(draw, n=n)
-    call = attention.call(q, k, v, is_causal=True)
-    plain = {name: value for name, value in call.keywords.items() if name != "is_causal"}
-
-    def stated(alignment: str) -> Call:
-        return Call(attention, call.arguments, {**plain, "mask": causal_mask(n=n, m=m, aligned=alignment)})
-
-    call.value = stated(aligned).value
-    values = attention.values(call, attention.run(call))
-    try:
-        assert_equal(Result(values, stated(aligned)), exactly(call.value))
-    except Violation as violation:
-        for other in {"bottom-right", "top-left"} - {aligned}:
-            if np.all(stated(other).expectation(attention.precision).accepts(values)):
-                violation.facts.append(("diagnosis", f"it is aligned {other}, where the backend states {aligned}"))
-        raise
-    if aligned == "bottom-right" and n > m and "fully_masked_rows" in conventions:
-        assert_fully_masked(attention, values[..., : n - m, :])
-
-
-def assert_fully_masked_rows(attention: Operation, draw: Draw, arrays: Arrays, batch: tuple[int, ...]) -> None:
-    """Queries that attend to no key give what the backend states, and the others what they give beside any other query."""
-    q, k, v = arrays
-    n, m = q.shape[-2], k.shape[-2]
-    mask = expand_mask(draw.mask(batch, n, m), n, m)
-    blind = np.asarray(draw.rng.random(mask.shape[:-1]) < draw.one_of((0.3, 1.0, 0.7)))
-    y = attention(q, k, v, mask=mask & ~blind[..., None]).value
-    seeing = attention(q, k, v, mask=mask)
-    blind = np.broadcast_to(blind, y.shape[:-1])
-    assert_fully_masked(attention, y[blind])
-    assert_equal(y[~blind], seeing[~blind])
-
-
-def assert_fully_masked(attention: Operation, rows: np.ndarray) -> None:
-    """The results of queries that attend to no key are what the backend states."""
-    stated = attention.backend.conventions["fully_masked_rows"]
-    right = np.isnan(rows) if stated == "nan" else rows == 0
-    if not np.all(right):
-        assert_true(False, f"a query that attends to no key gives {rows[~right][0]}", stated=stated)

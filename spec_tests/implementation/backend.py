@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ..specification.conventions import find_convention_complaint
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.registry import specification
 from ..specification.run_settings import current_settings
@@ -77,8 +78,18 @@ class Backend:
         return dict(getattr(self.source, "domain", {}))
 
     @cached_property
-    def conventions(self) -> dict[str, str]:
+    def conventions(self) -> dict[str, str | dict[str, str]]:
         return dict(getattr(self.source, "conventions", {}))
+
+    def convention(self, name: str, operation: str) -> str | None:
+        """Return the value of a convention that the backend states for the operation, or None."""
+        stated = self.conventions.get(name)
+        return stated.get(operation) if isinstance(stated, dict) else stated
+
+    @cached_property
+    def inferred_conventions(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        """By operation and convention, the values that the answers leave possible. `trials/conventions.py` adds them."""
+        return {}
 
     def precision(self, operation: str) -> str | None:
         """Return the precision class that the backend states for the operation, or None.
@@ -155,7 +166,6 @@ class _Vanished:
 
 
 ORACLE = "reference_numpy"
-CONVENTIONS = {"causal_alignment": ("bottom-right", "top-left"), "fully_masked_rows": ("zero", "nan")}
 
 
 def load(text: str, folder: Path, operations: Collection[str]) -> Backend:
@@ -197,10 +207,7 @@ def _find_complaints(backend: Backend, operations: Collection[str]) -> Iterator[
         else:
             hint = "".join(f"; did you mean {match}?" for match in difflib.get_close_matches(name, operations, n=1))
             yield f"its domain names {name!r}, which is no operation{hint}"
-    for key, value in backend.conventions.items():
-        if value not in CONVENTIONS.get(key, ()):
-            allowed = "; ".join(f"{k}: {' or '.join(v)}" for k, v in CONVENTIONS.items())
-            yield f"its conventions state {key} = {value!r}; there are {allowed}"
+    yield from filter(None, (find_convention_complaint(key, value) for key, value in backend.conventions.items()))
     for name in operations:
         if backend.precision(name) not in (None, *PRECISIONS):
             yield f"its precision is {backend.precision(name)!r}; there are {', '.join(PRECISIONS)}"

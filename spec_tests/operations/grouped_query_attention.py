@@ -4,7 +4,15 @@ from typing import Any
 
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
-from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, SCALES, draw_batch, draw_dims, keep_a_key_in_each_row
+from spec_tests.operations.scaled_dot_product_attention import (
+    MAX_SCORES,
+    SCALES,
+    draw_batch,
+    draw_blind_rows,
+    draw_dims,
+    draw_unequal_lengths,
+    keep_a_key_in_each_row,
+)
 
 composed = True
 core = {"q": 3, "k": 3, "v": 3, "mask": 3}
@@ -41,6 +49,27 @@ def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
         keywords["mask"] = keep_a_key_in_each_row(draw, mask) if causal else mask
     q, k = draw.vectors((*b, h, n, d_k)), draw.vectors((*b, h_kv, m, d_k))
     return q, k, draw.vectors((*b, h_kv, m, d_v)), keywords
+
+
+def _draw_arrays(draw: Draw, n: int, m: int, d_k: int, d_v: int) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """Draw q, k and v, and return them with the batch and the query heads."""
+    h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if h * n * m <= MAX_SCORES // 2) or (1, 2))
+    b = draw_batch(draw, h * n * m)
+    shapes = ((*b, h, n, d_k), (*b, h_kv, m, d_k), (*b, h_kv, m, d_v))
+    return tuple(draw.vectors(shape) for shape in shapes), (*b, h)
+
+
+def draw_unequal_causality(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return _draw_arrays(draw, *draw_unequal_lengths(draw))[0], {"is_causal": True}
+
+
+def draw_fully_masked_rows(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    n, m, d_k, d_v = draw_dims(draw, longest=257)
+    arrays, heads = _draw_arrays(draw, n, m, d_k, d_v)
+    return arrays, {"mask": draw_blind_rows(draw, draw.mask(heads, n, m), n, m)}
+
+
+open_questions = {"causal_alignment": draw_unequal_causality, "fully_masked_rows": draw_fully_masked_rows}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

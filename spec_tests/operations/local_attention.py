@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import SEQUENCES, Draw
 from spec_tests.operations.scaled_dot_product_attention import SCALES, draw_batch, draw_broadcast_batch, maybe_share_values
 
@@ -29,6 +30,23 @@ def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
         keywords |= draw.keyword("scale", (*SCALES, None))
     q, k = draw.vectors((*draw_broadcast_batch(draw, b), n, d_k)), draw.vectors((*draw_broadcast_batch(draw, b), m, d_k))
     return q, k, draw.vectors((*b, m, d_v)), keywords
+
+
+def draw_fully_masked_rows(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw q, k, v and a window so small that the last queries see no key: m + window < n."""
+    d_k, d_v = draw.dims(d_k=33, d_v=33)
+    keywords = draw.keyword("window", (0, 1, 2, 5, 16))
+    m = draw.size("m", (1, 2, 3, 5, 17))
+    n = draw.size("n", tuple(m + keywords["window"] + more for more in (1, 2, 5, 16, 33)))
+    if n <= m + keywords["window"]:
+        raise NotImplementedVariant("its domain has no query beyond the last window")
+    if draw.variants("is_causal"):
+        keywords["is_causal"] = True
+    b = draw_batch(draw, n * m)
+    return tuple(draw.vectors((*b, rows, d)) for rows, d in ((n, d_k), (m, d_k), (m, d_v))), keywords
+
+
+open_questions = {"fully_masked_rows": draw_fully_masked_rows}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -99,6 +99,45 @@ def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
     return q, k, draw.vectors((*b, m, d_v)), keywords
 
 
+def draw_unequal_lengths(draw: Draw) -> tuple[int, int, int, int]:
+    """Draw n, m, d_k and d_v with n ≠ m. Mostly there are several of both: alignments then differ in some row.
+
+    One of them is often much the larger, as in decoding and in cross-attention, or they are near one another.
+    """
+    n, m, d_k, d_v = draw_dims(draw, longest=513)
+    if n < 2 and draw.shape.one_of((True, True, True, False)):
+        n = draw.size("n", (2, 3, 5, 8))
+    if m < 2 or n == m or draw.shape.one_of((False, True)):
+        m = draw.size("m", tuple(s for s in (n + 1, n - 1, n + 2, n - 2, 2 * n, n // 2, n + 16) if s > 1 and s != n) or (n + 1,))
+    if n == m:
+        raise NotImplementedVariant("its domain has as many keys as queries")
+    return n, m, d_k, d_v
+
+
+def draw_blind_rows(draw: Draw, mask: np.ndarray, n: int, m: int) -> np.ndarray:
+    """Return the mask with an entry for each query and key, and with some queries, or all, that it hides every key from."""
+    mask = np.broadcast_to(mask, (*mask.shape[:-2], n, m)).copy()
+    blind = np.asarray(draw.rng.random(mask.shape[:-1]) < draw.one_of((0.3, 1.0, 0.7)))
+    blind.flat[draw.integer(0, 99) * blind.size // 100] = True
+    return mask & ~blind[..., None]
+
+
+def draw_unequal_causality(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    n, m, d_k, d_v = draw_unequal_lengths(draw)
+    b = draw_batch(draw, n * m)
+    return tuple(draw.vectors((*b, rows, d)) for rows, d in ((n, d_k), (m, d_k), (m, d_v))), {"is_causal": True}
+
+
+def draw_fully_masked_rows(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    n, m, d_k, d_v = draw_dims(draw)
+    b = draw_batch(draw, n * m)
+    mask = draw_blind_rows(draw, draw.mask(b, n, m), n, m)
+    return tuple(draw.vectors((*b, rows, d)) for rows, d in ((n, d_k), (m, d_k), (m, d_v))), {"mask": mask}
+
+
+open_questions = {"causal_alignment": draw_unequal_causality, "fully_masked_rows": draw_fully_masked_rows}
+
+
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     q, k, v, keywords = draw_inputs(draw, "mask", "bias", "is_causal", "scale")
     return (q, k, maybe_share_values(draw, q, v)), keywords

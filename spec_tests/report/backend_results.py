@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from . import Report
+from .conventions import describe_conventions
 from .failure import MATCHES_PREFIX
 from .verdicts import (
     Bug,
@@ -145,6 +146,9 @@ class BackendResults:
         return {
             "Answered too little to conform": [
                 f"{sentence}{f'; {advice}' * bool(advice)}" for sentence, advice in describe_shortfalls(self.verdicts)
+            ],
+            "Conventions that it does not state": [
+                f"{sentence}{f'; add {advice}' * bool(advice)}" for sentence, advice in describe_conventions(self.verdicts)
             ],
             "Optional variants that it refuses": describe_refused_variants(self.verdicts),
             "Holds now, and is listed as failing": describe_stale_entries(self.verdicts),

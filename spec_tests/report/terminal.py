@@ -11,6 +11,7 @@ from ..inputs.effort import current_effort, describe_shapes
 from ..specification.formats import RESULT_DTYPES
 from ..specification.run_settings import current_settings
 from ..specification.version import SPEC_VERSION, __version__
+from .conventions import describe_conventions
 from .failure import MATCHES_PREFIX
 from .verdicts import (
     LAWS_HOLD,
@@ -93,8 +94,10 @@ def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
         "judged by itself:": [ORACLE_WARNING] * any(v.get("oracle") for v in verdicts),
     }
     lines = [line for title, found in remarks.items() if found for line in ("", title, *_wrap_sentences(found))]
+    if found := describe_conventions(verdicts):
+        lines += ["", "conventions that it does not state:", *_wrap_advised(found)]
     if shortfalls := describe_shortfalls(verdicts):
-        lines += ["", "answered too little to conform:", *_wrap_shortfalls(shortfalls)]
+        lines += ["", "answered too little to conform:", *_wrap_advised(shortfalls)]
     if counts := count_levels(verdicts):
         lines += ["", "levels: " + ", ".join(f"{level} {held} of {tried}" for level, (held, tried) in counts.items())]
     return lines
@@ -112,11 +115,11 @@ def _describe_bug(bug: Bug) -> str:
     return f"{bug.operation}{diagnosis} breaks {laws} in {', '.join(bug.dtypes)}"
 
 
-def _wrap_shortfalls(shortfalls: list[tuple[str, str]]) -> list[str]:
+def _wrap_advised(sentences: list[tuple[str, str]]) -> list[str]:
     """Return the sentences, and below each its line of advice, which is not wrapped so that it can be copied."""
     return [
         line
-        for sentence, advice in shortfalls
+        for sentence, advice in sentences
         for line in (*_wrap_sentences([sentence]), *([f"    add: {advice}"] if advice else []))
     ]
 

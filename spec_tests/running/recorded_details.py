@@ -12,6 +12,7 @@ from typing import Any
 from ..implementation.backend import Backend
 from ..implementation.domain import canonical, describe_domain
 from ..implementation.lookup import source_file
+from ..specification.conventions import describe_statement
 from ..specification.registry import gradients, operations, specification
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
@@ -52,7 +53,7 @@ def build_backend_record(backend: Backend, folder: Path) -> dict[str, Any]:
         "operations": implemented,
         "gradients": [name for name in gradients() if backend.has(name)],
         "domain": {name: domain for name, domain in domains.items() if domain},
-        "conventions": backend.conventions,
+        "conventions": {name: describe_statement(stated) for name, stated in backend.conventions.items()},
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 
-from ..implementation.backend import CONVENTIONS, Backend
+from ..implementation.backend import Backend
 from ..inputs import effort
 from ..specification.registry import gradients, operations, specification
 from ..trials.invariant import Invariant
@@ -76,12 +76,9 @@ def find_missing_requirement(trial: Trial, invariant: Invariant, required: tuple
 
 
 def _unmet_need(trial: Trial, invariant: Invariant) -> str:
-    """Return why the backend cannot be tried on this invariant: a convention or a keyword is missing. "" if nothing is."""
+    """Return why the backend cannot be tried on this invariant: a keyword is missing. "" if nothing is."""
     for need in invariant.needs:
         kind, _, what = need.partition(":")
-        if kind == "convention" and what not in trial.backend.conventions:
-            choice = " or ".join(repr(v) for v in CONVENTIONS[what])
-            return f"{trial.backend.name} states no convention {what} ({choice})"
         if kind == "keyword":
             name = invariant.drawn_operation(trial.operation_name)
             operation = trial.operation(name)

@@ -9,6 +9,7 @@ import numpy as np
 from ..diagnosis.refused_region import find_region
 from ..implementation.domain import describe_domain
 from ..inputs.choices import format_choices
+from ..specification.conventions import conventions_of
 from ..trials.coverage import optional_defaults
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
@@ -41,6 +42,7 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         "examples": tally.examples,
         "refused": len(tally.refusals),
         **build_coverage_record(trial, invariant),
+        "conventions": _build_conventions_record(trial, trial.operation_name or invariant.module),
         "worst": max(tally.shares, default=None),
         "median": float(np.median(tally.shares)) if tally.shares else None,
         "unclaimed": tally.unclaimed / tally.elements if tally.elements else 0.0,
@@ -51,6 +53,12 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         "repeats": tally.repeats,
         "oracle": trial.backend.imports_oracle,
     }
+
+
+def _build_conventions_record(trial: Trial, operation: str) -> dict[str, Any]:
+    """Return the conventions that the backend states for the operation, and how many answers fit which value of the others."""
+    stated = {c.name: value for c in conventions_of(operation) if (value := trial.backend.convention(c.name, operation))}
+    return {"stated": stated, "answers": {name: dict(counts) for name, counts in trial.tally.conventions.items()}}
 
 
 def build_coverage_record(trial: Trial, invariant: Invariant) -> dict[str, Any]:

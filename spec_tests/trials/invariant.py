@@ -90,7 +90,7 @@ def invariant(
     source: what the law is taken from.
     level: the level that the law belongs to, if a backend may conform without it.
     cost: divides the number of examples, as the cost of the operation does.
-    needs: keywords, conventions or frameworks without which the law cannot be tried.
+    needs: keywords or frameworks without which the law cannot be tried.
     effort: the only effort at which it is tried.
     max_examples: at most so many examples in a dtype.
     bits: the law is about dtypes of this size only.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,9 @@ class ExampleRecorder(Recorder):
             raise ShrinkingTimeout
         if loss := tally.losses.get(state):
             raise loss
+
+    def add_convention(self, name: str, value: str) -> None:
+        self.tally.conventions.setdefault(name, Counter())[value] += 1
 
     def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
         self.tally.add_comparison(precision, share, claimed, result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,7 @@ class Tally:
     shares: list[float] = field(default_factory=list)  # the largest share of the error bound in each comparison
     worst: dict[str, Any] = field(default_factory=dict)  # where the largest of all shares was used
     elements: int = 0  # compared with the oracle
+    conventions: dict[str, Counter[str]] = field(default_factory=dict)  # by name: how many answers fit which value
     unclaimed: int = 0  # elements among them about which the bound claims nothing
     failing: set[str] = field(default_factory=set)  # the recorder's `states` in examples that failed
     failed_at: float | None = None  # time.monotonic() of the first failure

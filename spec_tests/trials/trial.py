@@ -16,6 +16,7 @@ from ..implementation.backend import Backend
 from ..inputs.choices import shape_choices
 from ..inputs.draw import Draw
 from ..specification.registry import specification
+from .conventions import infer_values
 from .recorder import ExampleRecorder
 from .tally import STRICTNESS, Tally
 
@@ -107,7 +108,7 @@ class Trial:
             stated = [p for p in (spec.precision, self.backend.precision(name), self.precision) if p]
             strictest = "exact" if spec.precision == "exact" else min(stated, key=STRICTNESS.index)
             kind = Gradient if spec.is_gradient else Operation
-            self._operations[name] = kind(spec, self.backend, self.dtype, strictest, self.recorder)
+            self._operations[name] = kind(spec, self.backend, self.dtype, strictest, self.recorder, infer_values)
         return self._operations[name]
 
     def missing(self, names: tuple[str, ...]) -> str:

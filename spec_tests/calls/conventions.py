@@ -1,0 +1,78 @@
+"""Compare the answer of a call with the known values of each convention that decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..bounds.expectation import Expectation
+from ..specification.conventions import Convention, apply_conventions, conventions_of
+from .call import Call
+from .recorder import UNKNOWN
+from .violation import Violation, exceeds_bound
+
+Values = dict[str, str]  # of conventions, by their names
+
+
+def fits(call: Call, convention: Convention, value: str, settled: Values | None = None) -> bool:
+    """Whether the answer lies within the bound of the equation under this value. `settled` are those of earlier conventions."""
+    return bool(np.all(_compare(call, convention, value, settled or {})[1]))
+
+
+def _compare(call: Call, convention: Convention, value: str, settled: Values) -> tuple[Expectation, np.ndarray]:
+    """Return what the equation demands under this value, and which elements of the answer meet it.
+
+    Elements about which a later convention decides are accepted. Where the equation is NaN otherwise, NaN is demanded.
+    """
+    operation, values = call.operation, {**settled, convention.name: value}
+    exact = call.exact_value(apply_conventions(operation.spec.reference, operation.name, values))
+    own = conventions_of(operation.name)
+    asks_later = any(later.is_asked(call.named, values) for later in own[own.index(convention) + 1 :])
+    judged = Call(operation, call.arguments, call.keywords)
+    judged.__dict__["_settled"] = values, exact
+    expectation, observed = judged.expectation(operation.classes()[-1]), np.asarray(call.observed, dtype=np.float64)
+    return expectation, expectation.accepts(observed) & (asks_later | ~np.isnan(exact) | np.isnan(observed))
+
+
+def judge_conventions(call: Call, record: Callable[[str, str], None]) -> None:
+    """Raise a Violation if the answer contradicts what the backend states, its other answers, or a closed convention.
+
+    `record(name, value)` is told of each convention that is not stated which value the answer fits, or that it fits none.
+    """
+    operation, settled = call.operation, Values()
+    for convention in conventions_of(operation.name):
+        if not convention.is_asked(call.named, settled):
+            continue
+        possible = operation.possible_values(convention)
+        fitting = next((value for value in possible if fits(call, convention, value, settled)), None)
+        if fitting is None:
+            _judge_misfit(call, convention, possible, settled)
+        if not operation.backend.convention(convention.name, operation.name):
+            record(convention.name, fitting or UNKNOWN)
+        if fitting is None:
+            return  # what later conventions would decide rests on this one
+        settled[convention.name] = fitting
+
+
+def _judge_misfit(call: Call, convention: Convention, possible: tuple[str, ...], settled: Values) -> None:
+    """Raise the Violation of an answer that fits none of the possible values, unless the convention leaves others open."""
+    name, stated = convention.name, call.operation.backend.convention(convention.name, call.operation.name)
+    others = [value for value in convention.values if value not in possible and fits(call, convention, value, settled)]
+    is_known = len(possible) < len(convention.values)  # the backend or its other answers have excluded some
+    expects_one = is_known and all(convention.values[value].is_deliberate for value in possible)
+    if not (stated or others or convention.is_closed or expects_one):
+        return
+    expectation, accepted = _compare(call, convention, possible[0], settled)
+    seen = exceeds_bound(np.asarray(call.observed, dtype=np.float64), expectation, accepted)
+    expected = " or ".join(possible)
+    if others:
+        source = f"where the backend states {expected}" if stated else f"and {expected} in its other answers"
+        what = f"{name} is {' or '.join(others)} here, {source}"
+    elif is_known:
+        source = "which the backend states" if stated else "as its other answers are"
+        what = f"the answer is not that of {name} = {expected}, {source}"
+    else:
+        what = f"the answer fits no known {name}: neither {' nor '.join(convention.values)}"
+    known = [(value, convention.values[value].words) for value in dict.fromkeys((*possible, *others))]
+    raise Violation(what, [("decides", convention.question), *known, ("observed", seen.what), *seen.facts])
