@@ -152,13 +152,16 @@ def feed_forward(x, w1, w2, b1=None, b2=None, *, activation="relu"):
 
 
 @in_float32
-def rope(x, positions, *, theta=10000.0, layout="interleaved"):
+def rope(x, positions, *, theta=10000.0, layout="interleaved", rotary_dim=None, attention_factor=1.0):
+    if rotary_dim is not None and rotary_dim < x.shape[-1]:
+        turned = rope(x[..., :rotary_dim], positions, theta=theta, layout=layout, attention_factor=attention_factor)
+        return torch.cat([turned, x[..., rotary_dim:]], dim=-1)
     d, interleaved = x.shape[-1], layout == "interleaved"
     a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
     k = torch.arange(0, d, 2, dtype=torch.float64, device=x.device)
     base = torch.ones_like(k) * theta  # for torch.compile, which compiles the power of a float anew for each float
-    angles = positions[..., None] * base ** (-k / d)
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    angles = positions[..., None] * base ** (-k / max(d, 1))
+    cos, sin = ((f(angles) * attention_factor).to(x.dtype) for f in (torch.cos, torch.sin))
     turned = torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1 if interleaved else -2)
     return turned.reshape(x.shape)
 

@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, three functions, and ten marks.
+"""What the equations need besides NumPy: the conversion to float64, four functions, and ten marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -39,6 +39,11 @@ def finite_or_zero(x: Any) -> Any:
     if hasattr(x, "finite_or_zero"):
         return x.finite_or_zero()
     return np.where(np.isfinite(x), x, 0.0)
+
+
+def scaled(x: Any, factor: Any) -> Any:
+    """Return x * factor, and x itself where the factor is exactly 1, so that no rounding is allowed for there."""
+    return x if np.all(getattr(factor, "value", factor) == 1) else x * factor
 
 
 def rounded(x: Any) -> Any:

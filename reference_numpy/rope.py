@@ -2,32 +2,43 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import eager, float64, wide
+from ._marks import eager, float64, scaled, wide
 
 
-def rope(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+def rope(
+    x: Any,
+    positions: Any,
+    *,
+    theta: float = 10000.0,
+    layout: str = "interleaved",
+    rotary_dim: int | None = None,
+    attention_factor: float = 1.0,
+) -> Any:
     """Rotary position embedding: each pair of features is turned by an angle that grows with the position.
 
-        (a, b)  ->  (a cos(phi) - b sin(phi),  a sin(phi) + b cos(phi)),   phi = p * theta^(-2k / d_k)
+        (a, b)  ->  f (a cos(phi) - b sin(phi),  a sin(phi) + b cos(phi)),   phi = p * theta^(-2k / r)
 
-    for the pair number k = 0, ..., d_k/2 - 1 of the token at position p.
+    for the pair number k = 0, ..., r/2 - 1 of the token at position p. r is rotary_dim, or d_k without one, and f
+    is attention_factor. Only the first r features are turned; the others are returned as they are.
 
     Shapes
         x (..., n, d_k),  positions (n) or broadcastable to (..., n)  ->  as x
     Units
         Angles in radians.
     Domain
-        x finite; positions any integers in any order; theta > 0; d_k even.
+        x finite; positions any integers in any order; theta > 0; r even, 0 <= r <= d_k.
     Edges
-        Position 0 changes nothing. Lengths are kept. The product of a turned query and a turned key depends on
-        the difference of their positions alone.
+        Position 0 changes nothing, and lengths are kept, with an attention_factor of 1. The product of a turned
+        query and a turned key depends on the difference of their positions alone. r = 0 turns nothing.
 
     Raises
-        ValueError where d_k is odd, or layout is neither "interleaved" nor "half".
+        ValueError where r is odd or above d_k, or layout is neither "interleaved" nor "half".
     Choices
         interleaved pairs the features (2k, 2k+1): the paper, CS336, Llama's own code. half pairs
-        (k, k + d_k/2): the exercise, Hugging Face transformers, GPT-NeoX. They differ by a fixed order of the
-        features. The hand-out counts k from 1, hence its exponent (2k - 2) / d.
+        (k, k + r/2): the exercise, Hugging Face transformers, GPT-NeoX. They differ by a fixed order of the
+        features. The hand-out counts k from 1, hence its exponent (2k - 2) / d. With rotary_dim both the exponent
+        and the pairs are those of r features, as in GPT-NeoX and ONNX; some models divide by d_k instead.
+        attention_factor multiplies the cosine and the sine, hence scores by its square, as in YaRN.
     Source
         Su et al. 2021, arXiv:2104.09864, eqs. 14, 15 and 34. CS336 assignment 1, eqs. (8) and (9).
 
@@ -35,20 +46,26 @@ def rope(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "inter
 
     >>> rope([[1.0, 0.0, 1.0, 0.0]], [1]).round(4)
     array([[0.5403, 0.8415, 1.    , 0.01  ]])
+    >>> rope([[1.0, 0.0, 1.0, 0.0]], [1], rotary_dim=2, attention_factor=2.0).round(4)
+    array([[1.0806, 1.6829, 1.    , 0.    ]])
     >>> rope([[1.0, 1.0, 0.0, 0.0]], [1], layout="half").round(4)
     array([[0.5403, 1.    , 0.8415, 0.01  ]])
 
     """
     x = float64(x)
     d_k = x.shape[-1]
-    if d_k % 2:
-        raise ValueError(f"rope: d_k = {d_k} is odd; features are turned in pairs.")
-    angle = wide(float64(positions))[..., None] * np.power(wide(theta), -np.arange(0, d_k, 2) / d_k)
-    cos, sin = eager(np.cos(angle)), eager(np.sin(angle))
+    r = d_k if rotary_dim is None else rotary_dim
+    if r % 2 or not 0 <= r <= d_k:
+        raise ValueError(f"rope: {r} of d_k = {d_k} features cannot be turned; their number is even and at most d_k.")
+    angle = wide(float64(positions))[..., None] * np.power(wide(theta), -np.arange(0, r, 2) / max(r, 1))
+    cos, sin = (eager(scaled(f(angle), attention_factor)) for f in (np.cos, np.sin))
+    x, passed = x[..., :r], x[..., r:]
     if layout == "interleaved":
         a, b = x[..., 0::2], x[..., 1::2]
-        return np.reshape(np.stack([a * cos - b * sin, a * sin + b * cos], axis=-1), x.shape)
-    if layout == "half":
-        a, b = x[..., : d_k // 2], x[..., d_k // 2 :]
-        return np.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
-    raise ValueError(f"rope: layout={layout!r} is unknown; there are 'interleaved' and 'half'.")
+        turned = np.reshape(np.stack([a * cos - b * sin, a * sin + b * cos], axis=-1), x.shape)
+    elif layout == "half":
+        a, b = x[..., : r // 2], x[..., r // 2 :]
+        turned = np.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
+    else:
+        raise ValueError(f"rope: layout={layout!r} is unknown; there are 'interleaved' and 'half'.")
+    return turned if r == d_k else np.concatenate([turned, passed], axis=-1)

@@ -6,17 +6,28 @@ from ._marks import float64
 from .rope import rope
 
 
-def rope_vjp(cotangent: Any, x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+def rope_vjp(
+    cotangent: Any,
+    x: Any,
+    positions: Any,
+    *,
+    theta: float = 10000.0,
+    layout: str = "interleaved",
+    rotary_dim: int | None = None,
+    attention_factor: float = 1.0,
+) -> Any:
     """Gradient of rope: the cotangent turned back, by the opposite angle.
 
-        dx = R(p)^T c = R(-p) c
+        dx = f R(p)^T c = f R(-p) c
+
+    and the cotangent itself for features that are not turned.
 
     Shapes
         cotangent as x,  x (..., n, d_k),  positions (n) or broadcastable to (..., n)  ->  (dx, None), dx as x
     Domain
         As in rope; cotangents finite.
     Edges
-        Does not depend on x. Lengths are kept. Positions have no gradient.
+        Does not depend on x. Lengths are kept with an attention_factor of 1. Positions have no gradient.
 
     Raises
         ValueError as rope does.
@@ -28,4 +39,5 @@ def rope_vjp(cotangent: Any, x: Any, positions: Any, *, theta: float = 10000.0, 
     >>> rope_vjp([[1.0, 0.0]], [[5.0, 7.0]], [1])[0].round(4)
     array([[ 0.5403, -0.8415]])
     """
-    return rope(cotangent, np.negative(float64(positions)), theta=theta, layout=layout), None
+    back = np.negative(float64(positions))
+    return rope(cotangent, back, theta=theta, layout=layout, rotary_dim=rotary_dim, attention_factor=attention_factor), None

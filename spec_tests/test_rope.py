@@ -7,8 +7,8 @@ import numpy as np
 from .calls.operation import Operation
 from .calls.violation import NotImplementedVariant
 from .helpers.assertions import assert_equal, assert_finite, assert_identical, assert_unmoved, exactly
-from .inputs.draw import BATCHES, THETA, Draw
-from .operations.rope import draw_dims, draw_options, require_positions
+from .inputs.draw import BATCHES, THETA, Draw, within_domain
+from .operations.rope import ATTENTION_FACTORS, draw_dims, draw_options, draw_rotary_dim, require_positions
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eqs. (8) and (9)"
@@ -205,6 +205,35 @@ def test_theta(rope: Operation, draw: Draw) -> None:
         few = (d_k // 2 + 1) // 2
         assert_equal(b[..., :few], a[..., ::2])
     assert_equal(slow[0][..., 0], np.cos(exactly(positions)))
+
+
+@invariant("B", source="ONNX operator RotaryEmbedding, rotary_embedding_dim", needs=("keyword:rotary_dim",))
+def test_rotary_dim(rope: Operation, draw: Draw) -> None:
+    """With rotary_dim the first features are those of rope on them alone, and the others are unchanged, bit for bit."""
+    x, positions, given = draw_inputs(draw)
+    given |= draw_rotary_dim(draw, x.shape[-1])
+    r = x.shape[-1] if given.get("rotary_dim") is None else given["rotary_dim"]
+    y = rope(x, positions, **given)
+    assert_identical(y.value[..., r:], x[..., r:])
+    if r:
+        within_domain(draw, d_k=r)
+        alone = {name: value for name, value in given.items() if name != "rotary_dim"}
+        assert_equal(y[..., :r], rope(np.ascontiguousarray(x[..., :r]), positions, **alone))
+
+
+@invariant("B", source="Peng et al. 2023, arXiv:2309.00071, eq. 22", needs=("keyword:attention_factor",))
+def test_attention_factor(rope: Operation, draw: Draw) -> None:
+    """The factor scales the turned features, and those alone: it scales the product of a query and a key by its square."""
+    x, positions, given = draw_inputs(draw)
+    factor, plain = draw.one_of(ATTENTION_FACTORS), rope(x, positions, **given)
+    y = rope(x, positions, **given, attention_factor=factor)
+    assert_equal(y, factor * plain)
+    if draw.operation.accepts("rotary_dim"):
+        given |= draw_rotary_dim(draw, x.shape[-1])
+        r = x.shape[-1] if given["rotary_dim"] is None else given["rotary_dim"]
+        y, plain = (rope(x, positions, **given, **more) for more in ({"attention_factor": factor}, {}))
+        assert_equal(y[..., :r], factor * plain[..., :r])
+        assert_identical(y.value[..., r:], x[..., r:])
 
 
 @invariant("B", source=EQUATION)

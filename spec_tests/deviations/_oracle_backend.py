@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import inspect
 from collections.abc import Callable
 from functools import partial
@@ -33,10 +34,43 @@ class OracleBackend:
 
 
 def prepare(name: str, equation: Callable[..., Any], storage: Format) -> Callable[..., Any]:
-    """Return the equation of operation `name`, with the extra keywords that it has (`held`, `storage`, `equation`) filled in."""
-    values = {"held": make_rounder(storage), "storage": storage, "equation": specification(name).reference}
+    """Return the equation of operation `name`, with the extra keywords that it has (`held`, `storage`, `equation`) filled in.
+
+    A deviation need not have every optional argument of the operation. The function `with_options` in the operation's file of
+    deviations adds those that all of them lack. Without it, the right equation is evaluated where such an argument is given.
+    """
+    spec = specification(name)
+    values = {"held": make_rounder(storage), "storage": storage, "equation": spec.reference}
     parameters = inspect.signature(equation).parameters
-    return partial(equation, **{key: value for key, value in values.items() if key in parameters})
+    filled = partial(equation, **{key: value for key, value in values.items() if key in parameters})
+    if any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values()):
+        return filled
+    defaults = {key: p.default for key, p in spec.parameters.items() if p.default is not p.empty and key not in parameters}
+    if not defaults:
+        return filled
+    with_options = getattr(importlib.import_module(f"{__package__}.{name}"), "with_options", None)
+    return with_options(filled) if with_options else _fall_back(filled, spec.reference, defaults)
+
+
+def _fall_back(equation: Callable[..., Any], right: Callable[..., Any], defaults: dict[str, Any]) -> Callable[..., Any]:
+    """Return the equation, replaced by the right one for calls that give another value than the default of an argument."""
+    signature = inspect.signature(right)
+
+    def evaluate(*arguments: Any, **keywords: Any) -> Any:
+        given = signature.bind(*arguments, **keywords).arguments
+        if any(not _is_default(given[name], default) for name, default in defaults.items() if name in given):
+            return right(*arguments, **keywords)
+        lacking = {name for name in given if name in defaults}
+        positional = [name for name in list(signature.parameters)[: len(arguments)] if name not in lacking]
+        return equation(*(given[name] for name in positional), **{k: v for k, v in keywords.items() if k not in lacking})
+
+    return evaluate
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether an argument has its default value. A number may carry an error."""
+    plain = getattr(value, "value", value)
+    return plain is default or (default is not None and np.ndim(plain) == 0 and bool(plain == default))
 
 
 def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any]:

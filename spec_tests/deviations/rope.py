@@ -1,13 +1,27 @@
 """What goes wrong with rope: which features are turned, and how. Angles and positions have files of their own."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from reference_numpy._marks import eager, wide
+from reference_numpy._marks import eager, scaled, wide
 from reference_numpy.rope import rope
 
 from . import deviation
+
+
+def with_options(equation: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the equation of a deviation, applied to the first rotary_dim features and scaled by attention_factor."""
+
+    def evaluate(x: Any, positions: Any, *, rotary_dim: int | None = None, attention_factor: float = 1.0, **options: Any) -> Any:
+        r = x.shape[-1] if rotary_dim is None else rotary_dim
+        if r == 0:
+            return x
+        turned = scaled(equation(x[..., :r], positions, **options), attention_factor)
+        return turned if r == x.shape[-1] else np.concatenate([turned, x[..., r:]], axis=-1)
+
+    return evaluate
 
 
 def compute_angles(x: Any, positions: Any, theta: Any) -> Any:

@@ -1,5 +1,6 @@
 """What goes wrong with the gradient of rope: the direction and the pairs."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,19 @@ from reference_numpy.rope import rope
 from reference_numpy.rope_vjp import rope_vjp
 
 from . import deviation
+from .rope import with_options as with_forward_options
+
+
+def with_options(equation: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the equation of a deviation, applied to the first rotary_dim features and scaled by attention_factor."""
+
+    def evaluate(cotangent: Any, x: Any, positions: Any, **options: Any) -> Any:
+        def pull_back(c: Any, positions: Any, **plain: Any) -> Any:
+            return equation(c, x[..., : c.shape[-1]], positions, **plain)[0]
+
+        return with_forward_options(pull_back)(cotangent, positions, **options), None
+
+    return evaluate
 
 
 @deviation("reference", "turns_back")

@@ -3,13 +3,16 @@
 from typing import Any
 
 from spec_tests.calls.violation import NotImplementedVariant
-from spec_tests.inputs.draw import BATCHES, SIZES, SMALL, THETA, Draw
+from spec_tests.inputs.draw import BATCHES, SIZES, SMALL, THETA, Draw, single
 
 core = {"x": 2, "positions": 1}
 
 EVEN_WIDTHS = (2, 4, 6, 8, 10, *(size for size in SIZES if size > 8 and size % 2 == 0), 256, 256)
 LAYOUTS = ("interleaved", "half")
 choices = {"layout": LAYOUTS}
+changeable = ("attention_factor",)
+
+ATTENTION_FACTORS = single(1.2079, 2.0, 0.75, 1.0)  # the first one is YaRN's for a factor of 8
 
 
 def draw_dims(draw: Draw, longest: int = 300) -> tuple[int, int]:
@@ -35,7 +38,20 @@ def draw_options(draw: Draw) -> dict[str, Any]:
     return draw.keyword("theta", THETA) | draw.keyword("layout", LAYOUTS)
 
 
+def draw_rotary_dim(draw: Draw, d_k: int) -> dict[str, Any]:
+    """Draw how many features are turned: none, all, half or a quarter of them, a pair, or all but a pair."""
+    widths = {None, 0, 2, d_k, d_k // 4 * 2, d_k // 8 * 2, d_k - 2}
+    return draw.keyword(
+        "rotary_dim", tuple(sorted((w for w in widths if w is None or 0 <= w <= d_k), key=lambda w: (w is None, w)))
+    )
+
+
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     n, d_k = draw_dims(draw, 2049)
     batch = draw.batch(BATCHES)
-    return (draw.vectors((*batch, n, d_k)), draw.positions(batch, n)), draw_options(draw)
+    used, options = draw.variants("rotary_dim", "attention_factor"), draw_options(draw)
+    if "rotary_dim" in used:
+        options |= draw_rotary_dim(draw, d_k)
+    if "attention_factor" in used:
+        options |= draw.keyword("attention_factor", ATTENTION_FACTORS)
+    return (draw.vectors((*batch, n, d_k)), draw.positions(batch, n)), options
