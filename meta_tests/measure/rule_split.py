@@ -1,8 +1,8 @@
 """Which rules of the search for the nearest equation are withheld when machine-made mutants are measured.
 
 A search that has the rules by which the mutants were made would only measure itself. The kinds of mutation in
-`benchmarks/mutation.py` are listed here with the rule of the search that makes the same change. In alphabetical order of the rules,
-every second one is withheld. The split was fixed before anything was measured, and no result may change it.
+`benchmarks/mutation.py` are listed here with the rule of the search that makes the same change. In alphabetical order of the
+rules, every second one is withheld. The split was fixed before anything was measured, and no result may change it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,11 +24,29 @@ from .evidence import Evidence, answer_of, truth_of, wrong_in
 MAX_CANDIDATES = 3  # more than these are no diagnosis
 
 
+class Candidate(Protocol):
+    """What a fit asks of an equation: of a deviation of the catalogue, or of a neighbour of the reference equation."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def operation(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def function(self) -> Callable[..., Any]: ...
+
+    def shows_in(self, dtype: str) -> bool: ...
+
+
 @dataclass
 class Fit:
     """How well a deviation explains the calls."""
 
-    deviation: Deviation
+    deviation: Any
     told_apart: int = 0  # wrong elements that the deviation explains and the right equation cannot
     distance: float = 0.0  # the largest distance of the deviation from a wrong element, relative to that of the truth
 
@@ -44,7 +62,7 @@ def diagnose(evidence: Evidence) -> list[Deviation]:
     if not wrong:
         return []
     candidates = list(_candidates(wrong[0].operation))
-    fits = [fit for deviation in candidates if (fit := _try_fit(deviation, wrong, right)) is not None]
+    fits = [fit for deviation in candidates if (fit := try_fit(deviation, wrong, right)) is not None]
     fits = fits or [Fit(deviation) for deviation in candidates if _coincides(deviation, wrong, right)]
     fits.sort(key=lambda fit: (*fit.order, fit.deviation.part is not None))
     best = [fit.deviation for fit in fits if fit.order == fits[0].order]
@@ -57,7 +75,7 @@ def _candidates(operation: Callee) -> Iterable[Deviation]:
     return (d for d in deviations if d.kind != "fault" and d.shows_in(operation.dtype))
 
 
-def _try_fit(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call]) -> Fit | None:
+def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call]) -> Fit | None:
     """Return how well the deviation explains the calls, None if it contradicts one or explains no wrong element alone."""
     fit = Fit(deviation)
     nearer = [_is_nearer(deviation, call) for call in wrong]
@@ -74,11 +92,18 @@ def _try_fit(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call])
     return fit if fit.told_apart else None
 
 
+def explains(deviation: Candidate, call: Call) -> bool:
+    """Whether the answer of a call is the one that the deviation's equation gives, in some precision class that passes."""
+    if not _shows(deviation, call):
+        return _allows(deviation, call) or not np.any(wrong_in(call))
+    return any(_explain(deviation, call, precision) is not None for precision in call.operation.classes())
+
+
 def _cache(judge: Callable[..., Any]) -> Callable[..., Any]:
     """Keep what a deviation makes of a call, since many failures share their evidence."""
 
     @wraps(judge)
-    def look_up(deviation: Deviation, call: Call, *others: Any) -> Any:
+    def look_up(deviation: Candidate, call: Call, *others: Any) -> Any:
         key = judge.__name__, deviation.id, *others
         if key not in call.deviation_results:
             call.deviation_results[key] = judge(deviation, call, *others)
@@ -87,10 +112,10 @@ def _cache(judge: Callable[..., Any]) -> Callable[..., Any]:
     return look_up
 
 
-def _coincides(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call]) -> bool:
+def _coincides(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call]) -> bool:
     """Whether an arithmetic deviation allows every answer, and is wrong in exactly the calls that are answered wrongly.
 
-    An arithmetic that loses digits has such a wide bound that the truth lies within it, so that `_try_fit` cannot name it.
+    An arithmetic that loses digits has such a wide bound that the truth lies within it, so that `try_fit` cannot name it.
     """
     if deviation.kind != "arithmetic" or len(wrong) < 2 or not right:
         return False
@@ -98,7 +123,7 @@ def _coincides(deviation: Deviation, wrong: Sequence[Call], right: Sequence[Call
 
 
 @_cache
-def _allows(deviation: Deviation, call: Call) -> bool:
+def _allows(deviation: Candidate, call: Call) -> bool:
     """Whether the deviation allows the answer in some precision class that passes."""
     try:
         expected = [call.expect(precision, _prepare_equation(deviation, call)) for precision in call.operation.classes()]
@@ -108,7 +133,7 @@ def _allows(deviation: Deviation, call: Call) -> bool:
     return any(e.value.shape == observed.shape and bool(np.all(e.accepts(observed))) for e in expected)
 
 
-def _evaluate(deviation: Deviation, call: Call) -> np.ndarray | None:
+def _evaluate(deviation: Candidate, call: Call) -> np.ndarray | None:
     """Return the values of the deviation in float64, None if it cannot be evaluated."""
     try:
         with np.errstate(all="ignore"):
@@ -118,14 +143,14 @@ def _evaluate(deviation: Deviation, call: Call) -> np.ndarray | None:
     return values if values.shape == call.value.shape else None
 
 
-def _find_undefined(deviation: Deviation, call: Call) -> Any:
+def _find_undefined(deviation: Candidate, call: Call) -> Any:
     """Return where the deviation is NaN if every step is rounded to the dtype, or to the format that it is computed in."""
     storage, compute = call.operation.storage, Arithmetic.of(call.operation.dtype).compute
     in_storage = _find_nan(deviation, call, storage)
     return in_storage if compute == storage else in_storage | _find_nan(deviation, call, compute)
 
 
-def _find_nan(deviation: Deviation, call: Call, steps: Format) -> Any:
+def _find_nan(deviation: Candidate, call: Call, steps: Format) -> Any:
     """Return where the deviation is NaN if every step is rounded to a format."""
     manner = RoundingManner(steps=steps)
     try:
@@ -138,13 +163,13 @@ def _find_nan(deviation: Deviation, call: Call, steps: Format) -> Any:
         return False  # the deviation rounds its steps itself
 
 
-def _prepare_equation(deviation: Deviation, call: Call) -> Any:
+def _prepare_equation(deviation: Candidate, call: Call) -> Any:
     """Return the equation of the deviation, as `Call.evaluate` takes it."""
     return prepare(deviation.operation, deviation.function, call.operation.storage)
 
 
 @_cache
-def _is_nearer(deviation: Deviation, call: Call) -> bool:
+def _is_nearer(deviation: Candidate, call: Call) -> bool:
     """Whether most wrong elements are nearer to the deviation than to the truth. A cheap test before `_explain`."""
     values, observed = _evaluate(deviation, call), answer_of(call)
     if values is None:
@@ -156,7 +181,7 @@ def _is_nearer(deviation: Deviation, call: Call) -> bool:
 
 
 @_cache
-def _shows(deviation: Deviation, call: Call) -> bool:
+def _shows(deviation: Candidate, call: Call) -> bool:
     """Whether the deviation and the right equation differ on this call."""
     if not deviation.shows_in(call.operation.dtype):
         return False
@@ -165,7 +190,7 @@ def _shows(deviation: Deviation, call: Call) -> bool:
 
 
 @_cache
-def _explain(deviation: Deviation, call: Call, precision: str) -> tuple[int, float] | None:
+def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, float] | None:
     """Return how many wrong elements only the deviation explains, and how closely; None if it contradicts the answer."""
     observed, truth = answer_of(call), truth_of(call)
     try:

@@ -1,0 +1,156 @@
+"""Test the search for the nearest equation with bugs that the catalogue does not have."""
+
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spec_tests.calls.call import Call
+from spec_tests.calls.operation import Operation
+from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.diagnosis.explanation import Explanation
+from spec_tests.diagnosis.fit import diagnose
+from spec_tests.diagnosis.nearest_equation import search_equation
+from spec_tests.implementation.backend import Backend
+from spec_tests.implementation.framework import Framework
+from spec_tests.specification.registry import specification
+
+RANDOM = np.random.default_rng(1)
+SHAPES = ((3,), (2, 5), (4, 7), (3, 2, 6))
+EPS = (0.5, 0.1, 1e-3, 0.25)
+
+
+def answers(operation: str, function: Callable[..., Any], calls: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> list[Call]:
+    """Return the calls of an operation, answered by a function in float64."""
+    under_test = Backend("unseen", SimpleNamespace(**{operation: function}), Framework("numpy"))
+    spec = specification(operation)
+    called = Operation(spec, under_test, "float64", spec.precision)
+    for arguments, keywords in calls:
+        called(*arguments, **keywords)
+    return called.recorder.calls
+
+
+def rows(*shape: int) -> np.ndarray:
+    return RANDOM.normal(size=shape) * 2
+
+
+def of_norm(function: Callable[..., Any]) -> list[Call]:
+    return answers("rms_norm", function, [((rows(*s), rows(s[-1])), {"eps": e}) for s, e in zip(SHAPES, EPS, strict=True)])
+
+
+def of_softmax(function: Callable[..., Any]) -> list[Call]:
+    return answers("softmax", function, [((rows(*shape),), {"axis": -1}) for shape in SHAPES])
+
+
+def of_gelu(function: Callable[..., Any]) -> list[Call]:
+    return answers("gelu", function, [((rows(*shape),), {"approximate": "tanh"}) for shape in SHAPES])
+
+
+def of_mask(function: Callable[..., Any]) -> list[Call]:
+    sizes = ((2, 4), (5, 5), (3, 7), (6, 2))
+    return answers("causal_mask", function, [((), {"n": n, "m": m, "aligned": "bottom-right"}) for n, m in sizes])
+
+
+def rms_norm_with_cubes(x: Any, weight: Any, *, eps: float) -> Any:
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps) * weight**3
+
+
+def rms_norm_with_seven_eps(x: Any, weight: Any, *, eps: float) -> Any:
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 7 * eps) * weight
+
+
+def rms_norm_limited(x: Any, weight: Any, *, eps: float) -> Any:
+    return np.minimum(x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps), 0.7) * weight
+
+
+def softmax_of_thirds(x: Any, *, axis: int) -> Any:
+    e = np.exp((x - np.max(x, axis=axis, keepdims=True)) * 0.3)
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+def gelu_with_a_half(x: Any, *, approximate: str = "none") -> Any:
+    return x * (0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.05 * x**3))))
+
+
+def mask_every_other_query(*, n: int, m: int, aligned: str) -> Any:
+    i, j = np.arange(n)[:, None], np.arange(m)
+    return j <= (2 * i + (m - n))
+
+
+UNSEEN = [
+    (of_norm, rms_norm_with_cubes, "rms_norm", "weight"),
+    (of_norm, rms_norm_with_seven_eps, "rms_norm", "eps"),
+    (of_norm, rms_norm_limited, "rms_norm", "0.7"),
+    (of_softmax, softmax_of_thirds, "softmax", "0.3"),
+    (of_gelu, gelu_with_a_half, "gelu", "0.05"),
+    (of_mask, mask_every_other_query, "causal_mask", "+ i "),
+]
+
+
+def search(calls: list[Call], **options: Any) -> Explanation | None:
+    """Search with the processor's clock: other tests may run beside this one."""
+    deadline = time.process_time() + 5
+    return search_equation(Evidence.gather(calls), deadline=deadline, clock=time.process_time, **options)
+
+
+@pytest.mark.parametrize(("calls_of", "function", "operation", "text"), UNSEEN, ids=[f.__name__ for _, f, _, _ in UNSEEN])
+def test_a_bug_that_nobody_listed_is_shown_as_an_equation(
+    calls_of: Callable[..., list[Call]], function: Callable[..., Any], operation: str, text: str
+) -> None:
+    found = search(calls_of(function))
+    assert found is not None
+    assert (found.kind, found.operation) == ("equation", operation)
+    assert text in found.what
+    assert all(found.predicts(call) for call in calls_of(function))  # fresh inputs
+
+
+def test_these_bugs_are_not_in_the_catalogue() -> None:
+    assert [function.__name__ for calls_of, function, _, _ in UNSEEN if diagnose(Evidence.gather(calls_of(function)))] == []
+
+
+def test_right_answers_have_no_other_equation() -> None:
+    assert search(of_norm(specification("rms_norm").reference)) is None
+
+
+def test_answers_that_follow_no_equation_are_not_explained() -> None:
+    def noisy(x: Any, weight: Any, *, eps: float) -> Any:
+        return specification("rms_norm").reference(x, weight, eps=eps) + RANDOM.normal(size=x.shape)
+
+    assert search(of_norm(noisy)) is None
+
+
+def test_one_right_answer_against_it_refutes_an_equation() -> None:
+    contradicted = of_norm(specification("rms_norm").reference)
+    assert search([*of_norm(rms_norm_with_seven_eps), *contradicted]) is None
+
+
+def test_the_answers_to_further_calls_refute_an_equation() -> None:
+    def asked() -> list[Call]:
+        return of_norm(rms_norm_limited)
+
+    assert search(of_norm(rms_norm_with_seven_eps), ask=asked) is None
+    assert search(of_norm(rms_norm_with_seven_eps), ask=lambda: of_norm(rms_norm_with_seven_eps)) is not None
+
+
+def test_the_oracle_is_left_as_it_is() -> None:
+    before = [call.value for call in of_norm(rms_norm_limited)]
+    search(of_norm(rms_norm_limited))
+    x, weight = np.array([3.0, 4.0]), np.ones(2)
+    assert np.allclose(specification("rms_norm").reference(x, weight, eps=0.0), [0.84852814, 1.13137085])
+    assert all(np.all(np.isfinite(value)) for value in before)
+
+
+def test_the_search_ends_in_time() -> None:
+    start = time.process_time()
+    evidence = Evidence.gather(of_norm(lambda x, weight, *, eps: x * np.sin(weight * 1e6)))
+    assert search_equation(evidence, deadline=start + 0.2, clock=time.process_time) is None
+    assert time.process_time() - start < 2
+
+
+def test_rules_can_be_withheld() -> None:
+    calls = of_mask(mask_every_other_query)
+    assert search(calls) is not None
+    assert search(calls, withheld=frozenset({"function_applied", "variable_joins", "operand_doubled"})) is None

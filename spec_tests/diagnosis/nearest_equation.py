@@ -1,0 +1,184 @@
+"""The nearest equation: the smallest change of the reference equation that explains all answers of a backend.
+
+The reference is a few lines of NumPy. The rules in `neighbours/rules/` change them, one place at a time. Each changed equation
+is first compared with the smallest failing calls, in float64; those that are nearer to the answers than the right equation is are
+then judged as the catalogue's deviations are, on every call and with their own error bounds (see `fit.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..calls.call import Call
+from .evidence import Evidence
+from .explanation import Explanation
+from .fit import Fit, explains, try_fit
+from .neighbours.candidate import Candidate
+from .neighbours.edit import UNKNOWN, Edit, compile_edits
+from .neighbours.listing import list_edits
+from .neighbours.screen import FAR, Screen
+from .neighbours.solve import solve
+from .neighbours.source import Source, source_of
+from .neighbours.trace import trace
+
+TRACED_CALLS = 6
+SCREENING_CALLS = 3
+MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are judged last
+PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
+
+Ask = Callable[[], Iterable[Call]]
+Clock = Callable[[], float]
+
+
+def search_equation(
+    evidence: Evidence,
+    *,
+    deadline: float,
+    ask: Ask | None = None,
+    clock: Clock = time.monotonic,
+    withheld: frozenset[str] = frozenset(),
+) -> Explanation | None:
+    """Return the nearest equation that explains the evidence and, if `ask` is given, the answers to the calls that it makes.
+
+    deadline: the time, as `clock` tells it, at which the search ends without a result.
+    withheld: names of rules that are not used, as measurements need it.
+    """
+    if not evidence.wrong:
+        return None
+    search = Search(evidence, deadline, clock, withheld)
+    fits = search.run()
+    asked: list[Call] = []
+    if fits and ask is not None:
+        asked = [call for call in ask() if call.operation.name == search.source.operation]
+        fits = [fit for fit in fits if all(explains(fit.deviation, call) for call in asked)]
+    return describe(fits, evidence, asked) if fits else None
+
+
+class Search:
+    """The search for one failure. It stops at the first stage that finds an equation."""
+
+    def __init__(self, evidence: Evidence, deadline: float, clock: Clock, withheld: frozenset[str] = frozenset()):
+        self.evidence, self.deadline, self.clock = evidence, deadline, clock
+        self.source: Source = source_of(evidence.wrong[0].operation.name)
+        self.screens = [Screen(call) for call in evidence.wrong[:SCREENING_CALLS]]
+        seen = trace(self.source, [partial(_evaluate_on, call) for call in evidence.wrong[:TRACED_CALLS]])
+        self.edits = list_edits(self.source, seen, withheld)
+        self.unknown: list[Edit] = []  # edits with a constant to be solved for
+        self.ranked: list[tuple[float, Edit]] = []  # edits of the operation's own lines, by how near they come alone
+
+    def run(self) -> list[Fit]:
+        """Return the equations that explain everything and cost least, the best first."""
+        for stage in (self._single_edits, self._solved_constants, self._pairs):
+            if fits := self._judge(stage()):
+                return fits
+        return []
+
+    @property
+    def late(self) -> bool:
+        return self.clock() > self.deadline
+
+    def _judge(self, screened: Iterable[tuple[float, Candidate]]) -> list[Fit]:
+        """Judge candidates with their error bounds, and return the fits of those that explain everything, the best first."""
+        order = sorted(screened, key=lambda item: (item[0] > MAX_LIKELY_SCORE, item[1].cost, item[0]))
+        fits: list[Fit] = []
+        for _, candidate in order:
+            if self.late or (fits and candidate.cost > fits[0].deviation.cost + 1):
+                break
+            if fit := try_fit(candidate, self.evidence.wrong, self.evidence.right):
+                fits.append(fit)
+        return sorted(fits, key=lambda fit: (fit.order[0], fit.deviation.cost))
+
+    def _screen(self, edits: tuple[Edit, ...]) -> tuple[bool, float]:
+        functions = compile_edits(edits)
+        if functions is None:
+            return False, FAR
+        equation, worst = self.source.with_functions(functions), -FAR
+        for screen in self.screens:
+            values = screen.evaluate(equation)
+            if values is None:
+                return False, FAR
+            possible, score = screen.score(values)
+            worst = max(worst, score)
+            if not possible:
+                return False, worst
+        return True, worst
+
+    def _single_edits(self) -> Iterator[tuple[float, Candidate]]:
+        for edit in self.edits:
+            if self.late:
+                return
+            if edit.has_unknown:
+                self.unknown.append(edit)
+                continue
+            possible, score = self._screen((edit,))
+            if edit.site.depth == 0:
+                self.ranked.append((score, edit))
+            if possible:
+                yield score, Candidate(self.source, (edit,))
+
+    def _solved_constants(self) -> Iterator[tuple[float, Candidate]]:
+        for edit in self.unknown:
+            if self.late:
+                return
+            yield from self._solve(edit)
+
+    def _solve(self, edit: Edit) -> Iterator[tuple[float, Candidate]]:
+        functions = compile_edits((edit,))
+        if functions is None:
+            return
+        equation, namespace, screen = self.source.with_functions(functions), edit.site.namespace, self.screens[0]
+
+        def evaluate(constant: float) -> np.ndarray | None:
+            namespace[UNKNOWN] = constant
+            return screen.evaluate(equation)
+
+        for text, _ in solve(evaluate, screen.answer, screen.radius, screen.wrong):
+            solved = edit.with_constant(text)
+            possible, score = self._screen((solved,))
+            if possible:
+                yield score, Candidate(self.source, (solved,))
+
+    def _pairs(self) -> Iterator[tuple[float, Candidate]]:
+        nearest = [edit for _, edit in sorted(self.ranked, key=lambda item: item[0])][:PAIRED_EDITS]
+        for total in range(1, 2 * len(nearest)):
+            for i in range(max(0, total - len(nearest) + 1), (total + 1) // 2):
+                if self.late:
+                    return
+                pair = nearest[i], nearest[total - i]
+                if _meet(*pair):
+                    continue
+                possible, score = self._screen(pair)
+                if possible and score < MAX_LIKELY_SCORE:
+                    yield score, Candidate(self.source, pair)
+
+
+def _evaluate_on(call: Call, equation: Callable[..., Any]) -> Any:
+    with np.errstate(all="ignore"):
+        return call.evaluate(np.asarray, equation)
+
+
+def _meet(a: Edit, b: Edit) -> bool:
+    """Whether two edits change the same place."""
+    return any((x.parent, x.field, x.index) == (y.parent, y.field, y.index) for x in a.changes for y in b.changes)
+
+
+def describe(fits: Sequence[Fit], evidence: Evidence, asked: Sequence[Call]) -> Explanation:
+    """Return the best fit as an explanation, with the changed lines and the number of answers that it explains."""
+    candidate: Candidate = fits[0].deviation
+    before, after = candidate.lines
+    facts = [("line", line) for line in before] + [("yours", line) for line in after]
+    facts += candidate.steps
+    right = len(evidence.right) + len(asked)
+    facts.append(("explains", f"all {len(evidence.wrong)} wrong and {right} other answers"))
+    what = f"the answers are those of `{'; '.join(after)}`" if after else f"the answers are those without `{'; '.join(before)}`"
+    return Explanation("equation", candidate.id, what, candidate.part, partial(predicts, candidate), tuple(facts))
+
+
+def predicts(candidate: Candidate, call: Call) -> bool | None:
+    """Whether the answer of a call is the one that the equation gives; None if the call is one of another operation."""
+    return explains(candidate, call) if call.operation.name == candidate.operation else None

@@ -1,0 +1,60 @@
+"""A candidate: an equation that differs from the reference by one edit or a few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .edit import Edit, changed_lines, compile_edits
+from .source import STEPS, Source
+
+
+@dataclass(eq=False)
+class Candidate:
+    """A changed equation, as the catalogue's deviations are: `diagnosis/fit.py` judges both."""
+
+    source: Source
+    edits: tuple[Edit, ...]
+    kind: str = "equation"
+
+    @property
+    def operation(self) -> str:
+        return self.source.operation
+
+    @property
+    def part(self) -> str:
+        """The operation whose lines are changed: the operation itself, or a part of it."""
+        return max(self.edits, key=lambda edit: edit.site.depth).site.operation
+
+    @cached_property
+    def id(self) -> str:
+        before, after = self.lines
+        return f"{self.operation}: {'; '.join(after) or 'nothing'} for {'; '.join(before) or 'nothing'}"
+
+    @cached_property
+    def lines(self) -> tuple[list[str], list[str]]:
+        """The lines that are changed, before and after."""
+        return changed_lines(self.edits)
+
+    @property
+    def steps(self) -> list[tuple[str, str]]:
+        """The steps that the changed lines call and the equations do not have, with the sentence that says what each is."""
+        text = " ".join(self.lines[1])
+        return [(name, (step.__doc__ or "").partition("\n")[0]) for name, step in STEPS.items() if f"{name}(" in text]
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        functions = compile_edits(self.edits)
+        assert functions is not None
+        return self.source.with_functions(functions)
+
+    @property
+    def cost(self) -> float:
+        """How far the equation is from the reference: the costs of its edits, and a little for long lines."""
+        after = self.lines[1]
+        return sum(edit.cost for edit in self.edits) + sum(map(len, after)) / 1000 + len(after) / 1000
+
+    def shows_in(self, dtype: str) -> bool:
+        return True

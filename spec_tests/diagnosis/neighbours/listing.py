@@ -1,0 +1,44 @@
+"""List the edits of an equation: every rule at every place that the failing calls reached."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .edit import Edit
+from .rules import rules
+from .rules._rule import Place
+from .source import Site, Source
+from .trace import Trace
+
+
+def list_edits(source: Source, trace: Trace, withheld: frozenset[str] = frozenset()) -> Iterator[Edit]:
+    """Yield the edits of all functions, those of the operation's own file first, and the cheaper ones first.
+
+    withheld: names of rules that are left out, as measurements do.
+    """
+    for depth in sorted({site.depth for site in source.sites}):
+        sites = [site for site in source.sites if site.depth == depth]
+        places = [place for site in sites for place in _list_places(site, trace)]
+        for rule in (rule for rule in rules() if rule.name not in withheld):
+            for place in places:
+                yield from rule.edits(place)
+
+
+def _list_places(site: Site, trace: Trace) -> Iterator[Place]:
+    """Yield the expressions that were reached, and the statements that hold such expressions."""
+    if not any(node in trace for node in ast.walk(site.tree)):
+        return
+    yield Place(site, site.tree, site.tree, "", None, trace)
+    stack: list[ast.AST] = [site.tree]
+    while stack:
+        parent = stack.pop()
+        for field, value in ast.iter_fields(parent):
+            if isinstance(parent, ast.FunctionDef) and field == "args":
+                continue
+            for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
+                if not isinstance(node, ast.AST) or isinstance(node, ast.Raise | ast.JoinedStr):
+                    continue
+                stack.append(node)
+                if node in trace or isinstance(node, ast.stmt | ast.Tuple | ast.Dict):
+                    yield Place(site, node, parent, field, index, trace)

@@ -1,0 +1,147 @@
+"""What a rule is: a function that is given a place in an equation's source, and yields what could stand there instead.
+
+No rule names an operation. A rule knows the expression at the place, what it was on the failing calls (see `trace.py`), and
+which names the function has.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ..edit import Change, Edit
+from ..source import Site
+from ..trace import Seen, Trace
+
+REAL = ("array", "number")
+POSITION = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}  # of new nodes; nothing reads it
+
+
+@dataclass(frozen=True)
+class Place:
+    """An expression or a statement, and where it stands in its function."""
+
+    site: Site
+    node: Any
+    parent: ast.AST
+    field: str
+    index: int | None
+    trace: Trace
+
+    @property
+    def seen(self) -> Seen:
+        return self.trace.get(self.node, Seen("other"))
+
+    def replace(self, new: Any) -> Change:
+        return Change(self.parent, self.field, self.index, new)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its name, the types of nodes that it is tried on, its cost, and the function that yields replacements."""
+
+    name: str
+    nodes: tuple[type[Any], ...]
+    cost: float
+    list_replacements: Callable[[Place], Iterator[Any]]
+
+    def edits(self, place: Place) -> Iterator[Edit]:
+        """Yield the edits at a place. A replacement is a node, or a tuple of changes where several places change together."""
+        if isinstance(place.node, self.nodes):
+            for new in self.list_replacements(place):
+                changes = new if isinstance(new, tuple) else (place.replace(new),)
+                if all(change.new is not change.old for change in changes):
+                    yield Edit(place.site, tuple(map(_located, changes)), self.name, self.cost)
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(*nodes: type[Any], cost: float = 1.0) -> Callable[[Callable[[Place], Iterator[Any]]], Callable[[Place], Iterator[Any]]]:
+    """Register a function as a rule for nodes of these types."""
+
+    def register(f: Callable[[Place], Iterator[Any]]) -> Callable[[Place], Iterator[Any]]:
+        RULES[f.__name__] = Rule(f.__name__, nodes, cost, f)
+        return f
+
+    return register
+
+
+@cache
+def _parse(template: str) -> ast.expr:
+    return ast.parse(template, mode="eval").body
+
+
+def fill(template: str, **parts: Any) -> Any:
+    """Return the expression of a template, with nodes in the place of some of its names."""
+    return _copy(_parse(template), parts)
+
+
+def _copy(node: Any, parts: dict[str, Any]) -> Any:
+    """Copy a tree, but put other nodes in the place of some names. Much faster than `copy.deepcopy`."""
+    if isinstance(node, ast.Name):
+        return parts.get(node.id) or ast.Name(node.id, node.ctx, **POSITION)
+    if isinstance(node, list):
+        return [_copy(item, parts) for item in node]
+    if not isinstance(node, ast.AST) or isinstance(node, ast.expr_context | ast.operator):
+        return node
+    copied = type(node)(*(_copy(getattr(node, name), parts) for name in node._fields))
+    return _locate(copied) if node._attributes else copied
+
+
+def _locate(node: Any) -> Any:
+    """Give a new node, and the new ones below it, a position in the source, which compiling asks for."""
+    if isinstance(node, list):
+        for item in node:
+            _locate(item)
+    elif isinstance(node, ast.AST) and not hasattr(node, "lineno"):
+        if node._attributes:
+            for name, value in POSITION.items():
+                setattr(node, name, value)
+        for name in node._fields:
+            _locate(getattr(node, name, None))
+    return node
+
+
+def _located(change: Change) -> Change:
+    _locate(change.new)
+    return change
+
+
+def name_of(call: Any) -> str:
+    """Return the name of the function that is called: `mean` for np.mean(x), and for mean(x)."""
+    f = getattr(call, "func", None)
+    return f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
+
+
+def is_numpy(node: Any) -> bool:
+    return isinstance(node, ast.Name) and node.id == "np"
+
+
+def names_in(place: Place, *kinds: str) -> dict[str, Seen]:
+    """Return the variables of the function at a place that were of one of these kinds, with what they were."""
+    found: dict[str, Seen] = {}
+    for node in ast.walk(place.site.tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            seen = place.trace.get(node)
+            if seen is not None and seen.kind in kinds:
+                found.setdefault(node.id, seen)
+    return found
+
+
+def load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def without_marks(node: Any) -> Any:
+    """Return the expression inside marks of precision, such as x for rounded(x)."""
+    while (
+        isinstance(node, ast.Call)
+        and name_of(node) in ("rounded", "eager", "wide", "exact", "through_quotient")
+        and len(node.args) == 1
+    ):
+        node = node.args[0]
+    return node

@@ -1,0 +1,97 @@
+"""Arguments and variables: ignored, exchanged with another of their shape, or used once more where they do not belong."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from ..edit import Change
+from ._rule import Place, fill, is_numpy, load, names_in, rule
+
+
+@rule(ast.Name)
+def another_variable(place: Place) -> Iterator[Any]:
+    """A variable stands for another of its kind."""
+    if isinstance(place.node.ctx, ast.Load):
+        for name, seen in names_in(place, place.seen.kind).items():
+            if name != place.node.id and place.seen.kind not in ("other", "none") and len(seen.shape) == len(place.seen.shape):
+                yield load(name)
+
+
+@rule(ast.Call)
+def argument_left_out(place: Place) -> Iterator[Any]:
+    """An optional argument is not passed on, two arguments are exchanged, or None is passed."""
+    node = place.node
+    if isinstance(node.func, ast.Attribute) and is_numpy(node.func.value) and node.func.attr in ("errstate", "reshape"):
+        return
+    for i, keyword in enumerate(node.keywords):
+        yield ast.Call(node.func, node.args, [*node.keywords[:i], *node.keywords[i + 1 :]])
+        if keyword.arg not in (None, "axis", "keepdims"):
+            yield ast.Call(
+                node.func, node.args, [*node.keywords[:i], ast.keyword(keyword.arg, ast.Constant(None)), *node.keywords[i + 1 :]]
+            )
+    if len(node.args) > 1 and not isinstance(node.args[-1], ast.Starred):
+        yield ast.Call(node.func, node.args[:-1], node.keywords)
+    for i, argument in enumerate(node.args):
+        if i and not isinstance(argument, ast.Starred):
+            yield ast.Call(node.func, [*node.args[:i], ast.Constant(None), *node.args[i + 1 :]], node.keywords)
+
+
+@rule(ast.Call, ast.Tuple)
+def two_exchanged(place: Place) -> Iterator[Any]:
+    """Two arguments of a call, or two entries of a tuple, are exchanged."""
+    items = place.node.args if isinstance(place.node, ast.Call) else place.node.elts
+    if isinstance(place.node, ast.Tuple) and isinstance(place.node.ctx, ast.Store):
+        return
+    for i, j in itertools.combinations(range(len(items)), 2):
+        exchanged = list(items)
+        exchanged[i], exchanged[j] = exchanged[j], exchanged[i]
+        yield (
+            ast.Call(place.node.func, exchanged, place.node.keywords)
+            if isinstance(place.node, ast.Call)
+            else ast.Tuple(exchanged, ast.Load())
+        )
+
+
+@rule(ast.Dict)
+def entries_exchanged(place: Place) -> Iterator[Any]:
+    """Two entries of a dict are exchanged."""
+    for i, j in itertools.combinations(range(len(place.node.values)), 2):
+        if place.node.keys[i] is not None and place.node.keys[j] is not None:
+            values = list(place.node.values)
+            values[i], values[j] = values[j], values[i]
+            yield ast.Dict(place.node.keys, values)
+
+
+@rule(ast.FunctionDef, cost=1.25)
+def variables_exchanged(place: Place) -> Iterator[Any]:
+    """Two variables of a kind are exchanged wherever they are used."""
+    uses: dict[str, list[tuple[Any, str, int | None]]] = {}
+    for parent in ast.walk(place.node):
+        for field, value in ast.iter_fields(parent):
+            for index, item in enumerate(value) if isinstance(value, list) else [(None, value)]:
+                if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load):
+                    uses.setdefault(item.id, []).append((parent, field, index))
+    known = names_in(place, "array", "number", "integer", "integers")
+    for a, b in itertools.combinations(known, 2):
+        if known[a].kind == known[b].kind and len(known[a].shape) == len(known[b].shape):
+            yield tuple(Change(*where, load(other)) for name, other in ((a, b), (b, a)) for where in uses[name])
+
+
+@rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=1.5)
+def variable_joins(place: Place) -> Iterator[Any]:
+    """A variable is added or multiplied where it does not belong."""
+    seen = place.seen
+    if seen.kind != "array":
+        return
+    for name, other in names_in(place, "array", "number").items():
+        if _broadcasts(other.shape, seen.shape) and not (isinstance(place.node, ast.Name) and place.node.id == name):
+            for template in ("x + y", "x * y", "x - y", "x / y", "np.maximum(x, y)"):
+                yield fill(template, x=place.node, y=load(name))
+
+
+def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
+    pairs = zip(reversed(small), reversed(large), strict=False)
+    return len(small) <= len(large) and all(a in (1, b) for a, b in pairs)

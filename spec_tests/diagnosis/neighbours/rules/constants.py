@@ -1,0 +1,83 @@
+"""Constants, counts and sizes: off by one, doubled, rounded to a power of two or to a multiple of a block."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from ._rule import Place, fill, rule
+
+BLOCKS = (4, 8, 16, 32, 64, 128)
+COUNT = (
+    "n + 1", "n - 1", "2 * n", "n // 2", "power_of_two_above(n)", "power_of_two_below(n)", "2 * power_of_two_below(n)",
+    "n or 1", "-n", "n * n",
+    *(f"rounded_up(n, {block})" for block in BLOCKS), *(f"whole_blocks_of(n, {block})" for block in BLOCKS),
+    *(f"min(n, {limit})" for limit in (64, 128, 256, 512, 1024, 4096)), "n % 65536", "(n + 2**31) % 2**32 - 2**31",
+)  # fmt: skip
+
+OTHER_COUNT = (
+    "(n - 1)", "(n + 1)", "power_of_two_above(n)", "power_of_two_below(n)", *(f"rounded_up(n, {block})" for block in BLOCKS),
+    *(f"whole_blocks_of(n, {block})" for block in BLOCKS),
+)  # fmt: skip
+
+
+@rule(ast.Constant)
+def another_constant(place: Place) -> Iterator[Any]:
+    """A constant is larger or smaller by one, doubled, halved, negative, zero or one, or the other truth."""
+    value = place.node.value
+    if isinstance(value, bool):
+        yield ast.Constant(not value)
+    elif isinstance(value, int | float):
+        others: list[Any] = [value + 1, value - 1, 2 * value, value / 2, -value, 0, 1]
+        if isinstance(value, int):
+            others[3] = value // 2
+        if value == -float("inf"):
+            others = [0.0]
+        yield from (ast.Constant(type(value)(other)) for other in dict.fromkeys(others) if other != value and abs(other) < 2**60)
+
+
+@rule(ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.Call)
+def another_count(place: Place) -> Iterator[Any]:
+    """A count is off by one, doubled, rounded to a power of two or to a multiple of a block, or limited."""
+    if place.seen.kind == "integer":
+        for template in COUNT:
+            yield fill(template, n=place.node)
+
+
+@rule(ast.Name, ast.BinOp, cost=1.5)
+def constant_for_a_number(place: Place) -> Iterator[Any]:
+    """A number is taken for 0 or 1."""
+    if place.seen.kind == "number":
+        yield from (ast.Constant(value) for value in (0.0, 1.0))
+    if place.seen.kind == "integer":
+        yield from (ast.Constant(value) for value in (0, 1, 2))
+
+
+@rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript)
+def divided_by_a_count(place: Place) -> Iterator[Any]:
+    """An array is divided by the length of one of its axes, or multiplied with it, or with its root."""
+    seen = place.seen
+    if seen.kind != "array":
+        return
+    for axis in (-1, -2, -3, 0):
+        if -len(seen.shape) <= axis < len(seen.shape) and not (axis == 0 and len(seen.shape) < 4):
+            for template in ("x / n", "x * n", "x / np.sqrt(n)", "x * np.sqrt(n)"):
+                yield fill(template, x=place.node, n=fill(f"x.shape[{axis}]", x=place.node))
+
+
+@rule(ast.Call)
+def averaged(place: Place) -> Iterator[Any]:
+    """A sum is divided by the number of its terms, or by the length of an axis of what it sums."""
+    seen = place.seen
+    if seen.kind == "array" and place.node.args:
+        inner = place.trace.get(place.node.args[0])
+        if inner is not None and inner.kind == "array":
+            if len(inner.shape) > len(seen.shape) or inner.shape != seen.shape:
+                yield fill("x / (math.prod(y.shape) / math.prod(x.shape))", x=place.node, y=place.node.args[0])
+            for axis in range(-len(inner.shape), 0):
+                n = fill(f"y.shape[{axis}]", y=place.node.args[0])
+                yield fill("x / n", x=place.node, n=n)
+                yield fill("x * n", x=place.node, n=n)
+                for template in OTHER_COUNT:
+                    yield fill(f"x * (n / {template})", x=place.node, n=n)

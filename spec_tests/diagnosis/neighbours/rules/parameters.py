@@ -1,0 +1,88 @@
+"""Parameters, changed as the function begins: ignored, fixed, or read wrongly wherever they are used."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from ..edit import Change
+from ._rule import Place, fill, load, names_in, rule
+
+NUMBER = ("0.0", "1.0", "p * p", "np.sqrt(p)", "1 / p", "p + 1", "-p", "2 * p", "p / 2", "None")
+INTEGER = (
+    "p + 1", "p - 1", "2 * p", "p // 2", "p or 1", "None", "1", "0", "-1", "p * p",
+    "power_of_two_above(p)", "power_of_two_below(p)",
+    *(f"rounded_up(p, {block})" for block in (2, 4, 8, 16, 32, 64)),
+)  # fmt: skip
+ARRAY = (
+    "None", "1 + p", "-p", "2 * p", "p / 2", "np.ones(p.shape)", "np.zeros(p.shape)", "np.square(p)", "np.abs(p)",
+    "finite_or_zero(p)",    "transposed_if_square(p)", "p - np.mean(p, axis=-1, keepdims=True)",
+    "p / np.sqrt(np.mean(np.square(p), axis=-1, keepdims=True))",
+    "np.maximum(p, 0.0)",
+)  # fmt: skip
+
+
+@rule(ast.FunctionDef)
+def parameter_changed(place: Place) -> Iterator[Any]:
+    """A parameter is ignored, fixed, or read wrongly wherever the function uses it."""
+    function, known = place.node, names_in(place, "array", "number", "integer", "integers", "mask", "truth", "other", "none")
+    defaults = _find_defaults(function)
+    for name in [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]:
+        if name not in known:
+            continue
+        seen = known[name]
+        texts: list[str] = []
+        if name in defaults:
+            yield _begin_with(function, name, defaults[name])
+        match seen.kind:
+            case "number" | "none":
+                texts += NUMBER
+            case "integer":
+                texts += INTEGER
+            case "truth":
+                texts += ["True", "False", "not p"]
+            case "array" | "mask":
+                texts += ARRAY if seen.kind == "array" else ["None", "np.logical_not(p)", "transposed_if_square(p)"]
+                for axis in range(-min(len(seen.shape), 4), 0):
+                    texts += [f"{step}(p, {axis})" for step in ("first_of", "last_of", "reversed_along", "rolled")]
+                for a in range(-min(len(seen.shape), 4), 0):
+                    texts += [f"{step}(p, {a}, {b})" for b in range(a + 1, 0) for step in ("reinterpreted", "np.swapaxes")]
+            case "integers":
+                texts += ["p + 1", "p - 1", "np.abs(p)", "p * 0"]
+        for text in texts:
+            yield _begin_with(function, name, fill(text, p=load(name)))
+        for other, like in known.items():
+            if (
+                other != name
+                and like.kind == seen.kind
+                and len(like.shape) == len(seen.shape)
+                and seen.kind in ("array", "number", "integer")
+            ):
+                yield _begin_with(function, name, load(other))
+
+
+@rule(ast.FunctionDef, cost=1.5)
+def parameter_ignored_beside_another(place: Place) -> Iterator[Any]:
+    """An optional parameter is ignored where another one is given."""
+    function, defaults = place.node, _find_defaults(place.node)
+    for name in defaults:
+        for other in defaults:
+            if other != name:
+                given = fill("p if o is d else q", p=load(name), o=load(other), d=defaults[other], q=defaults[name])
+                yield _begin_with(function, name, given)
+                absent = fill("q if o is d else p", p=load(name), o=load(other), d=defaults[other], q=defaults[name])
+                yield _begin_with(function, name, absent)
+
+
+def _find_defaults(function: ast.FunctionDef) -> dict[str, Any]:
+    arguments = function.args
+    found = dict(zip([a.arg for a in arguments.args][::-1], arguments.defaults[::-1], strict=False))
+    found |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None}
+    return found
+
+
+def _begin_with(function: ast.FunctionDef, name: str, value: Any) -> tuple[Change, ...]:
+    """Return the change that puts an assignment at the beginning of a function."""
+    assignment = ast.Assign([ast.Name(name, ast.Store())], value)
+    return (Change(function, "body", None, [assignment, *function.body]),)

@@ -1,0 +1,49 @@
+"""A cheap test of an equation in float64 on one failing call, before its error bound is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...calls.call import Call
+from ..evidence import answer_of, truth_of, wrong_in
+
+FAR = 1000.0  # the score of an equation without values
+
+
+class Screen:
+    """A failing call, and how far an equation is from its answer."""
+
+    def __init__(self, call: Call):
+        self.call, self.answer, truth = call, answer_of(call), truth_of(call)
+        self.truth, self.wrong, self.storage = truth.value, wrong_in(call), call.operation.storage
+        with np.errstate(all="ignore"):
+            self.radius = np.where(np.isfinite(truth.radius), truth.radius, np.inf)
+            self.gap = np.abs(self.answer - self.truth)
+        self.finite = np.isfinite(self.answer)
+
+    def evaluate(self, equation: Callable[..., Any]) -> np.ndarray | None:
+        """Return the equation's values, rounded to the dtype; None if it has none of the right shape."""
+        try:
+            with np.errstate(all="ignore"):
+                values = np.asarray(self.call.evaluate(np.asarray, equation), dtype=np.float64)
+                return self.storage.round(values) if values.shape == self.answer.shape else None
+        except Exception:
+            return None
+
+    def score(self, values: np.ndarray) -> tuple[bool, float]:
+        """Return whether the values may be the answers, and log2 of their largest distance in units of the bound.
+
+        They may not be if most wrong elements are nearer to the right equation, or if the answer is finite where they are not.
+        """
+        with np.errstate(all="ignore"):
+            distance = np.abs(self.answer - values)
+            undefined = ~np.isfinite(values)
+            near = (distance < self.gap) | undefined | ~self.finite
+            possible = 2 * np.sum(near & self.wrong) >= np.sum(self.wrong) and not np.any(undefined & self.finite)
+            same = (distance == 0) | (self.answer == values) | (np.isnan(self.answer) & np.isnan(values))
+            ratio = np.where(same, 0.0, distance / (self.radius + self.storage.u * np.abs(values)))
+            largest = float(np.max(np.nan_to_num(ratio, nan=1e300, posinf=1e300), initial=0.0))
+        return bool(possible), float(np.log2(largest + 2.0**-20))
