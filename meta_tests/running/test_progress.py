@@ -9,7 +9,8 @@ from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, environment, suite, write
 
 WITHOUT_INTERVAL = "from spec_tests.running import progress\n\nprogress.INTERVAL_SECONDS.update({True: 0.0, False: 0.0})"
-LINE = r"^  now (\w+\.\w+) in (\w+): (\d+) of (\d+) done(?:, (\d+) failed)?, \d+:\d\d gone(?:, about \d+:\d\d to go)?$"
+LINE = r"^  test(?:ing|ed) (\w+\.\w+) in (\w+): (\d+) of (\d+) tests done(?:, (\d+) failed)?, \d+:\d\d elapsed"
+LINE += r"(?:, about \d+:\d\d left)?$"
 
 
 def run_with_all_lines(folder: Path, *args: str) -> str:
@@ -29,13 +30,20 @@ def test_a_run_says_what_it_tries_and_how_far_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["-q", "-v", "-pno:terminal"])
 def test_a_run_is_quiet_where_pytest_is_or_speaks_itself(option: str, tmp_path: Path) -> None:
-    assert not re.search("^  now ", run_with_all_lines(tmp_path, option), re.MULTILINE)
+    assert not re.search("^  test(ing|ed) ", run_with_all_lines(tmp_path, option), re.MULTILINE)
 
 
 def test_workers_say_it_too(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     lines = re.findall(LINE, run_with_all_lines(tmp_path, "-n1"), re.MULTILINE)
-    assert [(done, total) for _, _, done, total, _ in lines] == [("0", "3"), ("1", "3"), ("2", "3")]
+    assert [(done, total) for _, _, done, total, _ in lines] == [("1", "3"), ("2", "3"), ("3", "3")]
+
+
+def test_only_what_is_tried_is_named(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU, impatient=WITHOUT_INTERVAL)
+    args = ("-p", "impatient", "--backend=mine.py", "-k", "test_reference")
+    names = re.findall(LINE, suite(tmp_path, *args, env=environment(ROOT, tmp_path)).text, re.MULTILINE)
+    assert [name for name, *_ in names] == ["relu.reference"]
 
 
 def test_the_short_summary_has_the_diagnosis(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ class Gradient(Operation):
             return super().missing
         if self.forward.missing or self.backend.framework.differentiates:
             return self.forward.missing
-        return f"{self.backend.name} does not implement {self.name}"
+        return self.backend.describe_absence(self.name)
 
     # --- one call ---------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,8 @@ from .recorder import Recorder
 from .result import Result
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
 
+EXAMPLE_VALUES = {"eps": "1e-5", "theta": "10000.0", "num_heads": "8", "window": "128"}  # for the line of a domain to copy
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -76,12 +78,18 @@ class Operation:
     def missing(self) -> str:
         """Return why the operation cannot be tried at all, "" if it can."""
         if self.backend.function(self.name) is None:
-            return f"{self.backend.name} does not implement {self.name}"
+            return self.backend.describe_absence(self.name)
         if self.dtype not in self.domain.get("dtype", (self.dtype,)):
             return f"{self.backend.name} restricts {self.name} to {', '.join(self.domain['dtype'])}"
         for keyword in self.spec.required:
             if not self.accepts(keyword) and keyword != "axis" and len(self.domain.get(keyword, ())) != 1:
-                return f"{self.backend.name}'s {self.name} takes no {keyword}, and states no one value of it in its domain"
+                return (
+                    f"{self.backend.name}'s {self.name} has no argument {keyword}: add it, or state the one value that it uses, "
+                    f'as in domain = {{"{self.name}": {{"{keyword}": ({EXAMPLE_VALUES.get(keyword, "…")},)}}}}'
+                )
+        if unknown := self._unknown_argument:
+            required = f"requires the argument {unknown}, which is not the operation's"
+            return f"{self.backend.name}'s {self.name} {required}; give it a default"
         return ""
 
     def possible_values(self, convention: Convention) -> tuple[str, ...]:
@@ -89,6 +97,22 @@ class Operation:
         stated = self.backend.convention(convention.name, self.name)
         inferred = self.infer(self, convention) if self.infer and not stated else ()
         return (stated,) if stated else inferred or tuple(convention.values)
+
+    @property
+    def _unknown_argument(self) -> str:
+        """Return an argument that the function requires and that no call has, or "" if there is none."""
+        try:
+            parameters = list(inspect.signature(self.function).parameters.values())
+        except (TypeError, ValueError):
+            return ""
+        arrays = [name for name in self.spec.positional if self.spec.parameters[name].default is inspect.Parameter.empty]
+        by_position = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][: len(arrays)]
+        required = [
+            p.name
+            for p in parameters
+            if p not in by_position and p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        ]
+        return next((name for name in required if name not in self.spec.parameters), "")
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Result:
         return self.result(self.call(*arguments, **keywords))

@@ -54,6 +54,15 @@ class Backend:
         differentiable = forward != operation and bool(self.framework.differentiates) and self.function(forward)
         return bool(self.function(operation) or differentiable)
 
+    def describe_absence(self, operation: str) -> str:
+        """Return the sentence that the backend lacks the operation, and what it has that may be meant."""
+        hint = getattr(self.source, "absence_hints", {}).get(operation)
+        return f"{self.name} does not implement {operation}{f'; it {hint}' if hint else ''}"
+
+    def describe_names(self, operation: str) -> str:
+        """Return the names under which the backend has the operation and its arguments, "" if they are ours."""
+        return str(getattr(self.source, "renamed_operations", {}).get(operation.removesuffix("_vjp"), ""))
+
     @cached_property
     def recorded_calls(self) -> dict[tuple[str, str], list[Any]]:
         """Calls that the examples have made, by operation and dtype. The run adds them, for diagnoses."""
@@ -192,7 +201,9 @@ def _find_complaints(backend: Backend, operations: Collection[str]) -> Iterator[
         backend.function(f"{name}_vjp")  # see `presence`
     found = [backend.function(name) for name in operations]
     if not any(found):
-        yield f"it defines none of the operations, which are {', '.join(sorted(operations))}"
+        hints = getattr(backend.source, "absence_hints", {}).values()
+        meant = "".join(f"; it {hint}" if index == 0 else f"\nIt {hint}" for index, hint in enumerate(hints))
+        yield f"it defines none of the operations, which are {', '.join(sorted(operations))}{meant}"
     stated = getattr(backend.source, "dtypes", ())
     if isinstance(stated, str):
         yield f"its dtypes is the string {stated!r}; give a tuple, as in dtypes = ({stated!r},)"

@@ -14,6 +14,7 @@ from .framework import Framework, Unavailable
 from .import_file import import_file
 from .printable import printable_line
 from .process_state import ProcessState
+from .recognition import recognize
 
 SUITE = Path(__file__).parent.parent  # the folder of spec_tests
 BUILT_IN = SUITE / "backends" if (SUITE / "backends").is_dir() else SUITE.parent / "backends"  # in a wheel, or in a checkout
@@ -43,6 +44,7 @@ def identify(source: Any, text: str = "") -> tuple[Any, str, Framework]:
     source = cs336.Adapters(source) if cs336.is_adapters_file(source) else source
     name = str(getattr(source, "name", _shorten(text) or getattr(source, "__name__", type(source).__name__)))
     name = printable_line(name)
+    source = source if isinstance(source, cs336.Adapters) else recognize(source)
     label = f"--backend={text}" if text else name
     framework_name = getattr(source, "framework", None)
     if not isinstance(framework_name, str):
@@ -55,6 +57,7 @@ def identify(source: Any, text: str = "") -> tuple[Any, str, Framework]:
 
 def source_file(source: Any) -> Path | None:
     """Return the file that defines the object or its class, if there is one. Files that it imports are ignored."""
+    source = getattr(source, "recognized_source", source)
     if "__file__" in getattr(source, "__dict__", {}):
         return Path(source.__file__) if source.__file__ else None
     for definition in (source, type(source)):

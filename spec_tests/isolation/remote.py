@@ -141,8 +141,8 @@ class RemoteSource:
 
     @staticmethod
     def _translate_call(framework: RemoteFramework, operation: str, arrays: Any, keywords: Any) -> Any:
-        name, arguments = request(framework.connection, "translate_call", operation, to_wire(arrays), to_wire(keywords))
-        return name, framework.from_wire(arguments)
+        translated = request(framework.connection, "translate_call", operation, to_wire(arrays), to_wire(keywords))
+        return (translated[0], framework.from_wire(translated[1])) if translated else None
 
 
 class RemoteFunction:

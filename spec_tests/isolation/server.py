@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from ..implementation.autodiff import Differentiation
-from ..implementation.cs336 import Adapters
 from ..implementation.guard import Fault, Refused, as_fault
 from ..implementation.lookup import BackendError, identify, resolve, source_file
 from .wire import LENGTHS, Handle, pack, unpack
 
-BACKEND_PROPERTIES = ("dtypes", "domain", "conventions", "precision", "version", "device")  # those that a backend may state
+BACKEND_PROPERTIES = (  # those that a backend may state, and what `recognize` has found out
+    "dtypes", "domain", "conventions", "precision", "version", "device", "renamed_operations", "absence_hints",
+)  # fmt: skip
 FRAMEWORK_PROPERTIES = (
     "name", "device", "place", "version", "namespace", "dtypes", "integer", "differentiates", "accumulates",
 )  # fmt: skip
@@ -54,11 +55,11 @@ class Server:
         return {
             "name": name,
             "module": str(getattr(self.source, "__name__", "")),
-            "kind": type(self.source).__name__,
+            "kind": type(getattr(self.source, "recognized_source", self.source)).__name__,
             "file": str(file) if file else None,
             "stated": {key: getattr(self.source, key) for key in BACKEND_PROPERTIES if hasattr(self.source, key)},
             "functions": {name: describe_signature(function) for name, function in functions.items()},
-            "translates_calls": isinstance(self.source, Adapters),
+            "translates_calls": bool(getattr(self.source, "translate_call", None)),
             "framework": {name: getattr(self.framework, name) for name in FRAMEWORK_PROPERTIES},
         }
 
@@ -95,8 +96,8 @@ class Server:
         return self.framework.overwrite(self.objects[x.number], self.from_wire(value))
 
     def translate_call(self, operation: str, arrays: Any, keywords: Any) -> Any:
-        name, arguments = self.source.translate_call(operation, *self.from_wire(arrays), **self.from_wire(keywords))
-        return [name, self.to_wire(arguments)]
+        translated = self.source.translate_call(operation, *self.from_wire(arrays), **self.from_wire(keywords))
+        return [translated[0], self.to_wire(translated[1])] if translated else []
 
     # --- what the requests share ------------------------------------------------------------------------------------------
 

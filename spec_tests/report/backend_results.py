@@ -19,6 +19,7 @@ from .verdicts import (
     count_levels,
     count_variants,
     describe_domains,
+    describe_names,
     describe_not_tried,
     describe_refused_variants,
     describe_shortfalls,
@@ -152,6 +153,7 @@ class BackendResults:
             ],
             "Optional variants that it refuses": describe_refused_variants(self.verdicts),
             "Holds now, and is listed as failing": describe_stale_entries(self.verdicts),
+            "Taken under other names": describe_names(self.verdicts),
             "Tried within the domain that it states": describe_domains(self.verdicts),
             "Not tried": describe_not_tried(self.verdicts),
         }

@@ -107,9 +107,9 @@ def _write_script(trial: Trial, call: Call) -> list[str]:
 
     arguments, keywords = call.operation.native(call)
     function = call.operation.name
-    if translate_call := getattr(trial.backend.source, "translate_call", None):  # the backend has other names for it
-        function, keywords = translate_call(function, *arguments, **keywords)
-        arguments = ()
+    translate_call = getattr(trial.backend.source, "translate_call", None)
+    if translate_call and (translated := translate_call(function, *arguments, **keywords)):  # the backend has other names for it
+        arguments, (function, keywords) = (), translated
     argument_texts = [*map(write_tree, arguments), *(f"{name}={write_tree(value)}" for name, value in keywords.items())]
     call_text = f"backend.{function}({', '.join(argument_texts)})"
     differentiates = call.operation.spec.is_gradient and not trial.backend.function(function)

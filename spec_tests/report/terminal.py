@@ -19,6 +19,7 @@ from .verdicts import (
     count_levels,
     describe_domains,
     describe_known_failures,
+    describe_names,
     describe_not_tried,
     describe_refused_variants,
     describe_shortfalls,
@@ -89,6 +90,7 @@ def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
         "fails nothing, because a file says that it is known:": describe_known_failures(verdicts),
         "refuses these optional variants:": describe_refused_variants(verdicts),
         "holds now, and is listed as failing: remove the line, or run with --update-known": describe_stale_entries(verdicts),
+        "taken under other names:": describe_names(verdicts),
         "tried within the domain that it states:": describe_domains(verdicts),
         "not tried:": describe_not_tried(verdicts),
         "judged by itself:": [ORACLE_WARNING] * any(v.get("oracle") for v in verdicts),
@@ -125,4 +127,10 @@ def _wrap_advised(sentences: list[tuple[str, str]]) -> list[str]:
 
 
 def _wrap_sentences(sentences: Iterable[str]) -> list[str]:
-    return [line for s in sentences for line in textwrap.wrap(s, 120, initial_indent="  ", subsequent_indent="    ")]
+    """Return the sentences as lines of at most 120 characters. Lines of code, which follow a line break, stay as they are."""
+    lines: list[str] = []
+    for sentence in sentences:
+        text, _, code = sentence.partition("\n")
+        lines += textwrap.wrap(text, 120, initial_indent="  ", subsequent_indent="    ")
+        lines += [f"      {line}" for line in code.splitlines()]
+    return lines

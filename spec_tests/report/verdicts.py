@@ -166,6 +166,11 @@ def describe_domains(verdicts: list[dict[str, Any]]) -> list[str]:
     return sorted(f"{', '.join(sorted(operations))}: {domain}" for domain, operations in domains.items())
 
 
+def describe_names(verdicts: list[dict[str, Any]]) -> list[str]:
+    """Return one line for each operation that the backend, or whose arguments it, has under other names."""
+    return sorted({f"{v['operation'].removesuffix('_vjp')}: {v['names']}" for v in verdicts if v.get("names") and v["examples"]})
+
+
 def count_levels(verdicts: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     """Return, for each level, how often it held and how often it was tried."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
@@ -183,7 +188,7 @@ def describe_not_tried(verdicts: list[dict[str, Any]]) -> list[str]:
             continue
         reason = v["reason"].removeprefix("Skipped: ")
         backend, absent, operation = reason.partition(" does not implement ")
-        if absent:
+        if absent and ";" not in operation:  # else it says what is there instead
             operations_by_start[f"{backend} does not implement "].add(operation)
         elif reason.startswith(REFUSED_PREFIX) or reason == NOT_CALLED:
             operations_by_start[f"{reason.removeprefix(REFUSED_PREFIX)}: "].add(v["operation"])

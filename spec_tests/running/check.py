@@ -238,7 +238,7 @@ def _build_checks(
     (under_test,) = session.backends
     for operation in operation_names:
         if not under_test.has(operation):
-            raise BackendError(f"{under_test.name} does not implement {operation}")
+            raise BackendError(under_test.describe_absence(operation))
     checks: list[Check] = []
     with using_effort(effort, shapes):
         for test in invariants():

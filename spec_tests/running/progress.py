@@ -1,4 +1,4 @@
-"""Lines on the progress of a run: what is being tried, and how much is done.
+"""Lines on the progress of a run: what is being tested, and how much is done.
 
 They are printed only where pytest shows dots. With -v pytest itself prints a line for each test.
 """
@@ -14,7 +14,7 @@ import pytest
 
 from ..trials.collection import is_law
 
-INTERVAL_SECONDS = {True: 10.0, False: 60.0}  # between two lines between two lines, on a terminal (True) and in a log (False)
+INTERVAL_SECONDS = {True: 10.0, False: 60.0}  # between two lines, on a terminal (True) and in a log (False)
 
 
 class ProgressLines:
@@ -23,44 +23,65 @@ class ProgressLines:
     def __init__(self, config: pytest.Config, clock: Callable[[], float] = time.monotonic):
         self.config, self.clock = config, clock
         self.started_at = self.last_line_at = clock()
-        self.tried = self.failed = 0
+        self.done = self.failed = 0
+        self.untried: set[str] | None = None  # node ids of tests that will be skipped; None: not known yet
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session = session
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.tried += report.when == "call" or (report.when == "setup" and not report.passed)
+        self.done += report.when == "call" or (report.when == "setup" and not report.passed)
         self.failed += report.failed
+        if report.when == "call" and not report.skipped and self._has_workers:
+            self._print_line("tested", report.nodeid, report.location)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
+        if not self._has_workers and self._is_due and nodeid not in self._find_untried():
+            self._print_line("testing", nodeid, location)
+
+    @property
+    def _has_workers(self) -> bool:
+        """Whether workers run the tests. This process then knows of a test what it is only when it is done."""
+        return self.config.getoption("dist", "no") != "no"
+
+    @property
+    def _is_due(self) -> bool:
         terminal: Any = self.config.pluginmanager.get_plugin("terminalreporter")
-        if (
-            terminal is None
-            or self.config.get_verbosity()
-            or self.clock() - self.last_line_at < INTERVAL_SECONDS[bool(terminal.isatty)]
-        ):
+        shows_dots = terminal is not None and not self.config.get_verbosity()
+        return shows_dots and self.clock() - self.last_line_at >= INTERVAL_SECONDS[bool(terminal.isatty)]
+
+    def _find_untried(self) -> set[str]:
+        """Return the node ids of the tests of operations that a backend lacks, and of others that it cannot be tried on."""
+        if self.untried is None:
+            items: list[Any] = [item for item in self.session.items if hasattr(getattr(item, "obj", None), "invariant")]
+            missing = {item.nodeid: item.callspec.params["trial"].missing(item.obj.invariant.operations) for item in items}
+            self.untried = {nodeid for nodeid, reason in missing.items() if reason}
+        return self.untried
+
+    def _print_line(self, verb: str, nodeid: str, location: tuple[str, int | None, str]) -> None:
+        if not (self._is_due and is_law(self.config, location) and (text := self.format_line(nodeid, verb))):
             return
         self.last_line_at = self.clock()
-        if is_law(self.config, location) and (text := self.format_line(nodeid)):
-            terminal.ensure_newline()
-            if self.config.get_terminal_writer().width_of_current_line:  # the dots of the workers
-                terminal.line("")
-            terminal.write_line(text)
+        terminal: Any = self.config.pluginmanager.get_plugin("terminalreporter")
+        terminal.ensure_newline()
+        if self.config.get_terminal_writer().width_of_current_line:  # the dots of the workers
+            terminal.line("")
+        terminal.write_line(text)
 
-    def format_line(self, nodeid: str) -> str:
-        """Return the line for the test that starts, or "" if the number of tests is not known."""
-        trial, total = _describe_node(nodeid), self.session.testscollected
-        if not trial or not total:
+    def format_line(self, nodeid: str, verb: str = "testing") -> str:
+        """Return the line for a test, or "" if the number of tests is not known."""
+        law, total = _describe_node(nodeid), self.session.testscollected
+        if not law or not total:
             return ""
         elapsed = self.clock() - self.started_at
-        parts = [f"{self.tried} of {total} done"]
+        parts = [f"{self.done} of {total} tests done"]
         if self.failed:
             parts.append(f"{self.failed} failed")
-        parts.append(f"{_format_minutes(elapsed)} gone")
-        if self.tried >= total / 10:
-            parts.append(f"about {_format_minutes(elapsed * (total - self.tried) / self.tried)} to go")
-        return f"  now {trial}: {', '.join(parts)}"
+        parts.append(f"{_format_minutes(elapsed)} elapsed")
+        if self.done >= total / 10:
+            parts.append(f"about {_format_minutes(elapsed * (total - self.done) / self.done)} left")
+        return f"  {verb} {law}: {', '.join(parts)}"
 
 
 def _describe_node(nodeid: str) -> str:

@@ -33,6 +33,7 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         **identify_trial(invariant, trial),
         "operation": trial.operation_name or invariant.module,
         "version": trial.backend.version,
+        "names": trial.backend.describe_names(trial.operation_name or invariant.module),
         "domain": describe_domain(trial.operation(trial.operation_name or invariant.module).domain),
         "kind": invariant.kind,
         "level": invariant.level,

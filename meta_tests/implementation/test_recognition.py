@@ -1,0 +1,128 @@
+"""Functions and arguments under names of the field are taken, and what cannot be taken is answered with what to write."""
+
+from pathlib import Path
+
+import pytest
+
+from spec_tests.implementation.aliases import ARRAYS, CLASS_LINES, CLASS_NAMES, KEYWORDS, OPERATIONS
+from spec_tests.specification.registry import operations, specification
+
+from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, RMS_NORM, python, suite, write
+
+RMSNORM = """
+def rmsnorm(hidden_states, gamma, epsilon=1e-6):
+    h = hidden_states.astype(np.float64)
+    return (h / np.sqrt(np.mean(np.square(h), -1, keepdims=True) + epsilon) * gamma).astype(hidden_states.dtype)
+"""
+TORCH = 'import torch\nfrom torch import nn\n\nframework = "torch"\ndtypes = ("float32",)\n'
+CLASSES = """
+class RMSNorm(nn.Module):
+    def __init__(self, hidden_size, variance_epsilon=1e-6):
+        super().__init__()
+        self.gamma, self.e = nn.Parameter(torch.ones(hidden_size)), variance_epsilon
+
+    def forward(self, x):
+        h = x.double()
+        return (h * torch.rsqrt(h.square().mean(-1, keepdim=True) + self.e) * self.gamma).to(x.dtype)
+
+
+class LayerNorm(nn.Module):
+    def __init__(self, d_model, eps=1e-5):
+        super().__init__()
+        self.gain, self.bias, self.eps = nn.Parameter(torch.ones(d_model)), nn.Parameter(torch.zeros(d_model)), eps
+
+    def forward(self, x):
+        return nn.functional.layer_norm(x.double(), x.shape[-1:], self.gain.double(), self.bias.double(), self.eps).to(x.dtype)
+
+
+class Embedding(nn.Embedding):
+    pass
+
+
+class Linear(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(d_out, d_in))
+
+    def forward(self, x):
+        return x @ self.weight.T
+"""
+
+
+def test_the_tables_agree_with_the_operations() -> None:
+    assert {*OPERATIONS, *CLASS_LINES, *CLASS_NAMES} <= {*operations()}
+    for name, (others, arrays) in OPERATIONS.items():
+        assert specification(name).positional[: len(arrays)] == arrays
+        assert not {*others} & {*operations()}
+    parameters = {parameter for name in operations() for parameter in specification(name).parameters}
+    assert {*ARRAYS, *KEYWORDS} <= parameters
+    for name in operations():  # no alias of one argument is the name of another argument of the same operation
+        own = specification(name).parameters.keys()
+        assert [ours for ours in own & KEYWORDS.keys() if own & {*KEYWORDS[ours]}] == []
+
+
+@pytest.mark.parametrize("more", [(), ("--isolate",)])
+def test_other_names_of_a_function_and_of_its_arguments_are_taken(tmp_path: Path, more: tuple[str, ...]) -> None:
+    write(tmp_path, mine=NUMPY + RMSNORM)
+    found = suite(tmp_path, "--backend=mine.py", "-k", "test_rms_norm or rms_norm.reference", *more)
+    assert found.code == 0, found.text
+    assert found.statuses["rms_norm.reference mine float32"] == "passed"
+    assert "  rms_norm: rmsnorm for rms_norm, epsilon for eps" in found.text
+
+
+@pytest.mark.parametrize("more", [(), ("--isolate",)])
+def test_a_bug_in_a_function_with_other_names_is_shown_under_its_own(tmp_path: Path, more: tuple[str, ...]) -> None:
+    renamed = EPS_OUTSIDE.replace("rms_norm", "rmsnorm").replace("eps", "epsilon")
+    write(tmp_path, mine=NUMPY + renamed)
+    found = suite(tmp_path, "--backend=mine.py", "-k", "rms_norm.reference", *more)
+    assert "mine breaks rms_norm.reference" in found.text
+    assert "epsilon stands outside the square root" in found.text
+    script = found.text.partition("to see it without this suite:\n")[2].partition("\n\n")[0]
+    assert "backend.rmsnorm(x=" in script
+    assert "epsilon=" in script
+    (tmp_path / "shown.py").write_text("\n".join(line.strip() for line in script.splitlines()))
+    assert python(tmp_path, "shown.py").stdout.startswith("["), script
+
+
+def test_the_operation_s_own_name_comes_first(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RMS_NORM + "\n\ndef rmsnorm(x, weight, eps):\n    raise AssertionError\n")
+    found = suite(tmp_path, "--backend=mine.py", "-k", "rms_norm.reference")
+    assert found.code == 0, found.text
+    assert "taken under other names" not in found.text
+
+
+NOT_TAKEN = {
+    "arrays": (
+        "def attention(x, w_qkv, w_o):\n    return x",
+        "it has attention, which is not taken for scaled_dot_product_attention",
+    ),
+    "spelling": ("def sigmiod(x):\n    return x", "it has sigmiod, which is no operation; if sigmoid is meant, rename it"),
+    "class": ("class softmax:\n    pass", "it has the class softmax, and softmax must be a function of arrays: docs/guides/"),
+    "argument": ("def gelu(x, flavour):\n    return x", "gelu requires the argument flavour, which is not the operation's"),
+    "eps": ("def rms_norm(x, weight):\n    return x", 'domain = {"rms_norm": {"eps": (1e-5,)}}'),
+}
+
+
+@pytest.mark.parametrize("how", NOT_TAKEN)
+def test_what_is_not_taken_is_named_with_what_to_do(tmp_path: Path, how: str) -> None:
+    body, sentence = NOT_TAKEN[how]
+    write(tmp_path, mine=f"{NUMPY}{RELU}\n\n{body}\n")
+    found = suite(tmp_path, "--backend=mine.py", "-k", "operation.reference or reference")
+    assert found.code == 0, found.text
+    assert sentence in " ".join(found.text.split()), found.text
+
+
+def test_a_file_of_classes_gets_lines_that_work(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    write(tmp_path, mine=TORCH + CLASSES)
+    refused = suite(tmp_path, "--backend=mine.py")
+    assert refused.code == 4
+    assert "Traceback" not in refused.text
+    functions = [part.partition("\nIt has")[0] for part in refused.text.split("must be a function of arrays: write\n")[1:]]
+    assert len(functions) == len(CLASS_LINES)
+    lines = [line.removeprefix("ERROR: ") for part in functions for line in (*part.strip("\n").splitlines(), "")]
+    write(tmp_path, mine=TORCH + CLASSES + "\n\n" + "\n".join(lines))
+    found = suite(tmp_path, "--backend=mine.py", "-k", "operation.reference or reference")
+    assert found.code == 0, found.text
+    passed = {name.split()[0] for name, status in found.statuses.items() if status == "passed"}
+    assert {f"{name}.reference" for name in CLASS_LINES} <= passed
