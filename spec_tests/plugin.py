@@ -126,13 +126,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out unneeded items, put gradients after operations, and let -k find whole ids.
+    """Leave out unneeded items, put the others in the order in which to mend their failures, and let -k find whole ids.
 
-    Of the failures of an operation and of its gradient, that of the operation says more, so it comes first. In -k the id of an
-    invariant means that invariant only, not every invariant whose id contains it.
+    In -k the id of an invariant means that invariant only, not every invariant whose id contains it.
     """
     items[:] = [item for item in items if not _is_unneeded(*_invariant_and_trial(item))]
-    items.sort(key=_is_gradient)
+    items.sort(key=_mending_order)
     ids = {invariant.id_for(trial.operation_name) for invariant, trial in map(_invariant_and_trial, items) if invariant}
     if SESSION in config.stash:
         config.stash[SESSION].known_failures.check_names(ids)
@@ -181,9 +180,18 @@ def _refuse_replacements(session: Session) -> None:
     session.watch_hooks()
 
 
-def _is_gradient(item: pytest.Item) -> bool:
+def _mending_order(item: pytest.Item) -> tuple[Any, ...]:
+    """Return the key by which items are sorted: operations before those that they are parts of, gradients after operations.
+
+    The first failure then says most. Float64 comes last, because a backend that computes in float32 fails there first.
+    """
     invariant, trial = _invariant_and_trial(item)
-    return invariant is not None and invariant.id_for(trial.operation_name).partition(".")[0].endswith("_vjp")
+    if invariant is None:
+        return False, 0, False
+    from .trials.causes import count_parts
+
+    subject = invariant.subject(trial.operation_name)
+    return subject.endswith("_vjp"), count_parts(subject), trial.dtype == "float64"
 
 
 def _is_unneeded(invariant: Any, trial: Any) -> bool:

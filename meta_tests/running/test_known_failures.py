@@ -34,7 +34,7 @@ def read_lines(file: Path) -> list[dict[str, str]]:
 
 def extract_inputs(run: Run) -> str:
     """Return the inputs that a failure of rms_norm prints."""
-    return run.text.partition("rms_norm(\n")[2].partition("\nto see it")[0]
+    return run.text.partition("rms_norm(\n")[2].partition("\n  explains")[0]
 
 
 def test_a_failure_replays_from_its_printed_line_alone(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ class Violation(AssertionError):
 class NoAnswer(Violation):
     """The call returned nothing that could be compared, for example because it raised. There are no values to diagnose."""
 
+    raised: tuple[str, str] | None = None  # the type of the exception, and its place in the backend's code ("" if not known)
+
 
 class Lost(NoAnswer):
     """The call timed out or ended its process. To repeat it would cost as much again."""
@@ -31,7 +33,9 @@ class Lost(NoAnswer):
 
 def from_fault(fault: Fault) -> NoAnswer:
     """Return the violation that a fault of the backend is."""
-    return (Lost if fault.timed_out or fault.lost else NoAnswer)(fault.what, fault.facts)
+    violation = (Lost if fault.timed_out or fault.lost else NoAnswer)(fault.what, fault.facts)
+    violation.raised = fault.raised
+    return violation
 
 
 @contextmanager
@@ -49,7 +53,10 @@ def not_repeated(violation: Violation) -> Violation:
 
     The backend's results then depend on earlier calls, or on chance.
     """
-    return type(violation)(violation.what, [*violation.facts, ("repeated", "the same inputs did not fail again")])
+    again = type(violation)(violation.what, [*violation.facts, ("repeated", "the same inputs did not fail again")])
+    if isinstance(violation, NoAnswer) and isinstance(again, NoAnswer):
+        again.raised = violation.raised
+    return again
 
 
 class NotImplementedVariant(Exception):

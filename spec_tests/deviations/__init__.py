@@ -1,7 +1,7 @@
 """The catalogue of known bugs, with one file for each operation. Files whose names begin with _ are the machinery."""
 
 from ._catalogue import HALF, KINDS, SUBSTITUTED, Deviation, catalogue, deviation, deviations_of, deviations_of_parts, find
-from ._oracle_backend import OracleBackend, backend
+from ._oracle_backend import OracleBackend, backend, put_into_oracle
 
 __all__ = [
     "HALF",
@@ -15,4 +15,5 @@ __all__ = [
     "deviations_of",
     "deviations_of_parts",
     "find",
+    "put_into_oracle",
 ]  # fmt: skip

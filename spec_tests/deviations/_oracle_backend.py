@@ -33,6 +33,13 @@ class OracleBackend:
             setattr(self, deviation.operation, wrap(deviation.operation, deviation.function))
 
 
+def put_into_oracle(operation: str, equation: Callable[..., Any]) -> OracleBackend:
+    """Return the oracle as a backend, in which one operation has another equation."""
+    oracle = OracleBackend()
+    setattr(oracle, operation, _wrap_equation(operation, equation))
+    return oracle
+
+
 def prepare(name: str, equation: Callable[..., Any], storage: Format) -> Callable[..., Any]:
     """Return the equation of operation `name`, with the extra keywords that it has (`held`, `storage`, `equation`) filled in.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,20 +19,27 @@ class Evidence:
     right: list[Call]
 
     @classmethod
-    def gather(cls, failing: Sequence[Call], others: Sequence[Call] = ()) -> Evidence:
+    def gather(
+        cls, failing: Sequence[Call], others: Sequence[Call] = (), is_known: Callable[[Call], bool] = lambda call: False
+    ) -> Evidence:
         """Sort the calls of the failing example, and other calls that were answered, into wrong and right ones.
 
         Calls in other dtypes may be wrong because of another bug, so that their wrong answers are left out. Their right answers
-        count: the bug that explains this failure would show there too.
+        count: the bug that explains this failure would show there too. Wrong answers that a known cause explains are left out.
         """
         operations = {call.operation.name for call in failing}
         others = [call for call in others if call not in failing and call.operation.name in operations]
         comparable = [call for call in sorted([*failing, *others], key=lambda call: call.size) if _is_comparable(call)]
         dtypes = {call.operation.dtype for call in failing}
-        wrong = [call for call in comparable if call.operation.dtype in dtypes and np.any(wrong_in(call))]
+        wrong = [call for call in comparable if call.operation.dtype in dtypes and np.any(wrong_in(call)) and not is_known(call)]
         same_operation = [call for call in comparable if wrong and call.operation.name == wrong[0].operation.name]
         right = [call for call in same_operation if not np.any(wrong_in(call))]
         return cls([call for call in same_operation if call in wrong], right)
+
+
+def is_wrong(call: Call) -> bool:
+    """Whether the answer of a call is wrong by itself: an element of it lies outside the error bound."""
+    return _is_comparable(call) and bool(np.any(wrong_in(call)))
 
 
 def _is_comparable(call: Call) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ..calls.call import Call
 
@@ -26,3 +27,5 @@ class Explanation:
     An equation says every answer. A region says that an answer inside is wrong and that one outside is right.
     """
     facts: tuple[tuple[str, str], ...] = ()  # further lines of the message, as (label, text)
+    equation_of: Callable[[str], Callable[..., Any] | None] = lambda operation: None
+    """The equation that an operation has according to this explanation, with the reference's arguments; None if there is none."""

@@ -69,6 +69,15 @@ def diagnose(evidence: Evidence) -> list[Deviation]:
     return best if len(best) <= MAX_CANDIDATES else []
 
 
+def predicts(deviation: Deviation, call: Call) -> bool | None:
+    """Whether the answer of a call is that of the deviation; None if the deviation and the right equation agree there."""
+    if any(_explain(deviation, call, precision) for precision in call.operation.classes()):
+        return True
+    if not _shows(deviation, call):
+        return None
+    return deviation.kind == "arithmetic" and _allows(deviation, call)
+
+
 def _candidates(operation: Callee) -> Iterable[Deviation]:
     """Return the deviations that have an equation and show in this dtype."""
     deviations = (*deviations_of(operation.name), *deviations_of_parts(operation.name))

@@ -1,9 +1,13 @@
-"""Near misses: the right equation, but in a looser precision class, in float32, or for another option than was given."""
+"""Near misses: the right equation, but in a looser precision class, in float32, or for another option than was given.
+
+A looser class and float32 may come on top of another bug: where a known explanation has an equation, it is tried too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +15,10 @@ import numpy as np
 from ..bounds.bounded import Bounded
 from ..bounds.expectation import Expectation
 from ..calls.call import Call
+from ..deviations._oracle_backend import prepare
 from ..specification.formats import FORMATS, PRECISIONS, Arithmetic
 from .evidence import Evidence, answer_of, wrong_in
+from .explanation import Explanation
 
 MIN_FLOAT32_SHARE = 1 / 64  # of the float32 bound; among many elements one comes that near to the worst case
 MIN_WRONG_ANSWERS = 2  # one answer may fit another option by chance
@@ -20,43 +26,87 @@ MAX_SHOWN_VALUES = 3
 LOOSER = {"mixed": "some of its intermediate results", "eager": "its intermediate results"}
 
 
-@dataclass(frozen=True)
-class NearMiss:
-    """A near miss, described as a deviation is."""
-
-    id: str
-    what: str
-    facts: tuple[tuple[str, str], ...] = ()  # of this failure only
-
-
-def near_miss(evidence: Evidence) -> NearMiss | None:
-    """Return the first near miss that explains every wrong answer."""
-    if looser := looser_class(evidence):
-        dtype = evidence.wrong[0].operation.dtype
-        return NearMiss(f"class {looser}", f"the right equation, {LOOSER[looser]} rounded to {dtype}")
-    if in_float32(evidence):
-        return NearMiss("float64 in float32", "the right equation, all or some of it computed in float32")
+def find_near_miss(evidence: Evidence, known: Sequence[Explanation] = ()) -> Explanation | None:
+    """Return the first near miss that explains every wrong answer. `known` are explanations of other answers."""
+    if not evidence.wrong:
+        return None
+    operation = evidence.wrong[0].operation
+    near_miss = partial(Explanation, "near miss", operation=operation.name)
+    if looser := looser_class(evidence, known):
+        what = f"the right equation, {LOOSER[looser]} rounded to {operation.dtype}"
+        return near_miss(f"class {looser}", what, predicts=partial(_is_in_class, operation.name, looser, known))
+    if in_float32(evidence, known):
+        what = "the right equation, all or some of it computed in float32"
+        return near_miss("float64 in float32", what, predicts=partial(_is_in_float32, operation.name, known))
     if found := another_option(evidence):
         option, values = found
         several = " or ".join([str(value) for value in values[:MAX_SHOWN_VALUES]] + ["others"] * (len(values) > MAX_SHOWN_VALUES))
-        return NearMiss(f"another {option}", f"the right answer for another {option} than was given", ((option, several),))
+        return near_miss(
+            f"another {option}",
+            f"the right answer for another {option} than was given",
+            predicts=partial(_is_for_another_option, operation.name, option, values),
+            facts=((option, several),),
+        )
     return None
 
 
-def looser_class(evidence: Evidence) -> str:
+def _is_in_class(operation: str, precision: str, known: Sequence[Explanation], call: Call) -> bool | None:
+    """Whether the answer of a call in 16 bits is right in a looser precision class."""
+    if call.operation.name != operation or call.operation.storage.precision >= 24:
+        return None
+    return _accept(call, _expect_in_class(call, precision, known)) is not None
+
+
+def _is_in_float32(operation: str, known: Sequence[Explanation], call: Call) -> bool | None:
+    """Whether a float64 answer lies within the float32 bound."""
+    if call.operation.name != operation or call.operation.dtype != "float64":
+        return None
+    return _accept(call, _expect_in_float32(call, known)) is not None
+
+
+def _is_for_another_option(operation: str, option: str, values: list[Any], call: Call) -> bool | None:
+    """Whether the answer of a call is right for one of the values of the option that explain other answers."""
+    if call.operation.name != operation or option not in call.keywords:
+        return None
+    return any(_is_right_for(call, option, value) for value in values)
+
+
+def looser_class(evidence: Evidence, known: Sequence[Explanation] = ()) -> str:
     """Return the strictest precision class in which the right equation explains every wrong answer, "" if there is none."""
     wrong = evidence.wrong
     if not wrong or wrong[0].operation.precision == "exact" or wrong[0].operation.storage.precision >= 24:
         return ""
     stricter = PRECISIONS.index(wrong[0].operation.precision) + 1
     for precision in PRECISIONS[stricter:]:
-        claimed = wrong[0].expectation(precision).claimed[wrong_in(wrong[0])]
-        if np.all(claimed) and all(np.all(call.expectation(precision).accepts(answer_of(call))) for call in wrong):
+        accepted = [_accept(call, _expect_in_class(call, precision, known)) for call in wrong]
+        if all(accepted) and accepted[0] and np.all(accepted[0].claimed[wrong_in(wrong[0])]):
             return precision
     return ""
 
 
-def in_float32(evidence: Evidence) -> bool:
+def _expect_in_class(call: Call, precision: str, known: Sequence[Explanation]) -> Iterator[Expectation]:
+    """Yield what the right equation allows in a precision class, and then what the known explanations allow."""
+    yield call.expectation(precision)
+    for equation in _list_equations(call, known):
+        yield call.expect(precision, equation)
+
+
+def _list_equations(call: Call, known: Sequence[Explanation]) -> list[Any]:
+    name, storage = call.operation.name, call.operation.storage
+    return [prepare(name, found, storage) for explanation in known if (found := explanation.equation_of(name)) is not None]
+
+
+def _accept(call: Call, expected: Iterator[Expectation]) -> Expectation | None:
+    """Return the first expectation that allows the answer, None if there is none, or if its equation does not take the call."""
+    answer = answer_of(call)
+    with suppress(Exception):
+        for expectation in expected:
+            if expectation.value.shape == answer.shape and np.all(expectation.accepts(answer)):
+                return expectation
+    return None
+
+
+def in_float32(evidence: Evidence, known: Sequence[Explanation] = ()) -> bool:
     """Whether float64 answers are those of the right equation with some or all of its steps in float32.
 
     Every wrong answer must lie within the float32 bound, and at least one must be as far off as float32 roundings put it.
@@ -64,18 +114,20 @@ def in_float32(evidence: Evidence) -> bool:
     wrong = evidence.wrong
     if not wrong or wrong[0].operation.dtype != "float64":
         return False
-    expected = [(call, _expect_in_float32(call)) for call in wrong]
-    if not all(np.all(expectation.accepts(answer_of(call))) for call, expectation in expected):
-        return False
-    with np.errstate(all="ignore"):
-        shares = [
-            (np.abs(answer_of(call) - expectation.value) / expectation.error)[wrong_in(call)] for call, expectation in expected
-        ]
+    shares = []
+    for call in wrong:
+        if (expectation := _accept(call, _expect_in_float32(call, known))) is None:
+            return False
+        with np.errstate(all="ignore"):
+            shares.append((np.abs(answer_of(call) - expectation.value) / expectation.error)[wrong_in(call)])
     return bool(max(np.max(np.nan_to_num(share, nan=0.0)) for share in shares) >= MIN_FLOAT32_SHARE)
 
 
-def _expect_in_float32(call: Call) -> Expectation:
-    """Return the value and bound of the right equation with every step, and perhaps each argument, rounded to float32."""
+def _expect_in_float32(call: Call, known: Sequence[Explanation]) -> Iterator[Expectation]:
+    """Yield the value and bound of the right equation with every step, and perhaps each argument, rounded to float32.
+
+    Those of the known explanations follow.
+    """
     single = FORMATS["float32"]
     arithmetic = Arithmetic(single, single)
 
@@ -84,9 +136,10 @@ def _expect_in_float32(call: Call) -> Expectation:
         nearest = single.round(x)
         return unrounded.at(x, np.maximum(unrounded.error, np.where(nearest == x, 0.0, np.abs(nearest - x))))
 
-    with np.errstate(all="ignore"):
-        ball = call.evaluate(round_input)
-    return Expectation(ball.value, ball.error, single)
+    for equation in (None, *_list_equations(call, known)):
+        with np.errstate(all="ignore"):
+            ball = call.evaluate(round_input, equation)
+        yield Expectation(ball.value, ball.error, single)
 
 
 def another_option(evidence: Evidence) -> tuple[str, list[Any]] | None:

@@ -74,6 +74,16 @@ class Backend:
         return {}
 
     @cached_property
+    def causes(self) -> list[Any]:
+        """The causes of its failures that were found. The run adds them."""
+        return []
+
+    @cached_property
+    def seconds_after_failures(self) -> dict[str, float]:
+        """How many seconds were spent on the failures of each operation. The run counts them."""
+        return {}
+
+    @cached_property
     def without_gradient(self) -> dict[str, set[str]]:
         """For each gradient, the arguments for which the framework has returned none. Calls add to it."""
         return {}

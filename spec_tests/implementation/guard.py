@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import signal
+import sysconfig
 import threading
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from .printable import printable
 from .process_state import PROCESS_SETTINGS, ProcessState, Setting
+
+SUITE = Path(__file__).parents[1]
+STANDARD_LIBRARY = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 
 MIN_TIMEOUT_SECONDS = 1.0  # each timeout halves the limit of the operation's later calls, but not below this
 
@@ -22,9 +29,18 @@ class Refused(Exception):
 class Fault(Exception):
     """The backend failed to answer, or changed what it must not change. The text is one sentence that says how."""
 
-    def __init__(self, what: str, facts: list[tuple[str, str]] | None = None, *, timed_out: bool = False, lost: bool = False):
+    def __init__(
+        self,
+        what: str,
+        facts: list[tuple[str, str]] | None = None,
+        *,
+        raised: tuple[str, str] | None = None,
+        timed_out: bool = False,
+        lost: bool = False,
+    ):
         super().__init__(what)
         self.what, self.facts = what, facts or []
+        self.raised = raised  # the type of the exception that the step raised, and its place in the backend's code
         self.timed_out = timed_out
         self.lost = lost  # whether its process has ended, or can no longer use its device
 
@@ -131,4 +147,34 @@ def as_fault(error: BaseException) -> Exception:
         text = f"whose text cannot be had: {type(text_error).__name__}"
     if isinstance(error, NotImplementedError):
         return Refused(text or "NotImplementedError")
-    return Fault(f"the call raised {type(error).__name__}{': ' if text else ''}{text}")
+    kind = type(error).__name__
+    return Fault(f"the call raised {kind}{': ' if text else ''}{text}", raised=(kind, find_place(error)))
+
+
+def find_place(error: BaseException) -> str:
+    """Return where an exception was raised in the backend's code, as "file.py:12 in rope"; "" if none of it is Python.
+
+    It is the innermost frame that belongs neither to this suite nor to an installed library. If there is none, a library is
+    under test, and it is the library's innermost frame.
+    """
+    places = [(code, line) for code, line in _list_places(error) if not _is_suite(Path(code.co_filename))]
+    own = [(code, line) for code, line in places if not _is_installed(Path(code.co_filename))]
+    for code, line in reversed(own or places):
+        return f"{Path(code.co_filename).name}:{line} in {code.co_name}"
+    return ""
+
+
+def _list_places(error: BaseException) -> list[tuple[CodeType, int]]:
+    """Return the code and the line of each frame that has a file, the innermost last."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return [(frame.f_code, line) for frame, line in frames if not frame.f_code.co_filename.startswith("<")]
+
+
+def _is_suite(file: Path) -> bool:
+    return SUITE in file.parents and SUITE / "backends" not in file.parents
+
+
+def _is_installed(file: Path) -> bool:
+    """Whether the file is of an installed library, or of Python itself."""
+    is_library = {"site-packages", "dist-packages"} & set(file.parts)
+    return bool(is_library) or any(folder in file.parents for folder in STANDARD_LIBRARY)

@@ -16,7 +16,7 @@ class Effort:
     base: int  # examples of an invariant of cost 1, in all its dtypes together
     min_examples_per_dtype: int  # an invariant is tried in fewer dtypes rather than with fewer examples in each
     min_examples: int  # in one dtype, however costly
-    shrink_seconds: float
+    failure_seconds: float  # spent on the failures of one operation: half on shrinking examples, the rest on their causes
     composed: float = 1.0  # a factor of the cost of operations that are composed of others, which have tests of their own
     max_cost: float = inf  # an invariant whose examples cost more is not tried
     skip_minimal_up_to: int = 0  # with so few examples, skip the minimal one: it is easy to read but rarely finds a bug
@@ -31,9 +31,9 @@ class Effort:
 
 
 EFFORTS = {
-    "smoke": Effort("smoke", 4, 3, 1, 2.0, composed=2.0, max_cost=15.0, skip_minimal_up_to=4),
-    "default": Effort("default", 32, 4, 4, 8.0),
-    "thorough": Effort("thorough", 160, 20, 20, 30.0),
+    "smoke": Effort("smoke", 4, 3, 1, 3.0, composed=2.0, max_cost=15.0, skip_minimal_up_to=4),
+    "default": Effort("default", 32, 4, 4, 5.0),
+    "thorough": Effort("thorough", 160, 20, 20, 60.0),
 }
 
 

@@ -58,7 +58,13 @@ class RemoteFramework:
                 raise Refused(str(reply["refusal"]))
             if "fault" not in reply:
                 return self.from_wire(reply["answer"])
-            fault = Fault(str(reply["fault"]), [(str(a), str(b)) for a, b in reply["facts"]], lost=bool(reply["lost"]))
+            kind, place = map(str, reply["raised"] or ("", ""))
+            fault = Fault(
+                str(reply["fault"]),
+                [(str(a), str(b)) for a, b in reply["facts"]],
+                raised=(kind, place) if kind else None,
+                lost=bool(reply["lost"]),
+            )
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             raise self.connection.discard_process(Fault(f"its process sent what is no answer ({error})", lost=True)) from None
         if fault.lost:

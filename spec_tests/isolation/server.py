@@ -117,7 +117,7 @@ class Server:
         except Refused as refusal:
             return {"refusal": str(refusal)}
         except Fault as error:
-            return {"fault": error.what, "facts": error.facts, "lost": error.lost}
+            return {"fault": error.what, "facts": error.facts, "lost": error.lost, "raised": error.raised}
 
     def to_wire(self, x: Any) -> Any:
         """Replace each array by its handle and its contents."""

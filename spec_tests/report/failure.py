@@ -9,12 +9,10 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..calls.call import Call
-from ..calls.violation import NoAnswer, Violation
-from ..diagnosis.evidence import Evidence
-from ..diagnosis.fit import diagnose
-from ..diagnosis.near_misses import near_miss
 from ..specification.pytree import leaves
+from ..trials.causes import Cause
 from ..trials.invariant import KINDS, Invariant
+from ..trials.tally import Finding
 from ..trials.trial import Trial
 from .reproduction import build_script, format_array, format_replay_command
 
@@ -24,27 +22,43 @@ MAX_PRINTED_ELEMENTS = 48  # of a larger array only a few are printed
 MAX_PRINTED_CALLS = 4
 
 
-def describe_failure(invariant: Invariant, trial: Trial, violation: Violation) -> dict[str, Any]:
-    """Return the parts of the message of a failure, as plain data."""
+def describe_failures(invariant: Invariant, trial: Trial) -> list[dict[str, Any]]:
+    """Return the parts of the messages of a trial that failed, one for each cause: first that which it fails with."""
+    if not trial.tally.findings:
+        trial.find_cause()
+    return [describe_failure(invariant, trial, finding) for finding in trial.tally.findings_in_order]
+
+
+def describe_failure(invariant: Invariant, trial: Trial, finding: Finding) -> dict[str, Any]:
+    """Return the parts of the message of a failure, as plain data. Of a cause that is told already no script is written."""
     kind = f"{KINDS[invariant.kind]}{', ' + invariant.source if invariant.source else ''}"
     device = trial.backend.framework.device or "default device"
-    diagnosis, near_miss_facts = ([], ()) if isinstance(violation, NoAnswer) else diagnose_trial(trial)
+    failure, cause = finding.failure, finding.cause
+    about_cause = [fact for explanation in cause.explanations for fact in explanation.facts] if finding.is_new else []
     return {
         "broken": f"{trial.backend.name} breaks {invariant.id_for(trial.operation_name)}",
         "statement": " ".join(invariant.statement.split()),
         "circumstances": f"{kind}; {trial.dtype}, {device}, {trial.backend.version}",
-        "inputs": "\n".join(line for call in trial.tally.calls[:MAX_PRINTED_CALLS] for line in _format_inputs(call)),
-        "what": violation.what,
-        "facts": [[label, str(fact)] for label, fact in (*violation.facts, *near_miss_facts)],
-        "diagnosis": diagnosis,
-        "script": "\n".join(build_script(trial)),
-        "again": format_replay_command(invariant, trial),
+        "inputs": "\n".join(line for call in failure.calls[:MAX_PRINTED_CALLS] for line in _format_inputs(call)),
+        "what": failure.violation.what,
+        "facts": [[label, str(fact)] for label, fact in (*failure.violation.facts, *about_cause)],
+        "diagnosis": [{"id": explanation.id, "what": explanation.what} for explanation in cause.explanations],
+        "explains": describe_confidence(cause),
+        "first": "" if finding.is_new else f"{cause.example.law} in {cause.example.dtype}",
+        "script": "" if cause.told else "\n".join(build_script(trial, failure.calls)),
+        "again": format_replay_command(invariant, trial, failure.choices),
     }
 
 
-def failure_message(invariant: Invariant, trial: Trial, violation: Violation) -> str:
-    """Return the whole message of a failure."""
-    return format_failure(describe_failure(invariant, trial, violation))
+def describe_confidence(cause: Cause) -> str:
+    """Return what the explanation of a cause was tested on, "" if nothing explains it."""
+    return f"all {cause.wrong} wrong and {cause.right} right answers" if cause.explanations else ""
+
+
+def failure_message(invariant: Invariant, trial: Trial) -> str:
+    """Return the whole message of a trial that failed. If its cause is told already, return the short message."""
+    parts, *_ = describe_failures(invariant, trial)
+    return format_again(parts) if trial.tally.findings_in_order[0].cause.told else format_failure(parts)
 
 
 def format_failure(parts: dict[str, Any]) -> str:
@@ -60,10 +74,17 @@ def format_failure(parts: dict[str, Any]) -> str:
         parts["what"],
         *(f"  {label:<9} {fact}" for label, fact in parts["facts"]),
         *(f"  {'or' if number else 'matches':<9} {text}" for number, text in enumerate(explanations)),
+        *([f"  {'explains':<9} {parts['explains']}"] if parts["explains"] else []),
     ]
     if parts["script"]:
         lines += ["", "to see it without this suite:", *("  " + line for line in parts["script"].splitlines())]
     return "\n".join([*lines, "", f"again: {parts['again']}"])
+
+
+def format_again(parts: dict[str, Any]) -> str:
+    """Return the short message of a failure whose cause another message has told."""
+    first = f"the cause is the one of {parts['first']}" if parts["first"] else "the cause is told already"
+    return "\n".join([parts["broken"], f"  {first}: {summarize_failure(parts)}", f"again: {parts['again']}"])
 
 
 def summarize_failure(parts: dict[str, Any]) -> str:
@@ -75,16 +96,6 @@ def summarize_failure(parts: dict[str, Any]) -> str:
 
 def _format_explanation(explanation: dict[str, str]) -> str:
     return f"{explanation['what']} ({explanation['id']})"
-
-
-def diagnose_trial(trial: Trial) -> tuple[list[dict[str, str]], tuple[tuple[str, str], ...]]:
-    """Return what explains the failure: known deviations, or else a near miss of the right equation and the facts about it."""
-    evidence = Evidence.gather(trial.tally.calls, trial.other_calls)
-    if deviations := diagnose(evidence):
-        return [{"id": deviation.id, "what": deviation.what} for deviation in deviations], ()
-    if miss := near_miss(evidence):
-        return [{"id": miss.id, "what": miss.what}], miss.facts
-    return [], ()
 
 
 def _format_inputs(call: Call) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,9 @@ from ..trials.trial import Trial
 MAX_SCRIPT_ELEMENTS = 160  # in all arrays of a call together; of a larger call no script is written
 
 
-def format_replay_command(invariant: Invariant, trial: Trial) -> str:
+def format_replay_command(invariant: Invariant, trial: Trial, choices: Sequence[int]) -> str:
     """Return the command that replays the failing example alone."""
-    example = format_choices(trial.tally.choices)
+    example = format_choices(choices)
     if not trial.backend.text:  # an object that no command line can name
         argument = f", example={example!r}" if example else ""
         return f"spec_tests.check(…, {invariant.id_for(trial.operation_name)!r}, dtype={trial.dtype!r}{argument})"
@@ -56,10 +57,10 @@ def format_array(x: np.ndarray) -> str:
     return text
 
 
-def build_script(trial: Trial) -> list[str]:
+def build_script(trial: Trial, calls: Sequence[Call]) -> list[str]:
     """Return the lines of a script for the last call that is wrong by itself, or [] if there is none."""
     try:
-        wrong_call = next((call for call in reversed(trial.tally.calls) if _is_wrong_alone(call)), None)
+        wrong_call = next((call for call in reversed(calls) if _is_wrong_alone(call)), None)
         return _write_script(trial, wrong_call) if wrong_call else []
     except Exception:  # for example, if the framework cannot make arrays any more
         return []

@@ -40,12 +40,18 @@ COVERAGES = ("stated", "any")
 class DoesNotConform(AssertionError):
     """A violation was found, or too little was answered. The message says what is wrong.
 
-    `verdicts` are the verdicts so far. If there is a violation, the last is that of the violation.
+    `verdicts` are the verdicts so far. If there is a violation, the last is that of the violation, and `causes` are its causes,
+    as the verdict has them.
     """
 
     def __init__(self, message: str, verdicts: list[dict[str, Any]]):
         super().__init__(message)
         self.verdicts = verdicts
+
+    @property
+    def causes(self) -> list[dict[str, Any]]:
+        """The causes of the violation, [] if too little was answered."""
+        return list(self.verdicts[-1]["causes"]) if self.verdicts else []
 
 
 class KnownDeviation(DoesNotConform):
@@ -63,6 +69,7 @@ class Check:
     shapes: int | None
     coverage: str
     known_deviations: tuple[str, ...] = ()  # ids of deviations that may explain a failure
+    is_known: bool = False  # whether it may fail, so that nobody reads its message
     example: tuple[int, ...] = ()  # the choices of the only example to try; empty means that examples are drawn
 
     def __repr__(self) -> str:
@@ -102,10 +109,18 @@ class Check:
             status = "failed" if violation else "skipped" if reason else "passed"
             record = build_verdict_record(invariant, trial, status, reason, time.perf_counter() - start)
             if violation:
-                message = failure_message(invariant, trial, violation)
-                is_known = any(f"({deviation})\n" in message for deviation in self.known_deviations)
-                raise (KnownDeviation if is_known else DoesNotConform)(message, [record]) from None
+                raise self._describe_failure(trial, record) from None
         return record
+
+    def _describe_failure(self, trial: Trial, record: dict[str, Any]) -> DoesNotConform:
+        """Return the exception of a violation. A cause that an earlier one has told in full is told in short."""
+        findings = trial.tally.findings
+        ids = [{explanation.id for explanation in finding.cause.explanations} for finding in findings]
+        is_known = all(found & {*self.known_deviations} for found in ids)
+        failure = (KnownDeviation if is_known else DoesNotConform)(failure_message(self.test.invariant, trial), [record])
+        if not self.is_known:
+            trial.tally.findings_in_order[0].cause.told = True
+        return failure
 
     def _find_violation(self, trial: Trial) -> Violation | None:
         return replay(self.test, trial, self.example) if self.example else find_violation(self.test, trial)
@@ -205,7 +220,8 @@ def parametrize(
         if not own:
             return pytest.param(item, id=item.id)
         strict, raises = not own[0].is_pattern, KnownDeviation if own[0].deviation else DoesNotConform
-        item = replace(item, known_deviations=tuple(entry.deviation for entry in own if entry.deviation))
+        deviations = tuple(entry.deviation for entry in own if entry.deviation)
+        item = replace(item, known_deviations=deviations, is_known=True)
         mark = pytest.mark.xfail(strict=strict, raises=raises, reason=own[0].reason)
         return pytest.param(item, id=item.id, marks=[mark])
 

@@ -9,36 +9,36 @@ import pytest
 
 from ..calls.violation import Violation
 from ..implementation.printable import printable
-from ..report.failure import describe_failure, format_failure, summarize_failure
+from ..report.failure import describe_failures, format_again, format_failure, summarize_failure
 from .captured_output import capture_output
 from .options import read_option
-from .verdict_record import build_verdict_record
+from .verdict_record import build_verdict_record, describe_cause
 
 if TYPE_CHECKING:
+    from ..trials.trial import Trial
     from .session import Session
 
 MAX_MESSAGE_CHARACTERS = 100_000  # of a whole failure, whose parts are shortened already
+CAUSES_ATTRIBUTE = "spec_tests_causes"  # attribute of a TestReport: the causes that this report is the first to tell
 DETAILS_ATTRIBUTE = "spec_tests_details"  # attribute of a TestReport; pytest-xdist sends it to the process that writes the report
 
 
 def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[Any], session: Session) -> None:
     """Put the verdict on a trial into pytest's report of its item."""
     invariant, trial = item.obj.invariant, item.callspec.params["trial"]  # type: ignore[attr-defined]
-    error, parts = call.excinfo.value if call.excinfo else None, None
+    error, failures = call.excinfo.value if call.excinfo else None, list[dict[str, Any]]()
     reason = trial.tally.level_lost or (str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "")
     if report.failed:
         reason = f"{type(error).__name__}: {error}".partition("\n")[0]
     violation = trial.tally.tolerated or (error if report.failed and isinstance(error, Violation) else None)
     if violation:
-        described, parts = session.description or (None, None)
-        if described is not violation or parts is None:
-            with capture_output(item.config) as texts:
-                parts = describe_failure(invariant, trial, violation)
-            report.sections += [("Captured output of the diagnosis", text) for text in texts]
-        reason = summarize_failure(parts)
+        with capture_output(item.config) as texts:
+            failures = describe_failures(invariant, trial)
+        report.sections += [("Captured output of the diagnosis", text) for text in texts]
+        reason = summarize_failure(failures[0])
         session.undo_replacements()
         if report.failed:
-            report.longrepr = _build_longrepr(item, printable(format_failure(parts), MAX_MESSAGE_CHARACTERS), printable(reason))
+            _tell(report, item, trial, failures, printable(reason))
     elif report.failed:  # of pytest's own making, with text of the backend's in it
         report.longrepr = printable(report.longreprtext, MAX_MESSAGE_CHARACTERS)
     elif isinstance(report.longrepr, tuple):
@@ -53,8 +53,22 @@ def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallI
     if read_option(item.config, "report"):
         from .recorded_details import collect_details
 
-        failure = parts or ({"message": report.longreprtext} if report.failed else None)
-        setattr(report, DETAILS_ATTRIBUTE, json.dumps(collect_details(session, invariant, trial, failure)))
+        failures = failures or ([{"message": report.longreprtext}] if report.failed else [])
+        setattr(report, DETAILS_ATTRIBUTE, json.dumps(collect_details(session, invariant, trial, failures)))
+
+
+def _tell(report: pytest.TestReport, item: pytest.Item, trial: Trial, failures: list[dict[str, Any]], reason: str) -> None:
+    """Make the message of a failed item: a long one of each cause that is not told yet, else a short one."""
+    untold = [
+        (finding.cause, printable(format_failure(parts), MAX_MESSAGE_CHARACTERS))
+        for finding, parts in zip(trial.tally.findings_in_order, failures, strict=True)
+        if not finding.cause.told
+    ]
+    texts = [text for _, text in untold] or [printable(format_again(failures[0]), MAX_MESSAGE_CHARACTERS)]
+    report.longrepr = _build_longrepr(item, "\n\n".join(texts), reason)
+    setattr(report, CAUSES_ATTRIBUTE, json.dumps([{**describe_cause(cause), "text": text} for cause, text in untold]))
+    for cause, _ in untold:
+        cause.told = True
 
 
 def _build_longrepr(item: pytest.Item, text: str, summary: str) -> Any:

@@ -20,15 +20,19 @@ from .imported_files import hash_imports
 from .session import Session
 
 
-def collect_details(session: Session, invariant: Invariant, trial: Trial, failure: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the details of a verdict. The first call in a process also returns the records of the backends."""
+def collect_details(session: Session, invariant: Invariant, trial: Trial, failures: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the details of a verdict, with the parts of its failure messages: that of the failure first, then other causes'.
+
+    The first call in a process also returns the records of the backends.
+    """
     is_first, session.backends_recorded = not session.backends_recorded, True
     return {
         "verdict": {
             "statement": " ".join(invariant.statement.split()),
             "source": invariant.source,
             "hardest": trial.tally.worst or None,
-            "failure": failure,
+            "failure": failures[0] if failures else None,
+            "other_failures": failures[1:],
         },
         "backends": [build_backend_record(backend, session.folder) for backend in session.backends] if is_first else [],
     }

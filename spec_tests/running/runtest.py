@@ -8,9 +8,9 @@ import pytest
 
 from ..calls.violation import Violation
 from ..inputs.choices import NoExample
-from ..report.failure import describe_failure
 from ..report.verdicts import describe_shortfall
 from ..trials.attempt import find_violation, replay
+from ..trials.failure import Failure
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 from .known_failures import FAILING, Entry
@@ -33,6 +33,7 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
         raise Violation(f"a fixture or a plugin replaced {', '.join(replaced[:3])}, on which the verdict depends")
     violation = _find_violation(session, test, trial, entry, shrink=not is_unrequired_level)
     if replaced := session.undo_replacements():
+        trial.tally.findings.clear()  # whatever it answered
         violation = Violation(f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends")
     violation = violation or _find_required_shortfall(session, invariant, trial)
     if violation is None:
@@ -46,20 +47,38 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
         trial.tally.level_lost = violation.what
         reason = f"level {invariant.level} does not hold: {violation.what}"
         raise pytest.xfail.Exception(reason, pytrace=False) from None  # no one reads the traceback, and it takes time
+    if not trial.tally.findings:
+        _meet(invariant, trial, violation)
     if session.known_failures.has_deviations and not entry:
-        session.description = violation, describe_failure(invariant, trial, violation)
-        deviations = [explanation["id"] for explanation in session.description[1]["diagnosis"]]
-        kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial), deviations)
+        kind, place, entry = _tolerate_explained(session, invariant, trial)
     if entry:
         trial.tally.tolerated, trial.tally.known = violation, kind
         raise pytest.xfail.Exception(f"known to be {kind}: {entry.reason}") from None
     raise violation from None
 
 
+def _meet(invariant: Invariant, trial: Trial, violation: Violation) -> None:
+    """Make a cause of a violation that is none of an example."""
+    law, operation = invariant.id_for(trial.operation_name), invariant.subject(trial.operation_name)
+    trial.meet(Failure(law, operation, trial.dtype, violation))
+
+
+def _tolerate_explained(session: Session, invariant: Invariant, trial: Trial) -> tuple[str, str, Entry | None]:
+    """Return how a file lists the explanations of what failed, as `find_entry` does. One that is in no file goes first."""
+    found = []
+    for finding in trial.tally.findings:
+        ids = [explanation.id for explanation in finding.cause.explanations]
+        found.append(session.known_failures.find_entry(identify_trial(invariant, trial), ids))
+        finding.is_tolerated = found[-1][2] is not None
+    untolerated = [entry for entry in found if entry[2] is None]
+    return (untolerated or found)[0]
+
+
 def _skip_missing(session: Session, invariant: Invariant, trial: Trial, reason: str) -> None:
     """Skip the item. Raise a Violation if an operation that --require names is missing itself, not one beside it in the law."""
     if missing := find_missing_requirement(trial, invariant, session.required):
-        raise Violation(f"required, but {missing}")
+        _meet(invariant, trial, violation := Violation(f"required, but {missing}"))
+        raise violation
     pytest.skip(reason)
 
 
@@ -86,4 +105,6 @@ def _replay_choices(test: Any, trial: Trial, choices: tuple[int, ...], source: s
     try:
         return replay(test, trial, choices)
     except NoExample as reason:
-        raise Violation(f"{source} makes no example of this invariant, in this version of the suite: {reason}") from None
+        violation = Violation(f"{source} makes no example of this invariant, in this version of the suite: {reason}")
+        _meet(test.invariant, trial, violation)
+        raise violation from None

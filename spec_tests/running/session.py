@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ..calls.violation import Violation
 from ..implementation import environment
 from ..implementation.backend import Backend, load
 from ..implementation.lookup import DEVIATION_PREFIX, BackendError
@@ -50,7 +48,6 @@ class Session:
     isolate: bool = False
     example: tuple[int, ...] = ()  # the choices of the only example to try; empty means that examples are drawn
     known_failures: KnownFailures = field(default_factory=KnownFailures)
-    description: tuple[Violation, dict[str, Any]] | None = None  # of the last failure, if a known deviation was looked for
     plugin_manager: pytest.PytestPluginManager | None = None  # of the run, if a command line has started it
     has_foreign_fixtures: bool = False  # whether another project's fixtures or hooks run before the tests
     backends_recorded: bool = False  # whether this process has handed the records of the backends to the report

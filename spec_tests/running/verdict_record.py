@@ -8,8 +8,10 @@ import numpy as np
 
 from ..diagnosis.refused_region import find_region
 from ..implementation.domain import describe_domain
+from ..implementation.printable import printable
 from ..inputs.choices import format_choices
 from ..specification.conventions import conventions_of
+from ..trials.causes import Cause
 from ..trials.coverage import optional_defaults
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
@@ -53,6 +55,22 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         "stale": tally.stale,
         "repeats": tally.repeats,
         "oracle": trial.backend.imports_oracle,
+        "causes": [
+            {**describe_cause(finding.cause), "failing": finding.examples}
+            for finding in (tally.findings_in_order if status == "failed" else [])
+        ],
+    }
+
+
+def describe_cause(cause: Cause) -> dict[str, Any]:
+    """Return what a verdict says of a cause. The key is the same in every run and every process."""
+    return {
+        "key": printable(cause.key),
+        "kind": cause.kind,
+        "operation": cause.operation,
+        "what": printable(cause.what),
+        "wrong": cause.wrong,
+        "right": cause.right,
     }
 
 

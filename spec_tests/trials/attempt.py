@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis.errors import Flaky
-
-from ..calls.violation import Violation, not_repeated
+from ..calls.violation import Violation
 from ..inputs.choices import NoExample, ReplayedChoices
 from .examples import plan
 from .trial import Trial
@@ -19,6 +17,7 @@ def replay(test: Any, trial: Any, numbers: Sequence[int]) -> Violation | None:
     try:
         test.replay(trial, choices)
     except Violation as violation:
+        trial.meet(trial.tally.failure)
         return violation
     if choices.position < len(numbers):
         raise NoExample(f"{len(numbers) - choices.position} of its {len(numbers)} choices are left over")
@@ -26,14 +25,9 @@ def replay(test: Any, trial: Any, numbers: Sequence[int]) -> Violation | None:
 
 
 def find_violation(test: Any, trial: Trial, seed: Any = None, **settings: Any) -> Violation | None:
-    """Run the examples of a trial. Return the first violation, after shrinking, or None if there is none."""
+    """Run the examples of a trial. Return the violation that it fails with, after shrinking, or None if there is none."""
     try:
         plan(test, trial, seed=seed, **settings)(trial)
     except Violation as violation:
         return violation
-    except Flaky:
-        if trial.tally.last_violation is None:
-            raise
-        trial.tally.repeats = False
-        return not_repeated(trial.tally.last_violation)
     return None

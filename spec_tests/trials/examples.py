@@ -1,4 +1,4 @@
-"""The examples of one invariant, drawn at random until one fails. Hypothesis replays that one and shrinks it.
+"""The examples of one invariant, drawn at random. Hypothesis replays and shrinks those that no known cause explains.
 
 Passing examples are drawn without Hypothesis, because its bookkeeping for them took a fifth of a run. Its seed, its profiles and
 its database keep their meaning. The examples that its database holds from earlier runs are tried first.
@@ -7,6 +7,7 @@ its database keep their meaning. The examples that its database holds from earli
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase, choices_to_bytes
 from hypothesis.errors import Flaky
 
-from ..calls.violation import Violation
+from ..calls.violation import Lost, Violation, not_repeated
 from ..inputs import effort
 from ..inputs.choices import shape_choices
 from .trial import Trial
@@ -66,9 +67,11 @@ class SingleExampleDatabase(ExampleDatabase):
 
 
 def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **overrides: Any) -> Callable[[Trial], None]:
-    """Return a function that runs the invariant's examples.
+    """Return a function that runs the invariant's examples, and raises the first violation after all of them.
 
-    Their number comes from the effort, every other setting from the Hypothesis profile.
+    Their number comes from the effort, every other setting from the Hypothesis profile. A failing example that a known cause
+    explains is counted. Another one is shrunk, and its cause is looked for; then the examples go on. Without shrinking the first
+    violation ends the examples.
     """
     skipped = (Phase.explain,) if shrink else (Phase.explain, Phase.shrink)
     ours = {
@@ -88,19 +91,46 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
         run._hypothesis_internal_database_key = key.encode()
         run(trial=trial)
 
+    def find_cause(trial: Trial, database: ExampleDatabase) -> None:
+        """Shrink the failing example in the database, if there is one, and look for its cause."""
+        with trial.after_failure(test.invariant.subject(trial.operation_name)) as seconds_left:
+            violation = shrink_example(trial, database, seconds_left / 2)
+            if (failure := trial.tally.failure) is not None:
+                trial.meet(failure if violation else replace(failure, violation=not_repeated(failure.violation), repeats=False))
+
+    def shrink_example(trial: Trial, database: ExampleDatabase, seconds: float) -> Violation | None:
+        """Return the violation of the shrunk example, None if no example fails, or not again."""
+        try:
+            with trial.tally.shrinking(seconds):
+                run_hypothesis(database, trial)
+        except Violation as violation:
+            return violation
+        except Flaky:
+            if trial.tally.failure is None:
+                raise
+        return None
+
     def run(trial: Trial) -> None:
+        tally, will_shrink = trial.tally, Phase.shrink in profile.phases
         if Phase.reuse in profile.phases and database_used is not None and any(True for _ in database_used.fetch(key.encode())):
-            run_hypothesis(database_used, trial)
+            find_cause(trial, database_used)
         skip_minimal = profile.max_examples <= effort.current_effort().skip_minimal_up_to
         random = Random(key if profile.derandomize and seed is None else None if run_seed is None else f"{run_seed} {key}")
         for i in range(profile.max_examples if Phase.generate in profile.phases else 0):
             choices = RandomChoices(random if i or skip_minimal else None, test.invariant.drawn_operation(trial.operation_name))
             try:
                 test.replay(trial, choices)
-            except Violation:
-                if Phase.shrink not in profile.phases:
+            except Violation as violation:
+                failure = tally.failure
+                if not will_shrink or failure is None:
                     raise
-                run_hypothesis(SingleExampleDatabase(choices.numbers, database_used), trial)
-                raise Flaky("what failed does not fail again") from None
+                if (known := trial.causes.find(failure, trial)) is not None:
+                    trial.count(known, failure)
+                else:
+                    find_cause(trial, SingleExampleDatabase(choices.numbers, database_used))
+                if isinstance(violation, Lost):
+                    break  # another such call may take as long
+        if tally.reported is not None:
+            raise tally.reported.failure.violation
 
     return run

@@ -8,7 +8,6 @@ the id: `test_scale` in test_rms_norm.py is rms_norm.scale.
 from __future__ import annotations
 
 import inspect
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from ..inputs.choices import Choose
 from ..inputs.draw import Draw
 from ..specification.formats import FORMATS
 from ..specification.registry import specification
+from .failure import Failure
 from .recorder import ShrinkingTimeout
 from .trial import GENERAL, Trial
 
@@ -55,6 +55,10 @@ class Invariant:
     def drawn_operation(self, subject: str) -> str:
         """Return the operation whose arguments are drawn. `subject` is the operation that a general invariant is tried on."""
         return subject or self.operations[0]
+
+    def subject(self, operation: str) -> str:
+        """Return the operation that the law is about. `operation` is the one that a general invariant is tried on."""
+        return operation or self.module
 
     def applies_to(self, operation: str) -> bool:
         """Whether a general invariant is about this operation.
@@ -122,20 +126,20 @@ def invariant(
         )
 
         def run_example(trial: Trial, data: Any) -> None:
-            _run_example(trial, data.conjecture_data, statement, names[:-1])
+            _run_example(trial, data.conjecture_data, statement, description)
 
         run_example.place_as = statement  # type: ignore[attr-defined]  # pytest then reports the file and line of the statement
         test = given(data=st.data())(run_example)
         test.__doc__, test.__name__, test.__qualname__ = statement.__doc__, statement.__name__, statement.__qualname__
         test.__module__ = statement.__module__
         test.invariant = description  # type: ignore[attr-defined]
-        test.replay = lambda trial, choices: _run_example(trial, choices, statement, names[:-1])  # type: ignore[attr-defined]
+        test.replay = lambda trial, choices: _run_example(trial, choices, statement, description)  # type: ignore[attr-defined]
         return test
 
     return decorate
 
 
-def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], names: tuple[str, ...]) -> None:
+def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law: Invariant) -> None:
     """Try the statement on one example. `choices` is Hypothesis's own source of choices, or a replacement of it."""
     tally, recorder, numbers = trial.tally, trial.recorder, list[int]()
 
@@ -146,7 +150,11 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], nam
 
         return choose_and_record
 
-    operations = [trial.operation(trial.operation_name if name in GENERAL else name) for name in names]
+    def cover(**outcome: Any) -> None:
+        if tally.shrinking_until is None:
+            tally.coverage.add(recorder.calls_by_operation(operations[:1]), **outcome)
+
+    operations = [trial.operation(trial.operation_name if name in GENERAL else name) for name in law.operations]
     draw_integer, draw_shape = choices.draw_integer, getattr(choices, "draw_shape", choices.draw_integer)
     draw = Draw(
         record(draw_integer), operations[0], record(draw_shape)
@@ -158,22 +166,29 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], nam
         choices.mark_overrun()  # this is no verdict: with more time, the example might have drawn more
     except NotImplementedVariant as refusal:
         tally.refusals.append(str(refusal))
-        if not tally.failed_at:
-            tally.coverage.add(recorder.calls_by_operation(operations[:1]), refusal=(refusal.kind, str(refusal)))
+        cover(refusal=(refusal.kind, str(refusal)))
         return
     except (Violation, Fault) as seen:
         violation = seen if isinstance(seen, Violation) else from_fault(seen)
-        if not tally.failed_at:
-            tally.coverage.add(recorder.calls_by_operation(operations[:1]), failed=True)
-        tally.failed_at = tally.failed_at or time.monotonic()
-        tally.last_violation, tally.choices = violation, tuple(numbers)
+        cover(failed=True)
+        failure = Failure(
+            law.id_for(trial.operation_name),
+            law.subject(trial.operation_name),
+            trial.dtype,
+            violation,
+            tuple(numbers),
+            recorder.calls_by_operation(operations),
+            recorder.calls[-1] if recorder.calls else None,
+            lambda other, source: _run_example(other, source, statement, law),
+        )
         if isinstance(violation, Lost) and recorder.states:
             tally.losses[recorder.states[-1]] = violation
+        if tally.shrinking_until is not None and trial.causes.find(failure, trial) is not None:
+            return  # shrinking has come to another cause, which is known
         tally.failing.update(recorder.states)
-        tally.calls = recorder.calls_by_operation(operations)
+        tally.failure = failure
         raise violation from None
     finally:
         trial.remember(recorder.calls_by_operation(operations))
-    if not tally.failed_at:
-        tally.coverage.add(recorder.calls_by_operation(operations[:1]))
+    cover()
     tally.examples += any(call.result is not None for call in recorder.calls_by_operation(operations))

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..calls.recorder import Recorder
 from ..calls.result import Result
-from ..inputs.effort import current_effort
 from .tally import Tally
 
 
@@ -37,7 +36,7 @@ class ExampleRecorder(Recorder):
         """Raise ShrinkingTimeout if shrinking has no time left, or the `Lost` violation that this call is known to cause."""
         tally, state = self.tally, repr(self.drawn)
         self.states.append(state)
-        timed_out = tally.failed_at is not None and time.monotonic() - tally.failed_at > current_effort().shrink_seconds
+        timed_out = tally.shrinking_until is not None and time.monotonic() > tally.shrinking_until
         if timed_out and state not in tally.failing:
             raise ShrinkingTimeout
         if loss := tally.losses.get(state):

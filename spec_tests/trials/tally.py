@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +17,11 @@ from ..calls.violation import Lost, Violation
 from ..specification.formats import PRECISIONS
 from ..specification.pytree import leaves
 from .coverage import Coverage
+from .failure import Failure
 
 if TYPE_CHECKING:
     from ..calls.result import Result
+    from .causes import Cause
 
 
 def summarize_example(result: Result, share: np.ndarray, precision: str) -> dict[str, Any]:
@@ -59,6 +64,17 @@ STRICTNESS = ("exact", *PRECISIONS)
 
 
 @dataclass
+class Finding:
+    """A cause that made examples of a trial fail."""
+
+    cause: Cause
+    failure: Failure  # the first of these examples; shrunk if the cause is new
+    is_new: bool  # whether it was found in this trial
+    examples: int = 1  # how many examples failed
+    is_tolerated: bool = False  # whether a file of known failures lists its explanation
+
+
+@dataclass
 class Tally:
     """What the examples showed; reported whether or not they passed."""
 
@@ -71,18 +87,56 @@ class Tally:
     elements: int = 0  # compared with the oracle
     conventions: dict[str, Counter[str]] = field(default_factory=dict)  # by name: how many answers fit which value
     unclaimed: int = 0  # elements among them about which the bound claims nothing
-    failing: set[str] = field(default_factory=set)  # the recorder's `states` in examples that failed
-    failed_at: float | None = None  # time.monotonic() of the first failure
-    last_violation: Violation | None = None  # Hypothesis may find that it does not come again
-    choices: tuple[int, ...] = ()  # the numbers of the example with the last violation
+    failing: set[str] = field(default_factory=set)  # the recorder's `states` in examples that failed while one is shrunk
+    shrinking_until: float | None = None  # time.monotonic() at which shrinking an example ends; None: examples are drawn
+    failure: Failure | None = None  # the last failing example
+    findings: list[Finding] = field(default_factory=list)  # one for each cause that made examples fail
     losses: dict[str, Lost] = field(default_factory=dict)  # by the recorder's state: raised again instead of a second call
-    calls: list[Call] = field(default_factory=list)  # of the failing example
     recorded_count: int = 0  # how many calls of this trial the backend's records keep
     level_lost: str = ""  # what was violated, if the invariant is of a level that the run does not demand
     tolerated: Violation | None = None  # a violation that the file of known failures lists
     known: str = ""  # how that file lists it: "failing" or "flaky"
     stale: str = ""  # the place of an entry that lists the invariant as failing, if it holds now
-    repeats: bool = True  # whether the violation came again on the same inputs
+
+    @property
+    def findings_in_order(self) -> list[Finding]:
+        """Return the findings, that which the trial fails with first: a new cause, or else a known one."""
+        return sorted(self.findings, key=lambda finding: (finding.is_tolerated, not finding.is_new))
+
+    @property
+    def reported(self) -> Finding | None:
+        """Return the finding that the trial fails with."""
+        return self.findings_in_order[0] if self.findings else None
+
+    @property
+    def failing_example(self) -> Failure | None:
+        """Return the example that the trial fails with, None if it does not fail."""
+        return self.reported.failure if self.reported else self.failure
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls of the failing example."""
+        return self.failing_example.calls if self.failing_example else []
+
+    @property
+    def choices(self) -> tuple[int, ...]:
+        """The numbers that make the failing example."""
+        return self.failing_example.choices if self.failing_example else ()
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the violation came again on the same inputs."""
+        return self.failing_example is None or self.failing_example.repeats
+
+    @contextmanager
+    def shrinking(self, seconds: float) -> Iterator[None]:
+        """In this block the examples are variants of a failing one. They have a time limit, and do not count for coverage."""
+        self.shrinking_until = time.monotonic() + seconds
+        self.failing.clear()
+        try:
+            yield
+        finally:
+            self.shrinking_until = None
 
     @property
     def not_tried_reason(self) -> str:

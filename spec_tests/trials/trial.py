@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,13 +13,21 @@ from typing import Any
 from ..calls.call import Call
 from ..calls.gradient import Gradient
 from ..calls.operation import Operation
+from ..calls.violation import Violation
+from ..deviations import put_into_oracle
+from ..diagnosis.evidence import is_wrong
+from ..diagnosis.explanation import Explanation
 from ..implementation.backend import Backend
-from ..inputs.choices import shape_choices
+from ..implementation.framework import Framework
+from ..inputs.choices import ReplayedChoices, shape_choices
 from ..inputs.draw import Draw
+from ..inputs.effort import current_effort
 from ..specification.registry import specification
+from .causes import Cause, Causes
 from .conventions import infer_values
+from .failure import Failure
 from .recorder import ExampleRecorder
-from .tally import STRICTNESS, Tally
+from .tally import STRICTNESS, Finding, Tally
 
 GENERAL = ("operation", "gradient")  # the parameter of an invariant that holds of every operation, or of every gradient
 
@@ -73,11 +82,92 @@ class Trial:
                 known.append(call)
                 self.tally.recorded_count += 1
 
+    # --- what a diagnosis asks for --------------------------------------------------------------------------------------
+
+    @property
+    def causes(self) -> Causes:
+        """The causes of failures that were found in the backend so far."""
+        return Causes(self.backend)
+
+    @contextmanager
+    def after_failure(self, operation: str) -> Iterator[float]:
+        """Give the seconds that are left for a failure of the operation, and count those that the block takes."""
+        spent, start = self.backend.seconds_after_failures, time.monotonic()
+        try:
+            yield max(0.0, current_effort().failure_seconds - spent.get(operation, 0.0))
+        finally:
+            spent[operation] = spent.get(operation, 0.0) + time.monotonic() - start
+
+    def meet(self, failure: Failure) -> Cause:
+        """Find the cause of a failing example, which may be a known one, and count the example for it."""
+        cause = self.causes.find(failure, self) or self.causes.add(failure, self)
+        self.count(cause, failure)
+        return cause
+
+    def count(self, cause: Cause, failure: Failure) -> None:
+        """Count a failing example for its cause."""
+        cause.failures[failure.law, failure.dtype] += 1
+        if (finding := next((known for known in self.tally.findings if known.cause is cause), None)) is not None:
+            finding.examples += 1
+        else:
+            self.tally.findings.append(Finding(cause, failure, is_new=cause.example is failure))
+
+    def find_cause(self) -> None:
+        """Look for the cause of a failing example that was not shrunk, for which no cause was looked for."""
+        assert self.tally.failure is not None
+        self.meet(self.tally.failure)
+
     @property
     def other_calls(self) -> list[Call]:
+        """Return other answered calls than those of the failing example."""
+        return self.find_other_calls(self.tally.calls)
+
+    def find_other_calls(self, failing: list[Call]) -> list[Call]:
         """Return other answered calls: those kept from earlier examples, of any invariant, and those made for a diagnosis."""
-        fresh = [call for name in {call.operation.name for call in self.tally.calls} for call in self._fresh_calls(name)]
+        fresh = [call for name in {call.operation.name for call in failing} for call in self._fresh_calls(name)]
         return fresh + [call for calls in self.backend.recorded_calls.values() for call in calls]
+
+    def is_forward_wrong(self, gradient: Call) -> bool:
+        """Whether the backend's forward result for the arguments of a gradient is wrong, or is none."""
+        assert isinstance(gradient.operation, Gradient)
+        forward = gradient.operation.forward
+        keywords = {name: value for name, value in gradient.keywords.items() if name != "wrt"}
+        call = forward.call(*gradient.arguments[1:], **keywords)
+        try:
+            forward.values(call, forward.run(call))
+        except Exception:
+            return True
+        return is_wrong(call)
+
+    def would_fail(self, failure: Failure, explanations: list[Explanation]) -> bool:
+        """Whether the failing example fails too if the backend is the oracle with the equation of an explanation in it."""
+        if failure.replay is None:
+            return False
+        for explanation in explanations:
+            for name in dict.fromkeys(call.operation.name for call in failure.calls):
+                if (equation := explanation.equation_of(name)) is not None and self._fails_with(failure, name, equation):
+                    return True
+        return False
+
+    def _fails_with(self, failure: Failure, name: str, equation: Any) -> bool:
+        """Whether the failing example fails with this equation in place of that of the operation."""
+        assert failure.replay is not None
+        other = Trial(
+            Backend("oracle", put_into_oracle(name, equation), Framework("numpy")),
+            self.dtype,
+            self.precision,
+            self.operation_name,
+        )
+        for operation in self._operations.values():  # the same example is drawn only if the operation takes the same arguments
+            counterpart = other.operation(operation.name)
+            counterpart.__dict__.update(accepted_keywords=operation.accepted_keywords, domain=operation.domain)
+        try:
+            failure.replay(other, ReplayedChoices(failure.choices))
+        except Violation:
+            return True
+        except Exception:  # another backend may have no such example, or not this dtype
+            return False
+        return False
 
     def _fresh_calls(self, name: str) -> list[Call]:
         """Call the backend on a fixed set of examples, once per operation and dtype, and reuse the results in later diagnoses.

@@ -1,0 +1,47 @@
+"""What explains the wrong answers of an operation: known deviations, or else a near miss of the right equation.
+
+Each explanation predicts answers, so that later failures can be compared with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..calls.call import Call
+from ..deviations import Deviation, deviations_of, deviations_of_parts
+from .evidence import Evidence
+from .explanation import Explanation
+from .fit import diagnose, predicts
+from .near_misses import find_near_miss
+
+
+def explain(evidence: Evidence, known: Sequence[Explanation] = ()) -> list[Explanation]:
+    """Return the explanations of the evidence that are equally good, the likeliest first, or [] if there is none.
+
+    `known` are explanations of other answers. A near miss may come on top of one of them.
+    """
+    if deviations := diagnose(evidence):
+        return [_describe_deviation(deviation) for deviation in deviations]
+    near_miss = find_near_miss(evidence, known)
+    return [near_miss] if near_miss else []
+
+
+def _describe_deviation(deviation: Deviation) -> Explanation:
+    root = deviation.part or deviation
+
+    def find_counterpart(operation: str) -> Deviation | None:
+        """Return the same deviation in an operation, which may be another that it is a part of."""
+        candidates = (*deviations_of(operation), *deviations_of_parts(operation))
+        return next((found for found in candidates if (found.part or found).id == root.id), None)
+
+    def predicts_call(call: Call) -> bool | None:
+        counterpart = find_counterpart(call.operation.name)
+        return predicts(counterpart, call) if counterpart else None
+
+    def find_equation(operation: str) -> Any:
+        counterpart = find_counterpart(operation)
+        return counterpart.function if counterpart else None
+
+    what = ("deviation", deviation.id, deviation.what, root.operation)
+    return Explanation(*what, predicts_call, equation_of=find_equation)

@@ -1,0 +1,175 @@
+"""The causes of the failures of a backend: what explains failing examples, each found once and then only counted.
+
+A cause is one of these:
+- an explanation of wrong answers, such as a known deviation; it predicts answers, so that it recognizes its other failures;
+- an exception at one place in the backend's code, or another symptom without wrong answers, such as a result of a wrong shape;
+- wrong answers of one operation that nothing explains. They are not told apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..calls.call import Call
+from ..calls.violation import NoAnswer
+from ..diagnosis.evidence import Evidence
+from ..diagnosis.explain import explain
+from ..diagnosis.explanation import Explanation
+from ..implementation.backend import Backend
+from ..specification.registry import specification
+from .failure import Failure
+
+UNEXPLAINED = "unexplained"
+
+
+class Asker(Protocol):
+    """What the search for a cause asks of a trial, which can call the backend."""
+
+    @property
+    def backend(self) -> Backend: ...
+
+    def find_other_calls(self, failing: list[Call]) -> list[Call]: ...
+
+    def is_forward_wrong(self, gradient: Call) -> bool: ...
+
+    def would_fail(self, failure: Failure, explanations: list[Explanation]) -> bool: ...
+
+
+@dataclass(eq=False)
+class Cause:
+    """What explains some of the failing examples of a backend."""
+
+    key: str  # the same in every run: the ids of the explanations, or the symptom
+    operation: str  # the one to mend: the one that failed, or a part of it
+    explanations: list[Explanation]  # that are equally good; [] if nothing explains the failure
+    example: Failure  # the first one, shrunk
+    wrong: int = 0  # wrong answers that the explanation was tested on, when it was found
+    right: int = 0  # right answers, none of which contradicts it
+    failures: Counter[tuple[str, str]] = field(default_factory=Counter)  # failing examples, by law and dtype
+    dtypes: set[str] = field(default_factory=set)  # in which an explanation was looked for
+    told: bool = False  # whether a failed test has printed it
+
+    @property
+    def kind(self) -> str:
+        """What the cause is: the kind of its explanation, "exception", "unexplained" wrong answers, or another "symptom"."""
+        if self.explanations:
+            return self.explanations[0].kind
+        violation = self.example.violation
+        if isinstance(violation, NoAnswer) and violation.raised:
+            return "exception"
+        return UNEXPLAINED if self.key.endswith(f": {UNEXPLAINED}") else "symptom"
+
+    @property
+    def what(self) -> str:
+        """The cause in one sentence, as every message and every report says it."""
+        if self.explanations:
+            return " or ".join(f"{explanation.what} ({explanation.id})" for explanation in self.explanations)
+        violation = self.example.violation
+        place = violation.raised[1] if isinstance(violation, NoAnswer) and violation.raised else ""
+        return f"{violation.what}{f', at {place}' if place else ''}"
+
+    def predicts(self, call: Call) -> bool:
+        """Whether it explains the wrong answer of a call."""
+        return any(explanation.predicts(call) for explanation in self.explanations)
+
+    def takes_in(self, failure: Failure) -> bool:
+        """Whether it cannot be told apart from the cause of a failure that nothing explains."""
+        return self.key == f"{failure.culprit}: {UNEXPLAINED}"
+
+
+class Causes:
+    """The causes that were found in a backend, in the order in which they were found."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.found: list[Cause] = backend.causes
+
+    def __iter__(self) -> Iterator[Cause]:
+        return iter(self.found)
+
+    def find(self, failure: Failure, asker: Asker) -> Cause | None:
+        """Return the known cause that explains a failing example, None if there is none."""
+        if not self.found:
+            return None
+        if not (wrong := failure.wrong_calls):
+            known = self._find_symptom(failure) or self._find_in_forward(failure.calls, asker)
+            return known or next((cause for cause in self.found if asker.would_fail(failure, cause.explanations)), None)
+        explaining = [next((cause for cause in self.found if cause.predicts(call)), None) for call in wrong]
+        if all(explaining):
+            return explaining[0]
+        known = next((cause for cause in self.found if cause.takes_in(failure)), None)
+        return known if known and failure.dtype in known.dtypes else self._find_in_forward(wrong, asker)
+
+    def _find_symptom(self, failure: Failure) -> Cause | None:
+        symptom = failure.symptom
+        return next((cause for cause in self.found if cause.key == symptom or cause.takes_in(failure)), None)
+
+    def _find_in_forward(self, calls: list[Call], asker: Asker) -> Cause | None:
+        """Return the cause of wrong gradients: that of the forward result, if it is wrong for the same arguments."""
+        known = self._find_cause_of_forward(calls, asker)
+        return known if known and all(asker.is_forward_wrong(call) for call in calls) else None
+
+    def _find_cause_of_forward(self, calls: list[Call], asker: Asker) -> Cause | None:
+        """Return a cause that made the forward operation of gradients fail, if its framework differentiates it."""
+        names = {call.operation.name for call in calls}
+        if not names or any(name == name.removesuffix("_vjp") or asker.backend.function(name) for name in names):
+            return None
+        forward = {name.removesuffix("_vjp") for name in names}
+        return next((cause for cause in self.found if forward & {law.partition(".")[0] for law, _ in cause.failures}), None)
+
+    def predicts(self, call: Call) -> bool:
+        """Whether one of the causes explains the wrong answer of a call."""
+        return any(cause.predicts(call) for cause in self.found)
+
+    def add(self, failure: Failure, asker: Asker) -> Cause:
+        """Look for what explains a failing example that no known cause explains. Return the cause, which may be a known one."""
+        cause = self._explain(failure, asker)
+        if known := next((other for other in self.found if _is_same(other, cause)), None):
+            known.dtypes |= cause.dtypes
+            return known
+        self.found.append(cause)
+        return cause
+
+    def _explain(self, failure: Failure, asker: Asker) -> Cause:
+        """Look for an explanation of a failure. What nothing explains in one dtype may be explained in another."""
+        if isinstance(failure.violation, NoAnswer):
+            return Cause(failure.symptom, failure.culprit, [], failure)
+        others = asker.find_other_calls(failure.calls)
+        evidence = Evidence.gather(failure.calls, others, self.predicts)
+        known = [explanation for cause in self.found for explanation in cause.explanations]
+        if explanations := explain(evidence, known):
+            key = " or ".join(sorted(_identify(explanation) for explanation in explanations))
+            return Cause(key, explanations[0].operation, explanations, failure, len(evidence.wrong), len(evidence.right))
+        if (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
+            return of_forward  # the gradient of a wrong result cannot be judged
+        key = f"{failure.culprit}: {UNEXPLAINED}" if failure.wrong_calls else failure.symptom
+        counts = len(evidence.wrong), len(evidence.right)
+        return Cause(key, failure.culprit, [], failure, *counts, dtypes={failure.dtype})
+
+
+def _identify(explanation: Explanation) -> str:
+    """Return a text that names an explanation: the id of a deviation where it was made, else the operation and the id."""
+    if explanation.kind == "deviation":
+        return f"{explanation.operation}/{explanation.id.rpartition('/')[2]}"
+    return f"{explanation.operation}: {explanation.id}"
+
+
+def _is_same(known: Cause, new: Cause) -> bool:
+    """Whether two causes are one: their keys are equal, or they share an explanation, which settles an ambiguous one."""
+    names = [{_identify(explanation) for explanation in cause.explanations} for cause in (known, new)]
+    return known.key == new.key or bool(names[0] & names[1])
+
+
+def count_parts(operation: str) -> int:
+    """Return how many operations the operation is composed of. Those with few are mended first."""
+    from ..specification.composition import parts_of
+
+    return len(parts_of(specification(operation).name))
+
+
+def mending_order(cause: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the key by which the records of causes are sorted: what to mend first comes first."""
+    name = cause["operation"]
+    return (name.endswith("_vjp"), count_parts(name), cause["kind"] != "exception", -cause["failures"])

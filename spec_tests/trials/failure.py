@@ -1,0 +1,62 @@
+"""One failing example: the violation, and the calls that the example made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..calls.call import Call
+from ..calls.violation import NoAnswer, Violation
+from ..diagnosis.evidence import is_wrong
+
+
+@dataclass
+class Failure:
+    """A failing example of a trial. It has no calls if the violation is none of an example, as where a function is missing."""
+
+    law: str  # the id of the invariant
+    operation: str  # that the law is about
+    dtype: str
+    violation: Violation
+    choices: tuple[int, ...] = ()  # the numbers that make the example again
+    calls: list[Call] = field(default_factory=list)  # in the order of the law's operations
+    last_call: Call | None = None  # the last one that was made
+    replay: Callable[[Any, Any], None] | None = None  # runs the law on another trial, with a source of choices
+    repeats: bool = True  # whether the violation came again on the same inputs
+
+    @property
+    def wrong_calls(self) -> list[Call]:
+        """The calls whose answers are wrong by themselves. A law may also fail where each answer is within its bound."""
+        if isinstance(self.violation, NoAnswer):
+            return []
+        return [call for call in self.calls if call.operation.dtype == self.dtype and is_wrong(call)]
+
+    @property
+    def culprit(self) -> str:
+        """The operation that failed: that of the wrong calls, or of the call that could not be read, or that of the law."""
+        if wrong := self.wrong_calls:
+            return wrong[0].operation.name
+        unread = self.last_call is not None and (isinstance(self.violation, NoAnswer) or self.last_call.observed is None)
+        return self.last_call.operation.name if self.last_call is not None and unread else self.operation
+
+    @property
+    def symptom(self) -> str:
+        """What tells failures without wrong answers apart: an exception and its place, the kind of the result, or the law.
+
+        It is the same in every dtype and for all inputs, so that failures of one cause have one symptom.
+        """
+        violation = self.violation
+        if isinstance(violation, NoAnswer) and violation.raised:
+            kind, place = violation.raised
+            return f"{kind} at {place}" if place else f"{self.culprit}: {kind}: {_drop_numbers(violation.what)}"
+        is_unread = self.last_call is None or self.last_call.observed is None
+        if (isinstance(violation, NoAnswer) or is_unread) and (text := _drop_numbers(violation.what)):
+            return f"{self.culprit}: {text}"
+        return f"{self.culprit}: {self.law.partition('.')[2]}"
+
+
+def _drop_numbers(text: str) -> str:
+    """Return the text up to its first number or list of numbers, which differ from example to example."""
+    return re.split(r"[\d(\[]", text, maxsplit=1)[0].strip()
