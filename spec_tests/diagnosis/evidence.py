@@ -17,6 +17,7 @@ class Evidence:
 
     wrong: list[Call]
     right: list[Call]
+    failing: tuple[Call, ...] = ()  # the wrong ones of the failing example; others may be wrong for another reason
 
     @classmethod
     def gather(
@@ -34,7 +35,8 @@ class Evidence:
         wrong = [call for call in comparable if call.operation.dtype in dtypes and np.any(wrong_in(call)) and not is_known(call)]
         same_operation = [call for call in comparable if wrong and call.operation.name == wrong[0].operation.name]
         right = [call for call in same_operation if not np.any(wrong_in(call))]
-        return cls([call for call in same_operation if call in wrong], right)
+        wrong = [call for call in same_operation if call in wrong]
+        return cls(wrong, right, tuple(call for call in wrong if call in failing))
 
 
 def is_wrong(call: Call) -> bool:

@@ -15,13 +15,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..calls.call import Call, Callee
-from ..deviations import Deviation, deviations_of, deviations_of_parts
+from ..deviations import SUBSTITUTED, Deviation, deviations_of, deviations_of_parts
 from ..deviations._low_precision import LowPrecision, RoundingManner
 from ..deviations._oracle_backend import prepare
 from ..specification.formats import Arithmetic, Format
 from .evidence import Evidence, answer_of, truth_of, wrong_in
 
 MAX_CANDIDATES = 3  # more than these are no diagnosis
+MIN_WRONG_CALLS = 2  # that a deviation explains, if it leaves others to another cause
 
 
 class Candidate(Protocol):
@@ -64,6 +65,7 @@ def diagnose(evidence: Evidence) -> list[Deviation]:
     candidates = list(_candidates(wrong[0].operation))
     fits = [fit for deviation in candidates if (fit := try_fit(deviation, wrong, right)) is not None]
     fits = fits or [Fit(deviation) for deviation in candidates if _coincides(deviation, wrong, right)]
+    fits = fits or [fit for deviation in candidates if (fit := _try_partial_fit(deviation, evidence)) is not None]
     fits.sort(key=lambda fit: (*fit.order, fit.deviation.part is not None))
     best = [fit.deviation for fit in fits if fit.order == fits[0].order]
     return best if len(best) <= MAX_CANDIDATES else []
@@ -106,6 +108,20 @@ def explains(deviation: Candidate, call: Call) -> bool:
     if not _shows(deviation, call):
         return _allows(deviation, call) or not np.any(wrong_in(call))
     return any(_explain(deviation, call, precision) is not None for precision in call.operation.classes())
+
+
+def _try_partial_fit(deviation: Deviation, evidence: Evidence) -> Fit | None:
+    """Return how well the deviation explains a part of the wrong calls, if another cause is at work in the others.
+
+    It must explain the failing example, and every other wrong call but those on which it agrees with the right equation: there
+    it says nothing. So two bugs that show under different options or sizes are both named.
+    """
+    if deviation.kind not in SUBSTITUTED:
+        return None
+    own = [call for call in evidence.wrong if call in evidence.failing or _shows(deviation, call)]
+    if len(own) < MIN_WRONG_CALLS or len(own) == len(evidence.wrong) or not evidence.failing:
+        return None
+    return try_fit(deviation, own, evidence.right)
 
 
 def _cache(judge: Callable[..., Any]) -> Callable[..., Any]:
