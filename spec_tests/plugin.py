@@ -56,6 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SESSION] = session = Session.from_config(config)
     if not _requested_listings(config):
         xdist_workers.load_backends(config, session)
+        from .running.plugins import register_plugins
+
         register_plugins(config, session)
 
 
@@ -294,22 +296,3 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         write_summary(terminalreporter, VERDICTS)
         for place in _find_stale_patterns(terminalreporter.config):
             terminalreporter.write_line(f"{place}: nothing that it is about fails now; remove the line")
-
-
-def register_plugins(config: pytest.Config, session: Any) -> None:
-    """Register the plugins that print the progress and write the report. A worker gets only the plugin of --resume."""
-    if hasattr(config, "workerinput"):
-        if read_option(config, "resume"):
-            from .running import resuming
-
-            resuming.register(config, None)
-        return
-    if read_option(config, "resume") and not read_option(config, "report"):
-        raise pytest.UsageError("--resume: name the report to go on with, as in --report=DIR --resume")
-    from .running.progress import ProgressLines
-
-    config.pluginmanager.register(ProgressLines(config), "spec_tests.progress")
-    if read_option(config, "report"):
-        from .running.recording import build_recorder
-
-        config.pluginmanager.register(build_recorder(config, session), "spec_tests.report")

@@ -1,0 +1,30 @@
+"""The pytest plugins that belong to a run of this suite, besides `plugin.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .options import read_option
+from .progress import ProgressLines
+
+if TYPE_CHECKING:
+    from .session import Session
+
+
+def register_plugins(config: pytest.Config, session: Session) -> None:
+    """Register the plugins that print the progress and write the report. A worker gets only the plugin of --resume."""
+    if hasattr(config, "workerinput"):
+        if read_option(config, "resume"):
+            from . import resuming
+
+            resuming.register(config, None)
+        return
+    if read_option(config, "resume") and not read_option(config, "report"):
+        raise pytest.UsageError("--resume: name the report to go on with, as in --report=DIR --resume")
+    config.pluginmanager.register(ProgressLines(config), "spec_tests.progress")
+    if read_option(config, "report"):
+        from .recording import build_recorder
+
+        config.pluginmanager.register(build_recorder(config, session), "spec_tests.report")
