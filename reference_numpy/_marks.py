@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, four functions, and ten marks.
+"""What the equations need besides NumPy: the conversion to float64, four functions, and twelve marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -66,9 +66,27 @@ def wide(x: Any) -> Any:
     return x.wide() if hasattr(x, "wide") else x
 
 
+def widened(x: Any) -> Any:
+    """Return x. Mark the terms of a result that may be returned in a wider dtype than that of the arguments.
+
+    Code that returns it so computes it in float32 or wider from here on. Other code may store each step in 16 bits.
+    """
+    return x.widened() if hasattr(x, "widened") else x
+
+
+def in_bits(x: Any) -> Any:
+    """Return x. Mark a logarithm that code may keep to the base 2: each conversion multiplies by a rounded constant."""
+    return x.in_bits() if hasattr(x, "in_bits") else x
+
+
 def exact(x: Any) -> Any:
     """Return x. Mark a shift whose error cannot change the result, because what is subtracted now is given back later."""
     return x.exact() if hasattr(x, "exact") else x
+
+
+def above_minus_infinity(x: Any) -> Any:
+    """Whether each element is more than -inf, or NaN, as plain bools. Such elements carry no error that could change this."""
+    return x.above_minus_infinity() if hasattr(x, "above_minus_infinity") else np.asarray(x != -np.inf, dtype=bool)
 
 
 def positive(x: Any) -> Any:

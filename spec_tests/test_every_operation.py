@@ -7,10 +7,12 @@ import numpy as np
 
 from .calls.call import Call
 from .calls.operation import Operation
+from .calls.result import Result
 from .calls.violation import Lost, NotImplementedVariant, Violation, add_fact
 from .helpers.assertions import assert_conforms, assert_identical, assert_same, assert_true
 from .helpers.batch import (
     BATCHED,
+    batch_shape,
     change_arguments,
     changeable_arguments,
     draw_call_with_equal_rows,
@@ -35,15 +37,16 @@ def test_reference(operation: Operation, draw: Draw) -> None:
 
 @invariant("E", each_dtype=True)
 def test_dtype_shape_device(operation: Operation, draw: Draw) -> None:
-    """The result is an array of the framework, of the shape of the equation, of the arguments' dtype and on their device."""
+    """Each result is an array of the framework, of the shape of the equation, of the arguments' dtype and on their device."""
     call, framework = draw.call(), operation.backend.framework
     result = operation.run(call)
     operation.values(call, result)
     if isinstance(result, int):
         return
-    expected = operation.spec.dtype or operation.dtype
-    assert_true(framework.dtype_of(result) == expected, f"the result is {framework.dtype_of(result)}", expected=expected)
-    assert_true(framework.on_device(result), f"the result is on {framework.device_of(result)}", expected=framework.device)
+    for name, x in operation.by_name(result).items():
+        expected, label = operation.expected_dtypes(name), name or "the result"
+        assert_true(framework.dtype_of(x) in expected, f"{label} is {framework.dtype_of(x)}", expected=" or ".join(expected))
+        assert_true(framework.on_device(x), f"{label} is on {framework.device_of(x)}", expected=framework.device)
 
 
 @invariant("E", needs=("about:core",), each_dtype=True)
@@ -75,10 +78,13 @@ def test_batch_independence(operation: Operation, draw: Draw) -> None:
     call = ensure_batch(draw.call())
     whole = operation.result(call)
     index = draw_entry(call, draw)
-    assert_same(operation.result(isolate_entry(call, index)).value.reshape(np.shape(whole.value[index])), whole[index])
-    if any(dim > 1 for dim in np.shape(whole.value)[: len(index)]):
+    alone, parts = operation.result(isolate_entry(call, index)).parts, whole.parts
+    for name, part in parts.items():
+        assert_same(alone[name].value.reshape(np.shape(part.value[index])), part[index])
+    if any(dim > 1 for dim in batch_shape(call)):
         beside = operation.values(call, operation.run(poison_other_entries(call, index, draw.one_of((np.nan, np.inf)))))
-        assert_same(beside[index], whole[index])
+        for name, part in Result(beside, call).parts.items():
+            assert_same(part.value[index], parts[name][index])
 
 
 @invariant("B", cost=2)
@@ -122,7 +128,7 @@ def test_every_argument_counts(operation: Operation, draw: Draw) -> None:
             kept = {keyword: x for keyword, x in native[1].items() if framework.is_array(x)}
             fresh = (native[0], {**fresh[1], **kept})
         second = operation.values(after, operation.run(after, fresh))
-        stored = (operation.storage.round(np.asarray(call.value, dtype=float)) for call in (before, after))
+        stored = (call.storage.round(np.asarray(call.value, dtype=float)) for call in (before, after))
         if not np.any((first == second) & np.not_equal(*stored)):
             continue  # no intervals can be apart
         one, other = (call.expectation(operation.precision).ends for call in (before, after))
@@ -144,20 +150,19 @@ def test_not_an_alias(operation: Operation, draw: Draw) -> None:
     operation.values(call, first)
     if isinstance(first, int):
         return
-    kept = framework.numpy(first)
-    others = []
+    kept, arrays = operation.values(call, first), [*operation.by_name(first).values()]
+    seen = {id(x): framework.numpy(x) for x in arrays}
+    others: list[Any] = []
     for other in (change_arguments(call), change_arguments(change_arguments(call))):  # two buffers may take turns
-        result = operation.run(other)
-        others.append((result, framework.numpy(result)))
-        assert_identical(framework.numpy(first), kept)
-    if framework.overwrite(first, 0 if kept.dtype.kind in "bi" else -7.0):
+        others += operation.by_name(operation.run(other)).values()
+        seen |= {id(x): framework.numpy(x) for x in others if id(x) not in seen}
+        _assert_still(framework, arrays, seen)
+    while arrays and framework.overwrite(x := arrays.pop(0), 0 if seen[id(x)].dtype.kind in "bi" else -7.0):
         _assert_unchanged(arguments, _copy_arrays(framework, native), "shares the result's memory")
-        for result, later in others:
-            assert_identical(framework.numpy(result), later)
+        _assert_still(framework, [*arrays, *others], seen)
         again = operation.values(call, operation.run(call))
         assert_same(replace_values(operation.result(call), again), replace_values(operation.result(call), kept))
-    for result, later in others:
-        assert_identical(framework.numpy(result), later)
+    _assert_still(framework, others, seen)
 
 
 @invariant("E", cost=4, needs=BATCHED)
@@ -185,10 +190,9 @@ def test_batch_invariant(operation: Operation, draw: Draw) -> None:
     """An entry's result has the same bits alone as in any batch."""
     call = ensure_batch(draw.call())
     index = draw_entry(call, draw)
-    whole = operation.values(call, operation.run(call))
-    single = isolate_entry(call, index)
-    one = operation.values(single, operation.run(single))
-    assert_identical(one.reshape(np.shape(whole[index])), whole[index])
+    alone = operation.result(isolate_entry(call, index)).parts
+    for name, part in operation.result(call).parts.items():
+        assert_identical(alone[name].value.reshape(np.shape(part.value[index])), part.value[index])
 
 
 @invariant("E", level="nan-propagation", cost=2, needs=("about:core",))
@@ -202,9 +206,10 @@ def test_nan_propagation(operation: Operation, draw: Draw) -> None:
         raise NotImplementedVariant("no floating argument", "suite")
     inside = np.unravel_index(draw.integer(0, part.size - 1), part.shape)
     x[(*locate_entry(call, name, index), *inside)] = np.nan
-    spoiled = operation.call(x, *call.arguments[1:], **call.keywords)
-    result = operation.values(spoiled, operation.run(spoiled))[index]
-    assert_true(not result.size or bool(np.any(np.isnan(result))), f"a NaN in {name} is swallowed")
+    result = operation.result(operation.call(x, *call.arguments[1:], **call.keywords))
+    entries = [part.value[index] for part in result.parts.values()]
+    shown = any(np.any(np.isnan(entry)) for entry in entries)
+    assert_true(shown or not any(entry.size for entry in entries), f"a NaN in {name} is swallowed")
 
 
 @invariant("B", level="mixed-dtypes", cost=2, needs=("about:mixed_dtypes",), bits=16)
@@ -274,6 +279,12 @@ def _refill(framework: Any, native: Any, fresh: Any) -> bool:
     """Write the values of `fresh` into the arrays of `native`. Return False if the framework cannot write to its arrays."""
     pairs = zip(leaves([list(native[0]), native[1]]), leaves([list(fresh[0]), fresh[1]]), strict=True)
     return all(framework.overwrite(x, y) for (_, x), (_, y) in pairs if framework.is_array(x))
+
+
+def _assert_still(framework: Any, arrays: list[Any], seen: dict[int, np.ndarray]) -> None:
+    """The arrays have the values that were seen in them before."""
+    for x in arrays:
+        assert_identical(framework.numpy(x), seen[id(x)])
 
 
 def _assert_unchanged(before: dict[str, Any], after: dict[str, Any], how: str) -> None:

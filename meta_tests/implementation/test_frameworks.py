@@ -160,14 +160,14 @@ def view_without_a_gradient(torch: Any, x: Any) -> Any:
 def test_autograd_refuses_each_form_of_code_in_place(code: Callable[[Any, Any], Any]) -> None:
     torch = pytest.importorskip("torch")
     framework, x = Framework("torch"), torch.ones(4)
-    what = Differentiation("relu", ("x",), "float32", (x,), {})
+    what = Differentiation("relu", ("x",), (), (x,), {})
     with pytest.raises(NotImplementedError, match=r"^its result carries no gradient \(autograd: .+\)$"):
         what.linearize(framework, lambda x: code(torch, x))[1](torch.ones(4))
 
 
 def test_another_error_of_autograd_is_an_error() -> None:
     torch = pytest.importorskip("torch")
-    what = Differentiation("relu", ("x",), "float32", (torch.ones(4),), {})
+    what = Differentiation("relu", ("x",), (), (torch.ones(4),), {})
     with pytest.raises(RuntimeError, match="size of tensor") as raised:
         what.linearize(Framework("torch"), lambda x: x + torch.ones(3))
     assert not isinstance(raised.value, NotImplementedError)

@@ -150,12 +150,22 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
     def wide(self) -> Bounded:
         return Bounded(*self.pair, replace(self.arithmetic, wide=True))
 
+    def widened(self) -> Bounded:
+        return self.wide() if self.arithmetic.widens else self
+
+    def in_bits(self) -> Bounded:
+        """Add two roundings for each of the two conversions: of the constant, and of the product."""
+        return self.store(*self.pair, self.arithmetic.compute, 4.0, np.isinf(self.value))
+
     def exact(self) -> Bounded:
         return self.at(self.value, 0.0)
 
     def finite_or_zero(self) -> Bounded:
         finite = np.isfinite(self.value)
         return self.at(np.where(finite, self.value, 0.0), np.where(finite, self.error, 0.0))
+
+    def above_minus_infinity(self) -> np.ndarray:
+        return np.asarray(self.value != -np.inf)
 
     def positive(self) -> Bounded:
         """Return 1 where the value is positive, else 0, with an error of 1 where the sign is uncertain."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..specification.formats import Arithmetic, Format
+from ..specification.formats import Arithmetic, Format, JoinedFormat
 from .bounded import Bounded
 from .sampled_error import sampled_error
 
@@ -22,7 +22,7 @@ class Expectation:
     An infinite error or a NaN value means that nothing is claimed of the element: every result is accepted.
     """
 
-    def __init__(self, value: np.ndarray, error: np.ndarray, storage: Format):
+    def __init__(self, value: np.ndarray, error: np.ndarray, storage: Format | JoinedFormat):
         self.value, self.error, self.storage = value, error, storage
 
     @cached_property
@@ -31,9 +31,10 @@ class Expectation:
         f = self.storage
         with np.errstate(all="ignore"):
             low, high = self.value - self.error, self.value + self.error
-        if f.flush == f.tiny:  # subnormal numbers of this format may be flushed to zero
-            low = np.where((low > 0) & (low < f.tiny), 0.0, low)
-            high = np.where((high < 0) & (high > -f.tiny), 0.0, high)
+        flushes = np.asarray(f.flush == f.tiny)  # whether subnormal numbers of the format may be flushed to zero
+        if flushes.any():
+            low = np.where(flushes & (low > 0) & (low < f.tiny), 0.0, low)
+            high = np.where(flushes & (high < 0) & (high > -f.tiny), 0.0, high)
         unclaimed = ~self.claimed
         return np.where(unclaimed, -np.inf, f.round(low)), np.where(unclaimed, np.inf, f.round(high))
 
@@ -65,7 +66,9 @@ class Expectation:
         return np.where(np.isnan(result) & self.claimed, np.inf, np.where(self.claimed, share, 0.0))
 
 
-def expect(evaluate: Evaluate, arithmetic: Arithmetic, storage: Format, *, composed: bool, inexact: bool) -> Expectation:
+def expect(
+    evaluate: Evaluate, arithmetic: Arithmetic, storage: Format | JoinedFormat, *, composed: bool, inexact: bool
+) -> Expectation:
     """Return the oracle's value and the error that `arithmetic` allows: the worst case, or the sampled error if it is smaller.
 
     composed: the operation chains matrix products. Their worst case is too large to be useful, so the error is also sampled.
@@ -85,6 +88,6 @@ def expect(evaluate: Evaluate, arithmetic: Arithmetic, storage: Format, *, compo
     return Expectation(value, error, storage)
 
 
-def _is_below_storage_rounding(error: np.ndarray, value: np.ndarray, storage: Format) -> bool:
+def _is_below_storage_rounding(error: np.ndarray, value: np.ndarray, storage: Format | JoinedFormat) -> bool:
     """Return whether the error is so far below the rounding on storage that a sampled one could not change a verdict."""
     return bool(np.all(error <= storage.u * np.abs(value) / 16))

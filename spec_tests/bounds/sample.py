@@ -133,11 +133,21 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
     def wide(self) -> Sample:
         return Sample(self.value, replace(self.arithmetic, wide=True), self.stream)
 
+    def widened(self) -> Sample:
+        return self.wide() if self.arithmetic.widens else self
+
+    def in_bits(self) -> Sample:
+        """Add the four roundings of two conversions, as a root sum of squares: 2 u."""
+        return self.at(self.perturb(self.value, 2 * self.arithmetic.compute.u * np.abs(self.value[:1])))
+
     def exact(self) -> Sample:
         return self
 
     def finite_or_zero(self) -> Sample:
         return self.at(np.where(np.isfinite(self.value), self.value, 0.0))
+
+    def above_minus_infinity(self) -> np.ndarray:
+        return np.asarray(self.value[0] != -np.inf)
 
     def positive(self) -> Sample:
         """Return 1 where the value is positive, else 0. At zero each draw takes one of the two."""

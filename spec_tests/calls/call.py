@@ -14,9 +14,10 @@ from ..bounds.bounded import Bounded
 from ..bounds.expectation import Expectation, expect
 from ..implementation.backend import Backend
 from ..specification.conventions import Convention, apply_conventions, conventions_of
-from ..specification.formats import Arithmetic, Format
-from ..specification.pytree import leaves, pick, tree_map
+from ..specification.formats import Arithmetic, Format, JoinedFormat
+from ..specification.pytree import join, leaves, pick, tree_map
 from ..specification.registry import Specification
+from .parts import Parts
 
 
 class Callee(Protocol):
@@ -51,6 +52,10 @@ class Callee(Protocol):
 
     def result(self, call: Call) -> Bounded: ...
 
+    def list_parts(self, call: Call) -> Parts | None: ...
+
+    def result_format(self, call: Call) -> Format: ...
+
     def place(self, call: Call, index: tuple[Any, ...]) -> str: ...
 
     def classes(self) -> tuple[str, ...]: ...
@@ -67,6 +72,7 @@ class Call:
     keywords: dict[str, Any]
     result: Any = None
     observed: np.ndarray | None = None  # the result's values as NumPy; None until the backend has answered
+    formats: dict[str, Format] = field(default_factory=dict)  # of results that may be wider than the arguments, as answered
     deviation_results: dict[Any, Any] = field(default_factory=dict, repr=False)  # a cache of `diagnosis/fit.py`
     _expectations: dict[str, Expectation] = field(default_factory=dict)
 
@@ -87,7 +93,12 @@ class Call:
 
     @cached_property
     def value(self) -> np.ndarray:
-        """Return the oracle's value."""
+        """Return the oracle's value. Several results, or gradients, are one vector; `parts` says which elements are whose."""
+        return np.asarray(self._as_one_array(self.oracle_results, self.keywords.get("wrt")))
+
+    @property
+    def oracle_results(self) -> Any:
+        """Return what the equation returns: one array, or a tuple of several results or gradients."""
         return self._settled[1]
 
     @property
@@ -96,20 +107,43 @@ class Call:
         return self._settled[0]
 
     @cached_property
-    def _settled(self) -> tuple[dict[str, str], np.ndarray]:
-        """Return the values of the conventions that decide this call, and the oracle's value under them."""
+    def _settled(self) -> tuple[dict[str, str], Any]:
+        """Return the values of the conventions that decide this call, and what the equation returns under them."""
         operation, values = self.operation, dict[str, str]()
         for convention in conventions_of(operation.name):
             if convention.is_asked(self.named, values):
                 values[convention.name], *_ = operation.possible_values(convention)
-        return values, self.exact_value(apply_conventions(operation.spec.reference, operation.name, values))
+        return values, self._evaluate_exactly(apply_conventions(operation.spec.reference, operation.name, values))
 
-    def exact_value(self, equation: Callable[..., Any]) -> np.ndarray:
-        """Return the value of an equation on the arguments in float64."""
+    def settle(self, values: dict[str, str]) -> None:
+        """Judge the call under these values of its conventions."""
+        equation = apply_conventions(self.operation.spec.reference, self.operation.name, values)
+        self.__dict__["_settled"] = values, self._evaluate_exactly(equation)
+
+    def _evaluate_exactly(self, equation: Callable[..., Any]) -> Any:
+        """Return what an equation returns for the arguments in float64."""
         keywords = _drop_errors(self.keywords)
-        wrt = keywords.pop("wrt", None)
+        keywords.pop("wrt", None)
         with np.errstate(all="ignore"):
-            return np.asarray(self._pick_gradients(equation(*_drop_errors(self.arguments), **keywords), wrt))
+            return equation(*_drop_errors(self.arguments), **keywords)
+
+    @cached_property
+    def parts(self) -> Parts | None:
+        """Return the arrays that the value is made of, None if it is a single one."""
+        return self.operation.list_parts(self)
+
+    @property
+    def storage(self) -> Format | JoinedFormat:
+        """Return the format of the result's elements."""
+        return self.parts.storage if self.parts else self.operation.result_format(self)
+
+    def record_formats(self, formats: dict[str, Format]) -> None:
+        """Keep the formats in which the results were returned. The bounds are those of these formats."""
+        if formats != self.formats:
+            self.formats = formats
+            self.__dict__.pop("parts", None)
+            self._expectations.clear()
+            self.deviation_results.clear()
 
     def record(self, result: Any, values: np.ndarray) -> np.ndarray:
         """Keep the values of the call's own result, and return them.
@@ -138,11 +172,13 @@ class Call:
             return custom(wrap, **named)
         positional, wrt = [named.pop(name) for name in spec.positional[: len(self.arguments)]], named.pop("wrt", None)
         changed = apply_conventions(equation or spec.reference, spec.name, self.conventions)
-        return self._pick_gradients(changed(*positional, **named), wrt)
+        return self._as_one_array(changed(*positional, **named), wrt)
 
-    def _pick_gradients(self, result: Any, wrt: Any) -> Any:
-        """Return the gradients that `wrt` names, or the result itself if `wrt` is None."""
-        return result if wrt is None else pick(result, self.operation.spec.positional[1:], wrt)
+    def _as_one_array(self, result: Any, wrt: Any) -> Any:
+        """Return the gradients that `wrt` names, or the results, as one array."""
+        if wrt is not None:
+            return pick(result, self.operation.spec.positional[1:], wrt)
+        return join(result) if self.operation.spec.has_several_results else result
 
     def expect(self, precision: str, equation: Callable[..., Any] | None = None) -> Expectation:
         """Derive the value and the error bound of the reference equation, or of another, in a precision class."""
@@ -150,15 +186,16 @@ class Call:
         if precision == "exact":
             with np.errstate(all="ignore"):
                 value = self.value if equation is None else np.asarray(self.evaluate(lambda x: x, equation))
-            return Expectation(value.astype(np.float64), np.zeros(value.shape), op.storage)
+            return Expectation(value.astype(np.float64), np.zeros(value.shape), self.storage)
         if equation is not None and hasattr(op.spec.module, "bound"):
             # The equation takes no real numbers, so that none can carry an error: use the relative error of the right equation.
             right, value = self.expectation(precision), np.asarray(self.evaluate(np.asarray, equation))
             relative = np.max(right.error / np.abs(right.value))
-            return Expectation(value, relative * np.abs(value), op.storage)
-        arithmetic = Arithmetic.of(op.dtype, precision)
+            return Expectation(value, relative * np.abs(value), self.storage)
+        widens = any(f.precision > op.storage.precision for f in self.formats.values())
+        arithmetic = Arithmetic.of(op.dtype, precision, widens=widens)
         evaluate = partial(self.evaluate, equation=equation)
-        return expect(evaluate, arithmetic, op.storage, composed=op.spec.composed, inexact=self.inexact)
+        return expect(evaluate, arithmetic, self.storage, composed=op.spec.composed, inexact=self.inexact)
 
 
 def _wrap_numbers(name: str, value: Any, wrap: Callable[[Any], Any]) -> Any:

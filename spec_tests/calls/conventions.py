@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..bounds.expectation import Expectation
-from ..specification.conventions import Convention, apply_conventions, conventions_of
+from ..specification.conventions import Convention, conventions_of
 from .call import Call
 from .recorder import UNKNOWN
 from .violation import Violation, exceeds_bound
@@ -26,11 +26,11 @@ def _compare(call: Call, convention: Convention, value: str, settled: Values) ->
     Elements about which a later convention decides are accepted. Where the equation is NaN otherwise, NaN is demanded.
     """
     operation, values = call.operation, {**settled, convention.name: value}
-    exact = call.exact_value(apply_conventions(operation.spec.reference, operation.name, values))
     own = conventions_of(operation.name)
     asks_later = any(later.is_asked(call.named, values) for later in own[own.index(convention) + 1 :])
-    judged = Call(operation, call.arguments, call.keywords)
-    judged.__dict__["_settled"] = values, exact
+    judged = Call(operation, call.arguments, call.keywords, formats=call.formats)
+    judged.settle(values)
+    exact = judged.value
     expectation, observed = judged.expectation(operation.classes()[-1]), np.asarray(call.observed, dtype=np.float64)
     return expectation, expectation.accepts(observed) & (asks_later | ~np.isnan(exact) | np.isnan(observed))
 

@@ -6,9 +6,8 @@ gradients, flattened, one after the other. The backend's `<operation>_vjp` compu
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,11 +16,12 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..implementation.autodiff import Differentiation
-from ..specification.pytree import leaves
+from ..specification.formats import Format
+from ..specification.pytree import join, leaves
 from ..specification.registry import specification
 from .call import Call
 from .operation import Operation
-from .result import Result
+from .parts import Parts
 from .violation import NotImplementedVariant, Violation, format_index
 
 
@@ -91,19 +91,19 @@ class Gradient(Operation):
     def values(self, call: Call, result: Any) -> np.ndarray:
         """Return the gradients that the call asks for as float64, and record them on the call.
 
-        A gradient that automatic differentiation does not return is not asked for again.
+        A gradient that automatic differentiation does not return is not asked for again; it is 0 if a result has no cotangent.
         """
         wrt = call.keywords["wrt"]
         names, shapes, found = [wrt] if isinstance(wrt, str) else wrt, self._floating_shapes(call), self.by_name(result)
-        if absent := [name for name in names if found.get(name) is None]:
+        partial = any(x is None for _, x in leaves(call.arguments[0]))
+        if (absent := [name for name in names if found.get(name) is None]) and not partial:
             if self.own:
                 raise Violation(f"there is no gradient of {', '.join(absent)}")
             self._unreached.update(map(_drop_indices, absent))
             carries = f"{self.backend.name}'s {self.spec.forward} carries no gradient of"
             raise NotImplementedVariant(f"{carries} {', '.join(absent)}", "gradient")
-        arrays = [self._array(name, found[name], shapes[name]) for name in names]
-        values = arrays[0] if isinstance(wrt, str) else np.concatenate([x.ravel() for x in arrays])
-        return call.record(result, self.storage.round(values))
+        arrays = [np.zeros(shapes[name]) if name in absent else self._array(name, found[name], shapes[name]) for name in names]
+        return call.record(result, call.storage.round(arrays[0] if isinstance(wrt, str) else join(arrays)))
 
     def by_name(self, result: Any) -> dict[str, Any]:
         """Return the gradients by the names of their arguments, such as x, or weights['w_q'] for an array inside an argument."""
@@ -128,24 +128,21 @@ class Gradient(Operation):
             raise Violation(f"the gradient of {name} has shape {values.shape}", [("expected", str(shape))])
         return values
 
-    def _layout(self, call: Call) -> Iterator[tuple[str, int, tuple[int, ...]]]:
-        """Yield, for each gradient in the vector of all of them, its name, the index where it starts, and its shape."""
-        shapes, start = self._floating_shapes(call), 0
-        for name in call.keywords["wrt"]:
-            yield name, start, shapes[name]
-            start += math.prod(shapes[name])
+    def list_parts(self, call: Call) -> Parts | None:
+        """Return the gradients that the call's value is made of, None if it asks for a single one."""
+        if isinstance(names := call.keywords["wrt"], str):
+            return None
+        shapes = self._floating_shapes(call)
+        return Parts({name: shapes[name] for name in names}, {name: self.argument_format(_base(name)) for name in names})
 
-    def parts(self, result: Result) -> dict[str, Bounded]:
-        """Return each gradient with its own shape, cut from the vector of all of them."""
-        slices = ((name, slice(start, start + math.prod(shape)), shape) for name, start, shape in self._layout(result.call))
-        return {name: np.reshape(result[where], shape) for name, where, shape in slices}  # type: ignore[call-overload]
+    def result_format(self, call: Call) -> Format:
+        """Return the format of a single gradient, which is that of its argument."""
+        return self.argument_format(_base(call.keywords["wrt"]))
 
     def place(self, call: Call, index: tuple[Any, ...]) -> str:
         """Return how messages name an element of the result: the argument, and the index in its gradient."""
-        if isinstance(wrt := call.keywords["wrt"], str):
-            return f"{wrt}{format_index(index)}"
-        name, start, shape = max((part for part in self._layout(call) if part[1] <= index[0]), key=lambda part: part[1])
-        return f"{name}{format_index(np.unravel_index(int(index[0]) - start, shape))}"
+        name, inside = call.parts.locate(index) if call.parts else (call.keywords["wrt"], index)
+        return f"{name}{format_index(inside)}"
 
     @property
     def _unreached(self) -> set[str]:
@@ -163,11 +160,17 @@ class Gradient(Operation):
         return self.backend.accumulate(self._differentiation(arrays, keywords), cotangents)
 
     def _differentiation(self, arrays: tuple[Any, ...], keywords: dict[str, Any]) -> Differentiation:
-        return Differentiation(self.forward.name, self.spec.positional[1:], self.dtype, arrays, keywords)
+        names = tuple(self.forward.spec.results) if self.forward.spec.has_several_results else ()
+        return Differentiation(self.forward.name, self.spec.positional[1:], names, arrays, keywords)
 
     def _differentiate(self, cotangent: Any, *arrays: Any, **keywords: Any) -> dict[str, Any]:
         _, pull_back = self.linearize(*arrays, **keywords)
         return pull_back(cotangent)
+
+
+def _base(name: str) -> str:
+    """Return the argument that an array belongs to: weights for weights['w_q']."""
+    return name.partition("[")[0]
 
 
 def _drop_indices(name: str) -> str:

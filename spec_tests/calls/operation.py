@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,14 @@ from ..implementation.backend import Backend
 from ..implementation.domain import canonical
 from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused
+from ..implementation.named_results import name_results
 from ..specification.conventions import Convention
-from ..specification.formats import FORMATS, PRECISIONS, Arithmetic, Format
-from ..specification.pytree import tree_map
+from ..specification.formats import FORMATS, PRECISIONS, WIDER, Arithmetic, Format, at_least_float32
+from ..specification.pytree import join, tree_map
 from ..specification.registry import Specification
 from .call import Call
 from .in_domain import keyword_not_taken, outside_domain
+from .parts import Parts
 from .recorder import Recorder
 from .result import Result
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
@@ -122,26 +124,34 @@ class Operation:
 
         An argument that rounding changes becomes a `Bounded`, whose error is the change.
         """
-        arrays = {
-            name: tree_map(self._round_to_storage, value) for name, value in keywords.items() if name in self.spec.positional
-        }
+        arrays = {name: self._round_argument(name, value) for name, value in keywords.items() if name in self.spec.positional}
         defaults = {name: value for name, value in self.spec.defaults.items() if self.accepts(name)}
         given = {**defaults, **keywords, **arrays}
         if given.get("theta") is None and "layout" in self.domain:
             given["layout"], *_ = self.domain["layout"]  # without theta nothing is rotated, so that any layout will do
-        call = Call(self, tuple(tree_map(self._round_to_storage, a) for a in arguments), given)
+        positional = zip(self.spec.positional, arguments, strict=False)
+        call = Call(self, tuple(self._round_argument(name, value) for name, value in positional), given)
         self.recorder.calls.append(call)
         return call
 
-    def _round_to_storage(self, x: Any) -> Any:
+    def argument_format(self, name: str) -> Format:
+        """Return the format in which a floating argument is given."""
+        f = FORMATS.get(self.dtype, FORMATS["float64"])
+        return at_least_float32(f) if name in self.spec.wide_arguments else f
+
+    def _round_argument(self, name: str, value: Any) -> Any:
+        storage = self.argument_format(name) if name in self.spec.wide_arguments else self.storage
+        return tree_map(partial(self._round_to, storage), value)
+
+    def _round_to(self, storage: Format, x: Any) -> Any:
         x = np.asarray(x) if isinstance(x, np.generic) else x
         if isinstance(x, Bounded):
-            value = self.storage.round(x.value)
+            value = storage.round(x.value)
             with np.errstate(all="ignore"):
                 error = np.where(value == x.value, x.error, x.error + np.abs(value - x.value))
             return Bounded(value, error, Arithmetic.of(self.dtype)) if np.any(error) else value
         if isinstance(x, np.ndarray) and x.dtype.kind == "f":
-            value = self.storage.round(x)
+            value = storage.round(x)
             same = (value == x) | np.isnan(x)
             if not np.all(same):
                 with np.errstate(all="ignore"):
@@ -180,48 +190,105 @@ class Operation:
         Keywords that the function does not take are left out, since they have their default values. Raise NotImplementedVariant
         if the framework cannot make such an array.
         """
-        framework = self.backend.framework
 
-        def convert(x: Any) -> Any:
-            if isinstance(x, Bounded):
-                x = x.value
-            if not isinstance(x, np.ndarray):
-                return x
-            dtype = {"f": self.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
-            try:
-                return framework.lay_out(x, dtype, layout)
-            except CannotMakeArray as reason:
-                if not framework.is_alive():
-                    raise
-                raise NotImplementedVariant(str(reason), "framework") from reason
+        def convert(name: str, tree: Any) -> Any:
+            floating = self.argument_format(name).name
+            return tree_map(lambda x: self._make_array(x, floating, layout), tree)
 
-        positional = tuple(tree_map(convert, a) for a in call.arguments)
-        keywords = {k: tree_map(convert, v) for k, v in call.keywords.items() if self.accepts(k)}
-        return positional, keywords
+        positional = tuple(convert(name, a) for name, a in zip(self.spec.positional, call.arguments, strict=False))
+        return positional, {name: convert(name, x) for name, x in call.keywords.items() if self.accepts(name)}
+
+    def _make_array(self, x: Any, floating: str, layout: str) -> Any:
+        """Return an array of the framework for an array of NumPy. A floating one has the dtype `floating`."""
+        framework, x = self.backend.framework, x.value if isinstance(x, Bounded) else x
+        if not isinstance(x, np.ndarray):
+            return x
+        dtype = {"f": floating, "b": "bool"}.get(x.dtype.kind, "int64")
+        try:
+            return framework.lay_out(x, dtype, layout)
+        except CannotMakeArray as reason:
+            if not framework.is_alive():
+                raise
+            raise NotImplementedVariant(str(reason), "framework") from reason
+
+    # --- results ----------------------------------------------------------------------------------------------------
 
     def values(self, call: Call, result: Any) -> np.ndarray:
-        """Return the values of the result as float64, bool or int. A result of a wrong type, device or shape is a violation."""
-        framework, shape = self.backend.framework, call.value.shape
+        """Return the values of the result as float64, bool or int. A result of a wrong type, device or shape is a violation.
+
+        Several results are returned as one vector.
+        """
         if self.spec.dtype == "int64" and type(result) is int:
             return call.record(result, np.asarray(result))
-        if not framework.is_array(result):
-            raise Violation(f"the result is {framework.describe_type(result)}, not an array of {framework.name}")
-        if not framework.on_device(result):
-            raise Violation(f"the result is on {framework.device_of(result)}", [("expected", framework.place)])
+        if call.parts is None:
+            return call.record(result, self._read("the result", result, call.value.shape, self.spec.dtype, self.storage))
+        arrays = self.by_name(result)
+        call.record_formats({name: self._answered_format(x) for name, x in arrays.items() if self.spec.results[name] == WIDER})
+        read = (self._read(p.name, arrays[p.name], p.shape, self.spec.results[p.name], p.storage) for p in call.parts)
+        return call.record(result, join(list(read)))
+
+    def by_name(self, result: Any) -> dict[str, Any]:
+        """Return each result by its name. That of a single one is ""."""
+        if not self.spec.has_several_results:
+            return {"": result}
         try:
-            values = framework.numpy(result)
+            return name_results(self.spec.results, result)
+        except ValueError as error:
+            raise Violation(str(error)) from None
+
+    def _answered_format(self, x: Any) -> Format:
+        """Return the format of a result that may be wider than the arguments: that of the array, if it is so wide."""
+        framework = self.backend.framework
+        found = FORMATS.get(framework.dtype_of(x) if framework.is_array(x) else "", self.storage)
+        return found if found.precision > self.storage.precision else self.storage
+
+    def _read(self, name: str, x: Any, shape: tuple[int, ...], dtype: str | None, storage: Format) -> np.ndarray:
+        """Return the values of one array of the backend as NumPy, rounded to the format in which they should be."""
+        framework = self.backend.framework
+        if not framework.is_array(x):
+            raise Violation(f"{name} is {framework.describe_type(x)}, not an array of {framework.name}")
+        if not framework.on_device(x):
+            raise Violation(f"{name} is on {framework.device_of(x)}", [("expected", framework.place)])
+        try:
+            values = framework.numpy(x)
         except Exception as error:
-            raise Violation(f"the result cannot be read ({error})") from error
+            raise Violation(f"{name} cannot be read ({error})") from error
         if values.shape != shape:
-            raise Violation(f"the result has shape {values.shape}", [("expected", str(shape))])
-        if self.spec.dtype == "bool" and values.dtype.kind != "b":
-            raise Violation(f"the result is {framework.dtype_of(result)}", [("expected", "bool")])
-        exact = values.dtype.kind != "f" or framework.dtype_of(result) == self.storage.name
-        return call.record(result, values if exact else self.storage.round(values))
+            raise Violation(f"{name} has shape {values.shape}", [("expected", str(shape))])
+        if dtype == "bool" and values.dtype.kind != "b":
+            raise Violation(f"{name} is {framework.dtype_of(x)}", [("expected", "bool")])
+        exact = values.dtype.kind != "f" or framework.dtype_of(x) == storage.name
+        return values if exact else storage.round(values)
+
+    def expected_dtypes(self, name: str) -> tuple[str, ...]:
+        """Return the dtypes that a result of this name may have."""
+        dtype = self.spec.results[name] or self.dtype
+        if dtype != WIDER:
+            return (dtype,)
+        return self.dtype, *(f.name for f in FORMATS.values() if f.precision > self.storage.precision and f.precision >= 24)
+
+    def list_parts(self, call: Call) -> Parts | None:
+        """Return the results that the call's value is made of, None if there is one."""
+        if not self.spec.has_several_results:
+            return None
+        shapes = {name: x.shape for name, x in zip(self.spec.results, call.oracle_results, strict=True)}
+        return Parts(shapes, {name: call.formats.get(name, self.default_format(name)) for name in shapes})
+
+    def default_format(self, name: str) -> Format:
+        """Return the format of the result of this name, as it usually is where it may be wider than the arguments."""
+        rule = self.spec.results[name]
+        return at_least_float32(self.storage) if rule == WIDER else FORMATS.get(rule or self.dtype, FORMATS["float64"])
+
+    def result_format(self, call: Call) -> Format:
+        """Return the format of a single result."""
+        return self.storage
 
     def place(self, call: Call, index: tuple[Any, ...]) -> str:
-        """Return how messages name an element of the result."""
-        return format_index(index)
+        """Return how messages name an element of the result, or of one of several."""
+        if call.parts is None:
+            return format_index(index)
+        name, inside = call.parts.locate(index)
+        return f"{name}{format_index(inside)}" if inside else name
 
     def classes(self) -> tuple[str, ...]:
         """Return the precision classes that pass, from the strictest to the loosest."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -15,15 +16,19 @@ WIDE = Arithmetic(FORMATS["float64"], FORMATS["float64"])  # in which laws compu
 
 
 class ResultSlice(Bounded):
-    """A slice of a result. Its error is computed lazily, because comparing identical bits never needs it."""
+    """A slice of a result. Its error is computed lazily, because comparing identical bits never needs it.
 
-    def __init__(self, whole: Bounded, index: Any):
+    `shape` is that of an array among several in a vector.
+    """
+
+    def __init__(self, whole: Bounded, index: Any, shape: tuple[int, ...] | None = None):
         self.value, self.arithmetic, self._source = np.asarray(whole.value[index]), whole.arithmetic, (whole, index)
+        self.value = self.value if shape is None else self.value.reshape(shape)
 
     @cached_property
     def error(self) -> np.ndarray:  # type: ignore[override]
         whole, index = self._source
-        return np.asarray(whole.error[index])
+        return np.asarray(whole.error[index]).reshape(self.value.shape)
 
     def __getitem__(self, index: Any) -> Bounded:
         return ResultSlice(self, index)
@@ -37,6 +42,17 @@ class Result(Bounded):
 
     def __getitem__(self, index: Any) -> Bounded:
         return ResultSlice(self, index)
+
+    @property
+    def parts(self) -> dict[str, Bounded]:
+        """Return each array by its name. That of a single one is ""."""
+        if self.call.parts is None:
+            return {"": self}
+        return {part.name: ResultSlice(self, part.elements, part.shape) for part in self.call.parts}
+
+    def __iter__(self) -> Iterator[Bounded]:
+        """Iterate over several results, or gradients, as over a tuple of them: `out, lse = attention_with_lse(q, k, v)`."""
+        return iter(self.parts.values()) if self.call.parts else (self[i] for i in range(len(self)))
 
     @cached_property
     def error(self) -> np.ndarray:  # type: ignore[override]

@@ -105,9 +105,10 @@ def exceeds_bound(
     wrong = f"{int(np.sum(~accepted))} of {result.size} elements are wrong; the worst is {describe_index(at)}"
     with np.errstate(all="ignore"):
         error = abs(got - value)
-        ulp = 2 * float(expectation.storage.half_gap(expectation.storage.round(value), np.asarray(value)))
+        storage = expectation.storage.at(at)
+        ulp = 2 * float(storage.half_gap(storage.round(value), np.asarray(value)))
     in_ulps = np.isfinite(error) and bound <= abs(value) and error >= ulp / 2 > 0  # near 0 an error in ulps says nothing
-    ulps = f", {error / ulp:.3g} ulp of {expectation.storage.name}" if in_ulps else ""
+    ulps = f", {error / ulp:.3g} ulp of {storage.name}" if in_ulps else ""
     expected_text, got_text = format_pair(value, got)
     return Violation(
         wrong,

@@ -61,6 +61,9 @@ class LowPrecision(np.lib.mixins.NDArrayOperatorsMixin):
     def normal_cdf(self) -> LowPrecision:
         return self.round_step(normal_cdf(self.value))
 
+    def above_minus_infinity(self) -> np.ndarray:
+        return np.asarray(self.value != -np.inf)
+
     def positive(self) -> LowPrecision:
         return self.with_value(np.where(self.value > 0, 1.0, 0.0))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..implementation.lookup import DEVIATION_PREFIX, BackendError
 from ..specification.conventions import apply_conventions
-from ..specification.formats import FORMATS, Format, is_floating
+from ..specification.formats import FORMATS, WIDER, Format, is_floating
 from ..specification.pytree import leaves, tree_map
 from ..specification.registry import gradients, operations, specification
 from ._catalogue import Deviation, catalogue, find
@@ -87,14 +87,23 @@ def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any
     def operation(*arguments: Any, **keywords: Any) -> Any:
         dtype = next((x.dtype for _, x in leaves([*arguments, keywords]) if is_floating(x)), None)
         storage = FORMATS.get(dtype.name if dtype else str(spec.dtype), FORMATS["float64"])
+        wide = [rule == WIDER for rule in spec.results.values()]
+        if spec.is_gradient:
+            wide = [name in spec.wide_arguments for name in spec.positional[1:]]
 
-        def store(y: Any) -> Any:
-            return storage.round(y).astype(dtype or spec.dtype) if getattr(y, "dtype", np.dtype(int)).kind == "f" else y
+        def store(y: Any, *, wide: bool = False) -> Any:
+            if getattr(y, "dtype", np.dtype(int)).kind != "f":
+                return y
+            if wide and storage.precision < 24:
+                return np.asarray(y).astype(np.float32)
+            return storage.round(y).astype(dtype or spec.dtype)
 
         evaluate = apply_conventions(prepare(name, equation, storage), name, OracleBackend.conventions)
         with np.errstate(all="ignore"):
             y = evaluate(*tree_map(_to_float64, list(arguments)), **tree_map(_to_float64, keywords))
-            return tree_map(store, y)
+            if not any(wide):
+                return tree_map(store, y)
+            return tuple(store(x, wide=is_wide) for x, is_wide in zip(y, wide, strict=True))
 
     return _set_signature(operation, spec.reference)
 

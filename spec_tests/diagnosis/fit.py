@@ -200,7 +200,7 @@ def _is_nearer(deviation: Candidate, call: Call) -> bool:
     if values is None:
         return False
     with np.errstate(all="ignore"):
-        near = np.abs(observed - call.operation.storage.round(values)) < np.abs(observed - truth_of(call).value)
+        near = np.abs(observed - call.storage.round(values)) < np.abs(observed - truth_of(call).value)
     wrong = wrong_in(call)
     return bool(2 * np.sum((near | ~np.isfinite(values) | ~np.isfinite(observed)) & wrong) >= np.sum(wrong))
 
@@ -211,7 +211,7 @@ def _shows(deviation: Candidate, call: Call) -> bool:
     if not deviation.shows_in(call.operation.dtype):
         return False
     values = _evaluate(deviation, call)
-    return values is None or not np.all(truth_of(call).accepts(call.operation.storage.round(values)))
+    return values is None or not np.all(truth_of(call).accepts(call.storage.round(values)))
 
 
 @_cache

@@ -8,7 +8,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..specification.formats import DTYPES
 from ..specification.pytree import leaves, tree_map
+from .named_results import name_results
 
 if TYPE_CHECKING:
     from .framework import Framework
@@ -51,13 +53,14 @@ class Differentiation:
 
     operation: str
     positional: tuple[str, ...]  # the names of its array arguments
-    dtype: str  # of the arguments that have a gradient
+    results: tuple[str, ...]  # the names of its results, () if there is a single one
     arrays: tuple[Any, ...]
     keywords: dict[str, Any]
 
     def linearize(self, framework: Framework, function: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
         """Return the function's result, and a function from a cotangent to the gradient of each argument by name.
 
+        Several results are a tuple, and so is their cotangent, with None where a result has none.
         Once a backward pass has succeeded there is a gradient: an error of a later one, as where the first has overwritten what
         it saved, is passed on as it is.
         """
@@ -85,12 +88,13 @@ class Differentiation:
         """Return the function of the arguments that have a gradient, their names, and their values."""
         arguments = {**dict(zip(self.positional, self.arrays, strict=False)), **self.keywords}
         arrays_by_path = {path: x for name in self.positional for path, x in leaves(arguments.get(name), name)}
-        names = [path for path, x in arrays_by_path.items() if framework.is_array(x) and framework.dtype_of(x) == self.dtype]
+        names = [path for path, x in arrays_by_path.items() if framework.is_array(x) and framework.dtype_of(x) in DTYPES]
         inputs = [arrays_by_path[name] for name in names]
 
         def function_of_inputs(values: Any) -> Any:
             replacements = {id(x): y for x, y in zip(inputs, values, strict=True)}
             arrays, keywords = tree_map(lambda x: replacements.get(id(x), x), (list(self.arrays), self.keywords))
-            return function(*arrays, **keywords)
+            y = function(*arrays, **keywords)
+            return tuple(name_results(self.results, framework.describe_foreign(y)).values()) if self.results else y
 
         return function_of_inputs, names, inputs

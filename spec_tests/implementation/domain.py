@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from ..specification.registry import Specification
 
 
-NOT_DIMENSIONS = {"dtype", "batch_dims", "contiguous", "empty", "positions"}  # a domain also names dimensions and keywords
+# What a domain may name besides dimensions and keywords.
+NOT_DIMENSIONS = {"dtype", "batch_dims", "contiguous", "empty", "positions", "differentiable"}
 
 BROADCASTING_ARGUMENTS = {"positions", "mask", "bias"}  # their batch dimensions may differ from those of the others
 
@@ -34,7 +35,8 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
         yield f"its domain of {spec.name} is {stated!r}; give a dict of restrictions"
         return
     keywords = {name for name in spec.parameters if name not in spec.positional}
-    known = dimensions(spec) | keywords | (NOT_DIMENSIONS if "positions" in spec.positional else NOT_DIMENSIONS - {"positions"})
+    applies = {"positions": "positions" in spec.positional, "differentiable": spec.has_several_results}
+    known = dimensions(spec) | keywords | {name for name in NOT_DIMENSIONS if applies.get(name, True)}
     for name, allowed in stated.items():
         if name not in known:
             matches = difflib.get_close_matches(str(name), known, n=2)
@@ -57,6 +59,8 @@ def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str
         return f"give all the values that it may have, as in ({allowed!r},), or a range"
     if not allowed:
         return "it allows no value"
+    if name == "differentiable" and (unknown := [result for result in allowed if result not in spec.results]):
+        return f"{unknown[0]!r} is none of its results, {', '.join(spec.results)}"
     if name == "dtype" and (unknown := [dtype for dtype in allowed if dtype not in DTYPES]):
         return f"{unknown[0]!r} is none of {', '.join(DTYPES)}"
     return ""

@@ -19,6 +19,7 @@ import numpy as np
 from array_api_compat import to_device
 
 from ..specification.formats import DTYPES
+from .backward import accumulate, linearize
 from .guard import Fault, run_guarded
 from .layouts import lay_out
 from .process_state import PROCESS_SETTINGS, Setting, framework_settings
@@ -52,7 +53,7 @@ class Framework:
     def __init__(self, name: str, device: str | None = None):
         self.name, self.device = name, device
         try:
-            self._module = importlib.import_module(name)
+            self.module = importlib.import_module(name)
         except ImportError as error:
             raise Unavailable(f"its framework {name!r} cannot be imported ({error}); install it first") from error
         self.xp = self._import_namespace()
@@ -76,7 +77,7 @@ class Framework:
     @cached_property
     def version(self) -> str:
         try:
-            return str(getattr(self._module, "__version__", "") or metadata.version(self.name))
+            return str(getattr(self.module, "__version__", "") or metadata.version(self.name))
         except metadata.PackageNotFoundError:
             return "unknown"
 
@@ -114,12 +115,12 @@ class Framework:
     def _device(self) -> Any:
         """The device as `to_device` takes it: its name, or an object of the framework's that has this name and number."""
         kind, _, number = (self.device or "").partition(":")
-        devices = getattr(self._module, "devices", None)
+        devices = getattr(self.module, "devices", None)
         return devices(kind)[int(number or 0)] if devices else self.device
 
     @cached_property
     def _settings(self) -> tuple[Setting, ...]:
-        return (*PROCESS_SETTINGS, *framework_settings(self._module, self.xp))
+        return (*PROCESS_SETTINGS, *framework_settings(self.module, self.xp))
 
     def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
         try:
@@ -152,10 +153,13 @@ class Framework:
         return astype(x, self._find_dtype(dtype)) if astype else x.astype(self._find_dtype(dtype))
 
     def force(self, x: Any) -> Any:
-        """Compute x if it is lazy and return it, so that its errors are raised here and not where it is read."""
+        """Compute x if it is lazy and return it, so that its errors are raised here and not where it is read.
+
+        Of several results each is computed. Those of a named tuple become a dict.
+        """
         x = self.as_own_type(x)
         if not self.is_array(x):
-            return x
+            return self.map_results(self.force, x) if _holds_results(x) else x
         for method in COMPUTE_METHODS:
             if hasattr(x, method):
                 return getattr(x, method)()
@@ -165,32 +169,15 @@ class Framework:
 
     @cached_property
     def differentiates(self) -> str:
-        if hasattr(self._module, "autograd"):
+        if hasattr(self.module, "autograd"):
             return "autograd"
-        return "vjp" if hasattr(self._module, "vjp") else "xp.vjp" if hasattr(self.xp, "vjp") else ""
+        return "vjp" if hasattr(self.module, "vjp") else "xp.vjp" if hasattr(self.xp, "vjp") else ""
 
-    def linearize(self, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
-        """Return function(inputs), and a function from a cotangent to the gradients, which can be called more than once."""
-        if self.differentiates == "autograd":
-            autograd, inputs = self._module.autograd, [x.detach().requires_grad_() for x in inputs]
-            y = self.as_own_type(function(inputs))
-            if not getattr(y, "requires_grad", False):
-                raise NotImplementedError("its result carries no gradient")
-            return y, lambda cotangent: autograd.grad(y, inputs, cotangent, retain_graph=True, allow_unused=True)
-        if self.differentiates == "vjp":
-            return self._module.vjp(lambda *x: function(x), *inputs)
-        return function(inputs), lambda cotangent: self.xp.vjp(lambda *x: function(x), inputs, [cotangent])[1]
+    linearize, accumulate = linearize, accumulate
 
     @cached_property
     def accumulates(self) -> bool:
         return hasattr(self._sample, "backward")
-
-    def accumulate(self, function: Callable[[Any], Any], inputs: list[Any], cotangents: list[Any]) -> list[Any]:
-        """Return the gradient that each input holds after a backward pass for each cotangent."""
-        inputs = [x.detach().requires_grad_() for x in inputs]
-        for cotangent in cotangents:
-            function(inputs).backward(cotangent)
-        return [x.grad for x in inputs]
 
     def numpy(self, x: Any) -> np.ndarray:
         return as_float64(self.stored(x))
@@ -231,13 +218,15 @@ class Framework:
         """Return x with a Foreign in place of whatever is neither an array nor plain: such an object may do anything."""
         if self.is_array(x) or type(x) in PLAIN_TYPES:
             return x
+        return self.map_results(self.describe_foreign, x) if _holds_results(x) else Foreign(self.describe_type(x))
+
+    def map_results(self, f: Callable[[Any], Any], x: Any) -> Any:
+        """Return a list, tuple or dict with f applied to each item, otherwise f(x). A named tuple becomes a dict."""
+        if issubclass(type(x), tuple) and isinstance(names := getattr(type(x), "_fields", None), tuple):
+            return {str(name): f(item) for name, item in zip(names, tuple.__iter__(x), strict=False)}
         if issubclass(type(x), list | tuple):
-            return (list if issubclass(type(x), list) else tuple)(map(self.describe_foreign, x))
-        return (
-            {str(name): self.describe_foreign(item) for name, item in x.items()}
-            if type(x) is dict
-            else Foreign(self.describe_type(x))
-        )
+            return (list if issubclass(type(x), list) else tuple)(map(f, x))
+        return {str(name): f(item) for name, item in x.items()} if type(x) is dict else f(x)
 
     def describe_type(self, x: Any) -> str:
         if type(x) is Foreign:
@@ -268,6 +257,10 @@ class Framework:
             return bool(self.stored(self.native(np.ones(1), "float32"))[0] == 1)
         except Exception:
             return False
+
+
+def _holds_results(x: Any) -> bool:
+    return issubclass(type(x), list | tuple) or type(x) is dict
 
 
 def as_float64(values: np.ndarray) -> np.ndarray:

@@ -200,8 +200,8 @@ class Draw(ValueDraw):
         self._all_arguments, self.long, self._has_long_dimension = all_arguments, long, False
         arguments, keywords = self.operation.spec.module.arguments(self)
         if self.operation.spec.is_gradient:
-            y = self.operation.forward.call(*arguments, **keywords).value  # type: ignore[attr-defined]
-            arguments = (self.cotangent(y), *arguments)
+            results = self.operation.forward.call(*arguments, **keywords).oracle_results  # type: ignore[attr-defined]
+            arguments = (self.cotangents(results), *arguments)
         return self.operation.call(*arguments, **keywords)
 
 

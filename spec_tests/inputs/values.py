@@ -9,6 +9,7 @@ import numpy as np
 
 from ..calls.operation import Operation
 from ..specification.formats import Format
+from ..specification.registry import specification
 from . import regimes
 from .choices import Choices, Choose
 
@@ -128,6 +129,19 @@ class ValueDraw(Choices):
         if m:
             np.put_along_axis(mask, self.rng.integers(0, m, ends), True, axis=-1)
         return mask
+
+    def cotangents(self, results: Any) -> Any:
+        """Draw a cotangent of each of several results, sometimes none of one of them, or the cotangent of a single one.
+
+        A result for which the backend states that it has no gradient has None. Where a result is not finite, its cotangent is 0.
+        """
+        if not isinstance(results, tuple):
+            return self.cotangent(np.asarray(results))
+        names = [*specification(self.operation.spec.forward).results]
+        asked = [*self.operation.domain.get("differentiable", names)]
+        asked = self.one_of((asked, asked, *([name] for name in asked))) if len(asked) > 1 else asked
+        drawn = (self.cotangent(y) if name in asked else None for name, y in zip(names, results, strict=True))
+        return tuple(c if c is None else np.where(np.isfinite(y), c, 0.0) for c, y in zip(drawn, results, strict=True))
 
     def cotangent(self, y: np.ndarray) -> np.ndarray:
         """Draw a cotangent for a result y: vectors, all ones as for a sum, a single one, or y itself, scaled below 1.

@@ -188,7 +188,7 @@ class IsolatedBackend(Backend):
 
 
 def _list_fields(what: Differentiation) -> list[Any]:
-    return [what.operation, list(what.positional), what.dtype, list(what.arrays), what.keywords]
+    return [what.operation, list(what.positional), list(what.results), list(what.arrays), what.keywords]
 
 
 def load_isolated(text: str, folder: Path, operations: Collection[str], gradients: Collection[str]) -> Backend:

@@ -151,8 +151,10 @@ class Server:
         return {"dtype": self.framework.dtype_of(x), "device": self.framework.device_of(x), "values": values}
 
     def build_differentiation(self, fields: list[Any]) -> Differentiation:
-        operation, positional, dtype, arrays, keywords = fields
-        return Differentiation(operation, tuple(positional), dtype, tuple(self.from_wire(arrays)), self.from_wire(keywords))
+        operation, positional, results, arrays, keywords = fields
+        return Differentiation(
+            operation, tuple(positional), tuple(results), tuple(self.from_wire(arrays)), self.from_wire(keywords)
+        )
 
     def reply(self, message: dict[str, Any]) -> dict[str, Any]:
         """Drop the objects that are forgotten, run all requests of the message, and return the answer to the last one."""

@@ -87,10 +87,11 @@ def _write_script(trial: Trial, call: Call) -> list[str]:
     framework, device = trial.backend.framework.name, trial.backend.framework.device
 
     def write_leaf(x: Any) -> str:
-        x = trial.backend.framework.numpy(x) if trial.backend.framework.is_array(x) else x
+        dtype = trial.backend.framework.dtype_of(x) if trial.backend.framework.is_array(x) else ""
+        x = trial.backend.framework.numpy(x) if dtype else x
         if not isinstance(x, np.ndarray):
             return repr(x)
-        dtype = {"f": trial.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
+        dtype = dtype or {"f": trial.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
         values = format_array(x).replace("inf", "np.inf").replace("nan", "np.nan").replace("np.np.", "np.")
         if framework == "torch":
             placement = f", device={device!r}" if device and device != "cpu" else ""
@@ -116,7 +117,8 @@ def _write_script(trial: Trial, call: Call) -> list[str]:
     differentiates = call.operation.spec.is_gradient and not trial.backend.function(function)
     lines = _write_gradient(call, trial.backend.framework, argument_texts) if differentiates else [f"print({call_text})"]
     namespace = trial.backend.framework.namespace
-    truth = np.array2string(np.asarray(call.value), separator=", ", precision=7, threshold=12, max_line_width=10**6)
+    parts = call.parts.split(call.value) if call.parts and not call.operation.spec.is_gradient else {"": np.asarray(call.value)}
+    truth = "; ".join(f"{name} = {_format_truth(x)}" if name else _format_truth(x) for name, x in parts.items())
     imports = {"torch": "import torch", "numpy": "import ml_dtypes" if "ml_dtypes" in call_text else ""}
     return [
         *filter(None, ["import importlib", "import numpy as np", imports.get(framework, f"import {namespace} as xp")]),
@@ -124,6 +126,10 @@ def _write_script(trial: Trial, call: Call) -> list[str]:
         *lines,
         f"# the truth: {truth}".replace("\n", ""),
     ]
+
+
+def _format_truth(x: np.ndarray) -> str:
+    return np.array2string(x, separator=", ", precision=7, threshold=12, max_line_width=10**6)
 
 
 def _write_gradient(call: Call, framework: ArrayFramework, argument_texts: list[str]) -> list[str]:
@@ -135,7 +141,7 @@ def _write_gradient(call: Call, framework: ArrayFramework, argument_texts: list[
         inputs.append(match[0])
         return f"x{len(inputs) - 1}"
 
-    floating = rf"(torch\.tensor|xp\.asarray)\(np\.array\([^()]*\), dtype=(torch|xp)\.{call.operation.dtype}[^()]*\)"
+    floating = r"(torch\.tensor|xp\.asarray)\(np\.array\([^()]*\), dtype=(torch|xp)\.b?float[^()]*\)"
     answer = f"backend.{call.operation.spec.forward}({', '.join(re.sub(floating, name_input, text) for text in arguments)})"
     names = ", ".join(f"x{number}" for number in range(len(inputs)))
     lines = [f"x{number} = {text}" for number, text in enumerate(inputs)]
@@ -146,7 +152,13 @@ def _write_pullback(framework: ArrayFramework, names: str, answer: str, cotangen
     """Return the lines that print the gradients of the named arrays."""
     if framework.differentiates == "autograd":
         gradients = f"{framework.name}.autograd.grad(y, [{names}], {cotangent}, allow_unused=True)"
-        return [f"for x in [{names}]: x.requires_grad_()", f"y = {answer}", f"print({gradients})"]
+        lines = [f"for x in [{names}]: x.requires_grad_()", f"y = {answer}"]
+        if cotangent.startswith("["):  # one for each result
+            lines.append(f"pairs = [(a, c.to(a.dtype)) for a, c in zip(y, {cotangent}) if c is not None]")
+            gradients = (
+                f"{framework.name}.autograd.grad([a for a, _ in pairs], [{names}], [c for _, c in pairs], allow_unused=True)"
+            )
+        return [*lines, f"print({gradients})"]
     if framework.differentiates == "vjp":
         return [
             f"import {framework.name}",

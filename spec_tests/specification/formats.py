@@ -5,6 +5,7 @@ A precision class says where an implementation may round to the dtype of the inp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -93,6 +94,37 @@ class Format:
         below = (mantissa == 0.5) & (np.abs(toward) < np.abs(x))
         return np.maximum(np.ldexp(0.5, exponent - self.precision - below), self.quantum / 2)
 
+    def at(self, index: Any) -> Format:
+        """Return the format of one element, which is this one."""
+        return self
+
+
+class JoinedFormat:
+    """The formats of a vector of several arrays, each stored in a format of its own. It has what `Expectation` asks of a format.
+
+    `u`, `tiny` and `flush` are arrays with an entry for each element.
+    """
+
+    def __init__(self, sizes: Sequence[int], formats: Sequence[Format]):
+        self.formats, self.stops = tuple(formats), np.cumsum(sizes)
+        self.u, self.tiny, self.flush = (np.repeat([getattr(f, name) for f in formats], sizes) for name in ("u", "tiny", "flush"))
+
+    def _split(self, x: Any) -> list[np.ndarray]:
+        return np.split(np.asarray(x, dtype=np.float64), self.stops[:-1])
+
+    def round(self, x: Any) -> np.ndarray:
+        """Round each part of the vector to its format."""
+        return np.concatenate([f.round(part) for f, part in zip(self.formats, self._split(x), strict=True)])
+
+    def half_gap(self, x: Any, toward: Any) -> np.ndarray:
+        """Return half the distance from each number to its neighbour on the side of `toward`, in its own format."""
+        parts = zip(self.formats, self._split(x), self._split(toward), strict=True)
+        return np.concatenate([f.half_gap(part, side) for f, part, side in parts])
+
+    def at(self, index: tuple[Any, ...]) -> Format:
+        """Return the format of one element."""
+        return self.formats[int(np.searchsorted(self.stops, index[0], side="right"))]
+
 
 FORMATS = {
     f.name: f
@@ -106,6 +138,12 @@ FORMATS = {
 DTYPES = tuple(FORMATS)
 DISCRETE_DTYPES = ("bool", "int64")  # of masks and counts
 RESULT_DTYPES = (*DTYPES, *DISCRETE_DTYPES)
+WIDER = "wider"  # the dtype of a result that may have more digits than the arguments
+
+
+def at_least_float32(f: Format) -> Format:
+    """Return the format, or float32 if that has more digits."""
+    return f if f.precision >= 24 else FORMATS["float32"]
 
 
 def is_floating(x: Any) -> bool:
@@ -126,13 +164,14 @@ class Arithmetic:
     compute: Format
     precision: str = "fused"
     wide: bool = False  # this part of the equation is computed in the compute format in every precision class
+    widens: bool = False  # a result that may be wider than the arguments is (see `reference_numpy._marks.widened`)
 
     @staticmethod
-    def of(dtype: str, precision: str = "fused") -> Arithmetic:
+    def of(dtype: str, precision: str = "fused", *, widens: bool = False) -> Arithmetic:
         """Return the arithmetic of a dtype. 16-bit dtypes are computed in float32, the others in themselves and always fused."""
         storage = FORMATS[dtype]
         narrow = storage.precision < 24
-        return Arithmetic(storage, FORMATS["float32"] if narrow else storage, precision if narrow else "fused")
+        return Arithmetic(storage, at_least_float32(storage), precision if narrow else "fused", widens=widens and narrow)
 
     @property
     def rounded_storage(self) -> Format | None:

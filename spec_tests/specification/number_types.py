@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, Self
 
+import numpy as np
+
 
 class NumberType(Protocol):
     """The methods of every number type: NumPy's protocols, and the functions that NumPy lacks."""
@@ -40,6 +42,9 @@ class NumberType(Protocol):
     def finite_or_zero(self) -> Self:
         """Return x where it is finite, else 0."""
 
+    def above_minus_infinity(self) -> np.ndarray:
+        """Whether each element is more than -inf, or NaN."""
+
     def positive(self) -> Self:
         """Return 1 where x is positive, else 0."""
 
@@ -64,6 +69,12 @@ class ErrorCarryingNumber(NumberType, Protocol):
 
     def wide(self) -> Self:
         """Compute in float32 or wider from here on, in every precision class."""
+
+    def widened(self) -> Self:
+        """Compute in float32 or wider from here on, if the result is returned in a wider dtype than the arguments'."""
+
+    def in_bits(self) -> Self:
+        """Allow a logarithm to be kept to the base 2."""
 
     def exact(self) -> Self:
         """Drop an error that cannot change the result."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,9 @@ def pick(gradients: Any, names: tuple[str, ...], wrt: str | tuple[str, ...]) -> 
     For one path, return that gradient. For several, return one vector of all their elements.
     """
     by_path = {path: x for name, tree in zip(names, gradients, strict=False) for path, x in leaves(tree, name)}
-    if isinstance(wrt, str):
-        return by_path[wrt]
-    return np.concatenate([np.reshape(by_path[path], (math.prod(by_path[path].shape),)) for path in wrt], axis=0)
+    return by_path[wrt] if isinstance(wrt, str) else join([by_path[path] for path in wrt])
+
+
+def join(arrays: Iterable[Any]) -> Any:
+    """Return one vector of the elements of all arrays, one array after the other."""
+    return np.concatenate([np.reshape(x, (math.prod(x.shape),)) for x in arrays], axis=0)

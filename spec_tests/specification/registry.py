@@ -102,6 +102,23 @@ class Specification:
         """The dtype of the result, if it is not that of the arguments."""
         return getattr(self.module, "dtype", None)
 
+    @cached_property
+    def results(self) -> dict[str, str]:
+        """The name and the dtype of each result: a dtype, "" for that of the arguments, or WIDER for that or a wider one.
+
+        A single result has the name "", and so has the result of a gradient: one gradient, or the vector of several.
+        """
+        return {"": ""} if self.is_gradient else getattr(self.module, "results", {"": self.dtype or ""})
+
+    @property
+    def has_several_results(self) -> bool:
+        return "" not in self.results
+
+    @property
+    def wide_arguments(self) -> tuple[str, ...]:
+        """The names of the floating arguments that are float32 where the others have 16 bits."""
+        return getattr(self.module, "wide_arguments", ())
+
     @property
     def choices(self) -> dict[str, tuple[Any, ...]]:
         """The values of each keyword that has a fixed set of values."""

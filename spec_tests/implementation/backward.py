@@ -1,0 +1,75 @@
+"""The backward pass of a framework: from cotangents of an operation's results to the gradients of its inputs.
+
+Several results are a tuple, and so are their cotangents, with None where a result has none. The functions are methods of
+`Framework`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .framework import Framework
+
+
+def linearize(self: Framework, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
+    """Return function(inputs), and a function from a cotangent to the gradients, which can be called more than once."""
+    if self.differentiates == "autograd":
+        return _linearize_by_autograd(self, function, [x.detach().requires_grad_() for x in inputs])
+    if self.differentiates == "vjp":
+        y, pull = self.module.vjp(lambda *x: function(x), *inputs)
+        return y, lambda cotangent: pull(tuple(_complete(self, y, cotangent)) if isinstance(y, tuple) else cotangent)
+    y = function(inputs)
+    return y, lambda cotangent: self.xp.vjp(lambda *x: function(x), inputs, _complete(self, y, cotangent))[1]
+
+
+def _linearize_by_autograd(
+    framework: Framework, function: Callable[[Any], Any], inputs: list[Any]
+) -> tuple[Any, Callable[[Any], Any]]:
+    grad, y = framework.module.autograd.grad, framework.map_results(framework.as_own_type, function(inputs))
+    if not any(getattr(result, "requires_grad", False) for result in _as_tuple(y)):
+        raise NotImplementedError("its result carries no gradient")
+
+    def pull_back(cotangent: Any) -> Any:
+        asked = list(_pair(framework, y, cotangent))
+        if not all(result.requires_grad for result, _ in asked):
+            raise NotImplementedError("one of its results carries no gradient")
+        results, cotangents = [result for result, _ in asked], [c for _, c in asked]
+        return grad(results, inputs, cotangents, retain_graph=True, allow_unused=True)
+
+    return y, pull_back
+
+
+def accumulate(self: Framework, function: Callable[[Any], Any], inputs: list[Any], cotangents: list[Any]) -> list[Any]:
+    """Return the gradient that each input holds after a backward pass for each cotangent."""
+    inputs = [x.detach().requires_grad_() for x in inputs]
+    for cotangent in cotangents:
+        asked = list(_pair(self, function(inputs), cotangent))
+        for place, (y, c) in enumerate(asked, 1):
+            y.backward(c, retain_graph=place < len(asked))
+    return [x.grad for x in inputs]
+
+
+def _as_tuple(y: Any) -> tuple[Any, ...]:
+    return y if isinstance(y, tuple) else (y,)
+
+
+def _pair(framework: Framework, y: Any, cotangent: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each result that has a cotangent, and the cotangent in the dtype of the result."""
+    for result, c in zip(_as_tuple(y), cotangent if isinstance(y, tuple) else (cotangent,), strict=True):
+        if c is not None:
+            yield result, _in_dtype_of(framework, c, result)
+
+
+def _complete(framework: Framework, y: Any, cotangent: Any) -> list[Any]:
+    """Return a cotangent for each result, zeros where it has none."""
+    pairs = zip(_as_tuple(y), cotangent if isinstance(y, tuple) else (cotangent,), strict=True)
+    return [framework.xp.zeros_like(x) if c is None else _in_dtype_of(framework, c, x) for x, c in pairs]
+
+
+def _in_dtype_of(framework: Framework, cotangent: Any, y: Any) -> Any:
+    """Return the cotangent in the dtype of its result, which may be wider than the arguments."""
+    return (
+        cotangent if framework.dtype_of(cotangent) == framework.dtype_of(y) else framework.cast(cotangent, framework.dtype_of(y))
+    )
