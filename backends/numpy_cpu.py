@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from ._numpy_functions import *
+from ._numpy_serving import *
 
 framework = "numpy"
 dtypes = ("float64", "float32", "float16")
@@ -28,6 +29,19 @@ def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=Fal
     blind = np.all(scores == -np.inf, axis=-1, keepdims=True)  # a query without any key: zero
     weights = np.where(blind, 0, softmax(np.where(blind, 0, scores), axis=-1))
     return (wide(weights) @ wide(v)).astype(q.dtype)
+
+
+@overflow_is_inf
+def attention_with_weights(q, k, v, mask=None, *, is_causal=False, scale=None):
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    scores = (wide(q) @ wide(k).swapaxes(-1, -2) * scale).astype(q.dtype)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    if is_causal:
+        scores = np.where(causal_mask(n=q.shape[-2], m=k.shape[-2]), scores, -np.inf)
+    blind = np.all(scores == -np.inf, axis=-1, keepdims=True)
+    weights = np.where(blind, 0, softmax(np.where(blind, 0, scores), axis=-1))
+    return (wide(weights) @ wide(v)).astype(q.dtype), weights
 
 
 def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None):

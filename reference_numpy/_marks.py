@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, four functions, and twelve marks.
+"""What the equations need besides NumPy: the conversion to float64, four functions, and thirteen marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -87,6 +87,11 @@ def exact(x: Any) -> Any:
 def above_minus_infinity(x: Any) -> Any:
     """Whether each element is more than -inf, or NaN, as plain bools. Such elements carry no error that could change this."""
     return x.above_minus_infinity() if hasattr(x, "above_minus_infinity") else np.asarray(x != -np.inf, dtype=bool)
+
+
+def interpolated(x: Any, a: Any, b: Any) -> Any:
+    """Return x. Mark a mean of a and b that code may compute as a + w (b - a), whose roundings are as large as a and b."""
+    return x.interpolated(a, b) if hasattr(x, "interpolated") else x
 
 
 def positive(x: Any) -> Any:

@@ -157,6 +157,12 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         """Add two roundings for each of the two conversions: of the constant, and of the product."""
         return self.store(*self.pair, self.arithmetic.compute, 4.0, np.isinf(self.value))
 
+    def interpolated(self, a: Bounded, b: Bounded) -> Bounded:
+        """Add the three roundings of a + w (b - a), each as large as a and b together, also if each step is stored."""
+        size = sum(np.abs(x.value) + x.error for x in (a, b))
+        units = self.arithmetic.compute.u + (self.arithmetic.step_storage.u if self.arithmetic.step_storage else 0.0)
+        return self.at(self.value, np.where(np.isinf(self.value), self.error, self.error + 3 * units * size))
+
     def exact(self) -> Bounded:
         return self.at(self.value, 0.0)
 

@@ -140,6 +140,11 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         """Add the four roundings of two conversions, as a root sum of squares: 2 u."""
         return self.at(self.perturb(self.value, 2 * self.arithmetic.compute.u * np.abs(self.value[:1])))
 
+    def interpolated(self, a: Sample, b: Sample) -> Sample:
+        """Add three roundings as large as a and b together, as a root sum of squares, also if each step is stored."""
+        units = self.arithmetic.compute.u + (self.arithmetic.step_storage.u if self.arithmetic.step_storage else 0.0)
+        return self.at(self.perturb(self.value, np.sqrt(3.0) * units * (np.abs(a.value[:1]) + np.abs(b.value[:1]))))
+
     def exact(self) -> Sample:
         return self
 
@@ -243,6 +248,10 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
                 return self.at(np.where(condition, x, y))
             if name == "reshape":
                 return self.at(np.reshape(args[0].value, (len(args[0].value), *args[1])))
+            if name == "broadcast_to":
+                value, shape = args[0].value, args[1]
+                aligned = value.reshape(len(value), *[1] * (len(shape) - self.ndim), *value.shape[1:])
+                return self.at(np.broadcast_to(aligned, (len(value), *shape)))
             if name in ("concatenate", "stack"):
                 return self.at(function(_broadcast_draws([x.value for x in args[0]]), axis=_shift_axis(options["axis"])))
             if name in ("swapaxes", "moveaxis", "repeat", "squeeze", "expand_dims"):

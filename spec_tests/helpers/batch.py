@@ -12,6 +12,7 @@ from ..implementation.domain import BROADCASTING_ARGUMENTS
 from ..inputs.draw import Draw
 from ..specification.formats import is_floating
 from ..specification.pytree import tree_map
+from ..specification.registry import result_ranks
 
 BATCHED = ("about:core", "about:not unbatched")  # what a law about the batch needs of an operation
 
@@ -46,6 +47,16 @@ def locate_entry(call: Call, name: str, index: tuple[int, ...]) -> tuple[int, ..
     """Return the index of the entry in an argument, which may be broadcast along the batch."""
     rank = _count_batch_dims(call)[name]
     return tuple(i if size > 1 else 0 for i, size in zip(index[len(index) - rank :], call.named[name].shape, strict=False))
+
+
+def take_entry(call: Call, name: str, result: Any, index: tuple[int, ...]) -> Any:
+    """Return the entry of the batch in a result. One of several results may lack axes of the batch, or have one of size 1."""
+    ranks = result_ranks(call.operation.spec)
+    if name not in ranks:
+        return result[index]
+    rank = result.ndim - ranks[name]
+    place = index[len(index) - rank :] if rank else ()
+    return result[tuple(i if size > 1 else 0 for i, size in zip(place, result.shape, strict=False))]
 
 
 def _replace_arguments(call: Call, parts: dict[str, Any]) -> Call:

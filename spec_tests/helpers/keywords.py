@@ -17,6 +17,11 @@ def accepted_keywords(draw: Draw, *names: str) -> tuple[str, ...]:
     return found
 
 
+def accepted(operation: Operation, *names: str) -> tuple[str, ...]:
+    """Return those of the keywords that the function takes, if any."""
+    return tuple(name for name in names if operation.accepts(name))
+
+
 def require_accepted(keywords: dict[str, Any], operation: Operation) -> dict[str, Any]:
     """Return the keywords. The operation must take all of them that have a value."""
     for name, value in keywords.items():

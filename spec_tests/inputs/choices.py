@@ -33,6 +33,11 @@ class Choices:
         self.log.append(chosen)
         return chosen
 
+    def near(self, *points: int, low: int, high: int) -> int:
+        """Draw one of these integers or a neighbour of one, from low to high: where an operation switches its behaviour."""
+        around = (point + step for point in points for step in (0, -1, 1))
+        return int(self.one_of(dict.fromkeys(i for i in around if low <= i <= high) or (low,)))
+
     def _choose_integer(self, low: int, high: int) -> int:
         return self._choose(BEYOND_CONSTANTS + low, BEYOND_CONSTANTS + high) - BEYOND_CONSTANTS
 

@@ -76,6 +76,9 @@ class ErrorCarryingNumber(NumberType, Protocol):
     def in_bits(self) -> Self:
         """Allow a logarithm to be kept to the base 2."""
 
+    def interpolated(self, a: Any, b: Any) -> Self:
+        """Allow a mean of a and b to be computed as a + w (b - a)."""
+
     def exact(self) -> Self:
         """Drop an error that cannot change the result."""
 

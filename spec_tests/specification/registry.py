@@ -148,6 +148,14 @@ def _shapes_section(spec: Specification) -> str:
 
 
 @cache
+def result_ranks(spec: Specification) -> dict[str, int]:
+    """Return how many trailing dimensions of each of several results are not batch, as the docstring has them after the arrow."""
+    text = (spec.reference.__doc__ or "").partition("Shapes\n")[2].partition("->")[2]
+    found = dict(re.findall(r"(\w+) \(\.\.\.,? ?([\w ,]*)\)", text.partition("\n    Units")[0].partition("\n    Domain")[0]))
+    return {name: len(list(filter(None, found[name].split(",")))) for name in spec.results if name in found}
+
+
+@cache
 def dimensions(spec: Specification) -> frozenset[str]:
     """Return the names of all dimensions: of the arrays, and of the operations that the docstring names under Shapes.
 

@@ -1,0 +1,66 @@
+"""The attentions of servers in numpy_cpu: with a second result, with sinks, caps and windows."""
+
+import math
+
+import numpy as np
+
+from ._numpy_functions import overflow_is_inf, wide
+
+
+def seen_keys(n, m, mask, is_causal, left_window, right_window):
+    """Which of m keys each of n queries sees; None for all. The last query stands at the last key."""
+    away = np.arange(m) - (np.arange(n)[:, None] + m - n)
+    limits = []
+    if is_causal:
+        limits.append(away <= 0)
+    if left_window is not None:
+        limits.append(away >= -left_window)
+    if right_window is not None:
+        limits.append(away <= right_window)
+    for limit in limits:
+        mask = limit if mask is None else mask & limit
+    return mask
+
+
+def attend(q, k, v, seen, sinks, scale, softcap):
+    """Attention to shared heads, and its lse. Scores and weights are stored in the dtype of q, the rest is float32 or wider."""
+    group = q.shape[-3] // k.shape[-3]
+    k, v = np.repeat(k, group, axis=-3), np.repeat(v, group, axis=-3)
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+    scores = (wide(q) @ wide(k).swapaxes(-1, -2) * scale).astype(q.dtype)
+    scores = wide(scores if softcap is None else softcap * np.tanh(scores / softcap))
+    if seen is not None:
+        scores = np.where(seen, scores, -np.inf)
+    top = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
+    if sinks is not None:
+        sinks = wide(sinks)[:, None, None]
+        top = np.maximum(top, sinks)
+    top = np.where(np.isinf(top), 0, top).astype(scores.dtype)
+    e = np.exp(scores - top)
+    total = np.sum(e, axis=-1, keepdims=True) + (0 if sinks is None else np.exp(sinks - top))
+    weights = (e / np.where(total == 0, 1, total)).astype(q.dtype)  # a query without any key: zero
+    with np.errstate(divide="ignore"):  # log 0 = -inf
+        lse = top + np.log(total)
+    return (wide(weights) @ wide(v)).astype(q.dtype), lse[..., 0]
+
+
+@overflow_is_inf
+def attention_with_lse(
+    q, k, v, mask=None, sinks=None,
+    *, is_causal=False, scale=None, softcap=None, left_window=None, right_window=None,
+):  # fmt: skip
+    seen = seen_keys(q.shape[-2], k.shape[-2], mask, is_causal, left_window, right_window)
+    return attend(q, k, v, seen, sinks, scale, softcap)
+
+
+@overflow_is_inf
+def merge_attention_states(out_a, lse_a, out_b, lse_b):
+    top = np.maximum(lse_a, lse_b)
+    top = np.where(np.isinf(top), 0, top).astype(lse_a.dtype)
+    e_a, e_b = np.exp(lse_a - top), np.exp(lse_b - top)
+    total = e_a + e_b
+    share = 1 / np.where(total == 0, 1, total)
+    a, b = (np.where(np.isneginf(lse)[..., None], 0, wide(out)) for out, lse in ((out_a, lse_a), (out_b, lse_b)))
+    out = (e_a * share)[..., None] * a + (e_b * share)[..., None] * b
+    with np.errstate(divide="ignore"):
+        return out.astype(out_a.dtype), (top + np.log(total)).astype(lse_a.dtype)

@@ -1,0 +1,75 @@
+"""The attentions of servers in torch_cpu: with a second result, with sinks, caps and windows. All of it is float32 or wider."""
+
+import math
+
+import torch
+
+from ._torch_functions import _widened
+
+
+def seen_keys(n, m, mask, is_causal, left_window, right_window, device):
+    """Which of m keys each of n queries sees; None for all. The last query stands at the last key."""
+    away = torch.arange(m, device=device) - (torch.arange(n, device=device)[:, None] + m - n)
+    limits = []
+    if is_causal:
+        limits.append(away <= 0)
+    if left_window is not None:
+        limits.append(away >= -left_window)
+    if right_window is not None:
+        limits.append(away <= right_window)
+    for limit in limits:
+        mask = limit if mask is None else mask & limit
+    return mask
+
+
+def attend(q, k, v, seen, sinks, scale, softcap):
+    """Attention of query heads to shared heads, and its lse, both in float32 or wider."""
+    q, k, v, sinks = _widened((q, k, v, sinks))
+    k, v = (y.repeat_interleave(q.shape[-3] // y.shape[-3], dim=-3) for y in (k, v))
+    scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    if seen is not None:
+        scores = torch.where(seen, scores, -math.inf)
+    if sinks is not None:  # the score of one more key, with a value of zero
+        scores = torch.cat([scores, sinks[:, None, None].expand(*scores.shape[:-1], 1)], dim=-1)
+    top = scores.detach().amax(-1, keepdim=True)
+    top = torch.where(top.isinf(), 0.0, top)
+    e = torch.exp(scores - top)
+    total = e.sum(-1, keepdim=True)
+    blind = total == 0  # a query without any key: zero
+    total = total.masked_fill(blind, 1.0)
+    lse = (top + total.log()).masked_fill(blind, -math.inf)
+    return (e / total)[..., : k.shape[-2]] @ v, lse[..., 0]
+
+
+def attention_with_lse(
+    q, k, v, mask=None, sinks=None,
+    *, is_causal=False, scale=None, softcap=None, left_window=None, right_window=None,
+):  # fmt: skip
+    seen = seen_keys(q.shape[-2], k.shape[-2], mask, is_causal, left_window, right_window, q.device)
+    out, lse = attend(q, k, v, seen, sinks, scale, softcap)
+    return out.to(q.dtype), lse
+
+
+def merge_attention_states(out_a, lse_a, out_b, lse_b):
+    top = torch.maximum(lse_a, lse_b).detach()
+    top = torch.where(top.isinf(), 0.0, top)
+    e_a, e_b = torch.exp(lse_a - top), torch.exp(lse_b - top)
+    total = e_a + e_b
+    blind = total == 0
+    total = total.masked_fill(blind, 1.0)
+    a, b = (out.masked_fill((lse == -math.inf)[..., None], 0.0) for out, lse in ((out_a, lse_a), (out_b, lse_b)))
+    out = (e_a / total)[..., None] * a + (e_b / total)[..., None] * b
+    return out.to(out_a.dtype), (top + total.log()).masked_fill(blind, -math.inf)
+
+
+def attention_with_weights(q, k, v, mask=None, *, is_causal=False, scale=None):
+    dtype, (q, k, v) = q.dtype, _widened((q, k, v))
+    seen = seen_keys(q.shape[-2], k.shape[-2], mask, is_causal, None, None, q.device)
+    scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    if seen is not None:
+        scores = torch.where(seen, scores, -math.inf)
+    blind = (scores == -math.inf).all(-1, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(blind, 0), dim=-1).masked_fill(blind, 0)
+    return (weights @ v).to(dtype), weights.to(dtype)
