@@ -9,6 +9,7 @@ from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, 
 from .helpers.attention_equation import repeat_shared_heads
 from .helpers.attention_inputs import draw_grouped_qkv, draw_hidden_key, replace_key, spoil_key
 from .helpers.attention_states import add_sink, assert_states_equal, share_of_keys
+from .helpers.conventions import assert_convention
 from .helpers.keywords import accepted, accepted_keywords
 from .inputs.draw import Draw, within_domain
 from .operations.attention_with_lse import SOFTCAPS, draw_inputs, draw_options, draw_sinks
@@ -199,3 +200,20 @@ def test_quarantine(attention_with_lse: Operation, draw: Draw) -> None:
     after = attention_with_lse(q, *spoil_key(draw, k, v, j), **keywords)
     for one, other in zip(before, after, strict=True):
         assert_unmoved(other, one, ~seen)
+
+
+# --- conventions ----------------------------------------------------------------------------------------------------
+
+
+@invariant("B", needs=("keyword:is_causal",))
+def test_causal_alignment(attention_with_lse: Operation, draw: Draw) -> None:
+    """With n ≠ m, is_causal and windows hide what the backend states, else always the same: the last query is level with the
+    last key (bottom-right), or the first with the first (top-left). Queries before the first key are fully masked rows."""
+    assert_convention(attention_with_lse, draw, "causal_alignment")
+
+
+@invariant("B", needs=("keyword:mask",))
+def test_fully_masked_rows(attention_with_lse: Operation, draw: Draw) -> None:
+    """A query that attends to no key gives what the backend states, else always the same, if that is zeros or NaN. The other
+    queries give what the equation says."""
+    assert_convention(attention_with_lse, draw, "fully_masked_rows")

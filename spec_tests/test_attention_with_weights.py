@@ -8,6 +8,7 @@ from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, assert_within, assert_zero, exactly
 from .helpers.attention_equation import find_attended_keys
 from .helpers.attention_inputs import draw_hidden_key, draw_qkv, replace_key
+from .helpers.conventions import assert_convention
 from .inputs.draw import Draw, within_domain
 from .operations.scaled_dot_product_attention import draw_inputs
 from .trials.invariant import invariant
@@ -90,3 +91,20 @@ def test_one_key(attention_with_weights: Operation, draw: Draw) -> None:
     within_domain(draw, m=1)
     _, weights = attention_with_weights(q, k[..., :1, :], v[..., :1, :])
     assert_identical(weights, np.ones(weights.shape))
+
+
+# --- conventions ----------------------------------------------------------------------------------------------------
+
+
+@invariant("B", needs=("keyword:is_causal",))
+def test_causal_alignment(attention_with_weights: Operation, draw: Draw) -> None:
+    """is_causal with n ≠ m hide what the backend states, else always the same: the last query is level with the last key
+    (bottom-right), or the first with the first (top-left). Queries before the first key are fully masked rows."""
+    assert_convention(attention_with_weights, draw, "causal_alignment")
+
+
+@invariant("B", needs=("keyword:mask",))
+def test_fully_masked_rows(attention_with_weights: Operation, draw: Draw) -> None:
+    """A query that attends to no key gives what the backend states, else always the same, if that is zeros or NaN. The other
+    queries give what the equation says."""
+    assert_convention(attention_with_weights, draw, "fully_masked_rows")

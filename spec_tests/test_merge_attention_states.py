@@ -7,6 +7,7 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, assert_within, exactly
 from .helpers.attention_states import assert_states_equal, attend_exactly, draw_cut
+from .helpers.conventions import assert_convention
 from .inputs.draw import Draw
 from .operations.merge_attention_states import draw_states
 from .operations.scaled_dot_product_attention import draw_batch
@@ -138,3 +139,9 @@ def test_splits_of_attention(merge_attention_states: Operation, attention_with_l
     first, *rest = draw_cut(draw, k.shape[-2], least=2, most=2)
     parts = [attention_with_lse(q, k[..., keys, :], v[..., keys, :]) for keys in (first, np.concatenate(rest))]
     assert_states_equal(merge_attention_states(*parts[0], *parts[1]), attention_with_lse(q, k, v))
+
+
+@invariant("B", source=SOURCE)
+def test_fully_masked_rows(merge_attention_states: Operation, draw: Draw) -> None:
+    """Where neither part saw a key, out is what the backend states, else always the same, if that is zeros or NaN; lse is −∞."""
+    assert_convention(merge_attention_states, draw, "fully_masked_rows")

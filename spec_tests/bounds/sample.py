@@ -83,7 +83,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         f, first = self.arithmetic.compute, np.abs(value[:1])
         if first.size and not np.isfinite(np.max(size)):
             size = np.where(np.isfinite(size), size, 0.0)
-        if first.size and np.min(first) < f.tiny:
+        if first.size and not np.min(first) >= f.tiny:  # also if some are NaN
             size = size + np.minimum(first, f.tiny)
         step = size * self.stream.signs((len(ROUNDING_FACTORS), *value.shape[1:]))
         step[DRAWS:] *= COARSE_FACTOR
@@ -254,7 +254,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
                 return self.at(np.broadcast_to(aligned, (len(value), *shape)))
             if name in ("concatenate", "stack"):
                 return self.at(function(_broadcast_draws([x.value for x in args[0]]), axis=_shift_axis(options["axis"])))
-            if name in ("swapaxes", "moveaxis", "repeat", "squeeze", "expand_dims"):
+            if name in ("swapaxes", "moveaxis", "repeat", "squeeze", "expand_dims", "flip"):
                 positional = [_shift_axis(a) if name in ("swapaxes", "moveaxis") else a for a in args[1:]]
                 options = {k: _shift_axis(v) if k == "axis" else v for k, v in options.items()}
                 return self.at(function(args[0].value, *positional, **options))

@@ -70,21 +70,6 @@ def lse_in_bits(lse: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> An
     return lse * float(1 / np.log(2.0))
 
 
-@deviation("reference", "lse_of_scores", "shift_of_scores")
-@change_lse
-def maximum_not_given_back(lse: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> Any:
-    """the largest score is not added back: lse is the logarithm of the sum of exp(s − max(s)).
-
-    Shows: rows whose largest score is not 0. Hides: out, which does not contain it.
-    """
-    scores = with_sinks(
-        plain_scores(q, k, seen_by(q, k, options["mask"], options), options.get("scale"), options.get("softcap")),
-        options["sinks"],
-    )
-    top = np.max(scores, axis=-1)
-    return lse - np.where(np.isneginf(getattr(top, "value", top)), 0.0, top)
-
-
 @deviation("reference", "lse_of_scores", "equal_keys")
 @change_lse
 def mean_of_exponentials(lse: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> Any:
@@ -137,7 +122,7 @@ def lse_of_all_keys(lse: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -
     )[1]
 
 
-@deviation("reference", "blind_queries")
+@deviation("blind_queries", "fully_masked_rows")
 @change_lse
 def finite_lse_of_a_blind_query(lse: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> Any:
     """a query that sees no key has an lse of −10⁴: its part still shows in a merge whose other scores are as low.
@@ -147,7 +132,7 @@ def finite_lse_of_a_blind_query(lse: Any, q: Any, k: Any, v: Any, options: dict[
     return np.where(np.isneginf(getattr(lse, "value", lse)), -1e4, lse)
 
 
-@deviation("reference", "blind_queries")
+@deviation("blind_queries", "fully_masked_rows")
 @change_lse
 def plus_infinity_of_a_blind_query(lse: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> Any:
     """a query that sees no key has an lse of +∞, as FlashAttention's first versions gave it.

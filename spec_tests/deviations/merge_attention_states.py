@@ -29,7 +29,7 @@ def lse_taken_for_bits(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
     return out, lse * (1 / ONE_BIT)
 
 
-@deviation("reference", "equal_parts", "parts_make_the_whole")
+@deviation("reference", "weights", "parts_make_the_whole")
 def outs_averaged(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
     """out is the mean of the two parts, whatever their weights.
 
@@ -39,7 +39,7 @@ def outs_averaged(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
     return (float64(out_a) + float64(out_b)) / 2, lse
 
 
-@deviation("reference", "commutative", "parts_make_the_whole")
+@deviation("reference", "weights", "parts_make_the_whole")
 def weights_exchanged(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
     """each part has the weight of the other.
 
@@ -81,7 +81,7 @@ def not_normalized(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
     return w_a * a + w_b * b, lse
 
 
-@deviation("reference", "shift")
+@deviation("reference", "parts_make_the_whole")
 def maximum_not_subtracted(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
     """the weights are exp(lse) themselves, which overflow and underflow.
 

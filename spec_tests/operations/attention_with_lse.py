@@ -5,7 +5,12 @@ from typing import Any
 import numpy as np
 
 from spec_tests.inputs.draw import Draw, single
-from spec_tests.operations.grouped_query_attention import HEAD_COUNTS, draw_heads
+from spec_tests.operations.grouped_query_attention import (
+    HEAD_COUNTS,
+    draw_fully_masked_rows,
+    draw_heads,
+    draw_unequal_causality,
+)
 from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, SCALES, draw_batch, draw_dims
 from spec_tests.specification.formats import WIDER
 
@@ -51,27 +56,43 @@ def draw_seeing_mask(draw: Draw, heads: tuple[tuple[int, ...], ...], n: int, m: 
 
 
 def maybe_blind_queries(draw: Draw, mask: np.ndarray, n: int, m: int) -> np.ndarray:
-    """Return the mask as it is, or with queries that see no key. A gradient is drawn only where each sees one."""
-    if draw.operation.spec.is_gradient or not draw.one_of((False, False, False, True)):
+    """Return the mask as it is, or with queries that see no key. Without a sink, what those give is a convention."""
+    if not draw.one_of((False, False, False, True)):
         return mask
     return np.broadcast_to(mask, (*mask.shape[:-2], n, m)) & (draw.rng.random((n, 1)) < 0.5)
 
 
 def draw_inputs(draw: Draw, *optional: str, seeing: bool = False) -> tuple[Any, ...]:
-    """Draw q, k, v and keywords, some of the optional ones among them. seeing: each query sees a key."""
+    """Draw q, k, v and keywords, some of the optional ones among them. Each query sees a key, or a sink unless `seeing`."""
     used = draw.variants(*optional)
+    if draw.one_of((False, True)):
+        used |= draw.variants(*optional)  # in so large a family two options meet too rarely otherwise
     n, m, d_k, d_v = draw_dims(draw, square=bool(used & SQUARE), longest=257)
     used -= set() if n == m else SQUARE
     h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if h * n * m <= MAX_SCORES // 2) or (1, 2))
     b = draw_batch(draw, h * n * m)
     keywords = draw_options(draw, used, n)
-    if "mask" in used:
-        mask = draw_seeing_mask(draw, ((*b, h), (*b, 1), (h,)), n, m, used)
-        keywords["mask"] = mask if seeing else maybe_blind_queries(draw, mask, n, m)
     if "sinks" in used:
         keywords["sinks"] = draw_sinks(draw, h)
+    if "mask" in used:
+        mask = draw_seeing_mask(draw, ((*b, h), (*b, 1), (h,)), n, m, used)
+        has_sink = not seeing and "sinks" in used and bool(np.all(np.isfinite(keywords["sinks"])))
+        keywords["mask"] = maybe_blind_queries(draw, mask, n, m) if has_sink else mask
     q, k = draw.vectors((*b, h, n, d_k)), draw.vectors((*b, h_kv, m, d_k))
     return q, k, draw.vectors((*b, h_kv, m, d_v)), keywords
+
+
+def draw_unequal_lengths_and_windows(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw causality or windows, or several of them, with n ≠ m."""
+    arrays, keywords = draw_unequal_causality(draw)
+    names = [name for name in ("left_window", "right_window") if draw.operation.accepts(name)]
+    used = draw.one_of(((), *((name,) for name in names), *((tuple(names),) if names else ())))
+    for name in used:
+        keywords |= draw_window(draw, name, max(arrays[0].shape[-2], arrays[1].shape[-2]))
+    return arrays, keywords if not used or draw.one_of((True, False)) else {k: x for k, x in keywords.items() if k != "is_causal"}
+
+
+open_questions = {"causal_alignment": draw_unequal_lengths_and_windows, "fully_masked_rows": draw_fully_masked_rows}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -3,11 +3,13 @@
 from typing import Any
 
 from spec_tests.inputs.draw import Draw
-from spec_tests.operations.scaled_dot_product_attention import draw_inputs
+from spec_tests.operations.scaled_dot_product_attention import draw_fully_masked_rows, draw_inputs, draw_unequal_causality
 
 composed = True
 core = {"q": 2, "k": 2, "v": 2, "mask": 2}
 results = {"out": "", "weights": ""}
+
+open_questions = {"causal_alignment": draw_unequal_causality, "fully_masked_rows": draw_fully_masked_rows}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -23,10 +23,10 @@ def draw_lse(draw: Draw, batch: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray
 
 
 def draw_empty_parts(draw: Draw, batch: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Draw which rows of each part saw no key. Gradients leave out rows of which neither part saw one."""
+    """Draw which rows of each part saw no key. What two such parts give is a convention, and not drawn here."""
     share = draw.one_of((0.0, 0.0, 0.3, 1.0))
     empty_a, empty_b = draw.rng.random(batch) < share, draw.rng.random(batch) < draw.one_of((0.0, 0.3))
-    return empty_a, empty_b & ~empty_a if draw.operation.spec.is_gradient else empty_b
+    return empty_a, empty_b & ~empty_a
 
 
 def spoil_empty(draw: Draw, out: np.ndarray, empty: np.ndarray) -> np.ndarray:
@@ -41,6 +41,18 @@ def draw_states(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
     batch = draw.batch(MANY_ROWS)
     lse_a, lse_b = draw_lse(draw, batch)
     return draw.vectors((*batch, d_v)), lse_a, draw.vectors((*batch, d_v)), lse_b
+
+
+def draw_empty_states(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw two parts of which some rows saw no key in either, whatever is in their out."""
+    out_a, lse_a, out_b, lse_b = draw_states(draw)
+    neither = np.asarray(draw.rng.random(lse_a.shape) < draw.one_of((0.5, 1.0)))
+    neither.flat[0] = True
+    out_a, out_b = spoil_empty(draw, out_a, neither), spoil_empty(draw, out_b, neither)
+    return (out_a, np.where(neither, -np.inf, lse_a), out_b, np.where(neither, -np.inf, lse_b)), {}
+
+
+open_questions = {"fully_masked_rows": draw_empty_states}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

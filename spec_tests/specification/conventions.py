@@ -8,7 +8,7 @@ function that draws its question to `open_questions` in `spec_tests/operations/<
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
@@ -18,6 +18,8 @@ from .registry import specification
 
 Equation = Callable[..., Any]
 
+WINDOWS = ("left_window", "right_window")
+
 
 @dataclass(frozen=True)
 class Value:
@@ -26,6 +28,7 @@ class Value:
     words: str
     change: Callable[[Equation], Equation]  # from the equation to the one that holds under this value
     is_deliberate: bool = True  # False: rounding may also bring it about, so that it may hold of some answers only
+    elsewhere: dict[str, Callable[[Equation], Equation]] = field(default_factory=dict)  # by operation, where it is another change
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,20 @@ class Convention:
 
 
 def _has_unequal_causality(named: dict[str, Any], settled: dict[str, str]) -> bool:
-    return bool(named.get("is_causal")) and named["q"].shape[-2] != named["k"].shape[-2]
+    hides = bool(named.get("is_causal")) or any(named.get(name) is not None for name in WINDOWS)
+    return hides and named["q"].shape[-2] != named["k"].shape[-2]
+
+
+def find_near_keys(n: int, m: int, alignment: str | None, options: dict[str, Any]) -> Any:
+    """Return which of m keys causality and windows leave to each of n queries, whose positions are those of the alignment."""
+    away = np.arange(m) - np.arange(n)[:, None] - (m - n if alignment == "bottom-right" else 0)
+    left, right = (options.get(name) for name in WINDOWS)
+    near = away <= 0 if options.get("is_causal") else np.ones((n, m), dtype=bool)
+    return near & (True if left is None else away >= -left) & (True if right is None else away <= right)
 
 
 def _align(alignment: str) -> Callable[[Equation], Equation]:
-    """Return the change that reads is_causal with n ≠ m as a mask, in an equation that raises ValueError there."""
+    """Return the change that reads is_causal and windows with n ≠ m as a mask, in an equation that raises ValueError there."""
 
     def change(equation: Equation) -> Equation:
         @wraps(equation)
@@ -57,12 +69,11 @@ def _align(alignment: str) -> Callable[[Equation], Equation]:
             try:
                 return equation(q, k, v, **given)
             except ValueError:
-                if not options.get("is_causal") or q.shape[-2] == k.shape[-2]:
+                if not _has_unequal_causality({**options, "q": q, "k": k}, {}):
                     raise
-            seen = specification("causal_mask").reference(n=q.shape[-2], m=k.shape[-2], aligned=alignment)
-            return equation(
-                q, k, v, **{**given, "mask": seen if mask is None else np.logical_and(mask, seen), "is_causal": False}
-            )
+            seen = find_near_keys(q.shape[-2], k.shape[-2], alignment, options)
+            kept = {name: x for name, x in options.items() if name not in (*WINDOWS, "is_causal")}
+            return equation(q, k, v, **kept, mask=seen if mask is None else np.logical_and(mask, seen))
 
         return aligned
 
@@ -73,6 +84,8 @@ def _align(alignment: str) -> Callable[[Equation], Equation]:
 
 
 def _has_blind_query(named: dict[str, Any], settled: dict[str, str]) -> bool:
+    if "lse_a" in named:
+        return bool(np.any(_find_empty_states(named["lse_a"], named["lse_b"])))
     return bool(np.any(find_blind_queries(**{**named, "alignment": settled.get("causal_alignment")})))
 
 
@@ -88,13 +101,15 @@ def find_blind_queries(
     if "window" in options:
         window, is_causal = options["window"], bool(options.get("is_causal"))
         seen = specification("sliding_window_mask").reference(n=n, m=m, window=window, is_causal=is_causal)
-    elif options.get("is_causal") and (alignment or n == m):
-        seen = specification("causal_mask").reference(n=n, m=m, aligned=alignment or "bottom-right")
+    elif alignment or n == m:
+        seen = find_near_keys(n, m, alignment, options)
     if mask is not None:
         seen = np.logical_and(seen, mask)
     if bias is not None:
         seen = np.logical_and(seen, getattr(bias, "value", bias) > -np.inf)
-    return ~np.any(seen, axis=-1) if m else np.zeros(n, dtype=bool)
+    blind = ~np.any(seen, axis=-1) if m else np.zeros(n, dtype=bool)
+    sinks = options.get("sinks")  # a query that sees a sink has a weight for it, and a result of 0
+    return blind if sinks is None else blind & np.isneginf(getattr(sinks, "value", sinks))[:, None]
 
 
 def _fill_blind_queries(fill: Callable[..., Any]) -> Callable[[Equation], Equation]:
@@ -105,19 +120,43 @@ def _fill_blind_queries(fill: Callable[..., Any]) -> Callable[[Equation], Equati
         def filled(q: Any, k: Any, v: Any, mask: Any = None, bias: Any = None, **options: Any) -> Any:
             arrays = {name: x for name, x in (("mask", mask), ("bias", bias)) if x is not None}
             y, blind = equation(q, k, v, **arrays, **options), find_blind_queries(q, k, mask, bias, **options)
-            if not np.any(blind):
-                return y
-            undefined = np.isnan(np.asarray(getattr(y, "value", y))).reshape(-1, *y.shape).any(axis=0)
-            return np.where(blind[..., None] & undefined, fill(equation, q, k, v, options), y)
+            return _fill(y, blind, fill(equation, q, k, v, options)) if np.any(blind) else y
 
         return filled
 
     return change
 
 
+def _fill(y: Any, blind: Any, replacement: Any) -> Any:
+    """Return y, or each of several results, with the replacement in the rows of blind queries where the equation is NaN.
+
+    A result that lacks the last axis of the others, an lse, says itself that there is no key.
+    """
+    if isinstance(y, tuple):
+        parts = replacement if isinstance(replacement, tuple) else (replacement,) * len(y)
+        return tuple(x if x.ndim < y[0].ndim else _fill(x, blind, part) for x, part in zip(y, parts, strict=True))
+    undefined = np.isnan(np.asarray(getattr(y, "value", y))).reshape(-1, *y.shape).any(axis=0)
+    return np.where(blind[..., None] & undefined, replacement, y)
+
+
+def _find_empty_states(lse_a: Any, lse_b: Any) -> Any:
+    """Return the rows of which neither part saw a key."""
+    return np.logical_and(*(np.isneginf(getattr(lse, "value", lse)) for lse in (lse_a, lse_b)))
+
+
+def _fill_empty_states(equation: Equation) -> Equation:
+    """Return the merge of attention states that gives zeros where neither part saw a key."""
+
+    @wraps(equation)
+    def filled(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any, **options: Any) -> Any:
+        return _fill(equation(out_a, lse_a, out_b, lse_b, **options), _find_empty_states(lse_a, lse_b), 0.0)
+
+    return filled
+
+
 def _average_all_values(equation: Equation, q: Any, k: Any, v: Any, options: dict[str, Any]) -> Any:
     """Return the plain mean of the values: what the equation gives where all scores are equal and nothing is hidden."""
-    kept = {name: value for name, value in options.items() if name not in ("mask", "bias", "is_causal")}
+    kept = {name: value for name, value in options.items() if name not in ("mask", "bias", "is_causal", *WINDOWS)}
     if "window" in kept:
         kept["window"] = max(q.shape[-2], k.shape[-2])
     return equation(q * 0.0, k, v, **kept)
@@ -131,7 +170,7 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "causal_alignment",
             "which keys is_causal hides where n ≠ m",
-            ("scaled_dot_product_attention", "grouped_query_attention"),
+            ("scaled_dot_product_attention", "grouped_query_attention", "attention_with_weights", "attention_with_lse"),
             {
                 "bottom-right": Value("the last query is level with the last key: j ≤ i + m − n", _align("bottom-right")),
                 "top-left": Value("the first query is level with the first key: j ≤ i", _align("top-left")),
@@ -142,11 +181,23 @@ CONVENTIONS: dict[str, Convention] = {
         Convention(
             "fully_masked_rows",
             "the result of a query that attends to no key",
-            ("scaled_dot_product_attention", "grouped_query_attention", "local_attention"),
+            (
+                *("scaled_dot_product_attention", "grouped_query_attention", "local_attention"),
+                *("attention_with_weights", "attention_with_lse", "merge_attention_states"),
+            ),
             {
-                "zero": Value("zeros", _fill_blind_queries(lambda equation, q, k, v, options: 0.0)),
+                "zero": Value(
+                    "zeros",
+                    _fill_blind_queries(lambda equation, q, k, v, options: 0.0),
+                    elsewhere={"merge_attention_states": _fill_empty_states},
+                ),
                 "nan": Value("NaN", lambda equation: equation),
-                "mean": Value("the mean of all values", _fill_blind_queries(_average_all_values), is_deliberate=False),
+                "mean": Value(
+                    "the mean of all values",
+                    _fill_blind_queries(_average_all_values),
+                    is_deliberate=False,
+                    elsewhere={"merge_attention_states": lambda equation: equation},
+                ),
             },
             _has_blind_query,
             is_closed=False,
@@ -164,7 +215,8 @@ def apply_conventions(equation: Equation, operation: str, values: dict[str, str]
     """Return the equation of the operation under these values of its conventions. That of the first is applied outermost."""
     for convention in reversed(conventions_of(operation)):
         if convention.name in values:
-            equation = convention.values[values[convention.name]].change(equation)
+            value = convention.values[values[convention.name]]
+            equation = value.elsewhere.get(operation, value.change)(equation)
     return equation
 
 
