@@ -72,6 +72,9 @@ class Precise(np.lib.mixins.NDArrayOperatorsMixin):
     def finite_or_zero(self) -> Precise:
         return self
 
+    def above_minus_infinity(self) -> np.ndarray:
+        return np.asarray(self.value != mpf("-inf"), dtype=bool)
+
 
 def to_precise(tree: Any) -> Any:
     """Turn every floating-point array of the tree into a Precise one."""

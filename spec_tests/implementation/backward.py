@@ -7,13 +7,10 @@ Several results are a tuple, and so are their cotangents, with None where a resu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .framework import Framework
+from typing import Any
 
 
-def linearize(self: Framework, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
+def linearize(self: Any, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
     """Return function(inputs), and a function from a cotangent to the gradients, which can be called more than once."""
     if self.differentiates == "autograd":
         return _linearize_by_autograd(self, function, [x.detach().requires_grad_() for x in inputs])
@@ -24,9 +21,7 @@ def linearize(self: Framework, function: Callable[[Any], Any], inputs: list[Any]
     return y, lambda cotangent: self.xp.vjp(lambda *x: function(x), inputs, _complete(self, y, cotangent))[1]
 
 
-def _linearize_by_autograd(
-    framework: Framework, function: Callable[[Any], Any], inputs: list[Any]
-) -> tuple[Any, Callable[[Any], Any]]:
+def _linearize_by_autograd(framework: Any, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
     grad, y = framework.module.autograd.grad, framework.map_results(framework.as_own_type, function(inputs))
     if not any(getattr(result, "requires_grad", False) for result in _as_tuple(y)):
         raise NotImplementedError("its result carries no gradient")
@@ -41,7 +36,7 @@ def _linearize_by_autograd(
     return y, pull_back
 
 
-def accumulate(self: Framework, function: Callable[[Any], Any], inputs: list[Any], cotangents: list[Any]) -> list[Any]:
+def accumulate(self: Any, function: Callable[[Any], Any], inputs: list[Any], cotangents: list[Any]) -> list[Any]:
     """Return the gradient that each input holds after a backward pass for each cotangent."""
     inputs = [x.detach().requires_grad_() for x in inputs]
     for cotangent in cotangents:
@@ -55,20 +50,20 @@ def _as_tuple(y: Any) -> tuple[Any, ...]:
     return y if isinstance(y, tuple) else (y,)
 
 
-def _pair(framework: Framework, y: Any, cotangent: Any) -> Iterator[tuple[Any, Any]]:
+def _pair(framework: Any, y: Any, cotangent: Any) -> Iterator[tuple[Any, Any]]:
     """Yield each result that has a cotangent, and the cotangent in the dtype of the result."""
     for result, c in zip(_as_tuple(y), cotangent if isinstance(y, tuple) else (cotangent,), strict=True):
         if c is not None:
             yield result, _in_dtype_of(framework, c, result)
 
 
-def _complete(framework: Framework, y: Any, cotangent: Any) -> list[Any]:
+def _complete(framework: Any, y: Any, cotangent: Any) -> list[Any]:
     """Return a cotangent for each result, zeros where it has none."""
     pairs = zip(_as_tuple(y), cotangent if isinstance(y, tuple) else (cotangent,), strict=True)
     return [framework.xp.zeros_like(x) if c is None else _in_dtype_of(framework, c, x) for x, c in pairs]
 
 
-def _in_dtype_of(framework: Framework, cotangent: Any, y: Any) -> Any:
+def _in_dtype_of(framework: Any, cotangent: Any, y: Any) -> Any:
     """Return the cotangent in the dtype of its result, which may be wider than the arguments."""
     return (
         cotangent if framework.dtype_of(cotangent) == framework.dtype_of(y) else framework.cast(cotangent, framework.dtype_of(y))
