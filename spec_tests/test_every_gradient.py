@@ -51,7 +51,7 @@ def test_zero_cotangent(gradient: Gradient, draw: Draw) -> None:
     assert_zero(zero_where_undefined(gradient.result(change_cotangent(call, lambda c: np.zeros(c.shape)))))
 
 
-@invariant("B", cost=4)
+@invariant("B", cost=4, needs=("own memory",))
 def test_layout_blind(gradient: Gradient, draw: Draw) -> None:
     """A cotangent expanded from a single number, as a sum's is, transposed, strided or offset, gives what its contiguous copy
     gives; and so do arguments that are stored so."""
@@ -84,7 +84,7 @@ def test_dtype_shape_device(gradient: Gradient, draw: Draw) -> None:
         assert_true(framework.on_device(found[name]), f"the gradient of {name} is on {framework.device_of(found[name])}")
 
 
-@invariant("E", cost=4)
+@invariant("E", cost=4, needs=("own memory",))
 def test_inputs_unchanged(gradient: Gradient, draw: Draw) -> None:
     """After the backward pass every argument, the cotangent included, has the bits that it had."""
     call, framework = draw.call(), gradient.backend.framework

@@ -50,7 +50,7 @@ def test_dtype_shape_device(operation: Operation, draw: Draw) -> None:
         assert_true(framework.on_device(x), f"{label} is on {framework.device_of(x)}", expected=framework.device)
 
 
-@invariant("E", needs=("about:core",), each_dtype=True)
+@invariant("E", needs=("about:core", "own memory"), each_dtype=True)
 def test_inputs_unchanged(operation: Operation, draw: Draw) -> None:
     """Every argument has the bits that it had, in each dtype, also where an upcast would copy nothing."""
     call, framework = draw.call(), operation.backend.framework
@@ -62,7 +62,7 @@ def test_inputs_unchanged(operation: Operation, draw: Draw) -> None:
         _assert_unchanged(before, _copy_arrays(framework, native), "was changed by the call")
 
 
-@invariant("B", needs=("about:core",))
+@invariant("B", needs=("about:core", "own memory"))
 def test_layout_blind(operation: Operation, draw: Draw) -> None:
     """Transposed, strided, offset, broadcast, reversed and read-only views give what their contiguous copies give."""
     equal_rows = draw.one_of((False, True))  # which alone can be broadcast views
@@ -140,7 +140,7 @@ def test_every_argument_counts(operation: Operation, draw: Draw) -> None:
             assert_true(not np.any(same), f"{int(np.sum(same))} elements did not change, of {int(np.sum(apart))} that must")
 
 
-@invariant("E")
+@invariant("E", needs=("own memory",))
 def test_not_an_alias(operation: Operation, draw: Draw) -> None:
     """Writing to a result changes no argument, and neither a later nor an earlier result; nor does any later call."""
     call, framework = draw.call(), operation.backend.framework

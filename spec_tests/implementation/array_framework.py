@@ -15,6 +15,7 @@ class ArrayFramework(Protocol):
     """What the suite needs of a framework, whichever process has it."""
 
     device_lost: bool  # whether the context of its device is lost: this process cannot use that device again
+    passes_copies: bool  # whether the backend gets copies of the arrays in messages, so that no law about memory can be tried
 
     @property
     def name(self) -> str:

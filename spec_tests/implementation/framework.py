@@ -49,6 +49,7 @@ class Framework:
     """The ArrayFramework of this process. The protocol says what each method does."""
 
     device_lost = False
+    passes_copies = False
 
     def __init__(self, name: str, device: str | None = None):
         self.name, self.device = name, device

@@ -33,6 +33,7 @@ class RemoteFramework:
     differentiates: str
     accumulates: bool
     device_lost = False  # never: a process whose device is lost is replaced
+    passes_copies = False  # the other process has the framework's own arrays
 
     def __init__(self, connection: Connection, properties: dict[str, Any]):
         self.connection = connection

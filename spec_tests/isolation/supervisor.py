@@ -30,6 +30,7 @@ class ProcessEnded(Exception):
 class Supervisor:
     """A child process with a channel of bytes. What it prints is collected from another pipe."""
 
+    patience_seconds = 0.0  # for it to end by itself when its channel is closed, before it is killed
     aborts = False  # whether SIGABRT makes it print where it is, as Python's faulthandler does
 
     def __init__(self, child: subprocess.Popen[bytes], reads: int, writes: int, output: int, close: Callable[[], None]):
@@ -37,7 +38,7 @@ class Supervisor:
         for file in (reads, writes, output):
             os.set_blocking(file, False)
         self.printed, self.omitted_characters = "", 0
-        self.finalizer = weakref.finalize(self, _terminate, child, close)
+        self.finalizer = weakref.finalize(self, _terminate, child, close, self.patience_seconds)
 
     # --- the channel ----------------------------------------------------------------------------------------------------
 
@@ -143,8 +144,14 @@ class Supervisor:
         self.print_output()
         return fault
 
+    def kill(self) -> None:
+        """Kill the process and its process group at once."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.child.pid, signal.SIGKILL)
+        self.close()
+
     def close(self) -> None:
-        """End the process and its process group."""
+        """Close the channel, and kill the process and its process group."""
         self.finalizer()
 
 
@@ -202,9 +209,12 @@ def start_with_pipes(
     return child, child.stdout.fileno(), child.stdin.fileno(), child.stderr.fileno(), close
 
 
-def _terminate(child: subprocess.Popen[bytes], close: Callable[[], None]) -> None:
-    """Close the channel and kill the process group of the child."""
+def _terminate(child: subprocess.Popen[bytes], close: Callable[[], None], patience_seconds: float) -> None:
+    """Close the channel, wait for the child's own end, and kill its process group."""
     close()
+    if patience_seconds:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(patience_seconds)
     with contextlib.suppress(OSError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ..inputs.choices import parse_choices
+from ..isolation.server_command import names_process
 from ..specification.run_settings import Limits
 from .known_failures import FAILING, FLAKY, KnownFailures, MalformedKnownFile, read_known_file
 
@@ -34,6 +35,7 @@ def validate_choices(option: str, values: Iterable[str], allowed: Iterable[str])
 def parse_limits(option: Callable[[str], Any]) -> Limits:
     """Parse --time-limit and --memory-limit."""
     seconds, size, isolated = option("time_limit"), option("memory_limit"), option("isolate")
+    isolated = isolated or any(map(names_process, option("backend")))
     try:
         limit = float(seconds or Limits.seconds)
         if not 0 < limit < math.inf:

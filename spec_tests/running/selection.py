@@ -76,9 +76,11 @@ def find_missing_requirement(trial: Trial, invariant: Invariant, required: tuple
 
 
 def _unmet_need(trial: Trial, invariant: Invariant) -> str:
-    """Return why the backend cannot be tried on this invariant: a keyword is missing. "" if nothing is."""
+    """Return why the backend cannot be tried on this invariant: it lacks a keyword, or gets copies of the arrays. "" if it can."""
     for need in invariant.needs:
         kind, _, what = need.partition(":")
+        if need == "own memory" and trial.backend.framework.passes_copies:
+            return f"{trial.backend.name} is a process, which gets copies of the arrays: nothing tells how it uses memory"
         if kind == "keyword":
             name = invariant.drawn_operation(trial.operation_name)
             operation = trial.operation(name)

@@ -13,6 +13,7 @@ from ..implementation.backend import Backend, load
 from ..implementation.lookup import DEVIATION_PREFIX, BackendError
 from ..implementation.printable import printable
 from ..inputs.effort import EFFORTS
+from ..isolation.server_command import names_process
 from ..isolation.tampering import PatchDetector, count_hooks
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.levels import LEVELS
@@ -91,6 +92,10 @@ class Session:
         return self.check_dtypes(loaded)
 
     def _load(self, text: str) -> Backend:
+        if names_process(text):
+            from ..isolation.server_backend import load_process
+
+            return load_process(text, self.folder, operations(), gradients())
         if not self.isolate:
             return self._load_in_process(text, self.patch_detector)
         from ..isolation.remote import load_isolated
