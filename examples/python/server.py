@@ -50,7 +50,8 @@ def call(operation, x, weight=None, eps="0"):
     if operation == "relu":
         values = [0.0 if v < 0 else v for v in x["data"]]
     elif operation == "rms_norm":
-        scales = [1 / math.sqrt(sum(v * v for v in row) / width + float(eps)) for row in rows]
+        roots = [math.sqrt(sum(v * v for v in row) / width + float(eps)) for row in rows]
+        scales = [1 / root if root else math.inf for root in roots]
         values = [v * s * w for row, s in zip(rows, scales, strict=True) for v, w in zip(row, weight["data"], strict=True)]
     else:  # wrong
         sums = [sum(math.inf if v > 709 else math.exp(v) for v in row) for row in rows]

@@ -39,7 +39,7 @@ class Server:
         return self.start.replace("$OUT", str(folder)).replace("$HERE", str(EXAMPLES / self.language))
 
 
-NO_MAXIMUM = "logsumexp/maximum-not-subtracted"
+NO_MAXIMUM = "logsumexp/no-maximum-subtracted"
 EPS_OUTSIDE = "layer_norm/eps-outside-sqrt"
 SERVERS = (
     Server("c", ("cc",), ("cc", "-O2", "student.c", "-o", "$OUT/server", "-lm"), "$OUT/server", "layer_norm", EPS_OUTSIDE),

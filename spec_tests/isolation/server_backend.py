@@ -66,7 +66,7 @@ class ServerFramework:
         return type(x) is ProcessArray
 
     def describe_type(self, x: Any) -> str:
-        return f"arrays named {', '.join(x)}" if isinstance(x, dict) else f"a {type(x).__name__}"
+        return f"arrays named {', '.join(map(printable_line, x))}" if isinstance(x, dict) else f"a {type(x).__name__}"
 
     def describe_foreign(self, x: Any) -> Any:
         return x

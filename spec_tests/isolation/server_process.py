@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from ..implementation.guard import Fault
+from ..implementation.printable import printable_line
 from ..specification.run_settings import current_settings
 from .description import Description, read_description
 from .safetensors_wire import (
@@ -96,7 +97,7 @@ class ServerConnection:
         if answer.kind == "describe":
             raise self.discard(Fault("its process answered a call with a description", lost=True))
         if answer.kind == "error":
-            fault = Fault(f"the call failed: {answer.text or 'the server gives no reason'}", lost=answer.lost)
+            fault = Fault(f"the call failed: {printable_line(answer.text) or 'the server gives no reason'}", lost=answer.lost)
             if answer.lost:
                 fault.facts.append(("therefore", "its process is replaced"))
                 self.discard(fault)
@@ -113,7 +114,7 @@ class ServerConnection:
                 raise MalformedMessage(f"it answered `describe` with {answer.kind} {answer.text}".rstrip())
             description = read_description(answer.text)
         except MalformedMessage as error:
-            raise self.discard(Fault(str(error), lost=True)) from None
+            raise self.discard(Fault(printable_line(str(error)), lost=True)) from None
         if self.description not in (None, description):
             raise self.discard(Fault("started again, its process describes itself differently", lost=True))
         self.description = description
@@ -128,7 +129,9 @@ class ServerConnection:
         except ProcessEnded:
             raise self.discard(process.describe_end()) from None
         except MalformedMessage as error:
-            raise self.discard(Fault(f"its process sent what is no answer: {error}", process.locate(), lost=True)) from None
+            raise self.discard(
+                Fault(f"its process sent what is no answer: {printable_line(str(error))}", process.locate(), lost=True)
+            ) from None
         except MissingLibrary as error:
             raise self.discard(Fault(str(error))) from None
         except Fault as fault:

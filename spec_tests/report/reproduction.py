@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import re
 import shlex
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from ..implementation.lookup import DEVIATION_PREFIX, registered_backends
 from ..inputs.choices import format_choices
 from ..inputs.effort import current_effort
 from ..specification.pytree import leaves, tree_map
+from ..specification.run_settings import current_settings
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 
@@ -61,9 +64,24 @@ def build_script(trial: Trial, calls: Sequence[Call]) -> list[str]:
     """Return the lines of a script for the last call that is wrong by itself, or [] if there is none."""
     try:
         wrong_call = next((call for call in reversed(calls) if _is_wrong_alone(call)), None)
+        if wrong_call and trial.backend.framework.passes_copies:
+            return _write_request(trial, wrong_call)
         return _write_script(trial, wrong_call) if wrong_call else []
     except Exception:  # for example, if the framework cannot make arrays any more
         return []
+
+
+def _write_request(trial: Trial, call: Call) -> list[str]:
+    """Write the request of a call to a process into a file. Return the line of a shell that sends it, and the true value."""
+    source, (arrays, keywords) = trial.backend.source, call.operation.native(call)
+    request = source.pack_request(call.operation.name, arrays, keywords)
+    folder = current_settings().request_folder or Path(tempfile.gettempdir()) / "spec_tests-requests"
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256(request).hexdigest()[:8]
+    path = (folder / f"{call.operation.name}-{trial.dtype}-{digest}.request.safetensors").absolute()
+    path.write_bytes(request)
+    truth = np.array2string(np.asarray(call.value), separator=", ", precision=7, threshold=12, max_line_width=10**6)
+    return [f"{source.shell_text} < {shlex.quote(str(path))}", f"# the truth: {truth}".replace("\n", "")]
 
 
 def _is_wrong_alone(call: Call) -> bool:

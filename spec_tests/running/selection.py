@@ -76,7 +76,7 @@ def find_missing_requirement(trial: Trial, invariant: Invariant, required: tuple
 
 
 def _unmet_need(trial: Trial, invariant: Invariant) -> str:
-    """Return why the backend cannot be tried on this invariant: it lacks a keyword, or gets copies of the arrays. "" if it can."""
+    """Return why the backend cannot be tried on this invariant: for lack of a keyword, or of memory to look at. "" if it can."""
     for need in invariant.needs:
         kind, _, what = need.partition(":")
         if need == "own memory" and trial.backend.framework.passes_copies:

@@ -59,7 +59,9 @@ class Session:
         option = partial(read_option, config)
         precision = option("precision")
         (effort,) = validate_choices("effort", [option("effort")], EFFORTS)
-        set_settings(RunSettings(effort, parse_memory_budget(option), parse_shapes(option("shapes")), parse_limits(option)))
+        requests = config.invocation_params.dir / option("report") / "requests" if option("report") else None
+        shapes = parse_shapes(option("shapes"))
+        set_settings(RunSettings(effort, parse_memory_budget(option), shapes, parse_limits(option), requests))
         return Session(
             tuple(dict.fromkeys(option("backend"))),
             config.invocation_params.dir,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 MEMORY_BUDGET_GB = 4.0
@@ -28,6 +29,7 @@ class RunSettings:
     memory_budget_gb: float = MEMORY_BUDGET_GB  # for one call and what it is compared with
     shape_count: int | None = None  # how many shapes each operation may have at most; None: no limit
     limits: Limits = Limits()
+    request_folder: Path | None = None  # where failing requests to a process are kept; None: the system's temporary folder
 
 
 _current = RunSettings()
