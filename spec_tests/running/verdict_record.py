@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..calls.call_facts import optional_defaults
 from ..diagnosis.refused_region import find_region
 from ..implementation.domain import describe_domain
 from ..implementation.printable import printable
 from ..inputs.choices import format_choices
 from ..specification.conventions import conventions_of
 from ..trials.causes import Cause
-from ..trials.coverage import optional_defaults
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 

@@ -9,19 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from ..calls.call import Call
-from ..calls.in_domain import batch_ranks, dimension_sizes
-from ..implementation.domain import BROADCASTING_ARGUMENTS
-from ..specification.registry import Specification
+from ..calls.call_facts import classify_number, describe_call
 
 PLAIN = "required arguments alone"
-UNEQUAL_BATCHES = "batches that broadcast"
 MAX_TEXTS = 6  # different refusals that a verdict keeps
 MAX_VARIANTS = 40  # that a verdict names, of the answered and of the refused ones
 
@@ -112,68 +106,6 @@ def _drop_prefix(text: str) -> str:
     return text.rpartition(" takes no ")[2].rpartition(" carries no ")[2]
 
 
-def describe_call(call: Call) -> tuple[dict[str, Any], frozenset[str]]:
-    """Return the facts of a call, and the optional arguments and values that it uses."""
-    spec, named = call.operation.spec, call.named
-    facts: dict[str, Any] = dict(dimension_sizes(call))
-    options, batches = set(), set()
-    for name, value in named.items():
-        if name in ("wrt", "cotangent"):
-            continue
-        shape, is_optional = getattr(value, "shape", None), optional_defaults(spec).get(name, spec) is not spec
-        if shape is not None:
-            if name in spec.core and name not in BROADCASTING_ARGUMENTS:
-                batches.add(shape[: len(shape) - spec.core[name]])
-            if name == "positions":
-                facts["positions"] = _classify_positions(value)
-            if 0 in shape:
-                facts["empty"] = True
-            if is_optional:
-                options.add(name)
-        elif not isinstance(value, dict | list):
-            facts[name] = value.item() if isinstance(value, np.generic) else value
-            if is_optional and value is not None and value != spec.defaults.get(name):
-                options |= _name_options(name, value)
-    facts.setdefault("empty", False)
-    for name in _optional_arrays(spec):
-        facts[f"with {name}"] = name in options
-    if ranks := batch_ranks(call):
-        facts["batch_dims"] = max(ranks)
-    if len(batches) > 1:
-        options.add(UNEQUAL_BATCHES)
-    facts[UNEQUAL_BATCHES] = len(batches) > 1
-    return facts, frozenset(options)
-
-
-def _classify_positions(positions: np.ndarray) -> str:
-    """Return the kind of the positions, in the words of a domain."""
-    if not np.all(np.diff(positions, axis=-1) == 1):
-        return "arbitrary"
-    return "offset" if np.any(positions[..., :1]) else "consecutive"
-
-
-def _name_options(name: str, value: Any) -> set[str]:
-    """Return the names of an optional value: that of its argument, and the class of the value."""
-    if isinstance(value, bool | str):
-        return {f"{name} = {value}"}
-    return {name, *(class_name for class_name in [f"{name} {_classify_number(value)}"] if value <= 0)}
-
-
-def _classify_number(value: float) -> str:
-    return "= 0" if value == 0 else "> 0" if value > 0 else "< 0"
-
-
-@cache
-def optional_defaults(spec: Specification) -> dict[str, Any]:
-    """Return the defaults of the arguments that have one, keywords and arrays alike."""
-    return {name: p.default for name, p in spec.parameters.items() if p.default is not p.empty}
-
-
-@cache
-def _optional_arrays(spec: Specification) -> tuple[str, ...]:
-    return tuple(name for name in optional_defaults(spec) if name in spec.positional)
-
-
 def _list_classes(examples: Iterable[Example]) -> set[str]:
     """Return the classes of the facts: of a size its power of two, of a keyword its value or sign, and the batch's rank."""
     facts = (fact for example in examples for fact in example.facts.items())
@@ -188,4 +120,4 @@ def _classify(name: str, value: Any) -> str:
     if isinstance(value, int) and value > 0:
         low = 1 << (value.bit_length() - 1)
         return f"{low}" if low == 1 else f"{low} to {2 * low - 1}"
-    return _classify_number(value) if isinstance(value, int | float) else "given"
+    return classify_number(value) if isinstance(value, int | float) else "given"
