@@ -73,6 +73,8 @@ class Call:
     result: Any = None
     observed: np.ndarray | None = None  # the result's values as NumPy; None until the backend has answered
     formats: dict[str, Format] = field(default_factory=dict)  # of results that may be wider than the arguments, as answered
+    layout: str = "contiguous"  # in which the arrays were stored for the answer: see implementation/layouts.py
+    history: dict[str, Any] = field(default_factory=dict, repr=False)  # the facts of its place among the calls of its operation
     deviation_results: dict[Any, Any] = field(default_factory=dict, repr=False)  # a cache of `diagnosis/fit.py`
     _expectations: dict[str, Expectation] = field(default_factory=dict)
 

@@ -21,6 +21,7 @@ from ..specification.formats import FORMATS, PRECISIONS, WIDER, Arithmetic, Form
 from ..specification.pytree import join, tree_map
 from ..specification.registry import Specification
 from .call import Call
+from .history import note_call, note_result
 from .in_domain import keyword_not_taken, outside_domain
 from .parts import Parts
 from .recorder import Recorder
@@ -172,7 +173,9 @@ class Operation:
             raise NotImplementedVariant(reason, "signature")
         positional, keywords = arguments or self.native(call)
         framework = self.backend.framework
+        note_call(call)
         call.result = self.attempt(lambda: framework.describe_foreign(framework.force(self.function(*positional, **keywords))))
+        note_result(call)
         return call.result
 
     def attempt(self, step: Callable[[], Any]) -> Any:
@@ -190,6 +193,7 @@ class Operation:
         Keywords that the function does not take are left out, since they have their default values. Raise NotImplementedVariant
         if the framework cannot make such an array.
         """
+        call.layout = layout
 
         def convert(name: str, tree: Any) -> Any:
             floating = self.argument_format(name).name

@@ -84,6 +84,11 @@ class Backend:
         return {}
 
     @cached_property
+    def call_histories(self) -> dict[str, Any]:
+        """What each operation was called with so far, by its name. Calls add to it, for the diagnosis of state that is kept."""
+        return {}
+
+    @cached_property
     def without_gradient(self) -> dict[str, set[str]]:
         """For each gradient, the arguments for which the framework has returned none. Calls add to it."""
         return {}

@@ -1,0 +1,82 @@
+"""The position of a call among the calls of its operation: a backend that keeps state may be wrong from the second call on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..specification.pytree import leaves
+from .call import Call
+
+Key = tuple[Any, ...]
+
+
+@dataclass
+class History:
+    """The calls of one operation of a backend so far. Nothing but the shapes and dtypes of their arguments is kept."""
+
+    calls: int = 0
+    seen: Counter[Key] = field(default_factory=Counter)  # how often a call had such shapes, such a result, such an argument
+    last: Key = ()  # the shapes of the call before
+    last_result: Key = ()
+    widest: int = 0  # the size of the last axis of the first array
+
+    def add(self, call: Call) -> dict[str, Any]:
+        """Count a call that is about to be made, and return the facts of its position."""
+        dtype = call.operation.dtype
+        arrays = {f"{name}{path}": x.shape for name, value in call.named.items() for path, x in leaves(value) if _has_shape(x)}
+        sizes = tuple((name, x) for name, x in call.keywords.items() if isinstance(x, int) and not isinstance(x, bool))
+        width = next((shape[-1] for shape in arrays.values() if shape), 0)
+        shapes = ("shapes", dtype, *arrays.items(), *sizes)
+        facts: dict[str, Any] = {
+            "calls before": self.calls,
+            "calls before with these shapes": self.seen[shapes],
+            "the call before had these shapes": shapes == self.last,
+            "a wider call came before": width < self.widest,
+        }
+        arguments = [(name, dtype, shape) for name, shape in arrays.items()] if len(arrays) > 1 else []
+        for key in arguments:
+            facts[f"calls before with {key[0]} of this shape"] = self.seen[key]
+        self.calls += 1
+        self.seen.update((shapes, *arguments))
+        self.last, self.widest = shapes, max(self.widest, width)
+        return facts
+
+    def add_result(self, call: Call) -> dict[str, Any]:
+        """Count the result of a call, and return the facts of its position."""
+        result = ("result", call.operation.dtype, _shape_of(call.result))
+        facts = {
+            "calls before with a result of this shape": self.seen[result],
+            "the call before had a result of this shape": result == self.last_result,
+        }
+        self.seen[result] += 1
+        self.last_result = result
+        return facts
+
+
+def _has_shape(x: Any) -> bool:
+    return hasattr(x, "shape") and not isinstance(x, int | float)
+
+
+def _shape_of(result: Any) -> tuple[int, ...]:
+    """Return the shape of what a backend returned, () if it has none."""
+    try:
+        return tuple(map(int, result.shape))
+    except Exception:  # another object than an array, whatever it does
+        return ()
+
+
+def note_call(call: Call) -> None:
+    """Count a call that is about to be made. The facts of its last run are kept in the call."""
+    call.history = _history_of(call).add(call)
+
+
+def note_result(call: Call) -> None:
+    """Count the result of a call that was made."""
+    call.history |= _history_of(call).add_result(call)
+
+
+def _history_of(call: Call) -> History:
+    history: History = call.operation.backend.call_histories.setdefault(call.operation.name, History())
+    return history
