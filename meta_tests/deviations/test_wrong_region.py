@@ -1,0 +1,158 @@
+"""Tests of the region that is named where answers are wrong: it is named rightly, and predicts answers to fresh calls."""
+
+import random
+import secrets
+import time
+
+import numpy as np
+import pytest
+
+from spec_tests.calls.call import Call
+from spec_tests.diagnosis.asking import Answer, Wish
+from spec_tests.diagnosis.condition import Condition, simplest_between
+from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.diagnosis.explanation import Explanation
+from spec_tests.diagnosis.region_words import describe_conditions
+from spec_tests.diagnosis.restriction import restrict, restrict_evidence
+from spec_tests.diagnosis.wrong_region import Region, find_wrong_region
+from spec_tests.trials.asker import Asker, ask_about
+
+from ..support.in_process import backend
+from ..support.machine_made_faults import MAKERS, MadeFault, make_operation
+
+SECONDS = 20  # more than a run allows, since other processes may take the time
+FRESH = 40  # answers that a region has to predict
+
+
+def search(fault: MadeFault, seed: int) -> tuple[Region | None, Asker]:
+    """Return the region that is found, and what asks the same backend further."""
+    operation = make_operation(fault.backend(), fault.operation)
+    ask = ask_about(operation, seed=seed, seconds=SECONDS)
+    region = find_wrong_region(Evidence([], []), ask=ask, deadline=time.monotonic() + SECONDS)
+    return region, ask_about(operation, seed=f"fresh {seed}", seconds=SECONDS)
+
+
+def mispredicts(region: Region, answer: Answer) -> bool:
+    """Whether an answer is wrong outside of the region, or, if its values are ordinary, right inside."""
+    inside = region.inside.covers(answer)
+    if answer.failure:
+        return bool((~inside & answer.wrong).any() if answer.wrong is not None else not inside.any())
+    return bool(inside.any()) and answer.ordinary and not region.only
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_machine_made_fault_is_described(name: str) -> None:
+    seed = secrets.randbits(32)
+    fault = MAKERS[name](random.Random(seed))
+    region, ask = search(fault, seed)
+    assert region is not None, seed
+    assert all(words in region.what for words in fault.words), (seed, region.what, fault.words)
+    answers = [ask(Wish(as_drawn=number % 2 == 0)) for number in range(FRESH)]
+    told = [answer for answer in answers if answer is not None]
+    assert len(told) > FRESH / 2, seed
+    assert not [answer.call.named for answer in told if mispredicts(region, answer)], (seed, region.what)
+
+
+def test_the_same_seed_finds_the_same_region() -> None:
+    fault = MAKERS["no multiple"](random.Random(3))
+    (one, _), (other, _) = search(fault, 7), search(fault, 7)
+    assert one is not None
+    assert other is not None
+    assert (one.what, one.facts, one.inside) == (other.what, other.facts, other.inside)
+
+
+def test_right_answers_have_no_region() -> None:
+    for name in ("softmax", "scaled_dot_product_attention"):
+        ask = ask_about(make_operation(backend("numpy-cpu"), name, "float32"), seed=1, seconds=SECONDS)
+        assert find_wrong_region(Evidence([], []), ask=ask, deadline=time.monotonic() + SECONDS) is None
+
+
+def test_wrong_by_chance_is_no_region() -> None:
+    source = random.Random(secrets.randbits(32))
+    fault = MadeFault("rms_norm", (), lambda y, a, k, m: source.random() < 0.3)
+    assert search(fault, 1)[0] is None
+
+
+def test_no_time_is_no_region() -> None:
+    ask = ask_about(make_operation(MAKERS["columns"](random.Random(1)).backend(), "rms_norm"), seed=1, seconds=0)
+    assert find_wrong_region(Evidence([], []), ask=ask, deadline=time.monotonic()) is None
+
+
+def answered(fault: MadeFault, *shapes: tuple[int, ...]) -> list[Call]:
+    operation = make_operation(fault.backend(), "rms_norm")
+    for shape in shapes:
+        operation(np.arange(1.0, 1 + np.prod(shape)).reshape(shape), np.ones(shape[-1]), eps=1e-5)
+    return operation.recorder.calls
+
+
+LONG_ROWS = MadeFault("rms_norm", (), lambda y, a, k, m: a[0].shape[-1] > 6)
+
+
+def test_a_region_predicts_answers() -> None:
+    region, _ = search(LONG_ROWS, 1)
+    assert region is not None
+    assert region.what == "wrong from d = 7 on"
+    assert region.operation == "rms_norm"
+    assert [region.predicts(call) for call in answered(LONG_ROWS, (2, 6), (2, 7))] == [True, True]
+    never, short = MadeFault("rms_norm", (), lambda *_: False), MadeFault("rms_norm", (), lambda y, a, k, m: a[0].shape[-1] < 4)
+    assert region.predicts(answered(never, (2, 7))[0]) is (None if region.only else False)
+    assert region.predicts(answered(short, (2, 3))[0]) is False
+
+
+def test_an_explanation_is_restricted_to_a_region() -> None:
+    region, _ = search(LONG_ROWS, 1)
+    assert region is not None
+    spoiled = Explanation("equation", "one-more", "one more is added", "rms_norm", lambda call: True)
+    inside = restrict(spoiled, region)
+    assert inside.what == "right up to d = 6; beyond, one more is added"
+    assert inside.kind == "equation"
+    right, wrong = answered(LONG_ROWS, (2, 6), (2, 7))
+    assert [inside.predicts(call) for call in (right, wrong)] == [True, True]
+    everywhere = MadeFault("rms_norm", (), lambda *_: True)
+    assert inside.predicts(answered(everywhere, (2, 6))[0]) is False
+    assert restrict_evidence(Evidence([wrong], [right]), region).right == []
+
+
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        ([("d", "above", (4096,))], "from d = 4097 on"),
+        ([("d", "below", (8,))], "up to d = 7"),
+        ([("n", "no multiple", (16,))], "where n is no multiple of 16"),
+        ([("d_k", "is", (72, 104))], "where d_k = 72 or 104"),
+        ([("with scale", "is", (True,))], "whenever scale is given"),
+        ([("rows of mask", "is", (1,))], "with a mask of one row"),
+        ([("calls before with these shapes", "above", (0,))], "from the second call with the same shapes on"),
+        ([("storage", "is", ("transposed",))], "where arrays are stored transposed"),
+        ([("n", "no multiple", (16,)), ("n", "above", (16,))], "from n = 17 on, where n is no multiple of 16"),
+        ([("d", "no multiple", (2,)), ("n", "is", (3,))], "where d is odd and n = 3"),
+    ],
+)
+def test_words_for_conditions_on_calls(conditions: list[tuple[str, str, tuple[object, ...]]], words: str) -> None:
+    assert describe_conditions([Condition(*condition) for condition in conditions], []) == words
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        (("row", "above", (47,)), "in rows 48 and up"),
+        (("batch entry", "above", (0,)), "in every batch entry but the first"),
+        (("head of its group", "above", (0,)), "in each head but the first of its group"),
+        (("x", "below", (-13.0,)), "where x < -13"),
+        (("the largest entry of a row of x", "above", (88.0,)), "where the largest entry of the row of x > 88"),
+        (("column from the end", "is", (0,)), "in the last column"),
+        (("column − row", "above", (0,)), "above the diagonal"),
+    ],
+)
+def test_words_for_conditions_on_elements(condition: tuple[str, str, tuple[object, ...]], words: str) -> None:
+    assert describe_conditions([], [Condition(*condition)]) == words
+
+
+def test_the_simplest_number_between_two_is_between_them() -> None:
+    seed = secrets.randbits(32)
+    source = random.Random(seed)
+    for _ in range(2000):
+        low, high = sorted(source.choice((-1, 1)) * 10 ** source.uniform(-320, 300) for _ in range(2))
+        assert low == high or low <= simplest_between(low, high) < high, (seed, low, high)
+    assert simplest_between(-13.002, -12.998) == -13
+    assert simplest_between(87.2, 88.6) == 88

@@ -1,0 +1,79 @@
+"""What a diagnosis may ask of a backend: a further call with chosen facts, and what became of it.
+
+`trials/asker.py` draws and answers such calls; it is handed down, since it knows how an operation's arguments are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..calls.call import Call
+from .element_facts import describe_elements
+from .region_facts import describe_for_region
+
+WRONG = "wrong"  # the failure of an answer with elements outside the error bound
+
+RIGHT = ""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The facts that a call shall have. What is not named is drawn: small sizes, and normally distributed values."""
+
+    sizes: Mapping[str, int] = field(default_factory=dict)  # of dimensions
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, bool] = field(default_factory=dict)  # which optional arguments are passed
+    batch: tuple[int, ...] | None = None  # the shape of the batch
+    layout: str = "contiguous"
+    fill: Callable[..., Any] | None = None  # fills the rows of arrays, as a regime of inputs/regimes.py does
+    like: Call | None = None  # the call has the shapes and options of this one, and other values
+    as_drawn: bool = False  # sizes and values are drawn as for a law
+
+    def but(self, **changes: Any) -> Wish:
+        """Return the wish with changes. A mapping is added to the one that is there."""
+        now = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return Wish(**{**now, **{n: {**now[n], **v} if isinstance(v, dict) else v for n, v in changes.items()}})
+
+
+@dataclass(eq=False)
+class Answer:
+    """A call and what became of it."""
+
+    call: Call
+    failure: str  # RIGHT, WRONG, or what was seen in place of an answer, such as "raises ValueError"
+    wrong: np.ndarray | None = None  # which elements are wrong; None where there are no values
+    ordinary: bool = False  # whether the values are ordinary, so that they hide no error
+    shown: set[int] = field(default_factory=set)  # elements that contradicted a region, by their place in the flat result
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        return describe_for_region(self.call)
+
+    @cached_property
+    def elements(self) -> dict[str, np.ndarray]:
+        """Return the facts of the elements of the result, each as a flat array."""
+        return describe_elements(self.call)
+
+
+class Ask(Protocol):
+    """Draw a call with the facts that are wished for, and answer it. Return None if there is no such call."""
+
+    def __call__(self, wish: Wish) -> Answer | None: ...
+
+    @property
+    def last(self) -> Call | None:
+        """Return the last call that was made, None if none was."""
+        ...
+
+    def judge(self, call: Call) -> Answer:
+        """Return the answer of a call that has been made."""
+        ...
+
+    def largest(self, dimension: str) -> int:
+        """Return the largest size of a dimension that laws draw, and that is asked for; 0 if it is no dimension."""
+        ...

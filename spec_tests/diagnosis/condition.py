@@ -1,0 +1,109 @@
+"""Conditions on one fact of a call or of an element, such as d > 8: what regions are made of.
+
+A fact is a plain value under a name: the size of a dimension, the value of a keyword, whether there is a mask, an index.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on one fact. `kind` is a key of KINDS, and `values` are its numbers or values."""
+
+    fact: str
+    kind: str
+    values: tuple[Any, ...]
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value of the fact meets the condition. A value of another type than the condition is about does not."""
+        if KINDS[self.kind].numeric and not is_number(value):
+            return False
+        return (
+            bool(KINDS[self.kind].test(np.asarray(value), *self.values)) if KINDS[self.kind].numeric else self._is_listed(value)
+        )
+
+    def holds_each(self, values: np.ndarray) -> np.ndarray:
+        """Return which values of an array meet the condition. NaN meets none."""
+        if KINDS[self.kind].numeric:
+            with np.errstate(all="ignore"):
+                return np.asarray(KINDS[self.kind].test(values, *self.values)) & ~np.isnan(values)
+        listed = np.isin(values, self.values)
+        return np.asarray(listed if self.kind == "is" else ~listed)
+
+    def _is_listed(self, value: Any) -> bool:
+        return any(type(value) is type(one) and value == one for one in self.values) is (self.kind == "is")
+
+    @property
+    def rank(self) -> int:
+        """Return how complicated the condition is: the lower, the sooner it is said."""
+        return KINDS[self.kind].rank + (len(self.values) - 1 if self.kind in ("is", "is not") else 0)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of condition: its test on an array of numbers, and how complicated it is."""
+
+    test: Callable[..., Any]
+    rank: int
+    numeric: bool = True
+
+
+def _is_power_of_two(values: Any) -> Any:
+    exponent = np.log2(np.maximum(values, 1))
+    return (values > 1) & (exponent == np.rint(exponent))
+
+
+def _list_test(*_: Any) -> Any:
+    raise TypeError("a list of values is not tested as a number is")
+
+
+KINDS = {
+    "above": Kind(lambda x, limit: x > limit, 1),
+    "below": Kind(lambda x, limit: x < limit, 1),
+    "no multiple": Kind(lambda x, step: x % step != 0, 2),
+    "multiple": Kind(lambda x, step: (x % step == 0) & (x != 0), 2),
+    "remainder": Kind(lambda x, step, remainder: x % step == remainder, 3),
+    "power of two": Kind(_is_power_of_two, 2),
+    "is": Kind(_list_test, 1, numeric=False),
+    "is not": Kind(_list_test, 2, numeric=False),
+}
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number. True and False are none."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool | np.bool_)
+
+
+def is_integer(value: Any) -> bool:
+    return is_number(value) and isinstance(value, int | np.integer)
+
+
+def join(values: Sequence[Any]) -> str:
+    """Return values as a sentence lists them: "72 or 104"."""
+    shown = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in values]
+    return " or ".join(shown) if len(shown) < 3 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def simplest_between(low: float, high: float) -> float:
+    """Return the number with the fewest decimal digits that is at least `low` and below `high`."""
+    if not (math.isfinite(low) and math.isfinite(high)) or low >= high:
+        return low
+    if low < 0 <= high:
+        return 0.0 if high > 0 else low
+    top = max(abs(low), abs(high))
+    for exponent in range(math.floor(math.log10(top)) + 1, -330, -1):
+        step = 10.0**exponent if exponent > -300 else math.ldexp(1.0, -1074)
+        candidate = math.ceil(low / step) * step if step else low
+        candidate = float(f"{candidate:.{max(1, math.floor(math.log10(top)) - exponent + 2)}g}") if candidate else 0.0
+        if low <= candidate < high:
+            return candidate
+        if exponent < math.floor(math.log10(top)) - 16:
+            break
+    return low

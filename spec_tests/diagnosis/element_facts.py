@@ -1,0 +1,106 @@
+"""The facts of each element of a result: where it is, and which values of the arguments belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..calls.call import Call
+from ..calls.in_domain import dimension_sizes
+from ..specification.formats import is_floating
+
+BLOCKS = (4, 8, 16, 32, 64, 128, 256)
+
+INDEX_FACTS = ("column", "row", "head", "batch entry", "second batch axis")
+
+BEYOND = "beyond the whole blocks of "
+
+RIGHT_VALUE = "the right value"
+
+GRADIENT = "argument"
+
+_WITH_HEADS = ("grouped_query_attention", "alibi_bias")
+
+
+def describe_elements(call: Call) -> dict[str, np.ndarray]:
+    """Return the facts of every element of the result, each as a flat array."""
+    if call.operation.spec.is_gradient:
+        return _describe_gradient(call)
+    value = call.value
+    facts = {**_list_indices(value.shape, _name_axes(call)), **dict(_list_values(call)), RIGHT_VALUE: value.astype(np.float64)}
+    if "head" in facts and (sizes := dimension_sizes(call)).get("h_kv", 0) > 0:
+        facts["head of its group"] = facts["head"] % (sizes["h"] // sizes["h_kv"])
+    return {name: np.ravel(np.broadcast_to(x, value.shape)) for name, x in facts.items()}
+
+
+def _name_axes(call: Call) -> list[str]:
+    """Return a name for each axis of the result, "" for those that have none."""
+    rank, spec = call.value.ndim, call.operation.spec
+    first = next((x for x in call.named.values() if isinstance(x, np.ndarray)), None)
+    core = rank if first is None or getattr(spec.module, "unbatched", False) else max(next(iter(spec.core.values())), 1)
+    if first is not None and "axis" in call.keywords and rank < first.ndim:  # the axis is reduced
+        core = 0
+    inner = (["head", "row", "column"] if spec.name in _WITH_HEADS or rank < 3 else ["row", "column"])[-core or 3 :]
+    inner = inner[-rank:] if rank else []
+    outer = ["batch entry", "second batch axis", *[""] * rank][: rank - len(inner)]
+    return outer + inner
+
+
+def _list_indices(shape: tuple[int, ...], names: list[str]) -> dict[str, np.ndarray]:
+    """Return the index along each named axis, from the front and from the end, and where it lies in blocks."""
+    facts: dict[str, np.ndarray] = {}
+    for axis, name in enumerate(names):
+        if not name:
+            continue
+        index = np.arange(shape[axis]).reshape(-1, *[1] * (len(shape) - axis - 1))
+        facts[name] = index
+        facts[f"{name} from the end"] = shape[axis] - 1 - index
+        if name == "column":
+            for block in BLOCKS:
+                facts[f"{BEYOND}{block}"] = index >= shape[axis] // block * block
+    if len(shape) > 1:
+        rows = np.arange(int(np.prod(shape[:-1]))).reshape(*shape[:-1], 1)
+        facts["row of all"] = rows
+    if {"row", "column"} <= facts.keys():
+        facts["column − row"] = facts["column"] - facts["row"]
+    return facts
+
+
+def _list_values(call: Call) -> Iterator[tuple[str, Any]]:
+    """Yield the values of arguments that belong to an element: at its place, in its column, or of its whole row."""
+    shape = call.value.shape
+    for name, x in call.named.items():
+        if not (isinstance(x, np.ndarray) and is_floating(x)) or not x.size:
+            continue
+        if x.shape == shape:
+            yield name, x
+        if x.ndim == 1 and shape and x.shape == shape[-1:] and len(call.arguments) > 1:
+            yield f"{name} of the column", x
+        axis = call.keywords.get("axis", -1)
+        if x.ndim and name == next(iter(call.named)):
+            rows = [(f"the largest entry of a row of {name}", np.max(x, axis=axis, keepdims=True))]
+            rows += [(f"the smallest entry of a row of {name}", np.min(x, axis=axis, keepdims=True))]
+            rows += [(f"the largest magnitude in a row of {name}", np.max(np.abs(x), axis=axis, keepdims=True))]
+            for fact, statistic in rows:
+                if len(shape) == x.ndim and all(a in (b, 1) for a, b in zip(statistic.shape, shape, strict=True)):
+                    yield fact, statistic
+                elif np.squeeze(statistic, axis).shape == shape:
+                    yield fact, np.squeeze(statistic, axis)
+
+
+def _describe_gradient(call: Call) -> dict[str, np.ndarray]:
+    """Return the facts of a gradient, or of the vector of several: the argument, and the index in its gradient."""
+    wrt, value = call.named["wrt"], call.value
+    parts = [(wrt, 0, value.shape)] if isinstance(wrt, str) else list(call.operation.layout(call))  # type: ignore[attr-defined]
+    found = []
+    for name, _, shape in parts:
+        size = int(np.prod(shape))
+        indices = _list_indices(shape, ["batch entry", "row", "column"][-len(shape) :] if 0 < len(shape) < 4 else [])
+        flat = {fact: np.ravel(np.broadcast_to(index, shape)) for fact, index in indices.items() if not fact.startswith(BEYOND)}
+        found.append(({GRADIENT: np.full(size, name)} | flat, size))
+    names = dict.fromkeys(fact for facts, _ in found for fact in facts)
+    missing = {fact: "" if fact == GRADIENT else np.nan for fact in names}
+    joined = {fact: np.concatenate([facts.get(fact, np.full(size, missing[fact])) for facts, size in found]) for fact in names}
+    return {**joined, RIGHT_VALUE: np.ravel(value).astype(np.float64)}

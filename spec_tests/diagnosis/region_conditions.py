@@ -1,0 +1,102 @@
+"""Which conditions on one fact all wrong answers meet, or all wrong elements, and not every right one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .condition import Condition, is_integer, is_number
+from .element_facts import BEYOND, INDEX_FACTS
+
+STEPS = (2, 3, 4, 5, 8, 16, 32, 64, 128, 256)
+
+CYCLES = (2, 3, 4)  # lengths of cycles in which calls, rows or columns may take turns
+
+MISSING = "no such fact"  # of an answer that lacks a fact, such as the size of a dimension that it does not have
+
+MAX_LISTED = 4  # values in a condition
+
+
+def list_conditions(name: str, column: Sequence[Any], is_failing: np.ndarray) -> Iterator[Condition]:
+    """Yield conditions on a fact of the call that separate some right answers from the wrong ones."""
+    inside = [value for value, fails in zip(column, is_failing, strict=True) if fails]
+    outside = [value for value, fails in zip(column, is_failing, strict=True) if not fails]
+    if not inside or not outside or MISSING in inside:
+        return
+    if all(is_number(value) for value in inside):
+        numbers = [value for value in outside if is_number(value)]
+        low, high = min(inside), max(inside)
+        if below := [value for value in numbers if value < low]:
+            yield Condition(name, "above", (max(below),))
+        if (above := [value for value in numbers if value > high]) and (not name.startswith("calls before") or high == 0):
+            yield Condition(name, "below", (min(above),))
+        if all(is_integer(value) for value in inside):
+            yield from _list_steps(name, np.array(inside), np.array([v for v in numbers if is_integer(v)], dtype=int))
+    if name.startswith(("the largest", "calls before")):
+        return  # what is measured or counted has no values of its own
+    distinct_inside, distinct_outside = _distinct(inside), _distinct(outside)
+    if len(distinct_inside) <= MAX_LISTED:
+        yield Condition(name, "is", tuple(distinct_inside))
+    never = [value for value in distinct_outside if value is not MISSING and repr(value) not in set(map(repr, distinct_inside))]
+    if never and len(never) <= MAX_LISTED and not isinstance(never[0], bool) and len(distinct_inside) > 1:
+        yield Condition(name, "is not", tuple(never))
+
+
+def _distinct(values: Sequence[Any]) -> list[Any]:
+    return sorted(
+        {repr(value): value for value in values}.values(),
+        key=lambda value: (str(type(value)), value if is_number(value) else str(value)),
+    )
+
+
+def _list_steps(name: str, inside: np.ndarray, outside: np.ndarray) -> Iterator[Condition]:
+    """Yield conditions on divisibility."""
+    for step in STEPS:
+        if np.all(inside % step != 0) and np.any(outside % step == 0):
+            yield Condition(name, "no multiple", (step,))
+        if np.all((inside % step == 0) & (inside > 0)) and np.any(outside % step != 0) and len(set(inside.tolist())) > 1:
+            yield Condition(name, "multiple", (step,))
+        if step in CYCLES and len(set((inside % step).tolist())) == 1 and inside[0] % step and step > 2:
+            yield Condition(name, "remainder", (step, int(inside[0] % step)))
+    powers = Condition(name, "power of two", ())
+    if np.all(powers.holds_each(inside)) and len(set(inside.tolist())) > 1:
+        yield powers
+
+
+def list_element_conditions(name: str, values: np.ndarray, wrong: np.ndarray) -> Iterator[Condition]:
+    """Yield conditions on a fact of elements that separate some right elements from the wrong ones."""
+    inside, outside = values[wrong], values[~wrong]
+    if not inside.size or not outside.size:
+        return
+    if values.dtype.kind == "U":
+        distinct = np.unique(inside)
+        if len(distinct) <= MAX_LISTED:
+            yield Condition(name, "is", tuple(map(str, distinct)))
+        return
+    if name.startswith(BEYOND):
+        if len(flags := np.unique(inside)) == 1:
+            yield Condition(name, "is", (bool(flags[0]),))
+        return
+    if np.any(np.isnan(inside)):
+        return
+    integral = values.dtype.kind in "iu" or name in INDEX_FACTS
+    low, high = inside.min(), inside.max()
+    cast = int if integral else float
+    outside = outside[~np.isnan(outside)] if outside.dtype.kind == "f" else outside
+    if (below := outside[outside < low]).size:
+        yield Condition(name, "above", (cast(low) - 1 if integral else cast(below.max()),))
+        if not integral and low > 0 > outside.min():
+            yield Condition(name, "above", (0.0,))
+    if (above := outside[outside > high]).size:
+        yield Condition(name, "below", (cast(high) + 1 if integral else cast(above.min()),))
+        if not integral and high < 0 < outside.max():
+            yield Condition(name, "below", (0.0,))
+    if integral:
+        distinct = np.unique(inside)
+        if len(distinct) == 1:
+            yield Condition(name, "is", (cast(distinct[0]),))
+        for step in CYCLES:
+            if len(remainders := np.unique(inside % step)) == 1:
+                yield Condition(name, "remainder", (step, int(remainders[0])))

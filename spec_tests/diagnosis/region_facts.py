@@ -1,0 +1,82 @@
+"""The facts of a call that a region of wrong answers may depend on: more of them than the coverage of a run counts."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ..calls.call import Call
+from ..calls.call_facts import describe_call
+from ..calls.in_domain import dimension_sizes
+from ..specification.formats import is_floating
+from ..specification.pytree import leaves
+
+WITH_OPTIONS = "with options"
+
+
+def describe_for_region(call: Call) -> dict[str, Any]:
+    """Return the facts of a call: sizes, options, equal sizes, what the arrays hold, and the place among the calls."""
+    facts, options = describe_call(call)
+    facts[WITH_OPTIONS] = bool(options)
+    sizes = dimension_sizes(call)
+    for (one, size), (other, other_size) in combinations(sizes.items(), 2):
+        facts[f"{one} = {other}"] = size == other_size
+    facts |= _describe_shape(call) | _describe_values(call)
+    if "axis" in call.keywords:
+        facts |= _describe_axis(call)
+    arrays = [x for _, x in leaves(call.named) if isinstance(x, np.ndarray)]
+    facts["several rows and columns"] = bool(arrays) and all(size > 1 for x in arrays for size in x.shape)
+    return {**facts, "storage": call.layout, "dtype": call.operation.dtype, **call.history}
+
+
+def _describe_shape(call: Call) -> dict[str, Any]:
+    """Return the facts of the shape of the result, and of a mask."""
+    facts: dict[str, Any] = {}
+    first = next((x for x in call.named.values() if isinstance(x, np.ndarray)), None)
+    if first is not None:
+        core = next(iter(call.operation.spec.core.values()), 0) or 1
+        batch = first.shape[: max(first.ndim - core, 0)]
+        facts["batch entries"] = math.prod(batch)
+        facts["first batch axis"] = batch[0] if batch else 1
+    shape = call.value.shape
+    if not call.operation.spec.is_gradient:
+        facts["axes of the result"] = len(shape)
+        facts["columns of the result"] = shape[-1] if shape else 1
+        facts["rows of the result"] = shape[-2] if len(shape) > 1 else 1
+        facts["first axis of the result"] = shape[0] if shape else 1
+        facts["an axis of size 1 in the result"] = 1 in shape
+        facts["a square result"] = len(shape) > 1 and shape[-1] == shape[-2]
+    for name in ("mask", "bias"):
+        if (x := call.named.get(name)) is not None and hasattr(x, "ndim"):
+            facts[f"rows of {name}"] = x.shape[-2] if x.ndim > 1 else 1
+            facts[f"axes of {name}"] = x.ndim
+    return facts
+
+
+def _describe_values(call: Call) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    for name, x in call.named.items():
+        if is_floating(x) and isinstance(x, np.ndarray) and x.size:
+            finite = np.abs(x[np.isfinite(x)])
+            facts[f"the largest |{name}|"] = float(finite.max()) if finite.size else 0.0
+            if not call.operation.spec.is_gradient:
+                facts[f"−∞ in {name}"] = bool(np.isneginf(x).any())
+                facts[f"NaN in {name}"] = bool(np.isnan(x).any())
+                facts[f"{name} is finite"] = len(finite) == x.size
+        elif name == "positions" and isinstance(x, np.ndarray) and x.size:
+            facts["the largest position"] = int(x.max())
+    return facts
+
+
+def _describe_axis(call: Call) -> dict[str, Any]:
+    axis, rank = call.keywords["axis"], np.ndim(call.arguments[0])
+    return {
+        "a negative axis": axis < 0,
+        "the last axis": axis % rank == rank - 1,
+        "the first axis": axis % rank == 0,
+        "a middle axis": 0 < axis % rank < rank - 1,
+        "axes of the argument": rank,
+    }

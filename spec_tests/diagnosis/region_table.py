@@ -1,0 +1,99 @@
+"""The answers as the search for a region sees them: a table of elements with their facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .asking import Answer
+from .condition import Condition
+from .region_conditions import MISSING, list_conditions, list_element_conditions
+
+MAX_ELEMENTS = 240  # of one answer that the search looks at; a contradiction shows others, which it then looks at too
+
+
+class Examples:
+    """The answers as the search sees them: a table of elements, each with its facts, and whether it is wrong."""
+
+    def __init__(self, answers: Sequence[Answer], failing: Sequence[bool]):
+        self.answers, self.failing = answers, list(failing)
+        chosen = [_choose_elements(answer, is_failing) for answer, is_failing in zip(answers, failing, strict=True)]
+        self.places = chosen
+        self.owner = np.repeat(np.arange(len(answers)), [len(places) for places in chosen])
+        self.wrong = np.concatenate(
+            [
+                np.full(1, is_failing)
+                if answer.wrong is None
+                else answer.wrong[places]
+                if is_failing
+                else np.zeros(len(places), bool)
+                for answer, is_failing, places in zip(answers, failing, chosen, strict=True)
+            ]
+        ).astype(bool)
+
+    @cached_property
+    def call_facts(self) -> dict[str, list[Any]]:
+        """Return the facts that every answer has, without those that say the same as one before."""
+        found: dict[str, list[Any]] = {}
+        names = dict.fromkeys(name for answer in self.answers for name in answer.facts)
+        seen = set()
+        for name in names:
+            column = [answer.facts.get(name, MISSING) for answer in self.answers]
+            key = repr(column)
+            if key not in seen and len(set(map(repr, column))) > 1:
+                seen.add(key)
+                found[name] = column
+        return found
+
+    def element_values(self, name: str) -> np.ndarray | None:
+        """Return a fact of every element in the table, None if an answer with wrong elements lacks it."""
+        parts = []
+        for answer, is_failing, places in zip(self.answers, self.failing, self.places, strict=True):
+            values = answer.elements.get(name) if answer.wrong is not None else None
+            if values is None or values.size != (0 if answer.wrong is None else answer.wrong.size):
+                if is_failing:
+                    return None
+                values = np.full(1 if answer.wrong is None else answer.wrong.size, np.nan)
+            parts.append(values[places])
+        joined = np.concatenate(parts) if parts else np.empty(0)
+        return joined if joined.dtype.kind in "fiub" else None if joined.dtype.kind == "O" else joined
+
+    def candidates(self) -> Iterator[tuple[Condition, bool, np.ndarray]]:
+        """Yield the conditions that every wrong element meets and some right one does not: (condition, of the call, mask)."""
+        is_failing = np.array(self.failing)
+        for name, column in self.call_facts.items():
+            for condition in list_conditions(name, column, is_failing):
+                holds = np.array([condition.holds(value) for value in column])
+                if np.all(holds[is_failing]) and not np.all(holds):
+                    yield condition, True, holds[self.owner]
+        names = dict.fromkeys(
+            name
+            for answer, fails in zip(self.answers, self.failing, strict=True)
+            if fails and answer.wrong is not None
+            for name in answer.elements
+        )
+        for name in names:
+            if (values := self.element_values(name)) is None:
+                continue
+            for condition in list_element_conditions(name, values, self.wrong):
+                mask = condition.holds_each(values)
+                if np.all(mask[self.wrong]) and not np.all(mask):
+                    yield condition, False, mask
+
+
+def _choose_elements(answer: Answer, is_failing: bool) -> np.ndarray:
+    """Return the places of the elements that the search looks at: all of them, or some of the wrong and of the right ones."""
+    if answer.wrong is None:
+        return np.zeros(1, dtype=int)
+    size = answer.wrong.size
+    if size <= MAX_ELEMENTS:
+        return np.arange(size)
+    rng = np.random.default_rng(size)
+    shown = np.fromiter(answer.shown, dtype=int)
+    groups = [np.flatnonzero(answer.wrong), np.flatnonzero(~answer.wrong)] if is_failing else [np.arange(size)]
+    picked = [g if len(g) <= MAX_ELEMENTS // 2 else np.sort(rng.choice(g, MAX_ELEMENTS // 2, replace=False)) for g in groups]
+    ends = [np.array([g[0], g[-1]]) for g in groups if len(g)]
+    return np.unique(np.concatenate([shown, *picked, *ends]))

@@ -1,0 +1,286 @@
+"""Which calls to ask for: those that differ from a wrong one in one fact, and those that could contradict a region."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..calls.in_domain import dimension_sizes
+from ..implementation.layouts import LAYOUTS
+from .asking import Answer, Ask, Wish
+from .condition import Condition, is_integer, is_number
+from .conjunction import Conjunction
+from .region_facts import WITH_OPTIONS
+
+SMALL_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+
+SIZES = (  # common sizes and limits, and their neighbours
+    *SMALL_SIZES, 12, 15, 16, 17, 20, 24, 31, 32, 33, 40, 48, 63, 64, 65, 72, 80, 96, 100, 104, 112, 127, 128, 129, 160, 192, 200,
+    255, 256, 257, 300, 384, 511, 512, 513, 768, 1000, 1023, 1024, 1025, 1536, 2047, 2048, 2049, 3072, 4095, 4096, 4097, 5000,
+)  # fmt: skip
+
+BATCHES = ((), (1,), (2,), (3,), (5,), (8,), (9,), (2, 2), (1, 3), (3, 1), (2, 1, 2), (2, 2, 2), (17,), (33,), (65,))
+
+
+def _fill_with(value: float) -> Callable[..., Any]:
+    """Return a regime of normal rows, the first of which holds a value in the middle."""
+
+    def fill(rng: np.random.Generator, shape: tuple[int, int], _: Any) -> Any:
+        x = rng.standard_normal(shape)
+        x[0, shape[1] // 2] = value
+        return x
+
+    return fill
+
+
+def _fill_equal_rows(rng: np.random.Generator, shape: tuple[int, int], _: Any) -> Any:
+    """Fill with one row, repeated: such an array can be stored as a broadcast view."""
+    return np.repeat(rng.standard_normal((1, shape[1])), shape[0], axis=0)
+
+
+STRANGE_FILLS = (_fill_with(np.nan), _fill_with(np.inf))
+
+OTHER_LAYOUTS = tuple(layout for layout in LAYOUTS if layout != "contiguous")
+
+
+def wish_like(ask: Ask, answer: Answer) -> Wish:
+    """Return the wish for a call with the sizes and options of an answered one, and other values."""
+    call = answer.call
+    spec, named = call.operation.spec, call.named
+    first = next((x for x in named.values() if isinstance(x, np.ndarray) and x is not named.get("cotangent")), None)
+    core = next((n for name, n in spec.core.items() if named.get(name) is first), next(iter(spec.core.values()), 0)) or 1
+    plain = {
+        name: x for name, x in call.keywords.items() if name in spec.parameters and not hasattr(x, "shape") and name != "wrt"
+    }
+    sizes = {name: size for name, size in {**dimension_sizes(call), **plain}.items() if ask.largest(name) and is_integer(size)}
+    return Wish(
+        sizes={name: int(size) for name, size in sizes.items()},
+        keywords={name: x for name, x in plain.items() if name not in sizes and not isinstance(x, dict | list)},
+        given={name: named.get(name) is not None and not _is_default(call, name) for name in _list_optional(answer)},
+        batch=None if first is None else _batch_of(first, core, call.keywords.get("axis", -1)),
+        layout=call.layout,
+        fill=_strange_fill(answer),
+    )
+
+
+def _strange_fill(answer: Answer) -> Callable[..., Any] | None:
+    """Return what fills arrays as strangely as those of the answer, None if all its values are finite."""
+    if any(name.startswith("NaN in ") and value for name, value in answer.facts.items()):
+        return STRANGE_FILLS[0]
+    infinite = any(name.endswith(" is finite") and not value for name, value in answer.facts.items())
+    minus = any(name.startswith("−∞ in ") and value for name, value in answer.facts.items())
+    return STRANGE_FILLS[1] if infinite and not minus else None
+
+
+def _batch_of(first: np.ndarray, core: int, axis: int) -> tuple[int, ...]:
+    """Return the shape of the batch: what is left of the first array without its own dimensions, or without its axis."""
+    shape = list(first.shape)
+    if core == 1 and shape:
+        del shape[axis]
+        return tuple(shape)
+    return tuple(shape[: max(len(shape) - core, 0)])
+
+
+def _list_optional(answer: Answer) -> list[str]:
+    parameters = answer.call.operation.spec.parameters
+    return [name for name, p in parameters.items() if p.default is not p.empty and answer.call.operation.accepts(name)]
+
+
+def _is_default(call: Any, name: str) -> bool:
+    value = call.named.get(name)
+    return not hasattr(value, "shape") and value == call.operation.spec.parameters[name].default
+
+
+def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish | None:
+    """Return the wish with another value of one fact, None if the fact cannot be chosen. `answer` is a call like the wish."""
+    parameters = answer.call.operation.spec.parameters
+    if fact == WITH_OPTIONS:
+        names = _list_optional(answer)
+        return wish.but(given=dict.fromkeys(names, False) if not value else {names[0]: True} if names else {})
+    if fact.startswith("with "):
+        return wish.but(given={fact.removeprefix("with "): bool(value)})
+    if fact in parameters and not ask.largest(fact):
+        given = {fact: value != parameters[fact].default} if fact in _list_optional(answer) else {}
+        return wish.but(keywords={fact: value}, given=given)
+    if fact == "storage":
+        return wish.but(layout=value, fill=_fill_equal_rows if value == "broadcast" else wish.fill)
+    if fact == "batch_dims":
+        return wish.but(batch=(2, 3, 2, 1)[:value]) if value <= 4 else None
+    if fact == "batch entries":
+        return wish.but(batch=(int(value),))
+    if fact == "first batch axis":
+        return wish.but(batch=(int(value), *(wish.batch or ())[1:]))
+    if fact.endswith(" is finite") or fact.startswith("NaN in "):
+        return wish.but(fill=STRANGE_FILLS[0] if value == fact.startswith("NaN") else None)
+    if fact == "a square result":
+        return _make_square(wish, answer) if value else wish
+    one, _, other = fact.partition(" = ")
+    if other:
+        size = wish.sizes.get(one)
+        return None if size is None else wish.but(sizes={other: size if value else size + 1})
+    if ask.largest(fact) and is_number(value):
+        return wish.but(sizes={fact: int(value)})
+    return None
+
+
+def _make_square(wish: Wish, answer: Answer) -> Wish | None:
+    """Return the wish with the last two axes of the result equal: two dimensions, or a dimension and the batch."""
+    shape = answer.call.value.shape
+    names = [name for name, size in wish.sizes.items() if shape and size == shape[-1]]
+    if wish.batch and len(wish.batch) == len(shape) >= 2:  # the axis is reduced, and the batch is the result
+        return wish.but(batch=(*wish.batch[:-1], wish.batch[-2]))
+    if wish.batch and names and len(wish.batch) == len(shape) - 1:
+        return wish.but(batch=(*wish.batch[:-1], wish.sizes[names[-1]]))
+    rows = [name for name, size in wish.sizes.items() if len(shape) > 1 and size == shape[-2] and name not in names]
+    return wish.but(sizes={rows[0]: wish.sizes[names[-1]]}) if rows and names else None
+
+
+def list_contrasts(ask: Ask, failing: Answer, answers: Sequence[Answer]) -> Iterator[Wish]:
+    """Yield wishes that differ from a failing call in one fact at a time, after some that differ in their values alone."""
+    base = wish_like(ask, failing)
+    yield from [base] * 2
+    yield Wish(like=failing.call)
+    for name in base.given:
+        yield base.but(given={name: not base.given[name]})
+    for name, x in base.keywords.items():
+        others = {repr(a.call.keywords.get(name)): a.call.keywords.get(name) for a in answers}
+        for other in list(others.values())[:6]:
+            if repr(other) != repr(x) and (wish := change(ask, base, failing, name, other)):
+                yield wish
+    for name, size in base.sizes.items():
+        sizes = [s for s in (*SMALL_SIZES, *SIZES[len(SMALL_SIZES) :: 4]) if s <= ask.largest(name)]
+        for other in dict.fromkeys([size - 1, size + 1, *sizes]):
+            if other > 0:
+                yield base.but(sizes={name: other})
+    if base.batch is not None:
+        yield from (base.but(batch=batch) for batch in BATCHES[:12])
+
+
+def list_scans(ask: Ask, answers: Sequence[Answer]) -> Iterator[Wish]:
+    """Yield wishes that look for a failure where none is known: other layouts, the same shapes again, and each size in turn."""
+    known = [answer for answer in answers if not answer.failure]
+    if not known:
+        return
+    for answer in known[:3]:
+        yield from [Wish(like=answer.call)] * 2
+    base = wish_like(ask, known[0])
+    for batch in ((2, 3), (3,)) if base.batch is not None else (None,):
+        larger = base.but(sizes={name: max(size, 4) for name, size in base.sizes.items()}, batch=batch)
+        yield from (larger.but(layout=layout, fill=fill) for layout in OTHER_LAYOUTS for fill in (None, _fill_equal_rows))
+    for name in base.sizes:
+        yield from (base.but(sizes={name: size}) for size in SIZES if size <= ask.largest(name))
+    if base.batch is not None:
+        yield from (base.but(batch=batch) for batch in BATCHES)
+    yield from (
+        base.but(fill=fill, batch=batch) for fill in STRANGE_FILLS for batch in ((), (2,), (3,)) if base.batch is not None
+    )
+    yield from [Wish(as_drawn=True)] * 20
+
+
+def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source: random.Random) -> Iterator[Wish]:
+    """Yield wishes whose answers could contradict the region: near its boundaries first, then on both sides at random."""
+    inside = [answer for answer in answers if answer.failure and region.covers(answer).any()]
+    if not inside:
+        return
+    base_answer = inside[-1]
+    base = wish_like(ask, base_answer)
+    for condition in region.of_call:
+        for value in list_probe_values(condition, answers, source):
+            if wish := change(ask, base, base_answer, condition.fact, value):
+                yield wish
+        if condition.fact.startswith(("calls before", "the call before", "a wider")):
+            for _ in range(3):
+                yield from (Wish(like=base_answer.call), Wish(like=source.choice(answers).call), Wish(like=ask.last))
+    shape = base_answer.call.value.shape
+    for name in [name for name, size in base.sizes.items() if shape and size == shape[-1]]:
+        limits = [v for c in region.of_element for v in (*c.values, *re.findall(r"(?<=blocks of )\d+", c.fact))]
+        numbers = [int(str(v)) for v in limits if str(v).isdigit() and int(str(v)) > 1]
+        sizes = [s for v in numbers for s in (v - 1, v, v + 1, v + 2, 2 * v, 2 * v + 1, 3 * v, 5 * v, 6 * v, 7 * v)]
+        yield from (base.but(sizes={name: size}) for size in dict.fromkeys(sizes) if size <= ask.largest(name))
+    for number in range(24):
+        if wish := (wish_inside if number % 2 else wish_outside)(ask, region, answers, source):
+            yield wish
+
+
+def list_probe_values(condition: Condition, answers: Sequence[Answer], source: random.Random) -> list[Any]:
+    """Return values of a fact near where the condition begins to hold, and some others."""
+    kind, values = condition.kind, condition.values
+    seen = list({repr(a.facts.get(condition.fact)): a.facts.get(condition.fact) for a in answers}.values())
+    if kind in ("above", "below") and is_integer(values[0]):
+        return [v for v in (values[0] - 1, values[0], values[0] + 1, values[0] + 2, *source.sample(SIZES, 4)) if v > 0]
+    if kind in ("no multiple", "multiple"):
+        step = values[0]
+        near = [step, 2 * step, 3 * step, step + 1, 2 * step - 1, step // 2, 3 * step // 2, 5 * step // 2, *range(1, 6)]
+        return [v for v in dict.fromkeys([*near, *source.sample(SIZES, 4)]) if v > 0]
+    if kind in ("power of two", "remainder"):
+        return [2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 33, 64]
+    if all(is_integer(v) for v in values) and values:
+        near = [v + d for v in values for d in (-1, 1, v)]
+        return [v for v in dict.fromkeys([*near, *source.sample(SIZES, 8)]) if v > 0]
+    if values and isinstance(values[0], bool):
+        return [True, False]
+    return seen[:8]
+
+
+def wish_inside(ask: Ask, region: Conjunction, answers: Sequence[Answer], source: random.Random) -> Wish | None:
+    """Return a wish for a call that the region holds, as far as its conditions can be chosen."""
+    known = [answer for answer in answers if answer.failure]
+    answer = source.choice(known)
+    if any(c.fact.startswith("the call before") for c in region.of_call) and source.random() < 0.7:
+        return Wish(like=ask.last)
+    if any(c.fact.startswith("calls before") for c in region.of_call) and source.random() < 0.7:
+        return Wish(like=source.choice(answers).call)
+    if source.random() < 0.2:
+        return Wish(as_drawn=True)
+    return _vary(ask, wish_like(ask, answer), answer, region, source, violated=None)
+
+
+def wish_outside(ask: Ask, region: Conjunction, answers: Sequence[Answer], source: random.Random) -> Wish | None:
+    """Return a wish for a call outside of the region: one condition is violated, or all is drawn as for a law."""
+    if not region.of_call or source.random() < 0.3:
+        return Wish(as_drawn=True)
+    answer = source.choice([answer for answer in answers if answer.failure])
+    return _vary(ask, wish_like(ask, answer), answer, region, source, violated=source.choice(region.of_call))
+
+
+def _vary(
+    ask: Ask, wish: Wish, answer: Answer, region: Conjunction, source: random.Random, violated: Condition | None
+) -> Wish | None:
+    """Return the wish with other values of some facts, and the conditions of the region as they shall be."""
+    facts = {condition.fact for condition in region.of_call}
+    grown = source.choice([*wish.sizes, ""])  # one size may be any
+    for name in wish.sizes:
+        if name not in facts and source.random() < 0.4:
+            sizes = [size for size in SIZES if size <= ask.largest(name)] if name == grown else SMALL_SIZES
+            wish = wish.but(sizes={name: source.choice(sizes)})
+    for name in wish.given:
+        if f"with {name}" not in facts and name not in facts and WITH_OPTIONS not in facts and source.random() < 0.3:
+            wish = wish.but(given={name: source.random() < 0.5})
+    if wish.batch is not None and not any("batch" in fact for fact in facts) and source.random() < 0.4:
+        wish = wish.but(batch=source.choice(BATCHES[:11]))
+    for condition in region.of_call:
+        pool = [v for v in _list_pool(condition, answer, ask, source) if condition.holds(v) is not (condition is violated)]
+        if pool and (changed := change(ask, wish, answer, condition.fact, source.choice(pool))):
+            wish = changed
+    return wish
+
+
+def _list_pool(condition: Condition, answer: Answer, ask: Ask, source: random.Random) -> list[Any]:
+    """Return values that a fact may have: near the boundary of the condition, and others."""
+    now, largest = answer.facts.get(condition.fact), ask.largest(condition.fact)
+    if isinstance(now, bool):
+        return [True, False]
+    if condition.fact == "storage":
+        return list(LAYOUTS)
+    if is_integer(now):
+        near = [v + d for v in condition.values if is_integer(v) for d in range(-3, 4)]
+        steps = [v * k for v in condition.values if is_integer(v) for k in range(1, 8)]
+        top = max(largest, *near, int(now or 0), 1)
+        if condition.fact == "batch_dims":
+            return [0, 1, 2, 3]
+        return [v for v in (*near, *steps, *SIZES, now) if 0 < v <= top]
+    return [now, *condition.values]

@@ -1,0 +1,241 @@
+"""The words for a region of wrong answers: a sentence that could be the name of a unit test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .condition import Condition, is_integer, join
+from .element_facts import BEYOND
+from .region_facts import WITH_OPTIONS
+
+ORDINALS = {2: "second", 3: "third", 4: "fourth"}
+
+INDICES = {  # facts that are indices: the word for one, and for several
+    "column": ("column", "columns"),
+    "row": ("row", "rows"),
+    "head": ("head", "heads"),
+    "batch entry": ("batch entry", "batch entries"),
+    "second batch axis": ("index of the second batch axis", "indices of the second batch axis"),
+    "row of all": ("row", "rows"),
+}
+
+COUNTED = {  # facts that count something: what has them, and the word for one and for several
+    "batch_dims": ("the batch", "dimension", "dimensions"),
+    "batch entries": ("the batch", "entry", "entries"),
+    "first batch axis": ("the first batch axis", "entry", "entries"),
+    "axes of the result": ("the result", "axis", "axes"),
+    "columns of the result": ("the result", "column", "columns"),
+    "rows of the result": ("the result", "row", "rows"),
+    "first axis of the result": ("the first axis of the result", "index", "indices"),
+    "axes of the argument": ("the argument", "axis", "axes"),
+}
+
+FLAGS = {  # the words for a fact that is true, and for one that is false
+    WITH_OPTIONS: ("with any optional argument", "without optional arguments"),
+    "empty": ("where an array is empty", "where no array is empty"),
+    "batches that broadcast": ("where batches broadcast", "where the batches are equal"),
+    "a negative axis": ("where axis is negative", "where axis is not negative"),
+    "the last axis": ("where axis is the last one", "where axis is not the last one"),
+    "the first axis": ("where axis is the first one", "where axis is not the first one"),
+    "a middle axis": ("where axis is neither the first nor the last", "where axis is the first or the last"),
+    "an axis of size 1 in the result": ("where the result has an axis of size 1", "where the result has no axis of size 1"),
+    "several rows and columns": ("where no axis of an argument has size 1", "where an axis of an argument has size 1"),
+    "a square result": ("where the result is square", "where the result is not square"),
+    "the call before had these shapes": (
+        "where the call before had the same shapes",
+        "where the call before had other shapes",
+    ),
+    "the call before had a result of this shape": (
+        "where the call before had a result of the same shape",
+        "where the call before had a result of another shape",
+    ),
+    "a wider call came before": ("after a call with longer rows", "where no call with longer rows came before"),
+}
+
+
+def describe_conditions(of_call: Sequence[Condition], of_element: Sequence[Condition]) -> str:
+    """Return the words for a region, such as "where n is no multiple of 16, in the last column"."""
+    call = [describe_condition(condition) for condition in of_call]
+    element = [describe_element_condition(condition) for condition in of_element]
+    joined = _join_clauses(call)
+    return " ".join(", ".join(part for part in (joined, " and ".join(element)) if part).split()) or "in every call"
+
+
+def _join_clauses(clauses: Sequence[str]) -> str:
+    """Join clauses, and say "where" once for those that begin with it."""
+    where = [clause.removeprefix("where ") for clause in clauses if clause.startswith("where ")]
+    others = [clause for clause in clauses if not clause.startswith("where ")]
+    return ", ".join([*others, *([f"where {' and '.join(where)}"] if where else [])])
+
+
+def describe_condition(condition: Condition) -> str:
+    """Return the words for a condition on a fact of the call."""
+    fact, kind, values = condition.fact, condition.kind, condition.values
+    if words := _describe_flag(condition):
+        return words
+    if fact.startswith("calls before"):
+        return _describe_count(fact, kind, values)
+    if fact == "storage":
+        return f"where arrays are stored {join(values)}" if kind == "is" else f"where arrays are not stored {join(values)}"
+    if fact == "dtype":
+        return f"in {join(values)}"
+    if fact in COUNTED or fact.startswith(("rows of ", "axes of ")):
+        return _describe_amount(fact, kind, values)
+    if kind == "above":
+        return f"from {fact} = {values[0] + 1} on" if is_integer(values[0]) else f"where {fact} exceeds {values[0]:.6g}"
+    if kind == "below" and values[0] == 2 and is_integer(values[0]):
+        return f"where {fact} = 1"
+    if kind == "below":
+        return f"up to {fact} = {values[0] - 1}" if is_integer(values[0]) else f"where {fact} is below {values[0]:.6g}"
+    if kind == "no multiple":
+        return f"where {fact} is odd" if values[0] == 2 else f"where {fact} is no multiple of {values[0]}"
+    if kind == "multiple":
+        return f"where {fact} is even" if values[0] == 2 else f"where {fact} is a multiple of {values[0]}"
+    if kind == "remainder":
+        return f"where {fact} is {values[1]} more than a multiple of {values[0]}"
+    if kind == "power of two":
+        return f"where {fact} is a power of two"
+    return f"where {fact} {'=' if kind == 'is' else 'is not'} {join(values)}"
+
+
+def _describe_flag(condition: Condition) -> str:
+    """Return the words for a fact that is true or false, "" for others."""
+    fact, value = condition.fact, condition.values[0] if condition.values else None
+    if condition.kind not in ("is", "is not") or not isinstance(value, bool) or len(condition.values) > 1:
+        return ""
+    holds = value if condition.kind == "is" else not value
+    if fact in FLAGS:
+        return FLAGS[fact][not holds]
+    if fact.startswith("with "):
+        argument = fact.removeprefix("with ")
+        return f"whenever {argument} is given" if holds else f"whenever no {argument} is given"
+    if " = " in fact:
+        return f"where {fact}" if holds else f"where {fact.replace(' = ', ' ≠ ')}"
+    if fact.startswith(("−∞ in ", "NaN in ")):
+        value, _, name = fact.partition(" in ")
+        return f"where {name} holds {'' if holds else 'no '}{value}"
+    if fact.endswith(" is finite"):
+        return f"where {fact}" if holds else f"where {fact.removesuffix(' is finite')} holds NaN or an infinity"
+    return f"where {fact} = {holds}"
+
+
+def _describe_amount(fact: str, kind: str, values: tuple[Any, ...]) -> str:
+    """Return the words for how many axes, rows or entries there are."""
+    if fact.startswith(("rows of ", "axes of ")) and fact not in COUNTED:
+        several, _, argument = fact.partition(" of ")
+        owner, one = f"the {argument}", {"rows": "row", "axes": "axis"}[several]
+        if several == "rows" and (kind, values) in (("is", (1,)), ("below", (2,))):
+            return f"with a {argument} of one row"
+    else:
+        owner, one, several = COUNTED[fact]
+    value = values[0] if values else 0
+    if (kind == "below" and value == 1) or (kind == "is" and values == (0,)):
+        return "without a batch" if fact == "batch_dims" else f"where {owner} has no {one}"
+    amounts = {
+        "above": f"{value + 1} {several} or more" if values else "",
+        "below": f"one {one} at most" if value == 2 else f"fewer than {value} {several}",
+        "is": f"{join(['one' if v == 1 else v for v in values])} {one if values == (1,) else several}",
+        "is not": f"not {join(values)} {several}",
+        "no multiple": f"an odd number of {several}" if value == 2 else f"a number of {several} that is no multiple of {value}",
+        "multiple": f"an even number of {several}" if value == 2 else f"a number of {several} that is a multiple of {value}",
+        "remainder": f"a number of {several} that is {values[-1] if values else 0} more than a multiple of {value}",
+        "power of two": f"a power of two of {several}",
+    }
+    if kind == "above" and value == 0:
+        return (
+            "with a batch"
+            if fact == "batch_dims"
+            else f"where {owner} has an {one}"
+            if one[0] in "aei"
+            else f"where {owner} has a {one}"
+        )
+    return f"where {owner} has {amounts[kind]}"
+
+
+def _describe_count(fact: str, kind: str, values: tuple[Any, ...]) -> str:
+    """Return the words for a position in the sequence of calls."""
+    of = fact.removeprefix("calls before").replace(" with these shapes", " with the same shapes")
+    of = of.replace(" with a result of this shape", " with a result of the same shape")
+    of = (
+        of.replace(" with ", " with the same shape of ", 1).removesuffix(" of this shape")
+        if of.endswith(" of this shape")
+        else of
+    )
+    if kind == "above":
+        number = values[0] + 2
+        return f"from the {ORDINALS.get(number, f'{number}th')} call{of} on"
+    if (kind, values) == ("below", (1,)) or (kind, values) == ("is", (0,)):
+        return f"in the first call{of}"
+    if kind == "below":
+        return f"in the first {values[0]} calls{of}"
+    if kind == "remainder":
+        return f"in every {ORDINALS[values[0]]} call{of}"
+    if kind == "no multiple":
+        return (
+            f"in every {ORDINALS.get(values[0], f'{values[0]}th')} call{of}"
+            if values[0] == 2
+            else f"in calls{of} but each {values[0]}th"
+        )
+    return f"in call {join([value + 1 for value in values if is_integer(value)])}{of}"
+
+
+def describe_element_condition(condition: Condition) -> str:
+    """Return the words for a condition on a fact of elements."""
+    fact, kind, values = condition.fact, condition.kind, condition.values
+    base = fact.removesuffix(" from the end")
+    if base in INDICES:
+        return _describe_index(*INDICES[base], fact.endswith(" from the end"), kind, values)
+    if fact == "head of its group":
+        return (
+            "in each head but the first of its group"
+            if kind == "above"
+            else f"in the heads with index {values[0]} in their group"
+        )
+    if fact.startswith(BEYOND):
+        inside = "beyond" if values[0] else "within"
+        return f"in the columns {inside} the last whole block of {fact.rpartition(' ')[2]}"
+    if fact == "column − row":
+        return _describe_diagonal(kind, values)
+    if fact == "argument":
+        return f"in the gradient of {join(values)}"
+    if " of a row of " in fact or "in a row of" in fact:
+        named = fact.replace("a row", "the row")
+        return f"where {named} {_compare(kind, values)}"
+    return f"where {fact} {_compare(kind, values)}"
+
+
+def _describe_index(one: str, several: str, from_end: bool, kind: str, values: tuple[Any, ...]) -> str:
+    value = values[-1] if values else 0
+    if from_end:
+        if (kind, value) in (("is", 0), ("below", 1)):
+            return f"in the last {one}"
+        if kind == "below":
+            return f"in the last {value} {several}"
+        if kind == "above":
+            return f"in every {one} but the last" if value == 0 else f"in every {one} but the last {value + 1}"
+        return f"in every {ORDINALS.get(values[0], values[0])} {one}, counted from the last"
+    if kind == "above":
+        return f"in every {one} but the first" if value == 0 else f"in {several} {value + 1} and up"
+    if kind == "below":
+        return f"in the first {one}" if value == 1 else f"in the first {value} {several}"
+    if kind == "remainder":
+        return f"in every {ORDINALS[values[0]]} {one}, from {value} on"
+    return f"in {one} {value}"
+
+
+def _describe_diagonal(kind: str, values: tuple[Any, ...]) -> str:
+    value = values[-1]
+    if kind == "above":
+        return "above the diagonal" if value == 0 else f"where column − row is at least {value + 1}"
+    if kind == "below":
+        return "below the diagonal" if value == 0 else f"where column − row is at most {value - 1}"
+    return "on the diagonal" if value == 0 and kind == "is" else f"where column − row is {value}"
+
+
+def _compare(kind: str, values: tuple[Any, ...]) -> str:
+    if kind == "above":
+        return f"> {values[0]:.6g}"
+    if kind == "below":
+        return f"< {values[0]:.6g}"
+    return f"is {join(values)}"

@@ -1,0 +1,104 @@
+"""Draw the arguments of an operation with chosen sizes and options. What is not chosen is small, ordinary and random."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..calls.operation import Operation
+from ..calls.violation import NotImplementedVariant
+from . import regimes
+from .choices import Choose
+from .draw import BATCHES, SMALL, Draw
+from .values import MAX_BITS
+
+MAX_SMALL_BATCH = 6  # entries
+
+MAX_ELEMENTS = 300_000  # of an array
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is chosen. The rest is drawn: as for a law if `as_drawn`, else small."""
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, bool] = field(default_factory=dict)  # which optional arguments are passed
+    batch: tuple[int, ...] | None = None
+    fill: regimes.Fill | None = None  # for the rows of arrays, in place of normally distributed ones
+    as_drawn: bool = False
+
+
+class ChosenDraw(Draw):
+    """A draw in which some choices are made beforehand. It is not stored and replayed as the examples of laws are."""
+
+    def __init__(self, choose: Choose, operation: Operation, chosen: Chosen):
+        super().__init__(choose, operation)
+        self.chosen = chosen
+        self.largest: dict[str, int] = {}  # of each dimension, among the sizes that laws draw
+        if not chosen.as_drawn:
+            self.__dict__["bits"] = MAX_BITS
+
+    def dims(self, **ceilings: int) -> tuple[int, ...]:
+        self.largest.update(ceilings)
+        if self.chosen.as_drawn:
+            return super().dims(**ceilings)
+        return tuple(self.size(name, SMALL) for name in ceilings)
+
+    def size(self, name: str, pool: tuple[int, ...]) -> int:
+        self.largest[name] = max(self.largest.get(name, 0), *pool)
+        if name in self.chosen.sizes:
+            self._drawn_sizes[name] = self.chosen.sizes[name]
+            return self.chosen.sizes[name]
+        small = tuple(size for size in pool if size <= SMALL[-1])
+        return super().size(name, pool if self.chosen.as_drawn else small or (min(pool),))
+
+    def batch(self, pool: tuple[tuple[int, ...], ...] = BATCHES) -> tuple[int, ...]:
+        if self.chosen.batch is not None:
+            return self.chosen.batch
+        if self.chosen.as_drawn:
+            return super().batch(pool)
+        return super().batch(tuple(b for b in pool if math.prod(b) <= MAX_SMALL_BATCH) or pool)
+
+    def rows_or_less(self, d: int) -> tuple[int, ...]:
+        return super().rows_or_less(d) if self.chosen.batch is None else (*self.chosen.batch, d)
+
+    def keyword(self, name: str, values: Iterable[Any]) -> dict[str, Any]:
+        if name in self.chosen.keywords and self.operation.accepts(name):
+            return {name: self.chosen.keywords[name]}
+        return super().keyword(name, values)
+
+    def columns(self, m: int, square: int) -> dict[str, Any]:
+        if not self.chosen.as_drawn and self.operation.accepts("m"):
+            return {"m": m}
+        return super().columns(m, square)
+
+    def variants(self, *names: str) -> set[str]:
+        used = super().variants(*names)
+        for name, is_given in self.chosen.given.items():
+            if name in names and self.operation.accepts(name):
+                used = used | {name} if is_given else used - {name}
+        return used
+
+    def normal(self, shape: tuple[int, ...], scale: float = 1.0) -> np.ndarray:
+        _require_small(shape)
+        return super().normal(shape, scale)
+
+    def weight(self, out_features: int, in_features: int, *, scales: tuple[float, ...] = ()) -> np.ndarray:
+        _require_small((out_features, in_features))
+        return super().weight(out_features, in_features, scales=scales)
+
+    def array(self, shape: tuple[int, ...], kinds: dict[str, regimes.Fill]) -> np.ndarray:
+        _require_small(shape)
+        if self.chosen.fill is not None:
+            return super().array(shape, {"chosen": self.chosen.fill})
+        return super().array(shape, kinds if self.chosen.as_drawn else {"normal": kinds.get("normal", regimes.normal)})
+
+
+def _require_small(shape: tuple[int, ...]) -> None:
+    if math.prod(shape) > MAX_ELEMENTS:
+        raise NotImplementedVariant("an array so large is not asked for", "suite")

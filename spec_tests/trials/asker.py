@@ -1,0 +1,131 @@
+"""Ask a backend for further answers, with chosen sizes, options, layouts and values, after something has failed."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..calls.call import Call
+from ..calls.gradient import Gradient
+from ..calls.operation import Operation
+from ..calls.recorder import Recorder
+from ..calls.violation import Lost, NoAnswer, NotImplementedVariant, Violation
+from ..diagnosis.asking import RIGHT, WRONG, Answer, Wish
+from ..diagnosis.evidence import wrong_in
+from ..implementation.domain import HEAD_DIMENSIONS
+from ..inputs.choices import NoExample
+from ..inputs.chosen_draw import MAX_ELEMENTS, Chosen, ChosenDraw
+from ..specification.formats import is_floating
+from ..specification.pytree import tree_map
+
+
+class Asker:
+    """Draw and answer calls of one operation of a backend in one dtype. What is drawn depends on the seed alone."""
+
+    def __init__(self, operation: Operation, *, seed: Any, deadline: float):
+        """`deadline` is a time of time.monotonic() after which nothing is asked."""
+        self.operation = replace(operation, recorder=Recorder())
+        self.random, self.deadline = random.Random(f"{seed} {operation.name} {operation.dtype}"), deadline
+        self.is_lost = False  # whether a call ended its process or timed out, so that nothing else is asked
+        self._largest: dict[str, int] = {}
+        self._ordinary: dict[int, Call] = {}  # the calls with ordinary values
+        self.last: Call | None = None
+        self.count = 0  # of the calls made
+
+    def __call__(self, wish: Wish) -> Answer | None:
+        if self.is_lost or time.monotonic() > self.deadline or (call := self._draw(wish)) is None:
+            return None
+        self.count, self.last = self.count + 1, call
+        try:
+            native = self.operation.native(call, wish.layout)
+            call.layout = wish.layout
+            result = self.operation.run(call, native)
+            self.operation.values(call, result)
+        except NotImplementedVariant:
+            return None
+        except Violation as violation:
+            self.is_lost = isinstance(violation, Lost)
+            return Answer(call, describe_failure_kind(violation))
+        if kind := self._find_wrong_kind(result):
+            return Answer(call, kind)
+        ordinary = id(wish.like) in self._ordinary if wish.like else not wish.as_drawn and wish.fill is None
+        if ordinary:
+            self._ordinary[id(call)] = call
+        return self._compare(call, ordinary=ordinary)
+
+    def judge(self, call: Call) -> Answer:
+        return Answer(call, "no answer") if call.observed is None else self._compare(call, ordinary=False)
+
+    def _compare(self, call: Call, *, ordinary: bool) -> Answer:
+        assert call.observed is not None
+        with np.errstate(all="ignore"):
+            nearest = self.operation.storage.round(np.asarray(call.value, dtype=np.float64))
+        if np.array_equal(call.observed, nearest, equal_nan=True):
+            wrong = np.zeros(call.value.size, dtype=bool)  # every bound admits it, so that none has to be derived
+        else:
+            wrong = np.ravel(wrong_in(call))
+        return Answer(call, WRONG if wrong.any() else RIGHT, wrong, ordinary)
+
+    def _find_wrong_kind(self, result: Any) -> str:
+        """Return a text if the result is an array of another dtype than it must be, else ""."""
+        framework, expected = self.operation.backend.framework, self.operation.spec.dtype or self.operation.dtype
+        if self.operation.spec.is_gradient or isinstance(result, int) or framework.dtype_of(result) == expected:
+            return ""
+        return f"the result is {framework.dtype_of(result)}"
+
+    def largest(self, dimension: str) -> int:
+        if not self._largest:
+            for _ in range(4):
+                self._draw(Wish())
+        return self._largest.get(dimension, 0)
+
+    def _draw(self, wish: Wish) -> Call | None:
+        if wish.like is not None:
+            return self._change_values(wish.like)
+        sizes = dict(wish.sizes)
+        for keyword, dimension in HEAD_DIMENSIONS.items():
+            if keyword in wish.keywords:
+                sizes[dimension] = wish.keywords[keyword]
+        chosen = Chosen(sizes, wish.keywords, wish.given, wish.batch, wish.fill, wish.as_drawn)
+        draw = ChosenDraw(self.random.randint, self.operation, chosen)
+        try:
+            call = draw.call()
+            is_small = call.size <= MAX_ELEMENTS and call.value.size <= MAX_ELEMENTS
+        except (NotImplementedVariant, NoExample, ValueError, IndexError, ZeroDivisionError, TypeError):
+            return None  # the sizes do not go together
+        finally:
+            self.operation.recorder.calls.clear()
+            for name, largest in draw.largest.items():
+                self._largest[name] = max(largest, self._largest.get(name, 0))
+        return call if is_small else None
+
+    def _change_values(self, call: Call) -> Call:
+        """Return a call of the same shapes and options whose floating arrays hold other values."""
+        hold = self.operation.storage.round
+
+        def change(x: Any) -> Any:
+            if not (is_floating(x) and x.size):
+                return x
+            shift, scale = self.random.randrange(x.size), self.random.choice((0.5, -0.5, 0.75, -1.0))
+            with np.errstate(all="ignore"):
+                return hold(np.where(np.isfinite(x), scale * np.roll(x, shift), x))
+
+        return Call(self.operation, tree_map(change, call.arguments), {k: tree_map(change, x) for k, x in call.keywords.items()})
+
+
+def describe_failure_kind(violation: Violation) -> str:
+    """Return what is seen in place of an answer, without the texts that differ from call to call."""
+    if isinstance(violation, NoAnswer):
+        return violation.what.partition(":")[0].partition("\n")[0]
+    head, shape, _ = violation.what.partition(" has shape ")
+    return f"{head} has another shape" if shape else head
+
+
+def ask_about(operation: Operation, *, seed: Any, seconds: float) -> Asker:
+    """Return what asks about an operation for so many seconds."""
+    assert isinstance(operation, Operation | Gradient)
+    return Asker(operation, seed=seed, deadline=time.monotonic() + seconds)
