@@ -19,15 +19,15 @@ BEYOND = "beyond the whole blocks of "
 
 RIGHT_VALUE = "the right value"
 
-GRADIENT = "argument"
+GRADIENT, RESULT = "argument", "result"  # facts of the elements of several arrays: which of them
 
 _WITH_HEADS = ("grouped_query_attention", "alibi_bias")
 
 
 def describe_elements(call: Call) -> dict[str, np.ndarray]:
     """Return the facts of every element of the result, each as a flat array."""
-    if call.operation.spec.is_gradient:
-        return _describe_gradient(call)
+    if call.operation.spec.is_gradient or call.parts is not None:
+        return _describe_parts(call, GRADIENT if call.operation.spec.is_gradient else RESULT)
     value = call.value
     facts = {**_list_indices(value.shape, _name_axes(call)), **dict(_list_values(call)), RIGHT_VALUE: value.astype(np.float64)}
     if "head" in facts and (sizes := dimension_sizes(call)).get("h_kv", 0) > 0:
@@ -90,17 +90,17 @@ def _list_values(call: Call) -> Iterator[tuple[str, Any]]:
                     yield fact, np.squeeze(statistic, axis)
 
 
-def _describe_gradient(call: Call) -> dict[str, np.ndarray]:
-    """Return the facts of a gradient, or of the vector of several: the argument, and the index in its gradient."""
-    wrt, value = call.named["wrt"], call.value
-    parts = [(wrt, 0, value.shape)] if isinstance(wrt, str) else list(call.operation.layout(call))  # type: ignore[attr-defined]
+def _describe_parts(call: Call, named: str) -> dict[str, np.ndarray]:
+    """Return the facts of a vector of several arrays, or of one gradient: the name of the array, and the index in it."""
+    wrt, value = call.keywords.get("wrt"), call.value
+    parts = [(str(wrt), value.shape)] if call.parts is None else [(part.name, part.shape) for part in call.parts]
     found = []
-    for name, _, shape in parts:
+    for name, shape in parts:
         size = int(np.prod(shape))
         indices = _list_indices(shape, ["batch entry", "row", "column"][-len(shape) :] if 0 < len(shape) < 4 else [])
         flat = {fact: np.ravel(np.broadcast_to(index, shape)) for fact, index in indices.items() if not fact.startswith(BEYOND)}
-        found.append(({GRADIENT: np.full(size, name)} | flat, size))
+        found.append(({named: np.full(size, name)} | flat, size))
     names = dict.fromkeys(fact for facts, _ in found for fact in facts)
-    missing = {fact: "" if fact == GRADIENT else np.nan for fact in names}
+    missing = {fact: "" if fact == named else np.nan for fact in names}
     joined = {fact: np.concatenate([facts.get(fact, np.full(size, missing[fact])) for facts, size in found]) for fact in names}
     return {**joined, RIGHT_VALUE: np.ravel(value).astype(np.float64)}

@@ -42,7 +42,7 @@ def _describe_shape(call: Call) -> dict[str, Any]:
         facts["batch entries"] = math.prod(batch)
         facts["first batch axis"] = batch[0] if batch else 1
     shape = call.value.shape
-    if not call.operation.spec.is_gradient:
+    if not call.operation.spec.is_gradient and call.parts is None:
         facts["axes of the result"] = len(shape)
         facts["columns of the result"] = shape[-1] if shape else 1
         facts["rows of the result"] = shape[-2] if len(shape) > 1 else 1

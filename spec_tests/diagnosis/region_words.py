@@ -199,6 +199,8 @@ def describe_element_condition(condition: Condition) -> str:
         return _describe_diagonal(kind, values)
     if fact == "argument":
         return f"in the gradient of {join(values)}"
+    if fact == "result":
+        return f"in the result {join(values)}"
     if " of a row of " in fact or "in a row of" in fact:
         named = fact.replace("a row", "the row")
         return f"where {named} {_compare(kind, values)}"

@@ -214,9 +214,8 @@ class _Search:
         if not region.conditions:
             fresh = f"{wrong} of {inside} fresh calls {fails}"
         operation, only = self.answers[0].call.operation.name, wrong < inside
-        return Region(
-            "region", f"region: {words}", what, operation, _predict(region, only), (("asked", fresh),), region, self.failure, only
-        )
+        what_it_is = ("region", f"region: {words}", what, operation, _predict(region, only))
+        return Region(*what_it_is, facts=(("asked", fresh),), inside=region, failure=self.failure, only=only)
 
 
 def _predict(region: Conjunction, only: bool) -> Callable[[Call], bool | None]:

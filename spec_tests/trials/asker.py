@@ -72,10 +72,13 @@ class Asker:
 
     def _find_wrong_kind(self, result: Any) -> str:
         """Return a text if the result is an array of another dtype than it must be, else ""."""
-        framework, expected = self.operation.backend.framework, self.operation.spec.dtype or self.operation.dtype
-        if self.operation.spec.is_gradient or isinstance(result, int) or framework.dtype_of(result) == expected:
+        framework = self.operation.backend.framework
+        if self.operation.spec.is_gradient or isinstance(result, int):
             return ""
-        return f"the result is {framework.dtype_of(result)}"
+        for name, x in self.operation.by_name(result).items():
+            if (dtype := framework.dtype_of(x)) not in self.operation.expected_dtypes(name):
+                return f"{name or 'the result'} is {dtype}"
+        return ""
 
     def largest(self, dimension: str) -> int:
         if not self._largest:
