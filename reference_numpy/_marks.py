@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, four functions, and thirteen marks.
+"""What the equations need besides NumPy: the conversion to float64, four functions, and fourteen marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -102,6 +102,11 @@ def positive(x: Any) -> Any:
 def piled(x: Any, *, axis: int) -> Any:
     """Return the sum along an axis. Mark that unfused 16-bit code may add the terms one by one to a total in its own dtype."""
     return x.piled(axis) if hasattr(x, "piled") else np.sum(x, axis=axis)
+
+
+def chunked(a: Any, b: Any) -> Any:
+    """Return a @ b. Mark that the sum may be added up chunk by chunk, to a total in the dtype of the inputs."""
+    return a.chunked(b) if hasattr(a, "chunked") else np.matmul(a, b)
 
 
 def through_maximum(dx: Any, left: Any, x: Any, *, axis: int) -> Any:

@@ -89,6 +89,18 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
             total = self.arithmetic.step_storage.round(self.round_to_compute(total + term))
         return self.with_value(total)
 
+    def chunked(self, other: Simulated) -> Simulated:
+        """Add the products chunk by chunk, in chunks of a random size, and store each total; or all at once."""
+        f, n = self.arithmetic.rounded_storage, self.shape[-1]
+        if f is None or n == 0 or self.rng.random() < 0.5:
+            return self @ other
+        size = int(self.rng.integers(1, n + 1))
+        parts = [(self[..., i : i + size] @ other[i : i + size]).value for i in range(0, n, size)]
+        total = f.round(parts[0])
+        for part in parts[1:]:
+            total = f.round(self.round_to_compute(total + f.round(part)))
+        return self.with_value(total)
+
     def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Any:
         """Half the time, recompute weights as exp(s - logsumexp(s)), with both terms in the compute format."""
         if self.rng.random() < 0.5:

@@ -184,6 +184,14 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         size = np.sum(np.abs(self.value) + self.error, axis=axis)
         return self.at(total.value, total.error + (self.shape[axis] - 1) * step_storage.u * size)
 
+    def chunked(self, other: Bounded) -> Bounded:
+        """Return self @ other. Each of the n terms may be a chunk, and is then rounded with every total that it is added to."""
+        total, f = self @ other, self.arithmetic.rounded_storage
+        if f is None:
+            return total
+        n, (a, b) = self.shape[-1], (np.abs(x.value) + x.error for x in (self, other))
+        return self.at(total.value, total.error + n * f.u * (a @ b))
+
     def through_maximum(self, left: Bounded, x: Any, axis: int) -> Bounded:
         """Add the size of `left` to the error of every entry that may be the largest one of x."""
         value, error = x.pair if isinstance(x, Bounded) else (x, 0.0)

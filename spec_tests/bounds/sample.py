@@ -168,6 +168,17 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         spread = spread_of_partial_sums(self.shape[axis] - 1, total.value[:1], root)
         return self.at(self.store(self.perturb(total.value, spread * step_storage.u), step_storage))
 
+    def chunked(self, other: Sample) -> Sample:
+        """Return self @ other, with the error of storing the total after each of the n terms."""
+        total, f = self @ other, self.arithmetic.rounded_storage
+        if f is None:
+            return total
+        a, b = (x.value[:1] for x in (self, other))
+        root = np.sqrt(np.square(a) @ np.square(b))
+        return self.at(
+            self.store(self.perturb(total.value, spread_of_partial_sums(self.shape[-1], total.value[:1], root) * f.u), f)
+        )
+
     def through_maximum(self, left: Sample, x: Sample, axis: int) -> Sample:
         """Add the remainder `left` to the largest entry instead of subtracting it.
 

@@ -192,7 +192,7 @@ class Call:
         if equation is not None and hasattr(op.spec.module, "bound"):
             # The equation takes no real numbers, so that none can carry an error: use the relative error of the right equation.
             right, value = self.expectation(precision), np.asarray(self.evaluate(np.asarray, equation))
-            relative = np.max(right.error / np.abs(right.value))
+            relative = np.max(right.error / np.where(right.value == 0, np.inf, np.abs(right.value)))
             return Expectation(value, relative * np.abs(value), self.storage)
         widens = any(f.precision > op.storage.precision for f in self.formats.values())
         arithmetic = Arithmetic.of(op.dtype, precision, widens=widens)

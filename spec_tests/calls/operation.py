@@ -31,6 +31,9 @@ from .violation import NotImplementedVariant, Violation, format_index, from_faul
 EXAMPLE_VALUES = {"eps": "1e-5", "theta": "10000.0", "num_heads": "8", "window": "128"}  # for the line of a domain to copy
 
 
+PLAIN_NUMBERS = {"int64": int, "float64": float}  # the Python number that may stand for an array without axes
+
+
 @dataclass(frozen=True)
 class Operation:
     """An operation under test, as laws call it: `operation(x, weight, eps=1e-5)` returns a `Result`."""
@@ -222,10 +225,14 @@ class Operation:
 
         Several results are returned as one vector.
         """
-        if self.spec.dtype == "int64" and type(result) is int:
+        if type(result) is PLAIN_NUMBERS.get(str(self.spec.dtype)):
             return call.record(result, np.asarray(result))
         if call.parts is None:
-            return call.record(result, self._read("the result", result, call.value.shape, self.spec.dtype, self.storage))
+            if self.spec.results[""] == WIDER:
+                call.record_formats({"": self._answered_format(result)})
+            return call.record(
+                result, self._read("the result", result, call.value.shape, self.spec.dtype, self.result_format(call))
+            )
         arrays = self.by_name(result)
         call.record_formats({name: self._answered_format(x) for name, x in arrays.items() if self.spec.results[name] == WIDER})
         read = (self._read(p.name, arrays[p.name], p.shape, self.spec.results[p.name], p.storage) for p in call.parts)
@@ -284,8 +291,8 @@ class Operation:
         return at_least_float32(self.storage) if rule == WIDER else FORMATS.get(rule or self.dtype, FORMATS["float64"])
 
     def result_format(self, call: Call) -> Format:
-        """Return the format of a single result."""
-        return self.storage
+        """Return the format of a single result, which may be wider than the arguments' if it was answered so."""
+        return call.formats.get("", self.storage)
 
     def place(self, call: Call, index: tuple[Any, ...]) -> str:
         """Return how messages name an element of the result, or of one of several."""

@@ -103,6 +103,8 @@ def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any
             y = evaluate(*tree_map(_to_float64, list(arguments)), **tree_map(_to_float64, keywords))
             if not any(wide):
                 return tree_map(store, y)
+            if not spec.is_gradient and not spec.has_several_results:
+                return store(np.asarray(y), wide=True)
             return tuple(store(x, wide=is_wide) for x, is_wide in zip(y, wide, strict=True))
 
     return _set_signature(operation, spec.reference)

@@ -85,6 +85,9 @@ class ErrorCarryingNumber(NumberType, Protocol):
     def joined(self, term: Any, n: int) -> Self:
         """Return self + term, where the term may have been the first of the n + 1 terms of a sum."""
 
+    def chunked(self, other: Self) -> Self:
+        """Return self @ other, a sum that may be added up chunk by chunk in the dtype of the inputs."""
+
     def through_maximum(self, left: Self, x: Self, axis: int) -> Self:
         """Allow for the error of code that differentiates x - max(x) as written."""
 
