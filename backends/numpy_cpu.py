@@ -13,7 +13,7 @@ from ._numpy_serving import *
 
 framework = "numpy"
 dtypes = ("float64", "float32", "float16")
-conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
+conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero", "all_ignored": "nan"}
 
 
 @overflow_is_inf

@@ -12,7 +12,7 @@ from ._torch_serving import *
 
 framework = "torch"
 device = "cpu"
-conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
+conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero", "all_ignored": "nan"}
 
 
 @in_float32

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 framework = "torch"
 device = "cpu"
-conventions = {"causal_alignment": "top-left", "fully_masked_rows": "zero"}
+conventions = {"causal_alignment": "top-left", "fully_masked_rows": "zero", "all_ignored": "nan"}
 domain = {"gated_activation": {"activation": ("sigmoid",), "gate": ("second",)}}  # F.glu alone has both halves in one array
 
 
@@ -67,6 +67,13 @@ def swiglu(x, w1, w2, w3):
 
 def feed_forward(x, w1, w2, b1=None, b2=None, *, activation="relu"):
     return F.linear({"relu": F.relu, "gelu": F.gelu}[activation](F.linear(x, w1, b1)), w2, b2)
+
+
+def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, reduction="mean"):
+    rows = logits.reshape(-1, logits.shape[-1])
+    options = {"ignore_index": ignore_index, "label_smoothing": label_smoothing, "reduction": reduction}
+    loss = F.cross_entropy(rows, targets.flatten(), **options)
+    return loss.reshape(targets.shape) if reduction == "none" else loss
 
 
 def causal_mask(*, n, m=None, aligned="bottom-right", device=device):

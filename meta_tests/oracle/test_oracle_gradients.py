@@ -17,7 +17,7 @@ from ..support.tiny_model import H_KV, D, H, block_weights, model_weights
 
 R = rng(5)
 LIMIT = 1e-12
-CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "parameter_count"}
+CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "cosine_schedule", "parameter_count"}
 
 
 def drawn(*shape: int) -> np.ndarray:
@@ -51,6 +51,20 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
             {"alpha": 1.702, "limit": 1.5, "offset": 1.0},
             {"activation": "relu", "gate": "second"},
         )
+    ],
+    "cross_entropy": [
+        ((2 * drawn(3, 4), np.array([3, 0, 1])), more)
+        for more in (
+            {},
+            {"reduction": "sum", "label_smoothing": 0.3},
+            {"reduction": "none", "z_loss": 0.2, "ignore_index": 0},
+            {"softcap": 1.5, "z_loss": 0.1, "label_smoothing": 0.1},
+        )
+    ],
+    "linear_cross_entropy": [
+        ((drawn(2, 3), drawn(4, 3), np.array([3, 1])), {}),
+        ((drawn(2, 3), drawn(4, 3), np.array([3, -100])), {"reduction": "sum", "softcap": 2.0, "label_smoothing": 0.2}),
+        ((drawn(2, 1, 3), drawn(4, 3), np.array([[3], [0]])), {"reduction": "none", "z_loss": 0.2}),
     ],
     "feed_forward": [
         ((drawn(2, 3), drawn(4, 3), drawn(3, 4), drawn(4), drawn(3)), {"activation": "relu"}),

@@ -1,0 +1,84 @@
+"""Losses and the learning rate of the oracle, compared with 60 digits."""
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mpf
+
+from reference_numpy.cosine_schedule import cosine_schedule
+from reference_numpy.cross_entropy import cross_entropy
+from reference_numpy.linear import linear
+from reference_numpy.linear_cross_entropy import linear_cross_entropy
+
+from ..support.sixty_digits import DIGITS, U, assert_within, rng
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"label_smoothing": 0.25},
+    {"z_loss": 0.125},
+    {"softcap": 2.5},
+    {"ignore_index": 2, "label_smoothing": 1.0, "z_loss": 0.5, "softcap": 30.0},
+]
+
+
+def _row_loss(row: Any, target: int, options: dict[str, Any]) -> Any:
+    """Return the loss of one row in 60 digits."""
+    if target == options.get("ignore_index", -100):
+        return mpf(0)
+    z = [mpf(float(x)) for x in row]
+    if cap := options.get("softcap"):
+        z = [mpf(cap) * mpmath.tanh(x / mpf(cap)) for x in z]
+    lse = mpmath.log(sum(mpmath.exp(x) for x in z))
+    e = mpf(options.get("label_smoothing", 0.0))
+    smooth = lse - sum(z) / len(z)
+    return (1 - e) * (lse - z[target]) + e * smooth + mpf(options.get("z_loss", 0.0)) * lse**2
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: ", ".join(options) or "plain")
+def test_cross_entropy(options: dict[str, Any]) -> None:
+    """Every intermediate number is at most 30 for these logits, and its square, with the z_loss, below 900."""
+    r = rng(41)
+    logits, targets = 4 * r.standard_normal((6, 5)), np.array([0, 4, 2, 2, 1, 3])
+    with mpmath.workdps(DIGITS):
+        rows = [_row_loss(row, int(t), options) for row, t in zip(logits, targets, strict=True)]
+        kept = sum(int(t) != options.get("ignore_index", -100) for t in targets)
+        total = sum(rows)
+        mean = total / kept
+    assert_within(cross_entropy(logits, targets, reduction="none", **options), rows, 60 * U * 900)
+    assert_within(cross_entropy(logits, targets, reduction="sum", **options), [total], 60 * U * 900 * 6)
+    assert_within(cross_entropy(logits, targets, **options), [mean], 60 * U * 900 * 6)
+
+
+def test_linear_cross_entropy_is_cross_entropy_of_linear() -> None:
+    r = rng(42)
+    x, w, targets = r.standard_normal((2, 3, 4)), r.standard_normal((7, 4)), r.integers(0, 7, (2, 3))
+    for options in OPTIONS:
+        assert linear_cross_entropy(x, w, targets, **options) == cross_entropy(linear(x, w), targets, **options)
+
+
+def test_the_mean_of_no_rows_is_undefined() -> None:
+    assert np.isnan(cross_entropy(np.ones((2, 3)), np.array([-100, -100])))
+    assert np.isnan(cross_entropy(np.ones((0, 3)), np.zeros(0, dtype=int)))
+    assert cross_entropy(np.ones((2, 3)), np.array([-100, -100]), reduction="sum") == 0
+
+
+def test_unknown_reductions_are_named() -> None:
+    with pytest.raises(ValueError, match="average"):
+        cross_entropy(np.ones((2, 3)), np.array([0, 1]), reduction="average")
+
+
+def test_cosine_schedule() -> None:
+    """The rate is at most 1, and each of its few steps, and the angle of up to 4, has an error of at most 2 u."""
+    rates = {"max_learning_rate": 1.0, "min_learning_rate": 0.0625, "warmup_steps": 3, "cosine_steps": 20}
+    exact: list[Any] = []
+    with mpmath.workdps(DIGITS):
+        for step in range(25):
+            if step < 3:
+                exact.append(mpf(step) / 3)
+            elif step > 20:
+                exact.append(mpf(0.0625))
+            else:
+                exact.append(mpf(0.0625) + (1 + mpmath.cos(mpmath.pi * (step - 3) / 17)) / 2 * mpf(0.9375))
+    assert_within([cosine_schedule(step=step, **rates) for step in range(25)], exact, 20 * U)

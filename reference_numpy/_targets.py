@@ -1,0 +1,23 @@
+"""The targets of a loss: which rows count, and which entry of a row is the target."""
+
+from typing import Any
+
+import numpy as np
+
+
+def is_kept(targets: Any, ignore_index: int) -> tuple[Any, Any]:
+    """Return which rows are not ignored, and the id of each row's target, 0 where it is ignored."""
+    ids = np.ravel(np.asarray(targets))
+    kept = ids != ignore_index
+    return kept, np.where(kept, ids, 0)
+
+
+def is_zero(x: Any) -> bool:
+    """Whether a number, which may carry an error, is 0."""
+    return bool(np.all(getattr(x, "value", x) == 0))
+
+
+def counted_mean(loss: Any, kept: Any) -> Any:
+    """Return the sum of the losses over the number of rows that are kept: NaN if there is none."""
+    with np.errstate(all="ignore"):
+        return np.sum(loss, axis=0) / np.float64(np.sum(kept))

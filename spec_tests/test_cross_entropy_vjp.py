@@ -1,0 +1,62 @@
+"""What must hold of cross_entropy's gradient."""
+
+from typing import Any
+
+import numpy as np
+
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical
+from .inputs.draw import Draw
+from .operations.cross_entropy import draw_inputs
+from .trials.invariant import invariant
+
+EQUATION = "differentiation of CS336 assignment 1, section 4.1"
+
+
+def draw_cotangent(draw: Draw, shape: tuple[int, ...], reduction: str) -> np.ndarray:
+    """Draw a cotangent of the result: one number, or one of each row without a reduction."""
+    return draw.grid(shape if reduction == "none" else ())
+
+
+@invariant("B", source=EQUATION, cost=2)
+def test_rows_sum_to_zero(cross_entropy_vjp: Operation, draw: Draw) -> None:
+    """Without z_loss and softcap the gradient of each row sums to 0: the loss does not change when a row is shifted."""
+    logits, targets, given = draw_inputs(draw, "ignore_index", "label_smoothing", "reduction")
+    c = draw_cotangent(draw, targets.shape, given.get("reduction", "mean"))
+    dz: Any = cross_entropy_vjp(c, logits, targets, **given, wrt="logits")
+    assert_equal(np.sum(dz, axis=-1), np.zeros(targets.shape))
+
+
+@invariant("E", source=EQUATION, cost=2)
+def test_ignored_rows_have_none(cross_entropy_vjp: Operation, draw: Draw) -> None:
+    """An ignored row has a gradient of exactly 0, also where every row is ignored."""
+    logits, targets, given = draw_inputs(draw, "ignore_index", "label_smoothing", "z_loss", "softcap", "reduction")
+    ignore_index = given.get("ignore_index", -100)
+    if draw.one_of((False, False, True)):
+        targets = np.full_like(targets, ignore_index)
+    c = draw_cotangent(draw, targets.shape, given.get("reduction", "mean"))
+    ignored = targets == ignore_index
+    dz = cross_entropy_vjp(c, logits, targets, **given, wrt="logits").value[ignored]
+    assert_identical(dz, np.zeros(dz.shape))
+
+
+@invariant("B", source=EQUATION, cost=2)
+def test_probabilities(cross_entropy_vjp: Operation, softmax: Operation, draw: Draw) -> None:
+    """Of a row that is kept it is c (softmax(z) − one-hot(target)), made of the backend's own softmax."""
+    logits, targets, _ = draw_inputs(draw)
+    logits, targets = logits.reshape(-1, logits.shape[-1]), np.maximum(targets.reshape(-1), 0)
+    given = draw.keyword("reduction", ("sum",))
+    c = draw.grid(()) * (1.0 if given else len(targets))
+    dz = cross_entropy_vjp(c, logits, targets, **given, wrt="logits")
+    share = c if given else c / len(targets)
+    assert_equal(dz, (softmax(logits, axis=-1) - np.eye(logits.shape[-1])[targets]) * share)
+
+
+@invariant("B", source=EQUATION, cost=2, needs=("keyword:reduction",))
+def test_mean_and_sum(cross_entropy_vjp: Operation, draw: Draw) -> None:
+    """The mean's gradient is the sum's over the number of rows that are kept."""
+    logits, targets, given = draw_inputs(draw, "ignore_index", "label_smoothing", "z_loss", "softcap")
+    kept = float(np.sum(targets != given.get("ignore_index", -100)))
+    c = draw.grid(())
+    of_sum, of_mean = (cross_entropy_vjp(c, logits, targets, **given, reduction=r, wrt="logits") for r in ("sum", "mean"))
+    assert_equal(of_mean * max(kept, 1.0), of_sum)
