@@ -76,9 +76,9 @@ def test_the_picture_shows_the_imports() -> None:
 
 def test_every_package_has_a_sentence() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\|(?: \d \|)? `([\w/.]+)` \| (.+) \|$", text, re.MULTILINE))
+    rows = dict(re.findall(r"^\|(?: \d+ \|)? `([\w/.]+)` \| (.+) \|$", text, re.MULTILINE))
     folders = {f"spec_tests/{path.parent.name}/" for path in SUITE.glob("*/__init__.py")} - {"spec_tests/backends/"}
-    others = {"spec_tests/", "reference_numpy/", "backends/", "meta_tests/", "benchmarks/", "docs/"}
+    others = {"spec_tests/", "reference_numpy/", "backends/", "meta_tests/", "benchmarks/", "docs/", "examples/"}
     assert rows.keys() == {*folders, *others, "spec_tests/plugin.py"}
     assert all(sentence.endswith(".") or "`." in sentence for sentence in rows.values()), rows
 
