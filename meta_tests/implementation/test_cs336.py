@@ -49,6 +49,7 @@ def test_a_right_one_conforms(run_folder: Path) -> None:
     assert run.code == 0, run.text
     conforming = {fact["operation"] for fact in run.facts if fact["id"].endswith(".reference") and fact["status"] == "passed"}
     assert {name for name in conforming if not name.endswith("_vjp")} == {
+        "cosine_schedule", "cross_entropy",
         "embedding", "linear", "multihead_self_attention", "rms_norm", "rope", "scaled_dot_product_attention",
         "silu", "softmax", "swiglu", "transformer_block", "transformer_lm",
     }  # fmt: skip
@@ -64,6 +65,10 @@ WRONG = {
     "rms_norm.eps_as_given": (MODEL, "nn.Parameter(torch.ones(d_model)), eps", "nn.Parameter(torch.ones(d_model)), 1e-5"),
     "softmax.axis": (TESTS, "return softmax(in_features, dim)", "return softmax(in_features, -1)"),
     "softmax.no_overflow": (FUNCTIONS, "x - x.amax(dim, keepdim=True)", "x"),
+    "cross_entropy.shift": (FUNCTIONS, "logits - logits.amax(-1, keepdim=True)", "logits"),
+    "cross_entropy.uniform": (FUNCTIONS, "- chosen).mean()", "- chosen).sum()"),
+    "cosine_schedule.mirrored_steps": (FUNCTIONS, "(step - warmup) / (end - warmup)", "step / end"),
+    "cosine_schedule.warmup_is_proportional": (FUNCTIONS, "largest * step / warmup", "largest * (step + 1) / warmup"),
     "silu.odd_part": (FUNCTIONS, "x * torch.sigmoid(x)", "torch.sigmoid(x)"),
     "swiglu.linear_in_w3": (MODEL, "silu(self.w1(x)) * self.w3(x)", "silu(self.w3(x)) * self.w1(x)"),
     "rope.pairs_are_independent": (MODEL, "x[..., 0::2], x[..., 1::2]", "x.chunk(2, -1)"),

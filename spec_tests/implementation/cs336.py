@@ -41,6 +41,8 @@ ADAPTER_FUNCTIONS = {  # our name of an operation, and the functions that implem
     "multihead_self_attention": ("run_multihead_self_attention", "run_multihead_self_attention_with_rope"),
     "transformer_block": ("run_transformer_block",),
     "transformer_lm": ("run_transformer_lm",),
+    "cross_entropy": ("run_cross_entropy",),
+    "cosine_schedule": ("run_get_lr_cosine_schedule",),
 }
 EPS_VALUES = (1e-5,)  # of the hand-out: run_transformer_block and run_transformer_lm take no eps
 HEADS_DOMAIN = {"d": "h d_k", "d_v": "d_k", "batch_dims": (1,)}
@@ -48,6 +50,7 @@ MODEL_DOMAIN = HEADS_DOMAIN | {"eps": EPS_VALUES, "theta": (10_000.0, 500_000.0,
 DOMAIN: dict[str, dict[str, Any]] = {
     "feed_forward": {"activation": ("gelu",)},
     "embedding": {"batch_dims": (1, 2, 3)},
+    "cross_entropy": {"batch_dims": (1,)},
     "multihead_self_attention": HEADS_DOMAIN,
     "transformer_block": MODEL_DOMAIN,
     "transformer_lm": MODEL_DOMAIN | {"num_layers": range(1, 5)},
@@ -170,6 +173,22 @@ class Edition2025:
         state = {state_name: weights[name] for name, state_name in ends.items()}
         state |= {f"layers.{i}.{BLOCK_STATE_NAMES[name]}": w for i, layer in enumerate(layers) for name, w in layer.items()}
         return "run_transformer_lm", {"vocab_size": vocab, **sizes, **length, "weights": state, "in_indices": token_ids}
+
+    @staticmethod
+    def cross_entropy(logits: Any, targets: Any) -> AdapterCall:
+        return "run_cross_entropy", {"inputs": logits, "targets": targets}
+
+    @staticmethod
+    def cosine_schedule(
+        *, step: int, max_learning_rate: float, min_learning_rate: float, warmup_steps: int, cosine_steps: int
+    ) -> AdapterCall:
+        rates = {"max_learning_rate": max_learning_rate, "min_learning_rate": min_learning_rate}
+        return "run_get_lr_cosine_schedule", {
+            "it": step,
+            **rates,
+            "warmup_iters": warmup_steps,
+            "cosine_cycle_iters": cosine_steps,
+        }
 
 
 class Edition2024(Edition2025):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs import regimes
 from spec_tests.inputs.draw import MANY_ROWS, Draw, single
 from spec_tests.specification.formats import WIDER
@@ -24,12 +25,19 @@ OPTIONAL = ("ignore_index", "label_smoothing", "z_loss", "softcap", "reduction")
 SCORES = {name: fill for name, fill in regimes.LOGITS.items() if name not in ("minus infinity", "extreme")}
 
 
+def ignores_rows(draw: Draw) -> bool:
+    """Whether rows can be ignored: a function that takes no ignore_index is given no such rows."""
+    return draw.operation.accepts("ignore_index") or "ignore_index" in draw.operation.domain
+
+
 def draw_targets(draw: Draw, batch: tuple[int, ...], vocab: int, ignore_index: int) -> np.ndarray:
     """Draw target ids: any, the first and the last of the vocabulary, or a single one. Some rows are ignored, but not all."""
     kind = draw.one_of(("any", "any", "ends", "one"))
     targets = np.asarray(draw.rng.choice((0, vocab - 1), batch) if kind == "ends" else draw.rng.integers(0, vocab, batch))
     if kind == "one" and targets.size:
         targets = np.full(batch, targets.flat[0])
+    if not ignores_rows(draw):
+        return targets
     targets = np.where(draw.rng.random(batch) < draw.one_of((0.0, 0.0, 0.3, 0.9)), ignore_index, targets)
     if targets.size and np.all(targets == ignore_index):
         targets.flat[draw.integer(0, 99) * targets.size // 100] = vocab - 1 if vocab - 1 != ignore_index else 0
@@ -67,6 +75,8 @@ def draw_inputs(draw: Draw, *options: str, longest: int = 5000) -> tuple[np.ndar
 
 def draw_ignored(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Draw logits of which no row counts: every target is ignored, or there is none."""
+    if not ignores_rows(draw):
+        raise NotImplementedVariant("the function takes no ignore_index", "signature")
     logits, targets, keywords = draw_inputs(draw, "ignore_index", "label_smoothing", "z_loss", "softcap", longest=257)
     if targets.ndim and draw.one_of((False, False, True)):
         logits, targets = logits[..., :0, :], targets[..., :0]

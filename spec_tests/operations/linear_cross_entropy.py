@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
-from spec_tests.operations.cross_entropy import OPTIONAL, choices, draw_options, draw_targets, results
+from spec_tests.operations.cross_entropy import OPTIONAL, choices, draw_options, draw_targets, ignores_rows, results
 from spec_tests.operations.linear import SMALL_TOKEN_BATCHES
 
 __all__ = ["choices", "results"]
@@ -29,6 +30,8 @@ def draw_inputs(draw: Draw, *options: str) -> tuple[Any, ...]:
 
 def draw_ignored(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Draw tokens of which none counts: every target is ignored, or there is none."""
+    if not ignores_rows(draw):
+        raise NotImplementedVariant("the function takes no ignore_index", "signature")
     x, weight, targets, keywords = draw_inputs(draw, "ignore_index", "label_smoothing", "z_loss", "softcap")
     if targets.ndim and draw.one_of((False, False, True)):
         x, targets = x[..., :0, :], targets[..., :0]

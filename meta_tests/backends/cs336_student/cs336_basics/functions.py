@@ -1,5 +1,7 @@
 """The functions without weights."""
 
+import math
+
 import torch
 
 
@@ -18,3 +20,17 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     return softmax(scores, -1) @ v
+
+
+def cross_entropy(logits, targets):
+    shifted = logits - logits.amax(-1, keepdim=True)
+    chosen = shifted.gather(-1, targets[:, None])[:, 0]
+    return (shifted.exp().sum(-1).log() - chosen).mean()
+
+
+def learning_rate(step, largest, smallest, warmup, end):
+    if step < warmup:
+        return largest * step / warmup
+    if step > end:
+        return smallest
+    return smallest + (1 + math.cos(math.pi * (step - warmup) / (end - warmup))) * (largest - smallest) / 2
