@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from spec_tests.calls.call import Call
-from spec_tests.diagnosis.asking import Answer, Wish
 from spec_tests.diagnosis.condition import Condition, simplest_between
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
@@ -19,6 +18,7 @@ from spec_tests.trials.asker import Asker, ask_about
 
 from ..support.in_process import backend
 from ..support.machine_made_faults import MAKERS, MadeFault, make_operation
+from ..support.region_check import ask_fresh, mispredicts
 
 SECONDS = 20  # more than a run allows, since other processes may take the time
 FRESH = 40  # answers that a region has to predict
@@ -32,14 +32,6 @@ def search(fault: MadeFault, seed: int) -> tuple[Region | None, Asker]:
     return region, ask_about(operation, seed=f"fresh {seed}", seconds=SECONDS)
 
 
-def mispredicts(region: Region, answer: Answer) -> bool:
-    """Whether an answer is wrong outside of the region, or, if its values are ordinary, right inside."""
-    inside = region.inside.covers(answer)
-    if answer.failure:
-        return bool((~inside & answer.wrong).any() if answer.wrong is not None else not inside.any())
-    return bool(inside.any()) and answer.ordinary and not region.only
-
-
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_machine_made_fault_is_described(name: str) -> None:
     seed = secrets.randbits(32)
@@ -47,10 +39,9 @@ def test_a_machine_made_fault_is_described(name: str) -> None:
     region, ask = search(fault, seed)
     assert region is not None, seed
     assert all(words in region.what for words in fault.words), (seed, region.what, fault.words)
-    answers = [ask(Wish(as_drawn=number % 2 == 0)) for number in range(FRESH)]
-    told = [answer for answer in answers if answer is not None]
-    assert len(told) > FRESH / 2, seed
-    assert not [answer.call.named for answer in told if mispredicts(region, answer)], (seed, region.what)
+    answers = list(ask_fresh(region, ask, FRESH, seed))
+    assert len(answers) > FRESH / 2, seed
+    assert not [answer.call.named for answer in answers if mispredicts(region, answer)], (seed, region.what)
 
 
 def test_the_same_seed_finds_the_same_region() -> None:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .asking import Answer
-from .condition import Condition, is_number
+from .condition import Condition, is_integer, is_number
 from .element_facts import BEYOND
+
+MAX_RAISE = 64  # by how much a limit is raised
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,24 @@ class Conjunction:
     @property
     def complexity(self) -> int:
         return sum(rank_condition(condition) for condition in self.conditions)
+
+    def without(self, condition: Condition) -> Conjunction:
+        """Return the conjunction of the other conditions."""
+        call, element = (tuple(c for c in part if c is not condition) for part in (self.of_call, self.of_element))
+        return Conjunction(call, element)
+
+    def tidy(self) -> Conjunction:
+        """Return the same region with a lower limit that is inside of it: n > 15 is n > 16 where n is no multiple of 16."""
+        return Conjunction(tuple(map(self._raise_limit, self.of_call)), self.of_element)
+
+    def _raise_limit(self, condition: Condition) -> Condition:
+        others = [other for other in self.of_call if other.fact == condition.fact and other is not condition]
+        if condition.kind != "above" or not is_integer(condition.values[0]) or not others:
+            return condition
+        limit = condition.values[0]
+        while limit - condition.values[0] < MAX_RAISE and not all(other.holds(limit + 1) for other in others):
+            limit += 1
+        return Condition(condition.fact, "above", (limit,)) if limit - condition.values[0] < MAX_RAISE else condition
 
     def covers(self, answer: Answer) -> np.ndarray:
         """Return which elements of an answer lie inside; one truth value for an answer without values."""

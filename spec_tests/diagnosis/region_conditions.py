@@ -85,11 +85,11 @@ def list_element_conditions(name: str, values: np.ndarray, wrong: np.ndarray) ->
     low, high = inside.min(), inside.max()
     cast = int if integral else float
     outside = outside[~np.isnan(outside)] if outside.dtype.kind == "f" else outside
-    if (below := outside[outside < low]).size:
+    if (below := outside[(outside < low) & np.isfinite(outside)]).size:
         yield Condition(name, "above", (cast(low) - 1 if integral else cast(below.max()),))
         if not integral and low > 0 > outside.min():
             yield Condition(name, "above", (0.0,))
-    if (above := outside[outside > high]).size:
+    if (above := outside[(outside > high) & np.isfinite(outside)]).size:
         yield Condition(name, "below", (cast(high) + 1 if integral else cast(above.min()),))
         if not integral and high < 0 < outside.max():
             yield Condition(name, "below", (0.0,))

@@ -23,7 +23,9 @@ SIZES = (  # common sizes and limits, and their neighbours
     255, 256, 257, 300, 384, 511, 512, 513, 768, 1000, 1023, 1024, 1025, 1536, 2047, 2048, 2049, 3072, 4095, 4096, 4097, 5000,
 )  # fmt: skip
 
-BATCHES = ((), (1,), (2,), (3,), (5,), (8,), (9,), (2, 2), (1, 3), (3, 1), (2, 1, 2), (2, 2, 2), (17,), (33,), (65,))
+BATCHES = (
+    (), (1,), (2,), (3,), (2, 2), (4,), (1, 3), (3, 1), (5,), (2, 1, 2), (2, 2, 2), (6,), (8,), (9,), (10,), (16,), (17,), (33,), (65,),
+)  # fmt: skip
 
 
 def _fill_with(value: float) -> Callable[..., Any]:
@@ -157,7 +159,7 @@ def list_contrasts(ask: Ask, failing: Answer, answers: Sequence[Answer]) -> Iter
             if other > 0:
                 yield base.but(sizes={name: other})
     if base.batch is not None:
-        yield from (base.but(batch=batch) for batch in BATCHES[:12])
+        yield from (base.but(batch=batch) for batch in BATCHES[:14])
 
 
 def list_scans(ask: Ask, answers: Sequence[Answer]) -> Iterator[Wish]:
@@ -199,7 +201,7 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
     for name in [name for name, size in base.sizes.items() if shape and size == shape[-1]]:
         limits = [v for c in region.of_element for v in (*c.values, *re.findall(r"(?<=blocks of )\d+", c.fact))]
         numbers = [int(str(v)) for v in limits if str(v).isdigit() and int(str(v)) > 1]
-        sizes = [s for v in numbers for s in (v - 1, v, v + 1, v + 2, 2 * v, 2 * v + 1, 3 * v, 5 * v, 6 * v, 7 * v)]
+        sizes = [s for v in numbers for s in (v - 1, v, v + 1, v + 2, v + v // 2, 2 * v, 2 * v + 1, 2 * v + v // 2, 3 * v, 5 * v)]
         yield from (base.but(sizes={name: size}) for size in dict.fromkeys(sizes) if size <= ask.largest(name))
     for number in range(24):
         if wish := (wish_inside if number % 2 else wish_outside)(ask, region, answers, source):
@@ -261,7 +263,7 @@ def _vary(
         if f"with {name}" not in facts and name not in facts and WITH_OPTIONS not in facts and source.random() < 0.3:
             wish = wish.but(given={name: source.random() < 0.5})
     if wish.batch is not None and not any("batch" in fact for fact in facts) and source.random() < 0.4:
-        wish = wish.but(batch=source.choice(BATCHES[:11]))
+        wish = wish.but(batch=source.choice(BATCHES[:16]))
     for condition in region.of_call:
         pool = [v for v in _list_pool(condition, answer, ask, source) if condition.holds(v) is not (condition is violated)]
         if pool and (changed := change(ask, wish, answer, condition.fact, source.choice(pool))):

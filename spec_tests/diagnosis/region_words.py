@@ -57,9 +57,15 @@ FLAGS = {  # the words for a fact that is true, and for one that is false
 def describe_conditions(of_call: Sequence[Condition], of_element: Sequence[Condition]) -> str:
     """Return the words for a region, such as "where n is no multiple of 16, in the last column"."""
     call = [describe_condition(condition) for condition in of_call]
-    element = [describe_element_condition(condition) for condition in of_element]
+    element = [describe_element_condition(condition) for condition in _merge_blocks(of_element)]
     joined = _join_clauses(call)
     return " ".join(", ".join(part for part in (joined, " and ".join(element)) if part).split()) or "in every call"
+
+
+def _merge_blocks(conditions: Sequence[Condition]) -> list[Condition]:
+    """Return the conditions without one that says no more than that there is a whole block before."""
+    blocks = {int(c.fact.rpartition(" ")[2]) for c in conditions if c.fact.startswith(BEYOND) and c.values[0]}
+    return [c for c in conditions if not (c.fact == "column" and c.kind == "above" and c.values[0] + 1 in blocks)]
 
 
 def _join_clauses(clauses: Sequence[str]) -> str:
@@ -193,8 +199,8 @@ def describe_element_condition(condition: Condition) -> str:
             else f"in the heads with index {values[0]} in their group"
         )
     if fact.startswith(BEYOND):
-        inside = "beyond" if values[0] else "within"
-        return f"in the columns {inside} the last whole block of {fact.rpartition(' ')[2]}"
+        inside = "after the last whole block" if values[0] else "of the whole blocks"
+        return f"in the columns {inside} of {fact.rpartition(' ')[2]}"
     if fact == "column − row":
         return _describe_diagonal(kind, values)
     if fact == "argument":

@@ -7,6 +7,7 @@ the search fits again. A region is said only if it predicts fresh answers on bot
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import time
@@ -38,6 +39,8 @@ MAX_GATHERED = 60  # failures, before the first region is fitted
 
 MIN_WRONG = 3  # fresh answers inside a region
 
+MIN_SUPPORT = 2  # right answers to ordinary values that one condition alone excludes
+
 MAX_REJECTED = 2  # times that one conjunction is tried
 
 MAX_LOOSE = 4  # conjunctions that are tried loosely, when nothing better was found
@@ -53,7 +56,8 @@ class Region(Explanation):
 
     inside: Conjunction = field(default_factory=Conjunction)
     failure: str = WRONG
-    only: bool = False  # whether some answers inside are right: the region then says that all others are
+    only: bool = False  # whether some answers inside were right, perhaps since their values hid the error
+    says_only: bool = False  # whether this was so for ordinary values: the region then says that all other answers are right
 
     def covers(self, call: Call) -> bool:
         """Whether an element of the result lies inside. An answer need not be known."""
@@ -73,7 +77,8 @@ class _Search:
     def __init__(self, evidence: Evidence, ask: Ask, deadline: float, failure: str):
         self.ask, self.deadline, self.start = ask, deadline, time.monotonic()
         self.failure = failure or (WRONG if evidence.wrong else "")
-        self.answers: list[Answer] = []
+        self.answers: list[Answer] = []  # that the region is fitted to
+        self.asked: list[Answer] = []  # all that were asked for
         self.random = random.Random(0)
         self.seen: Counter[str] = Counter()  # the failures of what was asked
         seen = [*evidence.wrong[: MAX_SEEN // 2], *evidence.right[: MAX_SEEN // 2]]
@@ -89,13 +94,13 @@ class _Search:
             region = next((c for c in self._fit() if rejected[c] < MAX_REJECTED and not self._is_vacuous(c)), None)
             if region is None or self._has_spent(CONTRADICTING):
                 break
-            if not self._contradict(region) and (checked := self._check(sharpen(self.ask, region, self.answers))):
+            if not self._contradict(region) and (checked := self._check(self._refine(region))):
                 return checked
             rejected[region] += 1
         for region in [c for c in self._fit() if c.conditions][:MAX_LOOSE]:
             if self._is_late:
                 break
-            if checked := self._check(region, loosely=True):
+            if checked := self._check(self._refine(region), loosely=True):
                 return checked
         return None
 
@@ -121,7 +126,7 @@ class _Search:
     def _gather(self) -> None:
         """Ask for the first answers: as laws draw them, small ones, and some that differ from a wrong one in one fact."""
         for number in range(FIRST_ASKED):
-            self._add(self.ask(Wish(as_drawn=number % 2 == 0)))
+            self._add(self._ask(Wish(as_drawn=number % 2 == 0)))
         self._change_failure()
         if failing := next(filter(self.fails, self.answers), None):
             self._ask_each(list_contrasts(self.ask, failing, self.answers))
@@ -134,7 +139,13 @@ class _Search:
         for wish in wishes:
             if self._has_spent(GATHERING) or self.seen[self.failure] > before + MAX_GATHERED:
                 return
-            self._add(self.ask(wish))
+            self._add(self._ask(wish))
+
+    def _ask(self, wish: Wish) -> Answer | None:
+        answer = self.ask(wish)
+        if answer is not None:
+            self.asked.append(answer)
+        return answer
 
     def _add(self, answer: Answer | None) -> None:
         if answer is not None and answer.failure:
@@ -149,7 +160,7 @@ class _Search:
             self.failure = self.seen.most_common(1)[0][0]
             self.answers = [answer for answer in self.answers if not answer.failure]
             for number in range(FIRST_ASKED):
-                self._add(self.ask(Wish(as_drawn=number % 2 == 0)))
+                self._add(self._ask(Wish(as_drawn=number % 2 == 0)))
 
     def _contradict(self, region: Conjunction) -> bool:
         """Ask for answers that could contradict the region, and add those that do. Return whether any does."""
@@ -157,13 +168,22 @@ class _Search:
         for wish in list_probes(self.ask, region, self.answers, self.random):
             if self._has_spent(CONTRADICTING):
                 break
-            answer = self.ask(wish)
+            answer = self._ask(wish)
             if answer is not None and answer.failure in (RIGHT, self.failure) and self._contradicts(region, answer):
                 self.answers.append(answer)
                 contradicted += 1
                 if contradicted > 2:
                     break
         return contradicted > 0
+
+    def _refine(self, region: Conjunction) -> Conjunction:
+        """Return the region without conditions that hardly an answer speaks for, and with simple numbers as thresholds."""
+        for condition in region.conditions:
+            wider = region.without(condition)
+            supporting = (a for a in self.asked if a.ordinary and not self.fails(a) and _lies_between(a, region, wider))
+            if wider.conditions and len(list(itertools.islice(supporting, MIN_SUPPORT))) < MIN_SUPPORT:
+                region = wider
+        return sharpen(self.ask, region.tidy(), self.answers)
 
     def _contradicts(self, region: Conjunction, answer: Answer, *, strict: bool = True) -> bool:
         """Whether an answer is wrong outside of the region. strict: or right inside."""
@@ -186,7 +206,7 @@ class _Search:
             wish = (wish_inside if number % 2 else wish_outside)(self.ask, region, self.answers, self.random)
             if self._is_late:
                 break
-            answer = self.ask(wish) if wish else None
+            answer = self._ask(wish) if wish else None
             if answer is None or answer.failure not in (RIGHT, self.failure):
                 continue
             if self._contradicts(region, answer, strict=answer.ordinary and not loosely):
@@ -215,7 +235,14 @@ class _Search:
             fresh = f"{wrong} of {inside} fresh calls {fails}"
         operation, only = self.answers[0].call.operation.name, wrong < inside
         what_it_is = ("region", f"region: {words}", what, operation, _predict(region, only))
-        return Region(*what_it_is, facts=(("asked", fresh),), inside=region, failure=self.failure, only=only)
+        return Region(
+            *what_it_is, facts=(("asked", fresh),), inside=region, failure=self.failure, only=only, says_only=ordinary_right > 0
+        )
+
+
+def _lies_between(answer: Answer, region: Conjunction, wider: Conjunction) -> bool:
+    """Whether a wider region holds some of the result, and the region none of it."""
+    return bool(wider.covers(answer).any() and not region.covers(answer).any())
 
 
 def _predict(region: Conjunction, only: bool) -> Callable[[Call], bool | None]:

@@ -15,7 +15,7 @@ from ..calls.operation import Operation
 from ..calls.recorder import Recorder
 from ..calls.violation import Lost, NoAnswer, NotImplementedVariant, Violation
 from ..diagnosis.asking import RIGHT, WRONG, Answer, Wish
-from ..diagnosis.evidence import wrong_in
+from ..diagnosis.evidence import truth_of, wrong_in
 from ..implementation.domain import HEAD_DIMENSIONS
 from ..inputs.choices import NoExample
 from ..inputs.chosen_draw import MAX_ELEMENTS, Chosen, ChosenDraw
@@ -68,7 +68,8 @@ class Asker:
             wrong = np.zeros(call.value.size, dtype=bool)  # every bound admits it, so that none has to be derived
         else:
             wrong = np.ravel(wrong_in(call))
-        return Answer(call, WRONG if wrong.any() else RIGHT, wrong, ordinary)
+            ordinary &= bool(np.all(truth_of(call).claimed))
+        return Answer(call, WRONG if wrong.any() else RIGHT, wrong, ordinary and bool(np.all(np.isfinite(call.value))))
 
     def _find_wrong_kind(self, result: Any) -> str:
         """Return a text if the result is an array of another dtype than it must be, else ""."""

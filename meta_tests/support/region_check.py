@@ -1,0 +1,32 @@
+"""Check a region of wrong answers on calls that its search has not seen."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from spec_tests.diagnosis.asking import Answer, Wish
+from spec_tests.diagnosis.region_wishes import wish_inside, wish_outside
+from spec_tests.diagnosis.wrong_region import Region
+from spec_tests.trials.asker import Asker
+
+
+def mispredicts(region: Region, answer: Answer) -> bool:
+    """Whether an answer fails outside of the region, or, if its values are ordinary, is right inside."""
+    inside = region.inside.covers(answer)
+    if answer.failure:
+        return bool((~inside & answer.wrong).any() if answer.wrong is not None else not inside.any())
+    return bool(inside.any()) and answer.ordinary and not region.says_only
+
+
+def ask_fresh(region: Region, ask: Asker, count: int, seed: object) -> Iterator[Answer]:
+    """Yield fresh answers: some as laws draw them, some small ones, and some on both sides of the region's boundary."""
+    source, failing = random.Random(str(seed)), list[Answer]()
+    for number in range(count):
+        wish: Wish | None = Wish(as_drawn=number % 4 == 0)
+        if number % 4 > 1 and failing:
+            wish = (wish_inside if number % 4 == 2 else wish_outside)(ask, region.inside, failing, source)
+        answer = ask(wish) if wish else None
+        if answer is not None:
+            failing += [answer] if answer.failure else []
+            yield answer
