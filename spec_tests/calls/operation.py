@@ -24,6 +24,7 @@ from .call import Call
 from .history import note_call, note_result
 from .in_domain import keyword_not_taken, outside_domain
 from .parts import Parts
+from .read_array import read_array
 from .recorder import Recorder
 from .result import Result
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
@@ -230,13 +231,13 @@ class Operation:
         if call.parts is None:
             if self.spec.results[""] == WIDER:
                 call.record_formats({"": self._answered_format(result)})
-            return call.record(
-                result, self._read("the result", result, call.value.shape, self.spec.dtype, self.result_format(call))
-            )
+            read = partial(read_array, self.backend.framework)
+            return call.record(result, read("the result", result, call.value.shape, self.spec.dtype, self.result_format(call)))
         arrays = self.by_name(result)
         call.record_formats({name: self._answered_format(x) for name, x in arrays.items() if self.spec.results[name] == WIDER})
-        read = (self._read(p.name, arrays[p.name], p.shape, self.spec.results[p.name], p.storage) for p in call.parts)
-        return call.record(result, join(list(read)))
+        framework = self.backend.framework
+        parts = (read_array(framework, p.name, arrays[p.name], p.shape, self.spec.results[p.name], p.storage) for p in call.parts)
+        return call.record(result, join(list(parts)))
 
     def by_name(self, result: Any) -> dict[str, Any]:
         """Return each result by its name. That of a single one is ""."""
@@ -252,24 +253,6 @@ class Operation:
         framework = self.backend.framework
         found = FORMATS.get(framework.dtype_of(x) if framework.is_array(x) else "", self.storage)
         return found if found.precision > self.storage.precision else self.storage
-
-    def _read(self, name: str, x: Any, shape: tuple[int, ...], dtype: str | None, storage: Format) -> np.ndarray:
-        """Return the values of one array of the backend as NumPy, rounded to the format in which they should be."""
-        framework = self.backend.framework
-        if not framework.is_array(x):
-            raise Violation(f"{name} is {framework.describe_type(x)}, not an array of {framework.name}")
-        if not framework.on_device(x):
-            raise Violation(f"{name} is on {framework.device_of(x)}", [("expected", framework.place)])
-        try:
-            values = framework.numpy(x)
-        except Exception as error:
-            raise Violation(f"{name} cannot be read ({error})") from error
-        if values.shape != shape:
-            raise Violation(f"{name} has shape {values.shape}", [("expected", str(shape))])
-        if dtype == "bool" and values.dtype.kind != "b":
-            raise Violation(f"{name} is {framework.dtype_of(x)}", [("expected", "bool")])
-        exact = values.dtype.kind != "f" or framework.dtype_of(x) == storage.name
-        return values if exact else storage.round(values)
 
     def expected_dtypes(self, name: str) -> tuple[str, ...]:
         """Return the dtypes that a result of this name may have."""

@@ -50,7 +50,7 @@ def _describe_shape(call: Call) -> dict[str, Any]:
         facts["an axis of size 1 in the result"] = 1 in shape
         facts["a square result"] = len(shape) > 1 and shape[-1] == shape[-2]
     for name in call.operation.spec.core:
-        if hasattr(x := call.named.get(name), "ndim"):
+        if (x := call.named.get(name)) is not None and hasattr(x, "ndim"):
             facts[f"axes of {name}"] = x.ndim
     for name in ("mask", "bias"):
         if (x := call.named.get(name)) is not None and hasattr(x, "ndim"):

@@ -1,0 +1,34 @@
+"""Read the values of an array that a backend returned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..implementation.array_framework import ArrayFramework
+from ..specification.formats import Format
+from .violation import Violation
+
+
+def read_array(
+    framework: ArrayFramework, name: str, x: Any, shape: tuple[int, ...], dtype: str | None, storage: Format
+) -> np.ndarray:
+    """Return the values of an array as NumPy, rounded to the format in which they should be.
+
+    An array of a wrong type, device or shape is a violation. `name` is what messages call it.
+    """
+    if not framework.is_array(x):
+        raise Violation(f"{name} is {framework.describe_type(x)}, not an array of {framework.name}")
+    if not framework.on_device(x):
+        raise Violation(f"{name} is on {framework.device_of(x)}", [("expected", framework.place)])
+    try:
+        values = framework.numpy(x)
+    except Exception as error:
+        raise Violation(f"{name} cannot be read ({error})") from error
+    if values.shape != shape:
+        raise Violation(f"{name} has shape {values.shape}", [("expected", str(shape))])
+    if dtype == "bool" and values.dtype.kind != "b":
+        raise Violation(f"{name} is {framework.dtype_of(x)}", [("expected", "bool")])
+    exact = values.dtype.kind != "f" or framework.dtype_of(x) == storage.name
+    return values if exact else storage.round(values)
