@@ -9,7 +9,7 @@ from .calls.call import Call
 from .calls.operation import Operation
 from .calls.result import Result
 from .calls.violation import Lost, NotImplementedVariant, Violation, add_fact
-from .helpers.assertions import assert_conforms, assert_identical, assert_same, assert_true
+from .helpers.assertions import REPEATED, assert_conforms, assert_identical, assert_same, assert_true
 from .helpers.batch import (
     BATCHED,
     batch_shape,
@@ -184,7 +184,7 @@ def test_bitwise_repeatable(operation: Operation, draw: Draw) -> None:
     """The same call gives the same bits again."""
     call = draw.call()
     first = operation.values(call, operation.run(call))
-    assert_identical(operation.values(call, operation.run(call)), first)
+    assert_identical(operation.values(call, operation.run(call)), first, sides=REPEATED)
 
 
 @invariant("E", level="batch-invariant", cost=2, needs=BATCHED)
@@ -195,7 +195,7 @@ def test_batch_invariant(operation: Operation, draw: Draw) -> None:
     alone = operation.result(isolate_entry(call, index)).parts
     for name, part in operation.result(call).parts.items():
         entry = take_entry(call, name, part.value, index)
-        assert_identical(alone[name].value.reshape(np.shape(entry)), entry)
+        assert_identical(alone[name].value.reshape(np.shape(entry)), entry, sides=REPEATED)
 
 
 @invariant("E", level="nan-propagation", cost=2, needs=("about:core", "about:not joins_rows"))
@@ -287,7 +287,7 @@ def _refill(framework: Any, native: Any, fresh: Any) -> bool:
 def _assert_still(framework: Any, arrays: list[Any], seen: dict[int, np.ndarray]) -> None:
     """The arrays have the values that were seen in them before."""
     for x in arrays:
-        assert_identical(framework.numpy(x), seen[id(x)])
+        assert_identical(framework.numpy(x), seen[id(x)], sides=REPEATED)
 
 
 def _assert_unchanged(before: dict[str, Any], after: dict[str, Any], how: str) -> None:

@@ -141,11 +141,11 @@ def test_backends_are_listed(tmp_path: Path) -> None:
 # --- what is asked of it ----------------------------------------------------------------------------------------------
 
 UNKNOWN = {
-    "--dtype=float23": "there is no such dtype. Did you mean float32",
-    "--precision=fussed": "there is no such precision. Did you mean fused?",
-    "--effort=smok": "there is no such effort. Did you mean smoke?",
-    "--require=soft_max": "there is no such require. Did you mean softmax",
-    "--require-level=limit": "there is no such require-level. Did you mean limits?",
+    "--dtype=float23": "there is no dtype 'float23'. Did you mean float32",
+    "--precision=fussed": "there is no precision class 'fussed'. Did you mean fused?",
+    "--effort=smok": "there is no effort 'smok'. Did you mean smoke?",
+    "--require=soft_max": "there is no operation 'soft_max'. Did you mean softmax",
+    "--require-level=limit": "there is no level 'limit'. Did you mean limits?",
 }
 
 

@@ -31,6 +31,8 @@ def implements(f: Callable[..., Bounded]) -> Callable[..., Bounded]:
 class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
     """Arrays within `error` of `value`, element by element, computed in `arithmetic`."""
 
+    of_backend = False  # whether the value comes from the backend's answers, which messages say
+
     def __init__(self, value: Any, error: Any, arithmetic: Arithmetic):
         self.value = np.asarray(value, dtype=np.float64)
         self.error = np.asarray(error, dtype=np.float64)
@@ -67,7 +69,10 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
 
     def at(self, value: Any, error: Any) -> Bounded:
         """Return another value with its error, in the same arithmetic."""
-        return Bounded(value, error, self.arithmetic)
+        result = Bounded(value, error, self.arithmetic)
+        if self.of_backend:
+            result.of_backend = True
+        return result
 
     # --- the errors of single operations ----------------------------------------------------------------------------
 
@@ -232,16 +237,29 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
             return NotImplemented
         like = max((a for a in args if isinstance(a, Bounded)), key=lambda a: a.arithmetic.step_storage is not None)
         with np.errstate(all="ignore"):
-            return rule(like, *(a if isinstance(a, Bounded) else like.round_literal(a) for a in args))
+            result = rule(like, *(a if isinstance(a, Bounded) else like.round_literal(a) for a in args))
+        return _mark(result, args)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
         name = function.__name__
         with np.errstate(all="ignore"):
             if name in RULES:
-                return RULES[name](self, *args, **options)
+                return _mark(RULES[name](self, *args, **options), args)
             if name in REARRANGING:
-                return self.at(*(function(*_select(part, args), **_select(part, options)) for part in ("value", "error")))
+                parts = (function(*_select(part, args), **_select(part, options)) for part in ("value", "error"))
+                return _mark(self.at(*parts), args)
         return NotImplemented
+
+
+def _mark(result: Any, args: Any) -> Any:
+    """Mark a result as one of the backend's answers if one of the arguments is."""
+    if isinstance(result, Bounded) and not result.of_backend and _is_of_backend(args):
+        result.of_backend = True
+    return result
+
+
+def _is_of_backend(x: Any) -> bool:
+    return any(map(_is_of_backend, x)) if isinstance(x, list | tuple) else getattr(x, "of_backend", False)
 
 
 def _select(part: str, x: Any) -> Any:

@@ -87,7 +87,7 @@ class Operation:
         if self.backend.function(self.name) is None:
             return self.backend.describe_absence(self.name)
         if self.dtype not in self.domain.get("dtype", (self.dtype,)):
-            return f"{self.backend.name} restricts {self.name} to {', '.join(self.domain['dtype'])}"
+            return f"{self.backend.name}'s domain has {self.name} only in {', '.join(self.domain['dtype'])}"
         for keyword in self.spec.required:
             if not self.accepts(keyword) and keyword != "axis" and len(self.domain.get(keyword, ())) != 1:
                 return (

@@ -21,6 +21,8 @@ class ResultSlice(Bounded):
     `shape` is that of an array among several in a vector.
     """
 
+    of_backend = True
+
     def __init__(self, whole: Bounded, index: Any, shape: tuple[int, ...] | None = None):
         self.value, self.arithmetic, self._source = np.asarray(whole.value[index]), whole.arithmetic, (whole, index)
         self.value = self.value if shape is None else self.value.reshape(shape)
@@ -36,6 +38,8 @@ class ResultSlice(Bounded):
 
 class Result(Bounded):
     """The backend's values. The error says how far the exact values may lie from them if the backend conforms."""
+
+    of_backend = True
 
     def __init__(self, values: np.ndarray, call: Call):
         self.call, self.value, self.arithmetic = call, np.asarray(values, dtype=np.float64), WIDE

@@ -130,23 +130,32 @@ def _compare_with_bound(error: float, bound: float) -> str:
     return ", just above the bound" if ratio == "1" else f" = {ratio} x the bound"
 
 
-def sides_differ(a: np.ndarray, b: np.ndarray, allowed: np.ndarray) -> Violation:
+ANSWER, COMPUTED, EXACT = "the backend's answer", "computed from the backend's answers", ""  # what a side is
+
+
+def sides_differ(a: np.ndarray, b: np.ndarray, allowed: np.ndarray, *, sides: tuple[str, str]) -> Violation:
     """Return the violation of two sides of an equation that differ by more than allowed. It shows the worst element.
 
-    `allowed` is infinite where the law claims nothing.
+    `allowed` is infinite where the law claims nothing. `sides` says what each side is. One that no answer of the
+    backend went into, beside one that does, is what was expected.
     """
     with np.errstate(all="ignore"):
         distance = np.abs(a - b)
         same = (distance <= allowed) | (a == b) | np.isinf(allowed)
         excess = np.where(same, -1.0, np.where(np.isnan(distance), np.inf, distance / allowed))
     at = np.unravel_index(int(np.argmax(excess)), a.shape)
-    left, right = format_pair(a[at], b[at])
+    labels, texts = _name_sides(format_pair(a[at], b[at]), sides)
+    difference = f"{distance[at]:.3g}{_compare_with_bound(distance[at], allowed[at])}"
     return Violation(
         f"{int(np.sum(~same))} of {a.size} elements differ; the worst is {format_index(at)}",
-        [
-            ("left", left),
-            ("right", right),
-            ("apart", f"{distance[at]:.3g}{_compare_with_bound(distance[at], allowed[at])}"),
-            ("bound", f"{allowed[at]:.3g}"),
-        ],
+        [(labels[0], texts[0]), (labels[1], texts[1]), (labels[2], difference), ("bound", f"{allowed[at]:.3g}")],
     )
+
+
+def _name_sides(values: tuple[str, str], sides: tuple[str, str]) -> tuple[tuple[str, str, str], list[str]]:
+    """Return the labels of the two values and of their difference, and the values with what they are, in this order."""
+    if (sides[0] == EXACT) == (sides[1] == EXACT):
+        described = [f"{value} ({side})" if side else value for value, side in zip(values, sides, strict=True)]
+        return ("one side", "the other", "differ by"), described
+    (expected, _), (got, side) = sorted(zip(values, sides, strict=True), key=lambda pair: pair[1] != EXACT)
+    return ("expected", "got", "error"), [expected, got if side == ANSWER else f"{got} ({side})"]

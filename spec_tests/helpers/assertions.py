@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..bounds.bounded import Bounded
-from ..calls.result import WIDE, Result
-from ..calls.violation import Violation, exceeds_bound, sides_differ
+from ..calls.result import WIDE, Result, ResultSlice
+from ..calls.violation import ANSWER, COMPUTED, EXACT, Violation, exceeds_bound, sides_differ
+
+Sides = tuple[str, str]  # what the two sides of an equation are, in words
 
 
 def exactly(x: Any) -> Bounded:
@@ -32,8 +34,15 @@ def assert_conforms(result: Result, record: Any = None) -> None:
         raise exceeds_bound(np.asarray(result.value, dtype=float), expectation, accepted, where)
 
 
-def assert_equal(left: Any, right: Any) -> None:
-    """The two sides may be the same numbers: their intervals meet, element by element."""
+def describe_side(x: Any) -> str:
+    """Return what a side of an equation is: an answer of the backend, what a law has computed from some, or none of both."""
+    if isinstance(x, Result | ResultSlice):
+        return ANSWER
+    return COMPUTED if isinstance(x, Bounded) and x.of_backend else EXACT
+
+
+def assert_equal(left: Any, right: Any, *, sides: Sides | None = None) -> None:
+    """The two sides may be the same numbers: their intervals meet, element by element. `sides` says what they are."""
     a, b = exactly(left), exactly(right)
     if np.array_equal(a.value, b.value):
         return  # without deriving a bound
@@ -42,7 +51,12 @@ def assert_equal(left: Any, right: Any) -> None:
         distance = np.abs(a.value - b.value)
         met = (distance <= allowed) | (a.value == b.value) | ~np.isfinite(allowed)
     if not np.all(met):
-        raise sides_differ(*np.broadcast_arrays(a.value, b.value, np.where(np.isfinite(allowed), allowed, np.inf)))
+        values = np.broadcast_arrays(a.value, b.value, np.where(np.isfinite(allowed), allowed, np.inf))
+        raise sides_differ(*values, sides=sides or (describe_side(left), describe_side(right)))
+
+
+REPEATED = ("the backend's answer", "its other answer to the same inputs")
+CHANGED = ("the backend's answer", "its answer before a change that must not matter")
 
 
 def assert_same(again: np.ndarray | Bounded, first: Bounded) -> None:
@@ -52,7 +66,7 @@ def assert_same(again: np.ndarray | Bounded, first: Bounded) -> None:
     """
     values = again.value if isinstance(again, Bounded) else again
     if not np.array_equal(values, first.value, equal_nan=True):
-        assert_equal(*_replace_shared_nan(Bounded(values, first.error, WIDE), first))
+        assert_equal(*_replace_shared_nan(Bounded(values, first.error, WIDE), first), sides=REPEATED)
 
 
 def _replace_shared_nan(a: Bounded, b: Bounded) -> tuple[Bounded, Bounded]:
@@ -62,14 +76,18 @@ def _replace_shared_nan(a: Bounded, b: Bounded) -> tuple[Bounded, Bounded]:
     return a, b
 
 
-def assert_identical(left: Any, right: Any) -> None:
-    """The two sides are the same numbers, bit for bit, except that the sign of zero may differ. NaN is NaN."""
+def assert_identical(left: Any, right: Any, *, sides: Sides | None = None) -> None:
+    """The two sides are the same numbers, bit for bit, except that the sign of zero may differ. NaN is NaN.
+
+    The left side is the backend's, also if it is a plain array.
+    """
+    sides = sides or (describe_side(left) or ANSWER, describe_side(right))
     a, b = (np.asarray(x.value if isinstance(x, Bounded) else x, dtype=float) for x in (left, right))
     if a.shape != b.shape:
         raise Violation(f"the shapes differ: {a.shape} and {b.shape}")
     if not np.array_equal(a, b, equal_nan=True):
         shared = np.isnan(a) & np.isnan(b)
-        raise sides_differ(np.where(shared, 0.0, a), np.where(shared, 0.0, b), np.zeros(a.shape))
+        raise sides_differ(np.where(shared, 0.0, a), np.where(shared, 0.0, b), np.zeros(a.shape), sides=sides)
 
 
 def assert_zero(x: Bounded, at: Any = ...) -> None:
@@ -92,7 +110,7 @@ def assert_unmoved(after: Bounded, before: Bounded, at: Any = ...) -> None:
     the branch that one of its lanes needs. Where bits differ, the error bound decides, except where both are NaN.
     """
     if not np.array_equal(after.value[at], before.value[at], equal_nan=True):
-        assert_equal(*_replace_shared_nan(after[at], before[at]))
+        assert_equal(*_replace_shared_nan(after[at], before[at]), sides=CHANGED)
 
 
 def assert_within(x: Any, low: Any, high: Any) -> None:
@@ -100,7 +118,7 @@ def assert_within(x: Any, low: Any, high: Any) -> None:
     x, low, high = exactly(x), exactly(low), exactly(high)
     with np.errstate(all="ignore"):
         nearest = np.clip(x.value, low.value - low.error, high.value + high.error)
-    assert_equal(x, Bounded(nearest, 0.0, WIDE))
+    assert_equal(x, Bounded(nearest, 0.0, WIDE), sides=(ANSWER, EXACT))
 
 
 def assert_finite(x: Any) -> None:

@@ -69,6 +69,11 @@ class Backend:
         return {}
 
     @cached_property
+    def first_calls(self) -> dict[tuple[str, str, tuple[int, ...]], Any]:
+        """The first call of the run with a result of each shape, by operation, dtype and shape: what code may have kept."""
+        return {}
+
+    @cached_property
     def fresh_calls(self) -> dict[tuple[str, str], list[Any]]:
         """Calls that were made for a diagnosis alone, by operation and dtype."""
         return {}

@@ -72,7 +72,9 @@ def _choose_max_seq_len(positions: Any, n: int, d_k: int) -> int:
     needed = max(n, int(positions.max()) + 1 if has_positions else 1)
     max_seq_len = 1 << (needed - 1).bit_length()
     if max_seq_len * d_k > MAX_TABLE_ELEMENTS:
-        raise NotImplementedError(f"a table of angles for {max_seq_len} positions would be computed in every call")
+        raise NotImplementedError(
+            f"positions up to {needed - 1} need a table of {max_seq_len} × {d_k} angles in every call, which is too slow"
+        )
     return max_seq_len
 
 

@@ -9,14 +9,20 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..calls.call import Call
+from ..calls.violation import NoAnswer
 from ..specification.pytree import leaves
 from ..trials.causes import Cause
+from ..trials.failure import Failure
 from ..trials.invariant import KINDS, Invariant
+from ..trials.raising_region import find_raising_region
 from ..trials.tally import Finding
 from ..trials.trial import Trial
-from .reproduction import build_script, format_array, format_replay_command
+from .reproduction import format_array, format_replay_command
+from .script import build_script
 
 MATCHES_PREFIX = "matches: "
+RAISED = "the call raised "  # how `guard.as_fault` begins
+IF_MEANT = "if meant"  # the label of the line of `domain`
 
 MAX_PRINTED_ELEMENTS = 48  # of a larger array only a few are printed
 MAX_PRINTED_CALLS = 4
@@ -34,18 +40,21 @@ def describe_failure(invariant: Invariant, trial: Trial, finding: Finding) -> di
     kind = f"{KINDS[invariant.kind]}{', ' + invariant.source if invariant.source else ''}"
     device = trial.backend.framework.device or "default device"
     failure, cause = finding.failure, finding.cause
-    about_cause = [fact for explanation in cause.explanations for fact in explanation.facts] if finding.is_new else []
+    name = f"{invariant.id_for(trial.operation_name)}-{trial.backend.name}-{trial.dtype}"  # of a file for large arrays
+    about_cause = [fact for explanation in cause.explanations for fact in explanation.facts]
+    about_cause += describe_raising(trial, failure) if finding.is_new else []
+    facts = (*failure.violation.facts, *(about_cause if finding.is_new else ()))
     return {
         "broken": f"{trial.backend.name} breaks {invariant.id_for(trial.operation_name)}",
         "statement": " ".join(invariant.statement.split()),
         "circumstances": f"{kind}; {trial.dtype}, {device}, {trial.backend.version}",
         "inputs": "\n".join(line for call in failure.calls[:MAX_PRINTED_CALLS] for line in _format_inputs(call)),
         "what": failure.violation.what,
-        "facts": [[label, str(fact)] for label, fact in (*failure.violation.facts, *about_cause)],
+        "facts": [[label, str(fact)] for label, fact in facts],
         "diagnosis": [{"id": explanation.id, "what": explanation.what} for explanation in cause.explanations],
         "explains": describe_confidence(cause),
         "first": "" if finding.is_new else f"{cause.example.law} in {cause.example.dtype}",
-        "script": "" if cause.told else "\n".join(build_script(trial, failure.calls)),
+        "script": "" if cause.told else build_script(trial, failure.calls, name),
         "again": format_replay_command(invariant, trial, failure.choices),
     }
 
@@ -87,10 +96,19 @@ def format_again(parts: dict[str, Any]) -> str:
     return "\n".join([parts["broken"], f"  {first}: {summarize_failure(parts)}", f"again: {parts['again']}"])
 
 
+def describe_raising(trial: Trial, failure: Failure) -> list[tuple[str, str]]:
+    """Return where a call raises, and the line of `domain` that excludes such calls, if its exception is no deviation."""
+    if not (isinstance(failure.violation, NoAnswer) and failure.violation.what.startswith(RAISED) and failure.calls):
+        return []
+    region = find_raising_region(trial, failure.calls[-1])
+    return [("where", region.words.replace("refuses", "raises for", 1)), (IF_MEANT, f"add {region.advice}")] if region else []
+
+
 def summarize_failure(parts: dict[str, Any]) -> str:
     """Return one line: the diagnosis, or what was seen if there is no diagnosis."""
     if not parts["diagnosis"]:
-        return str(parts["what"])
+        advice = "".join(f"; if that is meant, {fact}" for label, fact in parts["facts"] if label == IF_MEANT)
+        return f"{parts['what'].partition(chr(10))[0]}{advice}"
     return f"{MATCHES_PREFIX}{' or '.join(map(_format_explanation, parts['diagnosis']))}"
 
 
@@ -102,15 +120,16 @@ def _format_inputs(call: Call) -> list[str]:
     lines = [f"{call.operation.name}("]
     for name, value in call.named.items():
         for path, leaf in leaves(", ".join(value) if name == "wrt" and not isinstance(value, str) else value):
-            lines.append(f"    {name}{path} = {_format_value(leaf)}")
+            lines.append(f"    {name}{path} = {_format_value(leaf, call.operation.dtype)}")
     return [*lines, ")"]
 
 
-def _format_value(x: Any) -> str:
+def _format_value(x: Any, dtype: str) -> str:
+    """Return a value as text. Floating arrays are float64 here; the backend has got them in `dtype`."""
     x = x.value if isinstance(x, Bounded) else x
     if not isinstance(x, np.ndarray):
         return repr(x)
     if x.size <= MAX_PRINTED_ELEMENTS:
         return format_array(x)
     corner = ", ".join(f"{float(v):.6g}" for v in x.flat[:6])
-    return f"{x.dtype.name} array of shape {x.shape}: {corner}, …"
+    return f"{dtype if x.dtype.kind == 'f' else x.dtype.name} array of shape {x.shape}: {corner}, …"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
 from ..inputs.effort import current_effort, describe_shapes
-from ..specification.formats import RESULT_DTYPES
 from ..specification.run_settings import current_settings
 from ..specification.version import SPEC_VERSION, __version__
 from .conventions import describe_conventions
-from .failure import MATCHES_PREFIX
+from .failure import MATCHES_PREFIX, RAISED
+from .table import format_table
 from .verdicts import (
-    LAWS_HOLD,
     Bug,
     count_levels,
     describe_domains,
@@ -24,7 +22,6 @@ from .verdicts import (
     describe_refused_variants,
     describe_shortfalls,
     describe_stale_entries,
-    find_shortfall,
     find_shortfalls,
     group_bugs,
 )
@@ -36,8 +33,8 @@ def write_summary(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
     """Write the table and the remarks of each backend, then one line on the run."""
     for backend in dict.fromkeys(v["backend"] for v in verdicts):
         own = [v for v in verdicts if v["backend"] == backend]
-        terminal.section(f"{backend}: precision class reached, worst and median share of the allowed error")
-        for line in format_table(own):
+        terminal.section(f"{backend}: precision class reached, and share of the allowed error")
+        for line in format_table(own, current_effort().name):
             terminal.write_line(line)
         for line in format_remarks(own):
             terminal.write_line(line)
@@ -50,37 +47,6 @@ def write_summary(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
         note += f"; {len(little)} {noun} answered too little and {verb} not conform (fails only with --require)"
     effort = f"effort {current_effort().name}{describe_shapes(current_settings().shape_count)}"
     terminal.write_line(f"spec_tests {__version__}, spec {SPEC_VERSION}, {effort}, {examples} examples{note}")
-
-
-def format_table(verdicts: list[dict[str, Any]]) -> list[str]:
-    """Return the lines of the table: a row for each operation, a column for each dtype. [] if nothing ran."""
-    cells: dict[str, dict[str, str]] = defaultdict(dict)
-    shortfalls = find_shortfalls(verdicts)
-    for operation in sorted({v["operation"] for v in verdicts}):
-        for dtype in RESULT_DTYPES:
-            own = [v for v in verdicts if v["operation"] == operation and v["dtype"] == dtype and v["level"] is None]
-            little = shortfalls.get((operation, dtype))
-            if cell := _format_cell(own, find_shortfall(little) if little else ""):
-                cells[operation][dtype] = cell
-    if not cells:
-        return []
-    dtypes = [dtype for dtype in RESULT_DTYPES if any(dtype in row for row in cells.values())]
-    width = max(map(len, cells)) + 2
-    head = " " * width + "".join(f"{dtype:<24}" for dtype in dtypes)
-    return [head, *(f"{op:<{width}}" + "".join(f"{row.get(d, ''):<24}" for d in dtypes) for op, row in cells.items())]
-
-
-def _format_cell(verdicts: list[dict[str, Any]], shortfall: str) -> str:
-    """Return the failures, or how little was answered, or the class and the shares of the allowed error, or "" if nothing ran."""
-    count = Counter(v["status"] for v in verdicts)
-    ran = count["passed"] + count["failed"]
-    if not ran:
-        return shortfall
-    comparison = next((v for v in verdicts if v["id"].endswith(".reference") and v["worst"] is not None), None)
-    reached = f"{comparison['class']} {comparison['worst']:.2f} {comparison['median']:.2g}" if comparison else ""
-    if count["failed"]:
-        return f"{count['failed']} of {ran} FAIL"
-    return shortfall or reached or LAWS_HOLD
 
 
 def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
@@ -101,7 +67,9 @@ def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
     if shortfalls := describe_shortfalls(verdicts):
         lines += ["", "answered too little to conform:", *_wrap_advised(shortfalls)]
     if counts := count_levels(verdicts):
-        lines += ["", "levels: " + ", ".join(f"{level} {held} of {tried}" for level, (held, tried) in counts.items())]
+        held_in = ", ".join(f"{level} {held} of {tried}" for level, (held, tried) in counts.items())
+        sentence = f"levels, which are optional properties, and in how many of their laws they hold: {held_in}"
+        lines += ["", *textwrap.wrap(sentence, 120, subsequent_indent="  ", break_on_hyphens=False)]
     return lines
 
 
@@ -113,7 +81,8 @@ def describe_bugs(verdicts: list[dict[str, Any]]) -> list[str]:
 def _describe_bug(bug: Bug) -> str:
     more = f" and {len(bug.laws) - 3} more" if len(bug.laws) > 4 else ""
     laws = ", ".join(bug.laws[:3] if more else bug.laws) + more
-    diagnosis = f" {MATCHES_PREFIX}{' or '.join(bug.candidates)};" if bug.candidates else ":"
+    raised = next((v["reason"] for v in bug.verdicts if v["reason"].startswith(RAISED)), "")
+    diagnosis = f" {MATCHES_PREFIX}{' or '.join(bug.candidates)};" if bug.candidates else f": {raised};" if raised else ":"
     return f"{bug.operation}{diagnosis} breaks {laws} in {', '.join(bug.dtypes)}"
 
 

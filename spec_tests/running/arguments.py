@@ -18,6 +18,7 @@ from ..isolation.server_command import names_process
 from ..specification.run_settings import Limits
 from .known_failures import FAILING, FLAKY, KnownFailures, MalformedKnownFile, read_known_file
 
+NOUNS = {"require": "operation", "require-level": "level", "precision": "precision class"}  # what the values of an option are
 UNIT_BYTES = {"MIB": 1 << 20, "GIB": 1 << 30}
 
 
@@ -28,7 +29,9 @@ def validate_choices(option: str, values: Iterable[str], allowed: Iterable[str])
         if name not in allowed:
             near = difflib.get_close_matches(name, allowed, n=2)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise pytest.UsageError(f"--{option}={name}: there is no such {option}.{hint} There are {', '.join(allowed)}.")
+            raise pytest.UsageError(
+                f"--{option}={name}: there is no {NOUNS.get(option, option)} {name!r}.{hint} There are {', '.join(allowed)}."
+            )
     return names
 
 

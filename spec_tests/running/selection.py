@@ -85,9 +85,9 @@ def _unmet_need(trial: Trial, invariant: Invariant) -> str:
             name = invariant.drawn_operation(trial.operation_name)
             operation = trial.operation(name)
             if not operation.missing and not operation.accepts(what):
-                return f"{trial.backend.name}'s {name} takes no {what}"
+                return f"{trial.backend.name}'s {name} has no argument {what}, which the law varies"
             if what in operation.domain:
-                return f"{trial.backend.name} restricts the {what} of {name}"
+                return f"{trial.backend.name}'s domain fixes {what} of {name}, which the law varies"
     return ""
 
 

@@ -59,9 +59,10 @@ class Session:
         option = partial(read_option, config)
         precision = option("precision")
         (effort,) = validate_choices("effort", [option("effort")], EFFORTS)
-        requests = config.invocation_params.dir / option("report") / "requests" if option("report") else None
-        shapes = parse_shapes(option("shapes"))
-        set_settings(RunSettings(effort, parse_memory_budget(option), shapes, parse_limits(option), requests))
+        report = config.invocation_params.dir / option("report") if option("report") else None
+        requests, failures = (report and report / name for name in ("requests", "failures"))
+        shapes, limits = parse_shapes(option("shapes")), parse_limits(option)
+        set_settings(RunSettings(effort, parse_memory_budget(option), shapes, limits, requests, failures))
         return Session(
             tuple(dict.fromkeys(option("backend"))),
             config.invocation_params.dir,

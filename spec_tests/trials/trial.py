@@ -37,6 +37,8 @@ MAX_RECORDED_PER_INVARIANT = 8  # calls
 
 MAX_RECORDED_ELEMENTS = 4096  # in one call
 
+MAX_FIRST_CALLS = 1024  # per backend, each with a result of another shape
+
 FRESH_CALLS = 16  # per operation and dtype, for a diagnosis; every second one has every optional argument
 
 
@@ -71,7 +73,14 @@ class Trial:
 
     def remember(self, calls: list[Call]) -> None:
         """Keep some calls and their results, for the diagnosis of failures of this invariant and of later ones."""
+        first = self.backend.first_calls
         for call in calls:
+            if (
+                call.observed is not None
+                and len(first) < MAX_FIRST_CALLS
+                and call.observed.size <= MAX_RECORDED_ELEMENTS >= call.size
+            ):
+                first.setdefault((call.operation.name, self.dtype, call.observed.shape), call)
             known = self.backend.recorded_calls.setdefault((call.operation.name, self.dtype), [])
             if (
                 len(known) < MAX_RECORDED_CALLS

@@ -1,0 +1,45 @@
+"""Tests of the table on the terminal: its titles, its numbers, its legend, and cells of which nothing can be said."""
+
+from typing import Any
+
+from spec_tests.report.table import format_table
+
+
+def verdict(operation: str, law: str, dtype: str, status: str = "passed", **more: Any) -> dict[str, Any]:
+    shares = (
+        {"class": "fused", "worst": 0.1, "median": 0.0301} if law == "reference" else {"class": "", "worst": None, "median": None}
+    )
+    plain = {"level": None, "examples": 4, "drawn": 4, "answered": 4, "unexplained": 0}
+    return {"id": f"{operation}.{law}", "operation": operation, "dtype": dtype, "status": status, **shares, **plain, **more}
+
+
+def test_columns_have_titles_and_numbers_one_form() -> None:
+    lines = format_table([verdict("relu", "reference", dtype) for dtype in ("float32", "bfloat16")], "default")
+    assert lines[0].split() == ["float32", "bfloat16"]
+    assert lines[1].split() == ["class", "worst", "median"] * 2
+    assert lines[2].split() == ["relu", *["fused", "0.10", "0.03"] * 2]
+    assert lines[1].index("worst") + len("worst") == lines[2].index("0.10") + len("0.10")
+
+
+def test_the_legend_explains_what_appears_in_at_most_two_lines() -> None:
+    plain = format_table([verdict("relu", "reference", "float32")], "default")
+    assert len(plain) == 4
+    assert "share of the allowed error" in plain[-1]
+    without = format_table(
+        [verdict("relu", "odd", "float32"), verdict("relu", "even", "float32", "not held", level="limits")], "default"
+    )
+    assert not any("share of the allowed error" in line for line in without)
+    (legend,) = without[2:]
+    assert "laws hold: " in legend
+    assert "x among the dots: " in legend
+    failing = format_table([verdict("relu", "reference", "float32"), verdict("gelu", "odd", "float32", "failed")], "default")
+    assert failing[-1].strip().startswith("FAIL: ")
+    assert len(failing) == 6
+
+
+def test_a_bug_in_one_dtype_leaves_untried_dtypes_open_at_smoke() -> None:
+    failing = [verdict("relu", "odd", "float64", "failed"), verdict("relu", "reference", "float64")]
+    others = [verdict("relu", "reference", "float32"), verdict("relu", "reference", "float16"), verdict("relu", "odd", "float16")]
+    row = format_table([*failing, *others], "smoke")[2]
+    assert row.split()[1:] == ["1", "of", "2", "FAIL", "open", "fused", "0.10", "0.03"]
+    assert "open" not in format_table([*failing, *others], "default")[2]

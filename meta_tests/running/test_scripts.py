@@ -1,0 +1,112 @@
+"""Every failure has a script that runs, or says why there is none; and a message says whose each number is."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, environment, python, suite, write
+from .test_messages import extract_message, extract_script
+
+WIDE_ONLY = """
+def relu(x):
+    y = np.maximum(x, 0)
+    return y + np.float32(1) if x.size > 200 else y
+"""
+REMEMBERING = """
+seen = {}
+
+def softmax(x, *, axis):
+    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    y = e / np.sum(e, axis=axis, keepdims=True)
+    return seen.setdefault(x.shape, y).copy()
+"""
+HEADS = """
+def relu(x):
+    assert x.ndim == 0 or x.shape[-1] <= 8, "at most eight features"
+    return np.maximum(x, 0)
+"""
+
+
+def run_answers(folder: Path, text: str) -> list[str]:
+    """Return what each print of the script in a message printed, with commas between the numbers."""
+    printed = re.sub(r"(?<=[\d.])\s+(?=[-\d])", ", ", run_script(folder, text)).replace("]\n [", "], [")
+    return [line for line in printed.splitlines() if line]
+
+
+def run_script(folder: Path, text: str) -> str:
+    """Run the script of a message, and return what it printed."""
+    write(folder, shown=extract_script(text))
+    shown = python(folder, "shown.py", env=environment())
+    assert shown.returncode == 0, shown.stderr + extract_script(text)
+    return shown.stdout
+
+
+def test_large_arrays_are_saved_beside_the_report(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + WIDE_ONLY)
+    selected = ("--backend=mine.py", "--hypothesis-seed=1", "-k", "relu.reference", "--effort=default")
+    text = extract_message(suite(tmp_path, *selected))
+    assert re.search(r"# no script: its arrays have \d+ elements; a run with --report=DIR saves them", extract_script(text)), text
+    assert re.search(r"x = float32 array of shape", text)
+    text = extract_message(suite(tmp_path, *selected, "--report=seen"))
+    assert [path.suffix for path in (tmp_path / "seen" / "failures").iterdir()] == [".npz"]
+    assert re.search(r"[1-9]", run_script(tmp_path, text))
+
+
+def test_a_bfloat16_array_is_called_so(tmp_path: Path) -> None:
+    pytest.importorskip("ml_dtypes")
+    write(tmp_path, mine=NUMPY + WIDE_ONLY.replace("np.float32(1)", "x.dtype.type(1)") + "\n\ndtypes = ('bfloat16',)\n")
+    text = extract_message(
+        suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "relu.reference", "--effort=default")
+    )
+    assert "x = bfloat16 array of shape" in text
+    assert "float64 array" not in text
+
+
+def test_a_state_that_an_earlier_call_left_is_shown_by_all_calls(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + REMEMBERING)
+    text = extract_message(
+        suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "softmax.", "-x", "--effort=default")
+    )
+    assert extract_script(text).startswith("# the second call gets the answer of the first, which the run made before"), text
+    first, second = (np.array(eval(answer, {"array": np.array, "float32": "f4"})) for answer in run_answers(tmp_path, text))
+    truths = [np.array(eval(truth)) for truth in re.findall("# the truth: (.*)", extract_script(text))]
+    assert np.allclose(first, truths[0])
+    assert np.array_equal(first, second)
+    assert not np.allclose(second, truths[1])
+
+
+def test_an_exception_is_in_the_summary_with_the_line_that_excludes_it(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + HEADS)
+    found = suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "relu.reference", "--effort=default")
+    text = extract_message(found)
+    line = re.search(r"^  if meant  add (domain = .*)$", text, re.MULTILINE)
+    assert line, text
+    summary = " ".join(found.text.partition("deviates:")[2].split())
+    assert "relu: the call raised AssertionError: at most eight features; if that is meant, add domain = " in summary
+    write(tmp_path, mine=f"{NUMPY}{HEADS}\n\n{line[1]}\n")
+    assert suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "relu.reference", "--effort=default").code == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "law", "labels"),
+    [
+        (EPS_OUTSIDE, "rms_norm.eps_is_inside_the_root", ("expected", "got", "error", "bound")),
+        (EPS_OUTSIDE, "rms_norm.scale", ("one side", "the other", "differ by", "bound")),
+    ],
+)
+def test_each_side_of_a_law_says_whose_it_is(tmp_path: Path, body: str, law: str, labels: tuple[str, ...]) -> None:
+    write(tmp_path, mine=NUMPY + body)
+    text = extract_message(suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", law, "--effort=default"))
+    facts = dict(re.findall(r"^  (expected|got|error|one side|the other|differ by|bound) +(.*)$", text, re.MULTILINE))
+    assert tuple(facts) == labels, text
+    assert all("the backend's answer" in facts[side] for side in ("one side", "the other") if side in facts), text
+
+
+def test_no_message_leaves_the_script_out(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU.replace("np.maximum(x, 0)", "x") + WIDE_ONLY.replace("relu", "silu"))
+    found = suite(tmp_path, "--backend=mine.py", "--effort=default", "--report=seen")
+    messages = re.findall(r"^mine breaks .*?^again: ", found.text, re.MULTILINE | re.DOTALL)
+    assert len(messages) > 5
+    assert [message.splitlines()[0] for message in messages if "to see it without this suite:" not in message] == []

@@ -1,0 +1,262 @@
+"""A script that shows a failure and needs no part of this suite: NumPy, the framework and the backend are enough.
+
+Arrays with many elements are saved beside the report of --report=DIR, and the script loads them. What no script can show is said
+in a comment in its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+import shlex
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..bounds.bounded import Bounded
+from ..calls.call import Call
+from ..implementation.array_framework import ArrayFramework
+from ..implementation.backend import Backend
+from ..implementation.import_file import import_root, module_names
+from ..implementation.lookup import DEVIATION_PREFIX, registered_backends
+from ..specification.pytree import leaves, tree_map
+from ..specification.run_settings import current_settings
+from ..trials.trial import Trial
+from .reproduction import MAX_SCRIPT_ELEMENTS, format_array
+
+STATE = "the backend keeps a result or a buffer"
+MAX_SEQUENCE = 4  # calls in a script of calls that are wrong only after each other
+
+
+class NoScript(Exception):
+    """No script can show the failure. The text says why."""
+
+
+def build_script(trial: Trial, calls: Sequence[Call], name: str) -> str:
+    """Return the script for the calls of a failing example, or a comment that says why there is none.
+
+    `name` is that of the file for large arrays, without its suffix.
+    """
+    try:
+        return "\n".join(_build_lines(trial, calls, name))
+    except NoScript as reason:
+        return f"# no script: {reason}"
+    except Exception as error:  # for example, if the framework cannot make arrays any more
+        return f"# no script: writing it raised {type(error).__name__}"
+
+
+def _build_lines(trial: Trial, calls: Sequence[Call], name: str) -> list[str]:
+    if not calls:
+        raise NoScript("the backend was not called")
+    wrong = next((call for call in reversed(calls) if _is_wrong_alone(call)), None)
+    if trial.backend.framework.passes_copies:
+        return _write_request(trial, wrong or calls[-1])
+    if wrong is not None:
+        earlier = find_earlier_call(trial, wrong)
+        if earlier is None:
+            return Script(trial, name).write([wrong])
+        comment = f"# the second call gets the answer of the first, which the run made before: {STATE}"
+        return [comment, *Script(trial, name).write([earlier, wrong])]
+    if len(calls) > MAX_SEQUENCE:
+        raise NoScript(f"each of the {len(calls)} calls is right by itself; the command below plays all of them")
+    comment = "# each call is right by itself: what is wrong shows between them, or in other memory layouts than here"
+    return [comment, *Script(trial, name).write(calls)]
+
+
+def _write_request(trial: Trial, call: Call) -> list[str]:
+    """Write the request of a call to a process into a file. Return the line of a shell that sends it, and the true value."""
+    source, (arrays, keywords) = trial.backend.source, call.operation.native(call)
+    request = source.pack_request(call.operation.name, arrays, keywords)
+    folder = current_settings().request_folder or Path(tempfile.gettempdir()) / "spec_tests-requests"
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256(request).hexdigest()[:8]
+    path = (folder / f"{call.operation.name}-{trial.dtype}-{digest}.request.safetensors").absolute()
+    path.write_bytes(request)
+    return [f"{source.shell_text} < {shlex.quote(str(path))}", _write_truth(call)]
+
+
+def _write_truth(call: Call) -> str:
+    """Return the comment that says what the reference gives, by the names of the results if there are several."""
+    parts = call.parts.split(call.value) if call.parts and not call.operation.spec.is_gradient else {"": np.asarray(call.value)}
+    texts = {
+        name: np.array2string(x, separator=", ", precision=7, threshold=12, max_line_width=10**6) for name, x in parts.items()
+    }
+    truth = "; ".join(f"{name} = {text}" if name else text for name, text in texts.items())
+    return f"# the truth: {truth}".replace("\n", "")
+
+
+def find_earlier_call(trial: Trial, wrong: Call) -> Call | None:
+    """Return an earlier call of the run to which the wrong answer is the right one, None if there is none.
+
+    Code that keeps results gives such answers. In a fresh process the wrong call alone would then be right.
+    """
+    if wrong.observed is None or wrong.observed.size == 0:
+        return None
+    name, shape = wrong.operation.name, wrong.observed.shape
+    first = trial.backend.first_calls.get((name, trial.dtype, shape))
+    for call in ([first] if first else []) + trial.backend.recorded_calls.get((name, trial.dtype), []):
+        if call is wrong or call.observed is None or call.observed.shape != shape:
+            continue
+        expectation = call.expectation(call.operation.precision)
+        if np.all(expectation.accepts(wrong.observed)) and np.all(np.isfinite(expectation.radius)):
+            return call
+    return None
+
+
+def _is_wrong_alone(call: Call) -> bool:
+    """Whether the call is wrong without the calls before it and on contiguous arrays, which is all that a script has."""
+    if call.observed is None:
+        return True
+    alone = Call(call.operation, call.arguments, call.keywords)
+    try:
+        observed = call.operation.result(alone).value
+        return not np.all(alone.expectation(call.operation.precision).accepts(observed))
+    except Exception:
+        return True
+
+
+class Script:
+    """The lines of one script, and the large arrays that it loads."""
+
+    def __init__(self, trial: Trial, name: str):
+        self.backend, self.dtype, self.name = trial.backend, trial.dtype, name
+        self.framework, self.device = trial.backend.framework.name, trial.backend.framework.device
+        self.saved: dict[str, np.ndarray] = {}
+        self.saves = False
+
+    def write(self, calls: Sequence[Call]) -> list[str]:
+        """Return the lines that make the calls one after the other and print their results."""
+        sizes = [x.size for call in calls for _, x in leaves(_drop_errors(call.named)) if isinstance(x, np.ndarray)]
+        self.saves = sum(sizes) > MAX_SCRIPT_ELEMENTS
+        if self.saves and current_settings().failures_folder is None:
+            raise NoScript(f"its arrays have {sum(sizes)} elements; a run with --report=DIR saves them, and writes a script")
+        lines = [line for number, call in enumerate(calls) for line in self._write_call(call, number if len(calls) > 1 else None)]
+        text = "\n".join(lines)
+        imports = {"torch": "import torch", "numpy": "import ml_dtypes" if "ml_dtypes" in text else ""}
+        namespace = self.backend.framework.namespace
+        start = ["import importlib", "import numpy as np", imports.get(self.framework, f"import {namespace} as xp")]
+        return [*filter(None, start), f"backend = {_write_backend(self.backend)}", *self._save_arrays(), *lines]
+
+    def _write_call(self, call: Call, number: int | None) -> list[str]:
+        """Return the lines of one call. With a number, they say which call it is."""
+        arguments, keywords = call.operation.native(call)
+        differentiates = call.operation.spec.is_gradient and not self.backend.function(call.operation.name)
+        if differentiates:
+            cotangent, *arguments_of_forward = arguments
+            function, arguments, keywords = self._translate(call.operation.spec.forward, tuple(arguments_of_forward), keywords)
+        else:
+            function, arguments, keywords = self._translate(call.operation.name, arguments, keywords)
+        texts = [*map(self._write_tree, arguments), *(f"{name}={self._write_tree(value)}" for name, value in keywords.items())]
+        if differentiates:
+            lines = self._write_gradient(call, function, self._write_tree(cotangent), texts)
+        else:
+            lines = [f"print(backend.{function}({', '.join(texts)}))"]
+        lines.append(_write_truth(call))
+        return lines if number is None else [f"# call {number + 1}", *lines]
+
+    def _translate(self, function: str, arguments: Any, keywords: Any) -> tuple[str, Any, Any]:
+        """Return the function and the arguments under the names that the backend has for them."""
+        translate_call = getattr(self.backend.source, "translate_call", None)
+        translated = translate_call(function, *arguments, **keywords) if translate_call else None
+        return (translated[0], (), translated[1]) if translated else (function, arguments, keywords)
+
+    def _write_tree(self, x: Any) -> str:
+        if isinstance(x, dict):
+            return "{" + ", ".join(f"{k!r}: {self._write_tree(v)}" for k, v in x.items()) + "}"
+        if isinstance(x, list | tuple):
+            return "[" + ", ".join(self._write_tree(v) for v in x) + "]"
+        return self._write_leaf(x)
+
+    def _write_leaf(self, x: Any) -> str:
+        own = self.backend.framework.dtype_of(x) if self.backend.framework.is_array(x) else ""
+        x = self.backend.framework.numpy(x) if own else x
+        if not isinstance(x, np.ndarray):
+            return repr(x)
+        dtype = own or {"f": self.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
+        values = self._write_values(x)
+        if self.framework == "torch":
+            placement = f", device={self.device!r}" if self.device and self.device != "cpu" else ""
+            return f"torch.tensor(np.array({values}), dtype=torch.{dtype}{placement})"
+        if self.framework == "numpy":
+            return f"np.array({values}, dtype={'ml_dtypes.bfloat16' if dtype == 'bfloat16' else repr(dtype)})"
+        return f"xp.asarray(np.array({values}), dtype=xp.{dtype})"
+
+    def _write_values(self, x: np.ndarray) -> str:
+        """Return the values as Python source, or where they are loaded from."""
+        if self.saves:
+            self.saved[name := f"a{len(self.saved)}"] = x
+            return f"saved['{name}']"
+        return format_array(x).replace("inf", "np.inf").replace("nan", "np.nan").replace("np.np.", "np.")
+
+    def _save_arrays(self) -> list[str]:
+        """Save the large arrays, and return the line that loads them."""
+        if not self.saved:
+            return []
+        folder = current_settings().failures_folder
+        assert folder is not None
+        path = Path(folder) / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', self.name)}.npz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(path, allow_pickle=False, **self.saved)
+        return [f"saved = np.load({str(path)!r})"]
+
+    def _write_gradient(self, call: Call, function: str, cotangent: str, texts: list[str]) -> list[str]:
+        """Return the lines in which the framework differentiates. x0, x1, … are the arguments that have a gradient."""
+        inputs: list[str] = []
+
+        def name_input(match: re.Match[str]) -> str:
+            inputs.append(match[0])
+            return f"x{len(inputs) - 1}"
+
+        floating = r"(torch\.tensor|xp\.asarray)\(np\.array\([^()]*\), dtype=(torch|xp)\.b?float[^()]*\)"
+        answer = f"backend.{function}({', '.join(re.sub(floating, name_input, text) for text in texts)})"
+        names = ", ".join(f"x{number}" for number in range(len(inputs)))
+        lines = [f"x{number} = {text}" for number, text in enumerate(inputs)]
+        return [*lines, *_write_pullback(self.backend.framework, names, answer, cotangent)]
+
+
+def _drop_errors(tree: Any) -> Any:
+    return tree_map(lambda x: x.value if isinstance(x, Bounded) else x, tree)
+
+
+def _write_pullback(framework: ArrayFramework, names: str, answer: str, cotangent: str) -> list[str]:
+    """Return the lines that print the gradients of the named arrays."""
+    if framework.differentiates == "autograd":
+        gradients = f"{framework.name}.autograd.grad(y, [{names}], {cotangent}, allow_unused=True)"
+        lines = [f"for x in [{names}]: x.requires_grad_()", f"y = {answer}"]
+        if cotangent.startswith("["):  # one for each result
+            lines.append(f"pairs = [(a, c.to(a.dtype)) for a, c in zip(y, {cotangent}) if c is not None]")
+            gradients = (
+                f"{framework.name}.autograd.grad([a for a, _ in pairs], [{names}], [c for _, c in pairs], allow_unused=True)"
+            )
+        return [*lines, f"print({gradients})"]
+    if framework.differentiates == "vjp":
+        return [
+            f"import {framework.name}",
+            f"y, pull = {framework.name}.vjp(lambda {names}: {answer}, {names})",
+            f"print(pull({cotangent}))",
+        ]
+    return [f"print(xp.vjp(lambda {names}: {answer}, [{names}], [{cotangent}])[1])"]
+
+
+def _write_backend(backend: Backend) -> str:
+    """Return the expression that imports the backend, with a comment that says in which folder it works if not everywhere."""
+    if backend.text.startswith(DEVIATION_PREFIX):
+        return f"importlib.import_module('spec_tests.deviations').backend({backend.text.removeprefix(DEVIATION_PREFIX)!r})"
+    if not backend.text and not inspect.ismodule(backend.source):
+        return f"...  # {backend.name}, as it was given"
+    entry = registered_backends().get(backend.text)
+    module, _, attribute = (entry.value if entry else backend.text).partition(":")
+    if attribute:
+        call = "()" if getattr(backend.source, "kind", type(backend.source).__name__) == attribute else ""
+        return f"importlib.import_module({module!r}).{attribute}{call}"
+    if backend.source.__name__ == module or not backend.text:
+        return f"importlib.import_module({backend.source.__name__!r})"
+    file = Path(backend.source.__file__)
+    names, root = module_names(file), import_root(file)
+    if len(names) == 1 and re.search(r"^from \.", file.read_text(), re.MULTILINE):  # it imports from its folder as from a package
+        names, root = (root.name, *names), root.parent
+    return f"importlib.import_module({'.'.join(names)!r})  # in {root}"
