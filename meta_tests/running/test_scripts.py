@@ -108,5 +108,6 @@ def test_no_message_leaves_the_script_out(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU.replace("np.maximum(x, 0)", "x") + WIDE_ONLY.replace("relu", "silu"))
     found = suite(tmp_path, "--backend=mine.py", "--effort=default", "--report=seen")
     messages = re.findall(r"^mine breaks .*?^again: ", found.text, re.MULTILINE | re.DOTALL)
-    assert len(messages) > 5
-    assert [message.splitlines()[0] for message in messages if "to see it without this suite:" not in message] == []
+    whole = [message for message in messages if "the cause is " not in message]  # of a cause that is not told already
+    assert whole
+    assert [message.splitlines()[0] for message in whole if "to see it without this suite:" not in message] == []

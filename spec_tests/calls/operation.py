@@ -27,9 +27,8 @@ from .parts import Parts
 from .read_array import read_array
 from .recorder import Recorder
 from .result import Result
+from .signature import ask_for_keyword, find_unknown_argument
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
-
-EXAMPLE_VALUES = {"eps": "1e-5", "theta": "10000.0", "num_heads": "8", "window": "128"}  # for the line of a domain to copy
 
 
 PLAIN_NUMBERS = {"int64": int, "float64": float}  # the Python number that may stand for an array without axes
@@ -90,11 +89,8 @@ class Operation:
             return f"{self.backend.name}'s domain has {self.name} only in {', '.join(self.domain['dtype'])}"
         for keyword in self.spec.required:
             if not self.accepts(keyword) and keyword != "axis" and len(self.domain.get(keyword, ())) != 1:
-                return (
-                    f"{self.backend.name}'s {self.name} has no argument {keyword}: add it, or state the one value that it uses, "
-                    f'as in domain = {{"{self.name}": {{"{keyword}": ({EXAMPLE_VALUES.get(keyword, "…")},)}}}}'
-                )
-        if unknown := self._unknown_argument:
+                return f"{self.backend.name}'s {self.name} {ask_for_keyword(self.name, keyword)}"
+        if unknown := find_unknown_argument(self.spec, self.function):
             required = f"requires the argument {unknown}, which is not the operation's"
             return f"{self.backend.name}'s {self.name} {required}; give it a default"
         return ""
@@ -104,22 +100,6 @@ class Operation:
         stated = self.backend.convention(convention.name, self.name)
         inferred = self.infer(self, convention) if self.infer and not stated else ()
         return (stated,) if stated else inferred or tuple(convention.values)
-
-    @property
-    def _unknown_argument(self) -> str:
-        """Return an argument that the function requires and that no call has, or "" if there is none."""
-        try:
-            parameters = list(inspect.signature(self.function).parameters.values())
-        except (TypeError, ValueError):
-            return ""
-        arrays = [name for name in self.spec.positional if self.spec.parameters[name].default is inspect.Parameter.empty]
-        by_position = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][: len(arrays)]
-        required = [
-            p.name
-            for p in parameters
-            if p not in by_position and p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-        ]
-        return next((name for name in required if name not in self.spec.parameters), "")
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Result:
         return self.result(self.call(*arguments, **keywords))

@@ -1,0 +1,32 @@
+"""What the signature of a backend's function lacks, or asks for in vain, with what to write."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..specification.registry import Specification
+
+EXAMPLE_VALUES = {"eps": "1e-5", "theta": "10000.0", "num_heads": "8", "window": "128"}  # for the line of a domain to copy
+
+
+def ask_for_keyword(operation: str, keyword: str) -> str:
+    """Return the rest of a sentence on a function without a required keyword: what to add."""
+    line = f'domain = {{"{operation}": {{"{keyword}": ({EXAMPLE_VALUES.get(keyword, "…")},)}}}}'
+    return f"has no argument {keyword}: add it, or state the one value that it uses, as in {line}"
+
+
+def find_unknown_argument(spec: Specification, function: Any) -> str:
+    """Return an argument that the function requires and that no call has, or "" if there is none."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return ""
+    arrays = [name for name in spec.positional if spec.parameters[name].default is inspect.Parameter.empty]
+    by_position = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][: len(arrays)]
+    required = [
+        p.name
+        for p in parameters
+        if p not in by_position and p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+    ]
+    return next((name for name in required if name not in spec.parameters), "")
