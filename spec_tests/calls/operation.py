@@ -30,7 +30,6 @@ from .result import Result
 from .signature import ask_for_keyword, find_unknown_argument
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
 
-
 PLAIN_NUMBERS = {"int64": int, "float64": float}  # the Python number that may stand for an array without axes
 
 
