@@ -16,7 +16,7 @@ def scaled_dot_product_attention(
 
     Shapes
         q (..., n, d_k),  k (..., m, d_k),  v (..., m, d_v),  mask and bias broadcastable to (..., n, m)
-        ->  (..., n, d_v).  The batch axes of all five broadcast.
+        ->  (..., n, d_v).  q, k and v have the same batch axes; here they also broadcast, which no caller may rely on.
     Units
         Scores in nats.
     Domain

@@ -21,6 +21,8 @@ from .helpers.assertions import (
     assert_zero,
 )
 from .helpers.batch import BATCHED, draw_entry, ensure_batch, locate_entry
+from .helpers.broadcasting import draw_call_with_unequal_batches
+from .helpers.optional import answer_broadcast
 from .implementation.layouts import LAYOUTS
 from .inputs.draw import Draw
 from .specification.pytree import leaves, tree_map
@@ -83,6 +85,13 @@ def test_dtype_shape_device(gradient: Gradient, draw: Draw) -> None:
         dtype, expected = framework.dtype_of(found[name]), gradient.argument_format(name).name
         assert_true(dtype == expected, f"the gradient of {name} is {dtype}", expected=expected)
         assert_true(framework.on_device(found[name]), f"the gradient of {name} is on {framework.device_of(found[name])}")
+
+
+@invariant("B", needs=("about:broadcasts",), cost=2)
+def test_broadcasting(gradient: Gradient, draw: Draw) -> None:
+    """The gradient of an array that is broadcast along batch axes is the sum over its copies; or the call is refused, by whatever
+    exception."""
+    assert_conforms(answer_broadcast(gradient, draw_call_with_unequal_batches(draw)))
 
 
 @invariant("E", cost=4, needs=("own memory",))

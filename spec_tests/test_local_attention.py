@@ -143,7 +143,7 @@ def test_sums_to_one(local_attention: Operation, draw: Draw) -> None:
     """With v = identity the result is the attention weights: each row sums to 1, and is exactly 0 outside the window."""
     q, k, _, keywords = draw_inputs(tie_keys_to_value_width(draw), "is_causal", "scale")
     within_domain(draw, d_v=k.shape[-2])
-    p: Any = local_attention(q, k, identity_values(draw, k), **keywords)
+    p: Any = local_attention(q, k, identity_values(k), **keywords)
     assert_equal(np.sum(p, axis=-1), 1.0)
     assert_identical(np.where(find_visible_keys(q, k, keywords), 0.0, p.value), np.zeros(p.shape))
 

@@ -46,7 +46,7 @@ def test_sums_to_one(scaled_dot_product_attention: Operation, draw: Draw) -> Non
     """With v = identity the result is the attention weights: each row sums to 1, whatever the mask, bias and scale."""
     q, k, _, keywords = draw_inputs(tie_keys_to_value_width(draw), "mask", "bias", "is_causal", "scale")
     within_domain(draw, d_v=k.shape[-2])
-    p: Any = scaled_dot_product_attention(q, k, identity_values(draw, k), **keywords)
+    p: Any = scaled_dot_product_attention(q, k, identity_values(k), **keywords)
     assert_equal(np.sum(p, axis=-1), 1.0)
 
 
@@ -57,7 +57,7 @@ def test_masked_weight_is_zero(scaled_dot_product_attention: Operation, draw: Dr
     n, m = q.shape[-2], k.shape[-2]
     within_domain(draw, d_v=m)
     mask = draw.mask(b, n, m)
-    p = scaled_dot_product_attention(q, k, identity_values(draw, k), mask=mask).value
+    p = scaled_dot_product_attention(q, k, identity_values(k), mask=mask).value
     assert_identical(np.where(mask, 0.0, p), np.zeros(p.shape))
     assert_identical(np.minimum(p, 0.0), np.zeros(p.shape))
 
@@ -175,19 +175,6 @@ def test_split_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None
         weights = [np.sum(e[..., part], axis=-1, keepdims=True) for part in parts]
         first, second = (scaled_dot_product_attention(q, k[..., part, :], v[..., part, :]) for part in parts)
         assert_equal(whole, (weights[0] * first + weights[1] * second) / (weights[0] + weights[1]))
-
-
-@invariant("B", source=EQUATION)
-def test_broadcasting(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """Batch dimensions of one, or none, of q, k or v are broadcast: as if repeated."""
-    n, m, d_k, d_v = draw.dims(n=33, m=33, d_k=16, d_v=16)
-    b = draw.batch(((3,), (2, 3), (3, 2), (2, 1, 3)))
-    few = draw.shape.one_of(((*b[:-1], 1), (1, *b[1:]), b[1:], ()))
-    which = draw.integer(0, 2)
-    shapes = ((n, d_k), (m, d_k), (m, d_v))
-    given = [draw.vectors((*(few if i == which else b), *shape)) for i, shape in enumerate(shapes)]
-    repeated = [np.broadcast_to(x, (*b, *shape)).copy() for x, shape in zip(given, shapes, strict=True)]
-    assert_equal(scaled_dot_product_attention(*given), scaled_dot_product_attention(*repeated))
 
 
 # --- scale ----------------------------------------------------------------------------------------------------------

@@ -153,15 +153,33 @@ def batch_axis_demanded(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
     return right(x, *rest, **keywords)
 
 
-@deviation("reference", kind="fault", operations=("scaled_dot_product_attention", "local_attention"))
-def batches_not_broadcast(right: Any, q: Any, k: Any, v: Any, *rest: Any, **keywords: Any) -> Any:
-    """the batch axes of queries, keys and values have to be equal.
+@deviation("broadcasting", kind="fault", operations=("scaled_dot_product_attention", "local_attention"))
+def smaller_batches_taken_in_turn(right: Any, q: Any, k: Any, v: Any, *rest: Any, **keywords: Any) -> Any:
+    """the entries of the batch are numbered, and an array with fewer of them is read from its beginning again and again.
 
-    Shows: batch axes that broadcast. Hides: equal ones.
+    Shows: an array with one entry along an axis of the batch that is not the first. Hides: equal batches, a single entry.
     """
-    if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
-        raise RuntimeError("the sizes of the batches do not match")
+    batch = np.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v)))
+    entries = np.arange(int(np.prod(batch))).reshape(batch)
+    q, k, v = (x.reshape(-1, *x.shape[-2:])[entries % max(int(np.prod(x.shape[:-2])), 1)] for x in (q, k, v))
     return right(q, k, v, *rest, **keywords)
+
+
+@deviation("broadcasting", kind="fault", operations=("scaled_dot_product_attention", "grouped_query_attention"))
+def batches_joined_at_the_front(right: Any, q: Any, k: Any, v: Any, *rest: Any, **keywords: Any) -> Any:
+    """keys and values with fewer batch axes get the missing ones behind their own, where the sizes admit it.
+
+    Shows: keys without the first batch axis, in a batch of equal sizes. Hides: equal batches, other sizes.
+    """
+
+    def extend(x: Any) -> Any:
+        missing = q.ndim - x.ndim
+        own, core = x.shape[: x.ndim - 2], x.shape[x.ndim - 2 :]
+        if 0 < missing < q.ndim - 2 and own == q.shape[: len(own)]:
+            return np.broadcast_to(x.reshape(*own, *[1] * missing, *core), (*q.shape[:-2], *core))
+        return x
+
+    return right(q, extend(k), extend(v), *rest, **keywords)
 
 
 @deviation(

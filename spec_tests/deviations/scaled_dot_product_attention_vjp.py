@@ -131,6 +131,20 @@ def bias_gets_the_weights_gradient(
     return dq, dk, dv, None, None if bias is None else summed_to(np.matmul(cotangent, transpose(v)), bias.shape)
 
 
+@deviation("broadcasting")
+def broadcast_gradients_averaged(
+    cotangent: Any, q: Any, k: Any, v: Any, mask: Any = None, bias: Any = None, *, scale: float | None = None, **options: Any
+) -> Any:
+    """the gradient of keys and values that several entries of the batch share is the mean over these entries.
+
+    Shows: batch axes that broadcast. Hides: equal ones.
+    """
+    dq, dk, dv, dmask, dbias = scaled_dot_product_attention_vjp(cotangent, q, k, v, mask, bias, scale=scale, **options)
+    entries = np.prod(cotangent.shape[:-2])
+    dk, dv = (dx * float(np.prod(x.shape[:-2]) / entries) if entries else dx for dx, x in ((dk, k), (dv, v)))
+    return dq, dk, dv, dmask, dbias
+
+
 @deviation("reference")
 def weights_detached(cotangent: Any, q: Any, k: Any, v: Any, mask: Any = None, bias: Any = None, **options: Any) -> Any:
     """only the values are differentiated: q, k and bias get zeros, as where the weights were detached.

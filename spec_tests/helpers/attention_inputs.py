@@ -141,7 +141,6 @@ def tie_keys_to_value_width(draw: Draw) -> Draw:
     return draw.for_operation(operation)
 
 
-def identity_values(draw: Draw, k: np.ndarray) -> np.ndarray:
-    """Return the identity as values: as many features as there are keys, and the batch of k where the domain wants one."""
-    one = np.eye(k.shape[-2])
-    return one if "batch_dims" not in draw.operation.domain else np.broadcast_to(one, (*k.shape[:-2], *one.shape)).copy()
+def identity_values(k: np.ndarray) -> np.ndarray:
+    """Return the identity as values: as many features as there are keys, for each entry of the batch."""
+    return np.broadcast_to(np.eye(k.shape[-2]), (*k.shape[:-2], k.shape[-2], k.shape[-2])).copy()

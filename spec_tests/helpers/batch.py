@@ -59,7 +59,8 @@ def take_entry(call: Call, name: str, result: Any, index: tuple[int, ...]) -> An
     return result[tuple(i if size > 1 else 0 for i, size in zip(place, result.shape, strict=False))]
 
 
-def _replace_arguments(call: Call, parts: dict[str, Any]) -> Call:
+def replace_arguments(call: Call, parts: dict[str, Any]) -> Call:
+    """Return the call with other arguments in place of those named."""
     positional = call.operation.spec.positional[: len(call.arguments)]
     arguments = [parts.get(name, value) for name, value in zip(positional, call.arguments, strict=True)]
     return call.operation.call(*arguments, **{name: parts.get(name, value) for name, value in call.keywords.items()})
@@ -78,7 +79,7 @@ def isolate_entry(call: Call, index: tuple[int, ...], *, empty: bool = False) ->
             parts[name] = x[:0]
         elif rank == len(index):
             parts[name] = x  # broadcast along the empty axis
-    return _replace_arguments(call, parts)
+    return replace_arguments(call, parts)
 
 
 def poison_other_entries(call: Call, index: tuple[int, ...], poison: float) -> Call:
@@ -92,7 +93,7 @@ def poison_other_entries(call: Call, index: tuple[int, ...], poison: float) -> C
         spoiled = np.full(x.shape, poison)
         spoiled[place] = x[place]
         parts[name] = spoiled
-    return _replace_arguments(call, parts)
+    return replace_arguments(call, parts)
 
 
 def ensure_batch(call: Call) -> Call:
@@ -105,7 +106,7 @@ def ensure_batch(call: Call) -> Call:
         call = call.operation.call(np.moveaxis(x, call.keywords["axis"], -1), **{**call.keywords, "axis": -1})
     if batch_shape(call):
         return call
-    return _replace_arguments(
+    return replace_arguments(
         call, {name: np.stack(2 * [call.named[name]]) for name in _count_batch_dims(call) if name not in BROADCASTING_ARGUMENTS}
     )
 
@@ -162,7 +163,7 @@ def change_arguments(call: Call, only: str | None = None, place: float | None = 
 
     place: changes a single element of each array, from 0, the first, to 1, the last. None changes every element.
     """
-    return _replace_arguments(
+    return replace_arguments(
         call, {name: _another_value(call, name, place) for name in changeable_arguments(call) if only in (None, name)}
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..calls.conventions import judge_conventions
 from ..calls.operation import Operation
 from ..calls.recorder import REFUSED
-from ..calls.violation import Lost, NoAnswer, NotImplementedVariant
+from ..calls.violation import NotImplementedVariant
 from ..inputs.draw import Draw
+from .optional import answer_optional
 
 
 def assert_convention(operation: Operation, draw: Draw, name: str) -> None:
@@ -16,14 +17,13 @@ def assert_convention(operation: Operation, draw: Draw, name: str) -> None:
     """
     arguments, keywords = operation.spec.module.open_questions[name](draw)
     call = operation.call(*arguments, **keywords)
-    try:
-        result = operation.run(call)
-    except (NoAnswer, NotImplementedVariant) as refusal:
-        if operation.backend.convention(name, operation.name) or isinstance(refusal, Lost):
+    if operation.backend.convention(name, operation.name):
+        operation.result(call)
+    else:
+        try:
+            answer_optional(operation, call, f"{name} is not stated, and it refuses the question")
+        except NotImplementedVariant as refusal:
+            if refusal.kind == "backend":  # otherwise the domain excludes the call, so that the backend was not asked
+                operation.recorder.add_convention(name, REFUSED)
             raise
-        if isinstance(refusal, NotImplementedVariant) and refusal.kind != "backend":
-            raise  # the suite or the domain excludes it, so that the backend was not asked
-        operation.recorder.add_convention(name, REFUSED)
-        raise NotImplementedVariant(f"{name} is not stated, and it refuses the question: {refusal}", "backend") from refusal
-    operation.values(call, result)
     judge_conventions(call, operation.recorder.add_convention)

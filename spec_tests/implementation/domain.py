@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from ..specification.registry import Specification
 
 
+FLAGS = {"contiguous": "contiguous", "empty": "empty", "broadcast": "batches that broadcast"}  # true or false, in words
+
 # What a domain may name besides dimensions and keywords.
-NOT_DIMENSIONS = {"dtype", "batch_dims", "contiguous", "empty", "positions", "differentiable"}
+NOT_DIMENSIONS = {"dtype", "batch_dims", "positions", "differentiable", *FLAGS}
 
 BROADCASTING_ARGUMENTS = {"positions", "mask", "bias"}  # their batch dimensions may differ from those of the others
 
@@ -35,7 +37,8 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
         yield f"its domain of {spec.name} is {stated!r}; give a dict of restrictions"
         return
     keywords = {name for name in spec.parameters if name not in spec.positional}
-    applies = {"positions": "positions" in spec.positional, "differentiable": spec.has_several_results}
+    broadcasts = bool(getattr(spec.module, "broadcasts", False))
+    applies = {"positions": "positions" in spec.positional, "differentiable": spec.has_several_results, "broadcast": broadcasts}
     known = dimensions(spec) | keywords | {name for name in NOT_DIMENSIONS if applies.get(name, True)}
     for name, allowed in stated.items():
         if name not in known:
@@ -48,7 +51,7 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
 
 def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str, Any]) -> str:
     """Return what is wrong with one restriction, or ""."""
-    if name in ("contiguous", "empty"):
+    if name in FLAGS:
         return "" if isinstance(allowed, bool) else "it is True or False"
     if name == "positions":
         return "" if allowed in POSITIONS else f"it is one of {', '.join(POSITIONS)}"
@@ -72,8 +75,8 @@ def describe_domain(stated: dict[str, Any]) -> str:
 
 
 def _describe_restriction(name: str, allowed: Any) -> str:
-    if name in ("contiguous", "empty"):
-        return f"{'' if allowed else 'not '}{name}"
+    if name in FLAGS:
+        return f"{'' if allowed else 'no ' if name == 'broadcast' else 'not '}{FLAGS[name]}"
     if isinstance(allowed, str):
         return f"{allowed} {name}" if name == "positions" else f"{name} = {allowed}"
     if isinstance(allowed, range) and len(allowed) > 4:

@@ -15,6 +15,7 @@ from spec_tests.operations.scaled_dot_product_attention import (
 )
 
 composed = True
+broadcasts = True
 core = {"q": 3, "k": 3, "v": 3, "mask": 3}
 
 HEAD_COUNTS = (1, 2, 3, 4, 4, 6, 8)

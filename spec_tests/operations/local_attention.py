@@ -4,9 +4,10 @@ from typing import Any
 
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import SEQUENCES, Draw
-from spec_tests.operations.scaled_dot_product_attention import SCALES, draw_batch, draw_broadcast_batch, maybe_share_values
+from spec_tests.operations.scaled_dot_product_attention import SCALES, draw_batch
 
 composed = True
+broadcasts = True
 core = {"q": 2, "k": 2, "v": 2}
 
 WINDOWS = (1, 0, 2, 3, 5, 8, 16, 31, 64, 100)
@@ -28,8 +29,7 @@ def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
         keywords["is_causal"] = True
     if "scale" in used:
         keywords |= draw.keyword("scale", (*SCALES, None))
-    q, k = draw.vectors((*draw_broadcast_batch(draw, b), n, d_k)), draw.vectors((*draw_broadcast_batch(draw, b), m, d_k))
-    return q, k, draw.vectors((*b, m, d_v)), keywords
+    return draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v)), keywords
 
 
 def draw_fully_masked_rows(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -51,4 +51,4 @@ open_questions = {"fully_masked_rows": draw_fully_masked_rows}
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     q, k, v, keywords = draw_inputs(draw, "is_causal", "scale")
-    return (q, k, maybe_share_values(draw, q, v)), keywords
+    return (q, k, v), keywords

@@ -10,6 +10,8 @@ from spec_tests.inputs.draw import BATCHES, SMALL, Draw, single
 
 composed = True
 
+broadcasts = True  # the batch axes of q, k and v, as an optional variant
+
 core = {"q": 2, "k": 2, "v": 2, "mask": 2, "bias": 2}
 
 SCALES = single(1.0, 0.125, 0.0, 0.3, 0.0, 1.7, -0.6)
@@ -45,14 +47,6 @@ def draw_broadcast_batch(draw: Draw, batch: tuple[int, ...]) -> tuple[int, ...]:
         return batch
     shapes = ((*[1 for _ in batch],), (), batch[1:], (1, *batch[1:]), (*batch[:-1], 1))
     return tuple(draw.shape.one_of(s for s in shapes if len(s) in draw.operation.domain.get("batch_dims", (len(s),))))
-
-
-def maybe_share_values(draw: Draw, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return the values, or, where the queries have a batch, perhaps a single entry of them for the whole batch."""
-    batch = v.shape[:-2]
-    if not batch or q.shape[:-2] != batch or draw.rng.random() < 0.75:
-        return v
-    return v[(slice(0, 1),) * len(batch)]
 
 
 def keep_a_key_in_each_row(draw: Draw, mask: np.ndarray) -> np.ndarray:
@@ -95,8 +89,7 @@ def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
     if "bias" in used:
         shape = draw.shape.one_of(((n, m), (*b, n, m), (*b, 1, m), (n, 1), (m,), (*b[:-1], *[1 for _ in b[-1:]], n, m)))
         keywords["bias"] = draw.array(shape, BIASES if len(used) > 1 or shape == (n, 1) else BIASES_WITH_MINUS_INFINITY)
-    q, k = draw.vectors((*draw_broadcast_batch(draw, b), n, d_k)), draw.vectors((*draw_broadcast_batch(draw, b), m, d_k))
-    return q, k, draw.vectors((*b, m, d_v)), keywords
+    return draw.vectors((*b, n, d_k)), draw.vectors((*b, m, d_k)), draw.vectors((*b, m, d_v)), keywords
 
 
 def draw_unequal_lengths(draw: Draw) -> tuple[int, int, int, int]:
@@ -140,4 +133,4 @@ open_questions = {"causal_alignment": draw_unequal_causality, "fully_masked_rows
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     q, k, v, keywords = draw_inputs(draw, "mask", "bias", "is_causal", "scale")
-    return (q, k, maybe_share_values(draw, q, v)), keywords
+    return (q, k, v), keywords

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..specification.formats import RESULT_DTYPES
-from ..trials.coverage import PLAIN
+from ..trials.coverage import PLAIN, UNEQUAL_BATCHES
 from ..trials.tally import NOT_CALLED, REFUSED_PREFIX
 from .failure import MATCHES_PREFIX
 
@@ -144,6 +144,10 @@ def count_variants(verdicts: list[dict[str, Any]]) -> dict[str, tuple[set[str], 
     """
     found: dict[str, tuple[set[str], set[str]]] = {}
     for v in verdicts:
+        if v["id"].endswith(".broadcasting") and "variants" in v:
+            answered, refused = found.setdefault(v["operation"], (set(), set()))
+            refused |= {UNEQUAL_BATCHES} & set(v["variants"]["refused"])
+            answered |= {UNEQUAL_BATCHES} & set(v["variants"]["answered"]) - refused
         if v["id"].endswith(".reference") and v["level"] is None and v["examples"] and "variants" in v:
             answered, refused = found.setdefault(v["operation"], (set(), set()))
             refused |= set(v["variants"]["refused"])

@@ -44,7 +44,8 @@ class Coverage:
         self.failed += failed
         if refusal:
             self.refusals[refusal] += 1
-        facts, options = (describe_call(calls[-1 if refusal else 0])) if calls else ({}, frozenset[str]())
+        called = calls[-1:] if refusal else [call for call in calls if call.result is not None] or calls
+        facts, options = describe_call(called[0]) if called else ({}, frozenset[str]())
         self.examples.append(Example(refusal[0] if refusal else "", answered, facts, options))
 
     @property

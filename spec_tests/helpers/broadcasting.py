@@ -1,0 +1,55 @@
+"""Calls of operations whose arrays have different batch axes, which broadcast against one another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..calls.call import Call
+from ..calls.violation import NotImplementedVariant
+from ..implementation.domain import BROADCASTING_ARGUMENTS
+from ..inputs.draw import Draw
+from .batch import batch_shape, replace_arguments
+
+MIN_BATCH_DIMS = 2  # with fewer, the missing axes could only be the first
+
+
+def draw_call_with_unequal_batches(draw: Draw) -> Call:
+    """Draw a call, and take from some of its arrays batch axes, or all entries of an axis but the first.
+
+    The cotangent of a gradient stays as it is: the result has the batch of the largest.
+    """
+    domain = draw.operation.domain
+    if domain.get("broadcast") is False:
+        raise NotImplementedVariant("its domain has no batches that broadcast")
+    call = draw.call()
+    while len(batch_shape(call)) < MIN_BATCH_DIMS and len(batch_shape(call)) + 1 in domain.get("batch_dims", (1, 2)):
+        call = _stack_opposites(call)
+    names = [name for name in _batched_arguments(call) if name != "cotangent"]
+    whole = draw.one_of(names)
+    others = [name for name in names if name != whole]
+    parts = {name: _take_smaller_batch(draw, call, name) for name in (others if draw.one_of((False, True)) else others[:1])}
+    if all(np.shape(x) == np.shape(call.named[name]) for name, x in parts.items()):
+        raise NotImplementedVariant("the batch that was drawn has nothing to broadcast", "suite")
+    return replace_arguments(call, parts)
+
+
+def _batched_arguments(call: Call) -> list[str]:
+    """Return the names of the arrays that have the whole batch, the cotangent among them."""
+    return [name for name in call.operation.spec.core if name in call.named and name not in BROADCASTING_ARGUMENTS]
+
+
+def _stack_opposites(call: Call) -> Call:
+    """Return the call with one more axis in front of the batch: its arrays, and their negatives."""
+    names = [*_batched_arguments(call), *(["cotangent"] if "cotangent" in call.named else [])]
+    return replace_arguments(call, {name: np.stack([call.named[name], -call.named[name]]) for name in dict.fromkeys(names)})
+
+
+def _take_smaller_batch(draw: Draw, call: Call, name: str) -> np.ndarray:
+    """Return the array without some axes of its batch, or with one entry along some of them."""
+    x: np.ndarray = call.named[name]
+    rank, ranks = x.ndim - call.operation.spec.core[name], draw.operation.domain.get("batch_dims")
+    dropped = draw.shape.one_of([n for n in (0, 0, 1, rank) if ranks is None or rank - n in ranks] or [0])
+    if dropped:
+        return x[(0,) * dropped]
+    of_one = draw.shape.one_of((range(rank - 1, rank), range(1), range(rank)))
+    return x[tuple(slice(0, 1) if axis in of_one else slice(None) for axis in range(rank))]
