@@ -87,7 +87,7 @@ def test_dtype_shape_device(gradient: Gradient, draw: Draw) -> None:
         assert_true(framework.on_device(found[name]), f"the gradient of {name} is on {framework.device_of(found[name])}")
 
 
-@invariant("B", needs=("about:broadcasts",), cost=2)
+@invariant("B", needs=("about:broadcasts",), cost=4)
 def test_broadcasting(gradient: Gradient, draw: Draw) -> None:
     """The gradient of an array that is broadcast along batch axes is the sum over its copies; or the call is refused, by whatever
     exception."""

@@ -50,6 +50,10 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         size = np.abs(np.asarray(value, dtype=np.float64))
         return cls(value, error + np.where(size < arithmetic.compute.tiny, size, 0.0), arithmetic)
 
+    def or_in_float32(self) -> Bounded:
+        """Return the number with an error that admits its rounding to float32, in which frameworks may keep a parameter."""
+        return Bounded(self.value, self.error + np.abs(self.value.astype(np.float32) - self.value), self.arithmetic)
+
     @property
     def shape(self) -> tuple[int, ...]:
         return self.value.shape

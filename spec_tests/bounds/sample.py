@@ -75,6 +75,14 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         signs = self.stream.signs((len(ROUNDING_FACTORS), *x.shape))
         return np.where(representable, x, x * (1 + f.u * _align_factors(x.ndim) * signs))
 
+    def or_in_float32(self) -> Sample:
+        """Return the number, moved in each draw by as much as its rounding to float32 moves it."""
+        change = np.abs(self.value.astype(np.float32) - self.value)
+        if not np.any(change):
+            return self
+        signs = self.stream.signs((len(ROUNDING_FACTORS), *self.shape))
+        return self.at(self.value + change * _align_factors(self.ndim) * signs)
+
     def perturb(self, value: np.ndarray, size: np.ndarray) -> np.ndarray:
         """Move each draw up or down by `size` times its factor.
 

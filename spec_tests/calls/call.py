@@ -201,9 +201,15 @@ class Call:
 
 
 def _wrap_numbers(name: str, value: Any, wrap: Callable[[Any], Any]) -> Any:
-    """Wrap the real numbers of an argument: floating ones, and positions, which are integers that the equation multiplies."""
+    """Wrap the real numbers of an argument: floating ones, and positions, which are integers that the equation multiplies.
+
+    An eps may be kept in float32, whatever the dtype: that rounding is admitted.
+    """
 
     def wrap_leaf(x: Any) -> Any:
+        if name == "eps" and isinstance(x, float):
+            number = wrap(x)
+            return number.or_in_float32() if hasattr(number, "or_in_float32") else number
         if isinstance(x, Bounded | float | np.floating):
             return wrap(x)
         if isinstance(x, np.ndarray) and (x.dtype.kind == "f" or name == "positions"):

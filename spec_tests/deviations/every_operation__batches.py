@@ -153,6 +153,28 @@ def batch_axis_demanded(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
     return right(x, *rest, **keywords)
 
 
+@deviation("reference", kind="fault", operations=("layer_norm", "softmax", "relu"))
+def grid_of_160(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """at most 160 blocks are launched, one for each entry of the first axis; the entries beyond stay zero.
+
+    Shows: 200 rows. Hides: batches of tests.
+    """
+    y = np.array(right(x, *rest, **keywords))
+    y[160:] = 0 if y.ndim > 1 else y[160:]
+    return y
+
+
+@deviation("reference", kind="fault", operations=("rms_norm", "softmax", "linear"))
+def five_axes_refused(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """a kernel unpacks up to four sizes of the first argument, and raises if it has more axes.
+
+    Shows: arguments of rank 5. Hides: all others.
+    """
+    if x.ndim > 4:
+        raise ValueError("too many values to unpack (expected 4)")
+    return right(x, *rest, **keywords)
+
+
 @deviation("broadcasting", kind="fault", operations=("scaled_dot_product_attention", "local_attention"))
 def smaller_batches_taken_in_turn(right: Any, q: Any, k: Any, v: Any, *rest: Any, **keywords: Any) -> Any:
     """the entries of the batch are numbered, and an array with fewer of them is read from its beginning again and again.
@@ -163,23 +185,6 @@ def smaller_batches_taken_in_turn(right: Any, q: Any, k: Any, v: Any, *rest: Any
     entries = np.arange(int(np.prod(batch))).reshape(batch)
     q, k, v = (x.reshape(-1, *x.shape[-2:])[entries % max(int(np.prod(x.shape[:-2])), 1)] for x in (q, k, v))
     return right(q, k, v, *rest, **keywords)
-
-
-@deviation("broadcasting", kind="fault", operations=("scaled_dot_product_attention", "grouped_query_attention"))
-def batches_joined_at_the_front(right: Any, q: Any, k: Any, v: Any, *rest: Any, **keywords: Any) -> Any:
-    """keys and values with fewer batch axes get the missing ones behind their own, where the sizes admit it.
-
-    Shows: keys without the first batch axis, in a batch of equal sizes. Hides: equal batches, other sizes.
-    """
-
-    def extend(x: Any) -> Any:
-        missing = q.ndim - x.ndim
-        own, core = x.shape[: x.ndim - 2], x.shape[x.ndim - 2 :]
-        if 0 < missing < q.ndim - 2 and own == q.shape[: len(own)]:
-            return np.broadcast_to(x.reshape(*own, *[1] * missing, *core), (*q.shape[:-2], *core))
-        return x
-
-    return right(q, extend(k), extend(v), *rest, **keywords)
 
 
 @deviation(

@@ -87,6 +87,18 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
 # --- scale ----------------------------------------------------------------------------------------------------------
 
 
+@deviation("reference", kind="fault")
+def wide_values_read_with_the_width_of_keys(right: Any, q: Any, k: Any, v: Any, *masks: Any, **keywords: Any) -> Any:
+    """a kernel for heads of more than 64 features reads d_k features of each value; it leaves the others zero.
+
+    Shows: values wider than keys that have more than 64 features. Hides: d_v ≤ d_k, narrow heads.
+    """
+    y = right(q, k, v, *masks, **keywords)
+    if q.shape[-1] > 64:
+        y[..., q.shape[-1] :] = 0
+    return y
+
+
 @deviation("reference", "scale_follows_the_width_of_queries", "two_keys")
 @instead_of(choose_scale)
 def scale_by_d_k(q: Any, k: Any, v: Any, scale: float | None) -> Any:

@@ -27,15 +27,28 @@ SIZES = (*SMALL, 9, 12, 15, 16, 17, 24, 31, 32, 33, 47, 63, 64, 65, 80, 96, 100,
 
 LONG = (300, 511, 513, 1000, 1023, 1024, 1025, 2047, 2049, 4097, 5000)
 
+# Sizes of models and of kernels, and their neighbours. One dimension at a time has such a size.
+MODELS = (191, 192, 193, 384, 512, 640, 767, 768, 769, 1536, 2048, 3071, 3072, 4095, 4096, 5120, 8191, 8192, 8193)
+
+MODEL_SHARE = 32  # one example in so many, of those in which one dimension is larger, has such a size
+
+MAX_MATRIX_ELEMENTS, MAX_SAMPLED_MATRIX_ELEMENTS = 65_544, 16_392  # of a matrix with such a size, beside dimensions of 8
+
+HEAD_WIDTHS = (64, 72, 80, 96, 104, 112, 128, 192, 256)  # of queries and keys, or of values
+
 EQUAL_SIZES = (2, 3, 4, 5, 8, 16)  # where all dimensions are equal
 
 BATCHES = ((), (1,), (2,), (3,), (2, 3), (3, 1), (2, 2), (2, 1, 3), (3, 2, 2))
 
-MANY_ROWS = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (3, 3), (2, 3, 4), (3, 2, 2))
+MANY_ROWS = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (3, 3), (2, 3, 4), (3, 2, 2), (2, 1, 2, 3))
 
 TALL_BATCHES = ((33,), (65,), (129,), (5, 27))  # more rows than a tile has; drawn where rows are short
 
 MAX_SHORT_ROW = 64  # elements
+
+# More entries than a small grid of blocks has, drawn in one example of GRID_SHARE, with long rows too if the budget admits it.
+GRID_BATCHES, GRID_SHARE = ((48,), (66,), (200,), (257,), (11, 50), (1000,)), 24
+MAX_GRID_ELEMENTS = 66 * 4097
 
 # Sizes of a very long dimension: beyond 16-bit indices, and beyond blocks of any size.
 SEQUENCES, LONG_ROWS = (8193, 8193, 16_385), (65_537, 131_073, 70_001, 32_769)
@@ -51,6 +64,8 @@ def single(*values: float) -> tuple[float, ...]:
 
 
 EPS = single(1e-5, 1e-6, 1e-8, 1e-12, 1e-3, 0.1, 1.0)
+
+WRITTEN_EPS = (1e-5, 1e-6, 1e-4, 1e-7)  # as people write them, in float64; kernels may round them to float32
 
 THETA = single(10_000.0, 500_000.0, 100.0, 1_000_000.0, 2.5)
 
@@ -107,6 +122,10 @@ class Draw(ValueDraw):
             ceiling = min(ceiling, 65)
         costly = spec.is_gradient and spec.composed
         pool = tuple(s for s in (SIZES if costly else (*SIZES, *LONG, *LONG)) if s <= ceiling)
+        budget = MAX_SAMPLED_MATRIX_ELEMENTS if spec.composed else MAX_MATRIX_ELEMENTS
+        models = tuple(s for s in MODELS if s <= budget // SMALL[-1])
+        if ceiling >= SIZES[-1] and not costly and self.shape.integer(0, MODEL_SHARE - 1) == MODEL_SHARE - 1:
+            return models
         return (*pool, *pool[-1:] * 6)
 
     def size(self, name: str, pool: tuple[int, ...]) -> int:
@@ -137,10 +156,21 @@ class Draw(ValueDraw):
             if not self._has_long_dimension and not self.operation.spec.composed and 1 in (ranks or (1,)):
                 return LONG_ROWS[:1]
             pool = tuple(b for b in pool if math.prod(b) <= MAX_LONG_BATCH) or pool
+        if many := self._grid_batches(pool, ranks):
+            return tuple(self.shape.one_of(many))
         batch = tuple(self.shape.one_of(pool))
         coinciding = [(*batch[:-1], size) for size in sorted(set(self._drawn_sizes.values()) & set(SMALL))] if batch else []
         coinciding = [b for b in coinciding if math.prod(b) <= max(map(math.prod, pool))]
         return tuple(self.shape.one_of(coinciding)) if coinciding and self.shape.one_of((False, False, False, True)) else batch
+
+    def _grid_batches(self, pool: tuple[tuple[int, ...], ...], ranks: Any) -> list[tuple[int, ...]]:
+        """Return batches of hundreds of entries, in one example of GRID_SHARE, as far as the pool and the drawn sizes allow."""
+        spec, short = self.operation.spec, self.long or len(pool) < len(BATCHES)  # a law or an operation has kept few batches
+        if short or (spec.composed and spec.is_gradient) or self.shape.integer(0, GRID_SHARE - 1) != GRID_SHARE - 1:
+            return []
+        budget = MAX_GRID_ELEMENTS // (64 if spec.composed else 1)
+        entry = math.prod(sorted(self._drawn_sizes.values())[-2:])
+        return [b for b in GRID_BATCHES if math.prod(b) * entry <= budget and (ranks is None or len(b) in ranks)]
 
     def rows_or_less(self, d: int) -> tuple[int, ...]:
         """Draw the shape of an elementwise operation's argument: rows of d elements, one row, or a scalar."""
@@ -165,6 +195,11 @@ class Draw(ValueDraw):
         if self.operation.accepts(name) or (allowed is not None and len(values) == 1):
             return {name: self.one_of(values)}
         return {name: -1} if name == "axis" else {}
+
+    def eps_values(self) -> tuple[float, ...]:
+        """Return the values of eps to draw from: in float64 only those that float32 holds, if its rounding would be sampled."""
+        sampled_in_double = self.operation.spec.composed and self.operation.dtype == "float64"
+        return EPS if sampled_in_double else (*EPS, *WRITTEN_EPS)
 
     def columns(self, m: int, square: int) -> dict[str, Any]:
         """Draw the keyword m: mostly m itself, sometimes 0, or None, which makes the array square.

@@ -6,7 +6,7 @@ from spec_tests.inputs.draw import Draw
 
 core = {"x": 1}
 
-TOKEN_BATCHES = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (33,), (2, 3, 4), (3, 2, 2), (129,), (3, 43))
+TOKEN_BATCHES = ((), (1,), (3,), (8,), (13,), (2, 5), (4, 3), (33,), (2, 3, 4), (3, 2, 2), (2, 1, 2, 3), (129,), (3, 43))
 SMALL_TOKEN_BATCHES = TOKEN_BATCHES[:-2]  # where each is sampled many times over
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs import regimes
-from spec_tests.inputs.draw import BATCHES, SMALL, Draw, single
+from spec_tests.inputs.draw import BATCHES, HEAD_WIDTHS, SMALL, Draw, single
 
 composed = True
 
@@ -20,11 +20,15 @@ BIASES = {"normal": regimes.normal, "integers": regimes.integers, "scaled": regi
 
 BIASES_WITH_MINUS_INFINITY = {**BIASES, "minus infinity": regimes.with_minus_infinity}
 
+WIDE_SHARE = 24  # one example in so many has heads as wide as those of models
+
 MAX_SCORES = 4000  # in one example; each score is sampled many times to derive the error bound
 
 
 def draw_dims(draw: Draw, *, square: bool = False, keys: int = 1, longest: int = 2049) -> tuple[int, int, int, int]:
     """Draw n, m, d_k and d_v, with m at least `keys`. square: n = m, as causality needs it, and shorter, since both grow."""
+    if draw.shape.integer(0, WIDE_SHARE - 1) == WIDE_SHARE - 1:
+        return _draw_wide_heads(draw, square=square, keys=keys)
     if square:
         (n,), (d_k, d_v) = draw.dims(n=130), draw.dims(d_k=65, d_v=65)
         n = n if n >= keys else draw.size("n", (keys,))
@@ -34,6 +38,13 @@ def draw_dims(draw: Draw, *, square: bool = False, keys: int = 1, longest: int =
     else:
         n, m, d_k, d_v = draw.dims(n=257, m=longest, d_k=160, d_v=160)
     return n, m if m >= keys else draw.size("m", (keys,)), d_k, d_v
+
+
+def _draw_wide_heads(draw: Draw, *, square: bool, keys: int) -> tuple[int, int, int, int]:
+    """Draw few queries and keys, as wide as the heads of models are. The values often have another width."""
+    n = draw.size("n", tuple(s for s in SMALL if s >= keys) if square else SMALL)
+    m = draw.size("m", (n,) if square else (*(s for s in SMALL if s >= keys), 33))
+    return n, m, draw.size("d_k", HEAD_WIDTHS), draw.size("d_v", HEAD_WIDTHS)
 
 
 def draw_batch(draw: Draw, scores: int) -> tuple[int, ...]:
@@ -97,7 +108,7 @@ def draw_unequal_lengths(draw: Draw) -> tuple[int, int, int, int]:
 
     One of them is often much the larger, as in decoding and in cross-attention, or they are near one another.
     """
-    n, m, d_k, d_v = draw_dims(draw, longest=513)
+    n, m, d_k, d_v = draw_dims(draw, longest=257)
     if n < 2 and draw.shape.one_of((True, True, True, False)):
         n = draw.size("n", (2, 3, 5, 8))
     if m < 2 or n == m or draw.shape.one_of((False, True)):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.inputs.draw import EPS, Draw
+from spec_tests.inputs.draw import Draw
 from spec_tests.operations.multihead_self_attention import (
     EVEN_WIDTHS,
     draw_heads_and_keywords,
@@ -38,7 +38,7 @@ def draw_inputs(draw: Draw, *optional: str, rotated: bool = False) -> tuple[Any,
     n, d, f = draw.dims(n=longest_sequence(h), d=65, f=65)
     weights = draw_block_weights(draw, d, h, h_kv, d_k, draw.size("d_v", (d_k, 1, 2, 3, 5)), f)
     b = draw_batch(draw, 2 * max(h * n * n, n * d, n * f))
-    keywords |= draw.keyword("eps", EPS)
+    keywords |= draw.keyword("eps", draw.eps_values())
     if "norm" in used:
         keywords["norm"] = "post"
     if "theta" in used:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.inputs.draw import EPS, THETA, Draw
+from spec_tests.inputs.draw import THETA, Draw
 from spec_tests.operations.multihead_self_attention import EVEN_WIDTHS, draw_heads_and_keywords
 from spec_tests.operations.rope import LAYOUTS
 from spec_tests.operations.scaled_dot_product_attention import draw_batch
@@ -29,7 +29,7 @@ def draw_inputs(draw: Draw, *, layers: tuple[int, ...] = LAYER_COUNTS) -> tuple[
         "final_norm": draw.gain(d),
         "lm_head": draw.weight(vocab, d),
     }
-    keywords |= draw.keyword("eps", EPS) | draw.keyword("theta", (*THETA, None)) | draw.keyword("layout", LAYOUTS)
+    keywords |= draw.keyword("eps", draw.eps_values()) | draw.keyword("theta", (*THETA, None)) | draw.keyword("layout", LAYOUTS)
     b = draw_batch(draw, 4 * max(h * n * n, n * d, n * f, n * vocab))
     return draw.rng.integers(0, vocab, (*b, n)), weights, keywords
 
