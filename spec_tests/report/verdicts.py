@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
+from ..calls.call_facts import UNEQUAL_BATCHES
 from ..specification.formats import RESULT_DTYPES
-from ..trials.coverage import PLAIN, UNEQUAL_BATCHES
+from ..trials.coverage import PLAIN
 from ..trials.tally import NOT_CALLED, REFUSED_PREFIX
 from .failure import MATCHES_PREFIX
 
