@@ -190,3 +190,15 @@ def cosine_schedule(*, step, max_learning_rate, min_learning_rate, warmup_steps,
         return step / warmup_steps * max_learning_rate
     share = min((step - warmup_steps) / (cosine_steps - warmup_steps), 1.0)
     return min_learning_rate + (max_learning_rate - min_learning_rate) * (1 + math.cos(math.pi * share)) / 2
+
+
+def adamw_step(
+    parameter, gradient, first_moment, second_moment,
+    *, step, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.01,
+):  # fmt: skip
+    kind = parameter.dtype.type
+    m = kind(beta1) * first_moment + kind(1 - beta1) * gradient
+    v = kind(beta2) * second_moment + kind(1 - beta2) * gradient * gradient
+    root = np.sqrt(v / kind(1 - beta2**step)) + kind(eps)
+    update = m / kind(1 - beta1**step) / root
+    return parameter * kind(1 - learning_rate * weight_decay) - kind(learning_rate) * update, m, v

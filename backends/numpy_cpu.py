@@ -13,7 +13,13 @@ from ._numpy_serving import *
 
 framework = "numpy"
 dtypes = ("float64", "float32", "float16")
-conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero", "all_ignored": "nan"}
+conventions = {
+    "causal_alignment": "bottom-right",
+    "fully_masked_rows": "zero",
+    "all_ignored": "nan",
+    "adamw_epsilon": "corrected",
+    "adamw_decay": "before",
+}
 
 
 @overflow_is_inf

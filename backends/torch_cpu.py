@@ -12,7 +12,13 @@ from ._torch_serving import *
 
 framework = "torch"
 device = "cpu"
-conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero", "all_ignored": "nan"}
+conventions = {
+    "causal_alignment": "bottom-right",
+    "fully_masked_rows": "zero",
+    "all_ignored": "nan",
+    "adamw_epsilon": "corrected",
+    "adamw_decay": "before",
+}
 
 
 @in_float32

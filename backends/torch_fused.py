@@ -5,7 +5,13 @@ import torch.nn.functional as F
 
 framework = "torch"
 device = "cpu"
-conventions = {"causal_alignment": "top-left", "fully_masked_rows": "zero", "all_ignored": "nan"}
+conventions = {
+    "causal_alignment": "top-left",
+    "fully_masked_rows": "zero",
+    "all_ignored": "nan",
+    "adamw_epsilon": "corrected",
+    "adamw_decay": "before",
+}
 domain = {"gated_activation": {"activation": ("sigmoid",), "gate": ("second",)}}  # F.glu alone has both halves in one array
 
 
@@ -74,6 +80,20 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
     options = {"ignore_index": ignore_index, "label_smoothing": label_smoothing, "reduction": reduction}
     loss = F.cross_entropy(rows, targets.flatten(), **options)
     return loss.reshape(targets.shape) if reduction == "none" else loss
+
+
+def adamw_step(
+    parameter, gradient, first_moment, second_moment,
+    *, step, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.01,
+):  # fmt: skip
+    weight = torch.nn.Parameter(parameter.clone())
+    weight.grad = gradient.clone()
+    optimizer = torch.optim.AdamW([weight], lr=learning_rate, betas=(beta1, beta2), eps=eps, weight_decay=weight_decay)
+    moments = {"exp_avg": first_moment.clone(), "exp_avg_sq": second_moment.clone()}
+    optimizer.state[weight] = {"step": torch.tensor(float(step - 1)), **moments}
+    optimizer.step()
+    state = optimizer.state[weight]
+    return weight.detach(), state["exp_avg"], state["exp_avg_sq"]
 
 
 def causal_mask(*, n, m=None, aligned="bottom-right", device=device):

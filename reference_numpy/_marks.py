@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, four functions, and fourteen marks.
+"""What the equations need besides NumPy: the conversion to float64, five functions, and fourteen marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -44,6 +44,11 @@ def finite_or_zero(x: Any) -> Any:
 def scaled(x: Any, factor: Any) -> Any:
     """Return x * factor, and x itself where the factor is exactly 1, so that no rounding is allowed for there."""
     return x if np.all(getattr(factor, "value", factor) == 1) else x * factor
+
+
+def double(x: Any) -> float:
+    """Return a scalar as a double, without an error of its own: for settings that code computes with before it rounds them."""
+    return float(getattr(x, "value", x))
 
 
 def rounded(x: Any) -> Any:

@@ -17,7 +17,7 @@ from ..support.tiny_model import H_KV, D, H, block_weights, model_weights
 
 R = rng(5)
 LIMIT = 1e-12
-CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "cosine_schedule", "parameter_count"}
+CONSTANT = {"adamw_step", "causal_mask", "sliding_window_mask", "alibi_slopes", "cosine_schedule", "parameter_count"}
 
 
 def drawn(*shape: int) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
+from reference_numpy.adamw_step import adamw_step
 from reference_numpy.cosine_schedule import cosine_schedule
 from reference_numpy.cross_entropy import cross_entropy
 from reference_numpy.linear import linear
@@ -82,3 +83,23 @@ def test_cosine_schedule() -> None:
             else:
                 exact.append(mpf(0.0625) + (1 + mpmath.cos(mpmath.pi * (step - 3) / 17)) / 2 * mpf(0.9375))
     assert_within([cosine_schedule(step=step, **rates) for step in range(25)], exact, 20 * U)
+
+
+@pytest.mark.parametrize("step", [1, 2, 1000])
+def test_adamw_step(step: int) -> None:
+    """Every intermediate number but the quotient is below 10; the quotient is below 40, and its steps err by 20 u in all."""
+    r = rng(43)
+    p, g, m = r.standard_normal((3, 20))
+    v = np.square(r.standard_normal(20)) + 0.01
+    settings = {"learning_rate": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-3, "weight_decay": 0.25}
+    exact: list[list[Any]] = [[], [], []]
+    with mpmath.workdps(DIGITS):
+        a, b1, b2, eps, d = (mpf(x) for x in settings.values())
+        for row in zip(p, g, m, v, strict=True):
+            p_, g_, m_, v_ = (mpf(float(x)) for x in row)
+            m_, v_ = b1 * m_ + (1 - b1) * g_, b2 * v_ + (1 - b2) * g_**2
+            root = mpmath.sqrt(v_ / (1 - b2**step)) + eps
+            for found, value in zip(exact, (p_ * (1 - a * d) - a * (m_ / (1 - b1**step)) / root, m_, v_), strict=True):
+                found.append(value)
+    for got, value in zip(adamw_step(p, g, m, v, step=step, **settings), exact, strict=True):
+        assert_within(got, value, 1000 * U)

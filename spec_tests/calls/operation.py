@@ -84,6 +84,8 @@ class Operation:
         """Return why the operation cannot be tried at all, "" if it can."""
         if self.backend.function(self.name) is None:
             return self.backend.describe_absence(self.name)
+        if self.spec.dtypes and self.dtype not in self.spec.dtypes:
+            return f"{self.name} is defined in {' and '.join(self.spec.dtypes)}"
         if self.dtype not in self.domain.get("dtype", (self.dtype,)):
             return f"{self.backend.name}'s domain has {self.name} only in {', '.join(self.domain['dtype'])}"
         for keyword in self.spec.required:

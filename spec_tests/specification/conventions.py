@@ -185,6 +185,40 @@ def _fill_empty_mean(equation: Equation) -> Equation:
     return filled
 
 
+# --- adamw_epsilon and adamw_decay ------------------------------------------------------------------------------------
+
+
+def _updates_parameter(named: dict[str, Any], settled: dict[str, str]) -> bool:
+    return bool(named["learning_rate"])
+
+
+def _decays_parameter(named: dict[str, Any], settled: dict[str, str]) -> bool:
+    return bool(named["learning_rate"]) and bool(named["weight_decay"])
+
+
+def _add_epsilon_first(equation: Equation) -> Equation:
+    """Return the equation with eps added to the root before it is corrected: an eps of eps / √(1 − β₂^t)."""
+
+    @wraps(equation)
+    def uncorrected(*arrays: Any, step: int, beta2: Any = 0.999, eps: Any = 1e-8, **options: Any) -> Any:
+        number = float(getattr(eps, "value", eps)) / np.sqrt(1 - float(getattr(beta2, "value", beta2)) ** step)
+        return equation(*arrays, step=step, beta2=beta2, eps=number, **options)
+
+    return uncorrected
+
+
+def _decay_last(equation: Equation) -> Equation:
+    """Return the equation with the decay multiplied into the new parameter."""
+
+    @wraps(equation)
+    def decayed(*arrays: Any, learning_rate: Any = 1e-3, weight_decay: Any = 0.01, **options: Any) -> Any:
+        rate, decay = (float(getattr(x, "value", x)) for x in (learning_rate, weight_decay))
+        parameter, *moments = equation(*arrays, learning_rate=learning_rate, weight_decay=0.0, **options)
+        return (parameter * (1 - rate * decay), *moments)
+
+    return decayed
+
+
 # --- the table ------------------------------------------------------------------------------------------------------
 
 CONVENTIONS: dict[str, Convention] = {
@@ -224,6 +258,28 @@ CONVENTIONS: dict[str, Convention] = {
             },
             _has_blind_query,
             is_closed=False,
+        ),
+        Convention(
+            "adamw_epsilon",
+            "whether eps is added to the root before or after the correction of the second moment",
+            ("adamw_step",),
+            {
+                "corrected": Value("added to √(v / (1 − β₂^t))", lambda equation: equation),
+                "uncorrected": Value("added to √v, which is corrected afterwards", _add_epsilon_first),
+            },
+            _updates_parameter,
+            is_closed=True,
+        ),
+        Convention(
+            "adamw_decay",
+            "whether the decay multiplies the old or the new parameter",
+            ("adamw_step",),
+            {
+                "before": Value("p (1 − a d) less the update", lambda equation: equation),
+                "after": Value("(p less the update) (1 − a d)", _decay_last),
+            },
+            _decays_parameter,
+            is_closed=True,
         ),
         Convention(
             "all_ignored",

@@ -120,6 +120,11 @@ class Specification:
         return getattr(self.module, "wide_arguments", ())
 
     @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The dtypes in which the operation is defined, () if it is in all."""
+        return getattr(self.module, "dtypes", ())
+
+    @property
     def choices(self) -> dict[str, tuple[Any, ...]]:
         """The values of each keyword that has a fixed set of values."""
         return getattr(self.module, "choices", {})
