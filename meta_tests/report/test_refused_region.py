@@ -27,7 +27,7 @@ def draw_facts(source: random.Random) -> Facts:
     }
 
 
-def draw_examples(source: random.Random, refuses: Callable[[Facts], bool], count: int = 100) -> list[tuple[bool, Facts]]:
+def draw_examples(source: random.Random, refuses: Callable[[Facts], bool], count: int = 400) -> list[tuple[bool, Facts]]:
     return [(refuses(facts), facts) for facts in (draw_facts(source) for _ in range(count))]
 
 

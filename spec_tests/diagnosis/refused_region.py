@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .condition import Condition, is_integer, is_number
+
 MAX_CHANCE = 0.01  # a region that separates the examples by chance more often is not named
 MAX_NAMED_VALUES = 4
 
@@ -53,14 +55,6 @@ def _list_regions(operation: str, name: str, inside: Counter[Any], outside: Coun
     if all(isinstance(value, bool) for value in (*inside, *outside)):
         yield 0, 2, _describe_flag(operation, name, True in inside)
         return
-    values = (*inside, *outside)
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-        if all(isinstance(value, int) for value in values) and name != "axis":
-            yield from _list_integer_regions(operation, name, inside, outside)
-        elif max(outside) < min(inside) and len(outside) > MAX_NAMED_VALUES:
-            yield 2, 2, Region(f"refuses {name} > {max(outside)}", _write_domain(operation, name, sorted(outside)))
-        elif max(inside) < min(outside) and len(outside) > MAX_NAMED_VALUES:
-            yield 2, 2, Region(f"refuses {name} < {min(outside)}", _write_domain(operation, name, sorted(outside)))
     choices = _count_choices([*inside.values(), *outside.values()], inside.total())
     if name == "positions":  # a domain states the most general kind, which includes those before it
         kinds = [kind for kind in POSITION_KINDS if kind in outside]
@@ -68,30 +62,53 @@ def _list_regions(operation: str, name: str, inside: Counter[Any], outside: Coun
             words = f"refuses all positions but {' and '.join(kinds)} ones"
             yield 3, choices, Region(words, f'domain = {{"{operation}": {{"positions": "{kinds[-1]}"}}}}')
         return
-    allowed = sorted(outside, key=lambda value: (str(type(value)), value))
+    for rank, ways, condition, allowed in _list_conditions(name, inside, outside):
+        words = f"refuses {_describe_condition(condition)}{_describe_unknown(condition, inside, outside)}"
+        yield rank, ways or choices, Region(words, _write_domain(operation, name, allowed))
+
+
+def _list_conditions(name: str, inside: Counter[Any], outside: Counter[Any]) -> Iterator[tuple[int, int, Condition, Any]]:
+    """Yield (how complicated it is, choices or 0 for those of a list, a condition that separates the values, what is allowed)."""
+    values = (*inside, *outside)
+    if all(map(is_number, values)):
+        low, high = min(outside), max(outside)
+        has_steps = all(map(is_integer, values)) and name != "axis"
+        rank, few = (1, False) if has_steps else (2, len(outside) <= MAX_NAMED_VALUES or all(map(is_integer, values)))
+        if high < min(inside) and not few:
+            yield rank, 2, Condition(name, "above", (high,)), range(min(low, 1), high + 1) if has_steps else sorted(outside)
+        if max(inside) < low and not few:
+            yield rank, 2, Condition(name, "below", (low,)), range(low, high + 1) if has_steps else sorted(outside)
+        step = math.gcd(*outside) if has_steps else 0
+        if step > 1 and all(value % step for value in inside) and len(outside) > 1:
+            # as many choices as there are steps up to the largest answered size
+            yield 2, high, Condition(name, "no multiple", (step,)), range(step, high + 1, step)
+    allowed, refused = (sorted(counts, key=lambda value: (str(type(value)), value)) for counts in (outside, inside))
     if len(outside) <= MAX_NAMED_VALUES:
-        yield 3, choices, Region(f"refuses every {name} but {_join(allowed)}", _write_domain(operation, name, allowed))
+        yield 3, 0, Condition(name, "is not", tuple(allowed)), allowed
     elif len(inside) <= MAX_NAMED_VALUES:
-        refused = sorted(inside, key=lambda value: (str(type(value)), value))
-        yield 3, choices, Region(f"refuses {name} = {_join(refused)}", _write_domain(operation, name, allowed))
+        yield 3, 0, Condition(name, "is", tuple(refused)), allowed
 
 
-def _list_integer_regions(
-    operation: str, name: str, inside: Counter[int], outside: Counter[int]
-) -> Iterator[tuple[int, int, Region]]:
-    """Yield the regions above or below a size, and that of all sizes that are no multiple of one."""
-    low, high = min(outside), max(outside)
-    if high < min(inside):
-        gap = _describe_gap(high + 1, min(inside) - 1)
-        yield 1, 2, Region(f"refuses {name} > {high}{gap}", _write_domain(operation, name, range(min(low, 1), high + 1)))
-    if max(inside) < low:
-        gap = _describe_gap(max(inside) + 1, low - 1)
-        yield 1, 2, Region(f"refuses {name} < {low}{gap}", _write_domain(operation, name, range(low, high + 1)))
-    step = math.gcd(*outside)
-    if step > 1 and all(value % step for value in inside) and len(outside) > 1:
-        # as many choices as there are steps up to the largest answered size
-        words = f"refuses {name} that is no multiple of {step}"
-        yield 2, high, Region(words, _write_domain(operation, name, range(step, high + 1, step)))
+def _describe_condition(condition: Condition) -> str:
+    """Return the words for what is refused, such as "d > 8"."""
+    name, values = condition.fact, " or ".join(map(str, condition.values))
+    words = {
+        "above": f"{name} > {values}",
+        "below": f"{name} < {values}",
+        "no multiple": f"{name} that is no multiple of {values}",
+        "is": f"{name} = {values}",
+        "is not": f"every {name} but {values}",
+    }
+    return words[condition.kind]
+
+
+def _describe_unknown(condition: Condition, inside: Counter[Any], outside: Counter[Any]) -> str:
+    """Return which sizes at the boundary were not drawn, as text that follows the condition."""
+    if not all(map(is_integer, (*inside, *outside))):
+        return ""
+    if condition.kind == "above":
+        return _describe_gap(max(outside) + 1, min(inside) - 1)
+    return _describe_gap(max(inside) + 1, min(outside) - 1) if condition.kind == "below" else ""
 
 
 def _describe_gap(low: int, high: int) -> str:
@@ -126,7 +143,3 @@ def _write_domain(operation: str, name: str, allowed: Any) -> str:
     """Return the line that states the domain. Its values are those that were answered, or a range from the first to the last."""
     value = allowed if isinstance(allowed, bool | range) else tuple(allowed)
     return f"domain = {{{operation!r}: {{{name!r}: {value!r}}}}}".replace("'", '"')
-
-
-def _join(values: Sequence[Any]) -> str:
-    return " or ".join(map(str, values))
