@@ -8,7 +8,7 @@ from .inputs.draw import Draw
 from .trials.invariant import invariant
 
 
-@invariant("B", needs=("about:broadcasts",), cost=2)
+@invariant("B", needs=("about:broadcasts",))
 def test_broadcasting(operation: Operation, draw: Draw) -> None:
     """Batch axes of one, or none, of some of the arrays are broadcast, as if the arrays were repeated along them; or the call is
     refused, by whatever exception."""

@@ -16,6 +16,7 @@ import numpy as np
 from reference_numpy._marks import logistic, normal_cdf
 
 from ..specification.formats import Arithmetic, Format
+from .axis_of_draws import align_ranks, broadcast_draws, shift_axis
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings
 from .random_rounding import (
     RandomStream,
@@ -130,7 +131,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
 
     def joined(self, term: Any, n: int) -> Sample:
         """Add the term. If it was the first of the sum, n additions each had a rounding of its size: √n u |term|."""
-        total, size = _align_ranks([(self + term).value, np.abs(term.value) if isinstance(term, Sample) else np.abs(term)[None]])
+        total, size = align_ranks([(self + term).value, np.abs(term.value) if isinstance(term, Sample) else np.abs(term)[None]])
         return self.at(self.perturb(total, np.sqrt(n) * self.arithmetic.compute.u * size[:1]))
 
     def eager(self) -> Sample:
@@ -172,7 +173,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         total, step_storage = np.sum(self, axis=axis), self.arithmetic.step_storage  # type: ignore[call-overload]
         if step_storage is None:
             return total
-        root = np.sqrt(np.sum(np.square(self.value[:1]), axis=_shift_axis(axis)))
+        root = np.sqrt(np.sum(np.square(self.value[:1]), axis=shift_axis(axis)))
         spread = spread_of_partial_sums(self.shape[axis] - 1, total.value[:1], root)
         return self.at(self.store(self.perturb(total.value, spread * step_storage.u), step_storage))
 
@@ -192,8 +193,8 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
 
         Subtracting it would cancel the entry's own sampled error. Adding it covers code that subtracts it and code that does not.
         """
-        largest = x.value == np.max(x.value, axis=_shift_axis(axis), keepdims=True)
-        value, largest, remainder = _align_ranks([self.value, largest, left.value])
+        largest = x.value == np.max(x.value, axis=shift_axis(axis), keepdims=True)
+        value, largest, remainder = align_ranks([self.value, largest, left.value])
         return self.at(value + np.where(largest, remainder, 0.0))
 
     def through_quotient(self) -> Sample:
@@ -212,7 +213,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         operands = [Sample(x.value, arithmetic, self.stream) if isinstance(x, Sample) else x for x in operands]
         with np.errstate(all="ignore"):
             first, second = (scores(*operands).value for _ in range(2))
-            roundings = logsumexp_roundings(first[:1], _shift_axis(axis))
+            roundings = logsumexp_roundings(first[:1], shift_axis(axis))
             logsumexp_error = self.perturb(np.zeros_like(roundings), roundings * arithmetic.compute.u)
             error = second - first - logsumexp_error
             return Sample(np.exp(np.where(np.isfinite(error), error, 0.0)), arithmetic, self.stream)
@@ -236,7 +237,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
             values = [a.value if isinstance(a, Sample) else like.round_literal(a) for a in args]
             if name == "matmul" and values[0].ndim == 2:  # a vector: matmul must not take the axis of the draws for its rows
                 return (like.at(values[0][:, None]) @ args[1])[..., 0, :]
-            operands = _align_ranks(values)
+            operands = align_ranks(values)
             value: np.ndarray = ufunc(*operands)
             if name == "matmul":
                 a, b = (x[:1] for x in operands)
@@ -257,13 +258,13 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
                 n = self.shape[options["axis"]]
                 return np.sum(*args, **options) / self.at(np.full((1,), float(n)))
             if name in ("sum", "max"):
-                options = {**options, "axis": _shift_axis(options["axis"])}
+                options = {**options, "axis": shift_axis(options["axis"])}
                 total = function(args[0].value, **options)
                 return self.at(total) if name == "max" else self._sum(args[0].value[:1], total, options)
             if name == "where":
                 condition, *rest = args
                 x, y = (a.value if isinstance(a, Sample) else self.round_literal(a) for a in rest)
-                condition, x, y = _align_ranks([np.asarray(condition)[None], x, y])
+                condition, x, y = align_ranks([np.asarray(condition)[None], x, y])
                 return self.at(np.where(condition, x, y))
             if name == "reshape":
                 return self.at(np.reshape(args[0].value, (len(args[0].value), *args[1])))
@@ -272,10 +273,10 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
                 aligned = value.reshape(len(value), *[1] * (len(shape) - self.ndim), *value.shape[1:])
                 return self.at(np.broadcast_to(aligned, (len(value), *shape)))
             if name in ("concatenate", "stack"):
-                return self.at(function(_broadcast_draws([x.value for x in args[0]]), axis=_shift_axis(options["axis"])))
+                return self.at(function(broadcast_draws([x.value for x in args[0]]), axis=shift_axis(options["axis"])))
             if name in ("swapaxes", "moveaxis", "repeat", "squeeze", "expand_dims", "flip"):
-                positional = [_shift_axis(a) if name in ("swapaxes", "moveaxis") else a for a in args[1:]]
-                options = {k: _shift_axis(v) if k == "axis" else v for k, v in options.items()}
+                positional = [shift_axis(a) if name in ("swapaxes", "moveaxis") else a for a in args[1:]]
+                options = {k: shift_axis(v) if k == "axis" else v for k, v in options.items()}
                 return self.at(function(args[0].value, *positional, **options))
         return NotImplemented
 
@@ -287,23 +288,6 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         return self.finish_sum(total, np.maximum(spread, worst_case / SIGMAS))
 
 
-def _shift_axis(axis: int) -> int:
-    """Return the axis of `value` for an axis of the array without the draws."""
-    return axis + 1 if axis >= 0 else axis
-
-
-def _align_ranks(values: list[np.ndarray]) -> list[np.ndarray]:
-    """Insert dimensions behind the axis of the draws, so that broadcasting lines the draws up."""
-    ndim = max(v.ndim for v in values)
-    return [v.reshape(v.shape[0], *[1] * (ndim - v.ndim), *v.shape[1:]) for v in values]
-
-
 def _align_factors(ndim: int) -> np.ndarray:
     """Return ROUNDING_FACTORS along the axis of the draws, before `ndim` axes of length 1."""
     return ROUNDING_FACTORS.reshape(-1, *[1] * ndim)
-
-
-def _broadcast_draws(values: list[np.ndarray]) -> list[np.ndarray]:
-    """Give all values the same number of draws."""
-    draws = max(len(v) for v in values)
-    return [np.broadcast_to(v, (draws, *v.shape[1:])) for v in values]

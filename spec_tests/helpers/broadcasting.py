@@ -47,7 +47,7 @@ def _take_smaller_batch(draw: Draw, call: Call, name: str) -> np.ndarray:
     x: np.ndarray = call.named[name]
     rank, ranks = x.ndim - call.operation.spec.core[name], draw.operation.domain.get("batch_dims")
     fewer = [x[(0,) * n] for n in (1, rank) if rank and (ranks is None or rank - n in ranks)]
-    of_one = (range(rank - 1, rank), range(1), range(rank))
+    of_one = (range(rank - 1, rank), range(1, rank), range(1), range(rank))
     cut = [x[tuple(slice(0, 1) if axis in axes else slice(None) for axis in range(rank))] for axes in of_one]
     smaller = [part for part in (*cut, *fewer) if part.shape != x.shape]
     if not smaller:

@@ -1,0 +1,22 @@
+"""Axes of arrays whose first axis holds the draws of a `Sample`, hidden from the equation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def shift_axis(axis: int) -> int:
+    """Return the axis of `value` for an axis of the array without the draws."""
+    return axis + 1 if axis >= 0 else axis
+
+
+def align_ranks(values: list[np.ndarray]) -> list[np.ndarray]:
+    """Insert dimensions behind the axis of the draws, so that broadcasting lines the draws up."""
+    ndim = max(v.ndim for v in values)
+    return [v.reshape(v.shape[0], *[1] * (ndim - v.ndim), *v.shape[1:]) for v in values]
+
+
+def broadcast_draws(values: list[np.ndarray]) -> list[np.ndarray]:
+    """Give all values the same number of draws."""
+    draws = max(len(v) for v in values)
+    return [np.broadcast_to(v, (draws, *v.shape[1:])) for v in values]
