@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from .facilities import has_timer
 from .printable import printable
 from .process_state import PROCESS_SETTINGS, ProcessState, Setting
 
@@ -88,21 +89,22 @@ def _handle_signals(interruption: _Interruption, seconds: float) -> Iterator[Non
 
     Signals interrupt Python code only. Code that never returns to Python has to run in a process of its own.
     """
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers: dict[int, Any] = {signal.SIGALRM: interruption.ring}
+    handlers: dict[int, Any] = {signal.SIGALRM: interruption.ring} if has_timer() else {}
     for number in ENDING_SIGNALS:
         if signal.getsignal(number) in (signal.default_int_handler, interrupt_run):
             handlers[number] = interruption.interrupt
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     # The alarm repeats, because the step may catch what the first one raises.
-    timer = signal.setitimer(signal.ITIMER_REAL, seconds, MIN_TIMEOUT_SECONDS)
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds, MIN_TIMEOUT_SECONDS) if has_timer() else None
     try:
         yield
     finally:
         interruption.step_ended = True
-        signal.setitimer(signal.ITIMER_REAL, *timer)
+        if timer is not None:
+            signal.setitimer(signal.ITIMER_REAL, *timer)
         for number, handler in before.items():
             signal.signal(number, signal.SIG_IGN if interruption.ignores_more and handler is interrupt_run else handler)
 

@@ -180,10 +180,11 @@ def describe_signature(function: Any) -> list[list[Any]] | None:
 
 def limit_memory(size: int | None) -> None:
     """Limit the bytes of the process's data. The limit is not on its address space: drivers reserve much that they never use."""
-    if size is not None:
+    with suppress(ImportError):  # the run has said so
         import resource
 
-        resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+        if size is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
 def die_with_the_parent() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ..implementation.facilities import can_limit_memory, find_obstacles_to_processes
 from ..inputs.choices import parse_choices
 from ..isolation.server_command import names_process
 from ..specification.run_settings import Limits
@@ -45,13 +46,23 @@ def parse_limits(option: Callable[[str], Any]) -> Limits:
             raise ValueError
     except ValueError:
         raise pytest.UsageError(f"--time-limit={seconds}: give a number of seconds, as in --time-limit=60") from None
+    if isolated and (obstacles := find_obstacles_to_processes()):
+        name = "--isolate" if option("isolate") else "--backend=process:…"
+        raise pytest.UsageError(
+            f"{name}: this system lacks {', '.join(obstacles)}; test a backend in the suite's own process here"
+        )
     if size is None:
-        return Limits(limit, read_machine_memory() // 2 if isolated else None)
+        memory = read_machine_memory() if isolated and can_limit_memory() else None
+        return Limits(limit, memory // 2 if memory else None)
     found = re.fullmatch(rf"(\d+)({'|'.join(UNIT_BYTES)})", size.upper())
     if not found or not int(found[1]):
         raise pytest.UsageError(f"--memory-limit={size}: give a number and one of MiB, GiB, as in --memory-limit=4GiB")
     if not isolated:
         raise pytest.UsageError(f"--memory-limit={size}: the suite itself has no limit; add --isolate")
+    if not can_limit_memory():
+        raise pytest.UsageError(
+            f"--memory-limit={size}: this system has no resource module to set a limit with; leave the option out"
+        )
     return Limits(limit, int(found[1]) * UNIT_BYTES[found[2]])
 
 
@@ -73,9 +84,12 @@ def parse_shapes(shapes: int | str | None) -> int | None:
     raise pytest.UsageError(f"--shapes={shapes}: give a whole number greater than 0, of shapes for each operation")
 
 
-def read_machine_memory() -> int:
-    """Return the memory of the machine, or of the container, in bytes."""
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def read_machine_memory() -> int | None:
+    """Return the memory of the machine, or of the container, in bytes. None if the system does not say it."""
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
     with suppress(OSError, ValueError):
         return min(physical, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return physical

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from ..implementation.facilities import describe_lesser_guarantees
+from ..isolation.server_command import names_process
 from ..trials.collection import is_law
+from .options import read_option
 
 INTERVAL_SECONDS = {True: 10.0, False: 60.0}  # between two lines, on a terminal (True) and in a log (False)
 
@@ -25,6 +28,11 @@ class ProgressLines:
         self.started_at = self.last_line_at = clock()
         self.done = self.failed = 0
         self.untried: set[str] | None = None  # node ids of tests that will be skipped; None: not known yet
+
+    def pytest_report_header(self) -> list[str]:
+        """Say what this system cannot guarantee."""
+        in_processes = read_option(self.config, "isolate") or any(map(names_process, read_option(self.config, "backend")))
+        return [f"spec_tests: {sentence}" for sentence in describe_lesser_guarantees(in_processes=in_processes)]
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session = session
