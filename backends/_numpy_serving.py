@@ -45,6 +45,15 @@ def attend(q, k, v, seen, sinks, scale, softcap):
 
 
 @overflow_is_inf
+def grouped_query_attention(
+    q, k, v, mask=None, sinks=None,
+    *, is_causal=False, scale=None, softcap=None, left_window=None, right_window=None,
+):  # fmt: skip
+    seen = seen_keys(q.shape[-2], k.shape[-2], mask, is_causal, left_window, right_window)
+    return attend(q, k, v, seen, sinks, scale, softcap)[0]
+
+
+@overflow_is_inf
 def attention_with_lse(
     q, k, v, mask=None, sinks=None,
     *, is_causal=False, scale=None, softcap=None, left_window=None, right_window=None,
@@ -64,3 +73,57 @@ def merge_attention_states(out_a, lse_a, out_b, lse_b):
     out = (e_a * share)[..., None] * a + (e_b * share)[..., None] * b
     with np.errstate(divide="ignore"):
         return out.astype(out_a.dtype), (top + np.log(total)).astype(lse_a.dtype)
+
+
+def _slots_seen(lengths, n, slots, is_causal, left_window, right_window):
+    """Which slots each query of each row sees: its own position is lengths - n + i."""
+    lengths = lengths[:, None, None, None]
+    away = np.arange(slots) - (lengths - n + np.arange(n)[:, None])
+    seen = np.broadcast_to(np.arange(slots) < lengths, away.shape)
+    seen = seen & (away <= 0) if is_causal else seen
+    seen = seen if left_window is None else seen & (away >= -left_window)
+    return seen if right_window is None else seen & (away <= right_window)
+
+
+def kv_cache_append(k_cache, v_cache, k, v, lengths):
+    k_cache, v_cache, n = k_cache.copy(), v_cache.copy(), k.shape[2]
+    for row, start in enumerate(lengths):
+        k_cache[row, :, start : start + n], v_cache[row, :, start : start + n] = k[row], v[row]
+    return k_cache, v_cache
+
+
+@overflow_is_inf
+def attention_with_kv_cache(
+    q, k_cache, v_cache, lengths, sinks=None,
+    *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None,
+):  # fmt: skip
+    slots = k_cache.shape[2]
+    holds = (np.arange(slots) < lengths[:, None])[:, None, :, None]  # what lies beyond is no key
+    k_cache, v_cache = np.where(holds, k_cache, 0), np.where(holds, v_cache, 0)
+    seen = _slots_seen(lengths, q.shape[2], slots, is_causal, left_window, right_window)
+    return attend(q, k_cache, v_cache, seen, sinks, scale, softcap)[0]
+
+
+def paged_attention(
+    q, k_pages, v_pages, block_table, lengths, sinks=None,
+    *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None,
+):  # fmt: skip
+    size = k_pages.shape[1]
+    needed = np.arange(block_table.shape[1]) * size < lengths[:, None]
+    table = np.where(needed, block_table, 0)
+    k, v = (x[table].reshape(table.shape[0], table.shape[1] * size, *x.shape[2:]).swapaxes(1, 2) for x in (k_pages, v_pages))
+    options = {"is_causal": is_causal, "left_window": left_window, "right_window": right_window}
+    return attention_with_kv_cache(q, k, v, lengths, sinks, scale=scale, softcap=softcap, **options)
+
+
+@overflow_is_inf
+def variable_length_attention(
+    q, k, v, cu_seqlens_q, cu_seqlens_k, sinks=None,
+    *, is_causal=False, scale=None, softcap=None, left_window=None, right_window=None,
+):  # fmt: skip
+    out = np.zeros((*q.shape[:2], v.shape[2]), q.dtype)
+    for a, b, c, d in zip(cu_seqlens_q, cu_seqlens_q[1:], cu_seqlens_k, cu_seqlens_k[1:], strict=False):
+        member = (x.swapaxes(0, 1) for x in (q[a:b], k[c:d], v[c:d]))
+        seen = seen_keys(b - a, d - c, None, is_causal, left_window, right_window)
+        out[a:b] = attend(*member, seen, sinks, scale, softcap)[0].swapaxes(0, 1)
+    return out

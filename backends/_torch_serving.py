@@ -33,6 +33,8 @@ def attend(q, k, v, seen, sinks, scale, softcap):
         scores = torch.where(seen, scores, -math.inf)
     if sinks is not None:  # the score of one more key, with a value of zero
         scores = torch.cat([scores, sinks[:, None, None].expand(*scores.shape[:-1], 1)], dim=-1)
+    if not scores.shape[-1]:  # a member without keys
+        return scores.new_zeros(*scores.shape[:-1], v.shape[-1]), scores.new_full(scores.shape[:-1], -math.inf)
     top = scores.detach().amax(-1, keepdim=True)
     top = torch.where(top.isinf(), 0.0, top)
     e = torch.exp(scores - top)
@@ -41,6 +43,14 @@ def attend(q, k, v, seen, sinks, scale, softcap):
     total = total.masked_fill(blind, 1.0)
     lse = (top + total.log()).masked_fill(blind, -math.inf)
     return (e / total)[..., : k.shape[-2]] @ v, lse[..., 0]
+
+
+def grouped_query_attention(
+    q, k, v, mask=None, sinks=None,
+    *, is_causal=False, scale=None, softcap=None, left_window=None, right_window=None,
+):  # fmt: skip
+    seen = seen_keys(q.shape[-2], k.shape[-2], mask, is_causal, left_window, right_window, q.device)
+    return attend(q, k, v, seen, sinks, scale, softcap)[0].to(q.dtype)
 
 
 def attention_with_lse(
@@ -73,3 +83,54 @@ def attention_with_weights(q, k, v, mask=None, *, is_causal=False, scale=None):
     blind = (scores == -math.inf).all(-1, keepdim=True)
     weights = torch.softmax(scores.masked_fill(blind, 0), dim=-1).masked_fill(blind, 0)
     return (weights @ v).to(dtype), weights.to(dtype)
+
+
+def _slots_seen(lengths, n, slots, is_causal, left_window, right_window):
+    """Which slots each query of each row sees: its own position is lengths - n + i."""
+    lengths, slot = lengths[:, None, None, None], torch.arange(slots, device=lengths.device)
+    away = slot - (lengths - n + torch.arange(n, device=lengths.device)[:, None])
+    seen = (slot < lengths).expand(away.shape)
+    seen = seen & (away <= 0) if is_causal else seen
+    seen = seen if left_window is None else seen & (away >= -left_window)
+    return seen if right_window is None else seen & (away <= right_window)
+
+
+def kv_cache_append(k_cache, v_cache, k, v, lengths):
+    k_cache, v_cache, n = k_cache.clone(), v_cache.clone(), k.shape[2]
+    for row, start in enumerate(lengths.tolist()):
+        k_cache[row, :, start : start + n], v_cache[row, :, start : start + n] = k[row], v[row]
+    return k_cache, v_cache
+
+
+def attention_with_kv_cache(
+    q, k_cache, v_cache, lengths, sinks=None,
+    *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None,
+):  # fmt: skip
+    slots = k_cache.shape[2]
+    beyond = (torch.arange(slots, device=q.device) >= lengths[:, None])[:, None, :, None]  # what lies there is no key
+    seen = _slots_seen(lengths, q.shape[2], slots, is_causal, left_window, right_window)
+    arrays = (x.masked_fill(beyond, 0) for x in (k_cache, v_cache))
+    return attend(q, *arrays, seen, sinks, scale, softcap)[0].to(q.dtype)
+
+
+def paged_attention(
+    q, k_pages, v_pages, block_table, lengths, sinks=None,
+    *, is_causal=True, scale=None, softcap=None, left_window=None, right_window=None,
+):  # fmt: skip
+    needed = torch.arange(block_table.shape[1], device=q.device) * k_pages.shape[1] < lengths[:, None]
+    table = block_table.masked_fill(~needed, 0)
+    k, v = (x[table].flatten(1, 2).transpose(1, 2) for x in (k_pages, v_pages))
+    options = {"is_causal": is_causal, "left_window": left_window, "right_window": right_window}
+    return attention_with_kv_cache(q, k, v, lengths, sinks, scale=scale, softcap=softcap, **options)
+
+
+def variable_length_attention(
+    q, k, v, cu_seqlens_q, cu_seqlens_k, sinks=None,
+    *, is_causal=False, scale=None, softcap=None, left_window=None, right_window=None,
+):  # fmt: skip
+    members = []
+    for a, b, c, d in zip(*(ends[i:].tolist() for ends in (cu_seqlens_q, cu_seqlens_k) for i in (0, 1)), strict=False):
+        seen = seen_keys(b - a, d - c, None, is_causal, left_window, right_window, q.device)
+        member = (x.transpose(0, 1) for x in (q[a:b], k[c:d], v[c:d]))
+        members.append(attend(*member, seen, sinks, scale, softcap)[0].transpose(0, 1))
+    return torch.cat(members).to(q.dtype)

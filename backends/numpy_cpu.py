@@ -16,6 +16,7 @@ dtypes = ("float64", "float32", "float16")
 conventions = {
     "causal_alignment": "bottom-right",
     "fully_masked_rows": "zero",
+    "cache_update": "returned",
     "all_ignored": "nan",
     "adamw_epsilon": "corrected",
     "adamw_decay": "before",
@@ -23,9 +24,11 @@ conventions = {
 
 
 @overflow_is_inf
-def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=False, scale=None):
+def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=False, scale=None, softcap=None):
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
     scores = (wide(q) @ wide(k).swapaxes(-1, -2) * scale).astype(q.dtype)
+    if softcap is not None:
+        scores = softcap * np.tanh(scores / softcap)
     if bias is not None:
         scores = scores + bias
     if mask is not None:
@@ -48,12 +51,6 @@ def attention_with_weights(q, k, v, mask=None, *, is_causal=False, scale=None):
     blind = np.all(scores == -np.inf, axis=-1, keepdims=True)
     weights = np.where(blind, 0, softmax(np.where(blind, 0, scores), axis=-1))
     return (wide(weights) @ wide(v)).astype(q.dtype), weights
-
-
-def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None):
-    group = q.shape[-3] // k.shape[-3]
-    k, v = np.repeat(k, group, axis=-3), np.repeat(v, group, axis=-3)
-    return scaled_dot_product_attention(q, k, v, mask, is_causal=is_causal, scale=scale)
 
 
 def local_attention(q, k, v, *, window, is_causal=False, scale=None):

@@ -15,6 +15,7 @@ device = "cpu"
 conventions = {
     "causal_alignment": "bottom-right",
     "fully_masked_rows": "zero",
+    "cache_update": "returned",
     "all_ignored": "nan",
     "adamw_epsilon": "corrected",
     "adamw_decay": "before",
@@ -22,8 +23,10 @@ conventions = {
 
 
 @in_float32
-def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=False, scale=None):
+def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=False, scale=None, softcap=None):
     scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
     if bias is not None:
         scores = scores + bias
     if mask is not None:
@@ -32,12 +35,6 @@ def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=Fal
         scores = torch.where(causal_mask(n=q.shape[-2], m=k.shape[-2], device=q.device), scores, -math.inf)
     blind = (scores == -math.inf).all(-1, keepdim=True)  # a query without any key: zero
     return softmax(scores.masked_fill(blind, 0), axis=-1).masked_fill(blind, 0) @ v
-
-
-@in_float32
-def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None):
-    k, v = (y.repeat_interleave(q.shape[-3] // y.shape[-3], dim=-3) for y in (k, v))
-    return scaled_dot_product_attention(q, k, v, mask, is_causal=is_causal, scale=scale)
 
 
 @in_float32

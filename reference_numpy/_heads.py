@@ -33,6 +33,16 @@ def seen_keys(
     return near if mask is None else np.logical_and(mask, near)
 
 
+def seen_slots(lengths: Any, n: int, slots: int, is_causal: bool, left_window: int | None, right_window: int | None) -> Any:
+    """Return which slots of a cache each query of each row sees. Of a row of length l, query i stands at position l - n + i."""
+    lengths = np.asarray(lengths)[:, None, None, None]
+    slot, position = np.arange(slots), lengths - n + np.arange(n)[:, None]
+    seen = np.broadcast_to(slot < lengths, (len(lengths), 1, n, slots))
+    seen = seen & (slot <= position) if is_causal else seen
+    seen = seen if left_window is None else seen & (slot >= position - left_window)
+    return seen if right_window is None else seen & (slot <= position + right_window)
+
+
 def capped_scores(q: Any, k: Any, seen: Any, scale: Any, softcap: float | None) -> Any:
     """Return the scaled scores, capped, with -inf where a query does not see a key."""
     scores = np.matmul(eager(q), np.swapaxes(eager(k), -1, -2)) * scale

@@ -2,12 +2,25 @@ from typing import Any
 
 import numpy as np
 
+from ._heads import seen_keys
 from ._marks import float64, rounded
+from .attention_with_lse_vjp import attention_with_lse_vjp
 from .scaled_dot_product_attention_vjp import scaled_dot_product_attention_vjp
 
 
 def grouped_query_attention_vjp(
-    cotangent: Any, q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None
+    cotangent: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any = None,
+    sinks: Any = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    softcap: float | None = None,
+    left_window: int | None = None,
+    right_window: int | None = None,
 ) -> Any:
     """Gradients of grouped-query attention: those of attention; each shared head gathers the sum over its group.
 
@@ -15,11 +28,11 @@ def grouped_query_attention_vjp(
 
     Shapes
         cotangent (..., h, n, d_v),  q (..., h, n, d_k),  k (..., h_kv, m, d_k),  v (..., h_kv, m, d_v),
-        mask broadcastable to (..., h, n, m)  ->  (dq, dk, dv, None), each as its argument
+        mask broadcastable to (..., h, n, m),  sinks (h)  ->  (dq, dk, dv, None, dsinks), each as its argument
     Domain
         As in grouped_query_attention; cotangents finite.
     Edges
-        h_kv = h is attention itself.
+        h_kv = h is attention itself. With sinks the gradients are those of attention_with_lse where lse has no cotangent.
 
     Raises
         ValueError as grouped_query_attention does.
@@ -35,7 +48,13 @@ def grouped_query_attention_vjp(
     h, h_kv = q.shape[-3], k.shape[-3]
     if h % h_kv:
         raise ValueError(f"grouped_query_attention_vjp: {h} query heads cannot be shared evenly by {h_kv} key/value heads.")
+    if left_window is not None or right_window is not None or sinks is not None:
+        mask = seen_keys("grouped_query_attention_vjp", q.shape[-2], k.shape[-2], mask, is_causal, left_window, right_window)
+        is_causal = False
+    if sinks is not None:
+        return attention_with_lse_vjp((cotangent, None), q, k, v, mask, sinks, scale=scale, softcap=softcap)
     k, v = np.repeat(k, h // h_kv, axis=-3), np.repeat(v, h // h_kv, axis=-3)
-    dq, *shared, _, _ = scaled_dot_product_attention_vjp(cotangent, q, k, v, mask, is_causal=is_causal, scale=scale)
+    options: dict[str, Any] = {"is_causal": is_causal, "scale": scale, "softcap": softcap}
+    dq, *shared, _, _ = scaled_dot_product_attention_vjp(cotangent, q, k, v, mask, **options)
     dk, dv = (np.reshape(rounded(d), (*d.shape[:-3], h_kv, h // h_kv, *d.shape[-2:])) for d in shared)
-    return dq, np.sum(dk, axis=-3), np.sum(dv, axis=-3), None
+    return dq, np.sum(dk, axis=-3), np.sum(dv, axis=-3), None, None

@@ -62,7 +62,7 @@ def multihead_self_attention_vjp(
     heads = _side_by_side(rounded(grouped_query_attention(q, k, v, is_causal=is_causal)))
     dheads, dw_o, _ = linear_vjp(c, heads, w_o)
     dheads = np.reshape(rounded(dheads), (*x.shape[:-1], num_heads, v.shape[-1]))
-    dq, dk, dv, _ = grouped_query_attention_vjp(np.swapaxes(dheads, -2, -3), q, k, v, is_causal=is_causal)
+    dq, dk, dv, *_ = grouped_query_attention_vjp(np.swapaxes(dheads, -2, -3), q, k, v, is_causal=is_causal)
     if theta is not None:
         dq, _ = rope_vjp(rounded(dq), q, positions, theta=theta, layout=layout)
         dk, _ = rope_vjp(rounded(dk), k, positions, theta=theta, layout=layout)

@@ -18,6 +18,7 @@ def scaled_dot_product_attention_vjp(
     *,
     is_causal: bool = False,
     scale: float | None = None,
+    softcap: float | None = None,
 ) -> Any:
     """Gradients of attention: with the cotangent c of y = p v, and p = softmax(s),   s = q k^T * scale + bias,
 
@@ -54,7 +55,7 @@ def scaled_dot_product_attention_vjp(
         scale = 1 / np.sqrt(q.shape[-1])
 
     def scores(q: Any, k: Any, bias: Any) -> Any:
-        return _scores(q, k, mask, bias, is_causal, scale)
+        return _scores(q, k, mask, bias, is_causal, scale, softcap)
 
     p = rounded(softmax(scores(q, k, bias), axis=-1))
     again = recomputed(scores, q, k, bias, axis=-1)
@@ -63,6 +64,8 @@ def scaled_dot_product_attention_vjp(
     inner = np.sum(c * rounded(np.matmul(p, v)), axis=-1, keepdims=True)
     ds = wide(p * through_quotient(dp) - p * through_quotient(inner)) * again
     ds = rounded(through_maximum(ds, np.sum(ds, axis=-1, keepdims=True), p, axis=-1))
+    if softcap is not None:  # the derivative of c tanh(t / c)
+        ds = rounded(ds * (1 - np.square(np.tanh(_scores(q, k, None, None, False, scale) / softcap))))
     dq = rounded(np.matmul(ds, eager(k)) * scale)
     dk = rounded(np.matmul(np.swapaxes(ds, -1, -2), eager(q)) * scale)
     dv = rounded(np.matmul(np.swapaxes(wide(p) * again, -1, -2), divided))

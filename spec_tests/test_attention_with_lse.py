@@ -11,7 +11,8 @@ from .helpers.attention_inputs import draw_grouped_qkv
 from .helpers.attention_states import assert_states_equal, draw_cut, exact_scores, logsumexp_of, merge_exactly
 from .helpers.keywords import accepted
 from .inputs.draw import Draw, within_domain
-from .operations.attention_with_lse import draw_inputs, draw_sinks
+from .operations._serving import draw_sinks
+from .operations.attention_with_lse import draw_inputs
 from .trials.invariant import invariant
 
 SOURCE = "FlashAttention's lse; Dao et al. 2022, section 3.1"

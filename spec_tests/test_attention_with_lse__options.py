@@ -12,7 +12,8 @@ from .helpers.attention_states import add_sink, assert_states_equal, share_of_ke
 from .helpers.conventions import assert_convention
 from .helpers.keywords import accepted, accepted_keywords
 from .inputs.draw import Draw, within_domain
-from .operations.attention_with_lse import SOFTCAPS, draw_inputs, draw_options, draw_sinks
+from .operations._serving import SOFTCAPS, draw_options, draw_sinks
+from .operations.attention_with_lse import draw_inputs
 from .trials.invariant import invariant
 
 SINKS = "Xiao et al. 2023, section 3.2; gpt-oss"

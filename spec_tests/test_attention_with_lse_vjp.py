@@ -8,7 +8,7 @@ from .calls.operation import Operation
 from .helpers.assertions import assert_all_zero, assert_equal, assert_zero
 from .helpers.attention_inputs import draw_grouped_qkv
 from .inputs.draw import Draw
-from .operations.attention_with_lse import draw_sinks
+from .operations._serving import draw_sinks
 from .trials.invariant import invariant
 
 SOURCE = "Dao et al. 2022, appendix B.2"

@@ -15,8 +15,9 @@ from .helpers.attention_assertions import (
 from .helpers.attention_equation import find_attended_keys, find_extremes, group_size, repeat_shared_heads
 from .helpers.attention_inputs import draw_grouped_qkv, draw_other_values, largest_safe_key, tie_keys_to_value_width
 from .inputs.draw import Draw, within_domain
+from .operations._serving import SCALES
 from .operations.grouped_query_attention import HEAD_COUNTS, draw_inputs
-from .operations.scaled_dot_product_attention import MAX_SCORES, SCALES, draw_batch, draw_dims
+from .operations.scaled_dot_product_attention import MAX_SCORES, draw_batch, draw_dims
 from .trials.invariant import invariant
 
 SOURCE = "the book's exercise 8"

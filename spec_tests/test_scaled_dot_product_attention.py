@@ -18,7 +18,8 @@ from .helpers.attention_assertions import (
 from .helpers.attention_equation import compute_scaled_scores, expand_mask, find_attended_keys, find_extremes
 from .helpers.attention_inputs import draw_qkv, identity_values, tie_keys_to_value_width
 from .inputs.draw import LONG, SMALL, Draw, within_domain
-from .operations.scaled_dot_product_attention import SCALES, draw_batch, draw_inputs, draw_part
+from .operations._serving import SCALES
+from .operations.scaled_dot_product_attention import draw_batch, draw_inputs, draw_part
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (11)"

@@ -273,7 +273,8 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
                 aligned = value.reshape(len(value), *[1] * (len(shape) - self.ndim), *value.shape[1:])
                 return self.at(np.broadcast_to(aligned, (len(value), *shape)))
             if name in ("concatenate", "stack"):
-                return self.at(function(broadcast_draws([x.value for x in args[0]]), axis=shift_axis(options["axis"])))
+                values = [x.value if isinstance(x, Sample) else np.asarray(x)[None] for x in args[0]]
+                return self.at(function(broadcast_draws(values), axis=shift_axis(options["axis"])))
             if name in ("swapaxes", "moveaxis", "repeat", "squeeze", "expand_dims", "flip"):
                 positional = [shift_axis(a) if name in ("swapaxes", "moveaxis") else a for a in args[1:]]
                 options = {k: shift_axis(v) if k == "axis" else v for k, v in options.items()}

@@ -28,6 +28,7 @@ from .read_array import read_array
 from .recorder import Recorder
 from .result import Result
 from .signature import ask_for_keyword, find_unknown_argument
+from .updates import IN_PLACE, known_update, settle_update
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
 
 PLAIN_NUMBERS = {"int64": int, "float64": float}  # the Python number that may stand for an array without axes
@@ -160,8 +161,16 @@ class Operation:
         framework = self.backend.framework
         note_call(call)
         call.result = self.attempt(lambda: framework.describe_foreign(framework.force(self.function(*positional, **keywords))))
+        if self.spec.updates:
+            given = zip(self.spec.positional, positional, strict=False)
+            call.result = settle_update(call, call.result, {name: x for name, x in given if name in self.spec.updates})
         note_result(call)
         return call.result
+
+    @property
+    def updated_in_place(self) -> tuple[str, ...]:
+        """Return the names of the arguments that the backend's function writes to, as far as is known."""
+        return self.spec.updates if known_update(self.backend, self.name) == IN_PLACE else ()
 
     def attempt(self, step: Callable[[], Any]) -> Any:
         """Run a step of the backend. An exception other than NotImplementedError, a timeout or a crash is a violation."""
@@ -181,8 +190,8 @@ class Operation:
         call.layout = layout
 
         def convert(name: str, tree: Any) -> Any:
-            floating = self.argument_format(name).name
-            return tree_map(lambda x: self._make_array(x, floating, layout), tree)
+            floating, layout_of = self.argument_format(name).name, "contiguous" if name in self.spec.updates else layout
+            return tree_map(lambda x: self._make_array(x, floating, layout_of), tree)
 
         positional = tuple(convert(name, a) for name, a in zip(self.spec.positional, call.arguments, strict=False))
         return positional, {name: convert(name, x) for name, x in call.keywords.items() if self.accepts(name)}
@@ -192,7 +201,7 @@ class Operation:
         framework, x = self.backend.framework, x.value if isinstance(x, Bounded) else x
         if not isinstance(x, np.ndarray):
             return x
-        dtype = {"f": floating, "b": "bool"}.get(x.dtype.kind, "int64")
+        dtype = {"f": floating, "b": "bool"}.get(x.dtype.kind, self.domain.get("index_dtype", "int64"))
         try:
             return framework.lay_out(x, dtype, layout)
         except CannotMakeArray as reason:

@@ -37,7 +37,7 @@ def scores_returned(weights: Any, q: Any, k: Any, mask: Any, is_causal: bool, sc
     return _scores(q, k, mask, None, is_causal, scale)
 
 
-@deviation("reference", "hidden_keys_have_no_weight", "rows_sum_to_one")
+@deviation("reference", "hidden_keys_have_no_weight")
 @change_weights
 def weights_before_the_mask(weights: Any, q: Any, k: Any, mask: Any, is_causal: bool, scale: Any) -> Any:
     """the weights returned are those of all keys, without the mask and without causality.

@@ -14,7 +14,8 @@ from ..bounds.expectation import Expectation
 from ..calls.operation import Operation
 from ..calls.result import WIDE, Result
 from ..inputs.draw import Draw, within_domain
-from ..operations.scaled_dot_product_attention import SCALES, keep_a_key_in_each_row
+from ..operations._serving import SCALES
+from ..operations.scaled_dot_product_attention import keep_a_key_in_each_row
 from ..specification.formats import Arithmetic
 from .assertions import assert_equal, assert_finite, assert_unmoved, assert_within
 from .attention_equation import expand_mask, repeat_shared_heads

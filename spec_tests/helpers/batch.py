@@ -99,8 +99,10 @@ def poison_other_entries(call: Call, index: tuple[int, ...], poison: float) -> C
 def ensure_batch(call: Call) -> Call:
     """Return the call with its axis, if it has one, moved to the end, so that the batch is in front.
 
-    Without batch dimensions, the call is stacked twice.
+    Without batch dimensions, the call is stacked twice, if the operation takes a batch.
     """
+    if getattr(call.operation.spec.module, "unbatched", False):
+        return call
     if "axis" in call.keywords:
         (x,) = call.arguments
         call = call.operation.call(np.moveaxis(x, call.keywords["axis"], -1), **{**call.keywords, "axis": -1})
@@ -154,6 +156,7 @@ def changeable_arguments(call: Call) -> tuple[str, ...]:
         name
         for name, value in call.named.items()
         if (name != "positions" or "positions" not in domain)
+        and name not in call.operation.spec.structure
         and (isinstance(value, np.ndarray | dict) or configures(name, value))
     )
 

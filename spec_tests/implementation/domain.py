@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 FLAGS = {"contiguous": "contiguous", "empty": "empty", "broadcast": "batches that broadcast"}  # true or false, in words
 
 # What a domain may name besides dimensions and keywords.
-NOT_DIMENSIONS = {"dtype", "batch_dims", "positions", "differentiable", *FLAGS}
+NOT_DIMENSIONS = {"dtype", "batch_dims", "positions", "differentiable", "index_dtype", *FLAGS}
 
 BROADCASTING_ARGUMENTS = {"positions", "mask", "bias"}  # their batch dimensions may differ from those of the others
+
+INDEX_ARRAYS = {"lengths", "cu_seqlens_q", "cu_seqlens_k", "block_table"}
+
+INDEX_DTYPES = ("int32", "int64")
 
 POSITIONS = ("arbitrary", "offset", "consecutive")
 
@@ -38,7 +42,12 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
         return
     keywords = {name for name in spec.parameters if name not in spec.positional}
     broadcasts = bool(getattr(spec.module, "broadcasts", False))
-    applies = {"positions": "positions" in spec.positional, "differentiable": spec.has_several_results, "broadcast": broadcasts}
+    applies = {
+        "positions": "positions" in spec.positional,
+        "differentiable": spec.has_several_results,
+        "broadcast": broadcasts,
+        "index_dtype": bool(INDEX_ARRAYS.intersection(spec.positional)),
+    }
     known = dimensions(spec) | keywords | {name for name in NOT_DIMENSIONS if applies.get(name, True)}
     for name, allowed in stated.items():
         if name not in known:
@@ -55,6 +64,8 @@ def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str
         return "" if isinstance(allowed, bool) else "it is True or False"
     if name == "positions":
         return "" if allowed in POSITIONS else f"it is one of {', '.join(POSITIONS)}"
+    if name == "index_dtype":
+        return "" if allowed in INDEX_DTYPES else f"it is one of {', '.join(INDEX_DTYPES)}"
     if isinstance(allowed, str) and name in dimensions(spec):
         others = sorted(dimensions(spec) - {name})
         return "" if set(allowed.split()) <= set(others) else f"a string names another dimension: {', '.join(others) or 'none'}"

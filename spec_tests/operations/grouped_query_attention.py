@@ -4,9 +4,9 @@ from typing import Any
 
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
+from spec_tests.operations._serving import SQUARE, WINDOWS, draw_options, draw_seeing_mask, draw_sinks
 from spec_tests.operations.scaled_dot_product_attention import (
     MAX_SCORES,
-    SCALES,
     draw_batch,
     draw_blind_rows,
     draw_dims,
@@ -37,17 +37,20 @@ def draw_heads(draw: Draw, pool: tuple[int, ...] = HEAD_COUNTS) -> tuple[int, in
 def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
     """Draw q, k, v and keywords, some of the optional ones among them. Each query has a key."""
     used = draw.variants(*optional)
-    n, m, d_k, d_v = draw_dims(draw, square="is_causal" in used, longest=257)
+    n, m, d_k, d_v = draw_dims(draw, square=bool(used & SQUARE), longest=257)
+    used -= set() if n == m else SQUARE
     h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if h * n * m <= MAX_SCORES // 2) or (1, 2))
     b = draw_batch(draw, h * n * m)
-    keywords: dict[str, Any] = {}
-    if causal := "is_causal" in used and n == m:
-        keywords["is_causal"] = True
-    if "scale" in used:
-        keywords |= draw.keyword("scale", (*SCALES, None))
+    keywords = draw_options(draw, used, n)
+    if "sinks" in used:
+        keywords["sinks"] = draw_sinks(draw, h)
     if "mask" in used:
-        mask = draw.mask(draw.shape.one_of(((*b, h), (*b, 1), (h,))), n, m)
-        keywords["mask"] = keep_a_key_in_each_row(draw, mask) if causal else mask
+        batches = ((*b, h), (*b, 1), (h,))
+        if used.intersection(WINDOWS):
+            keywords["mask"] = draw_seeing_mask(draw, batches, n, m, used)
+        else:
+            mask = draw.mask(draw.shape.one_of(batches), n, m)
+            keywords["mask"] = keep_a_key_in_each_row(draw, mask) if "is_causal" in used else mask
     q, k = draw.vectors((*b, h, n, d_k)), draw.vectors((*b, h_kv, m, d_k))
     return q, k, draw.vectors((*b, h_kv, m, d_v)), keywords
 
@@ -74,5 +77,5 @@ open_questions = {"causal_alignment": draw_unequal_causality, "fully_masked_rows
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    q, k, v, keywords = draw_inputs(draw, "mask", "is_causal", "scale")
+    q, k, v, keywords = draw_inputs(draw, "mask", "is_causal", "scale", "sinks", "softcap", *WINDOWS)
     return (q, k, v), keywords

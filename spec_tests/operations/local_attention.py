@@ -4,7 +4,8 @@ from typing import Any
 
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import SEQUENCES, Draw
-from spec_tests.operations.scaled_dot_product_attention import SCALES, draw_batch
+from spec_tests.operations._serving import SCALES
+from spec_tests.operations.scaled_dot_product_attention import draw_batch
 
 composed = True
 broadcasts = True

@@ -6,15 +6,14 @@ import numpy as np
 
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs import regimes
-from spec_tests.inputs.draw import BATCHES, HEAD_WIDTHS, SMALL, Draw, single
+from spec_tests.inputs.draw import BATCHES, HEAD_WIDTHS, SMALL, Draw
+from spec_tests.operations._serving import SCALES, SOFTCAPS
 
 composed = True
 
 broadcasts = True  # the batch axes of q, k and v, as an optional variant
 
 core = {"q": 2, "k": 2, "v": 2, "mask": 2, "bias": 2}
-
-SCALES = single(1.0, 0.125, 0.0, 0.3, 0.0, 1.7, -0.6)
 
 BIASES = {"normal": regimes.normal, "integers": regimes.integers, "scaled": regimes.scaled(0.1, 4.0), "zeros": regimes.zeros}
 
@@ -94,6 +93,8 @@ def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
         keywords["is_causal"] = True
     if "scale" in used:
         keywords |= draw.keyword("scale", (*SCALES, None))
+    if "softcap" in used and "bias" not in used:
+        keywords |= draw.keyword("softcap", SOFTCAPS)
     if "mask" in used:
         mask = draw.mask(b, n, m)
         keywords["mask"] = keep_a_key_in_each_row(draw, mask) if causal else mask
@@ -143,5 +144,5 @@ open_questions = {"causal_alignment": draw_unequal_causality, "fully_masked_rows
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    q, k, v, keywords = draw_inputs(draw, "mask", "bias", "is_causal", "scale")
+    q, k, v, keywords = draw_inputs(draw, "mask", "bias", "is_causal", "scale", "softcap")
     return (q, k, v), keywords

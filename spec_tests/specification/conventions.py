@@ -7,6 +7,7 @@ function that draws its question to `open_questions` in `spec_tests/operations/<
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
@@ -86,6 +87,8 @@ def _align(alignment: str) -> Callable[[Equation], Equation]:
 def _has_blind_query(named: dict[str, Any], settled: dict[str, str]) -> bool:
     if "lse_a" in named:
         return bool(np.any(_find_empty_states(named["lse_a"], named["lse_b"])))
+    if "lengths" in named or "cu_seqlens_q" in named:
+        return bool(np.any(_find_blind_positions(named)))
     return bool(np.any(find_blind_queries(**{**named, "alignment": settled.get("causal_alignment")})))
 
 
@@ -109,7 +112,7 @@ def find_blind_queries(
         seen = np.logical_and(seen, getattr(bias, "value", bias) > -np.inf)
     blind = ~np.any(seen, axis=-1) if m else np.zeros(n, dtype=bool)
     sinks = options.get("sinks")  # a query that sees a sink has a weight for it, and a result of 0
-    return blind if sinks is None else blind & np.isneginf(getattr(sinks, "value", sinks))[:, None]
+    return blind if sinks is None else blind & _is_minus_infinity(sinks)[:, None]
 
 
 def _fill_blind_queries(fill: Callable[..., Any]) -> Callable[[Equation], Equation]:
@@ -141,7 +144,42 @@ def _fill(y: Any, blind: Any, replacement: Any) -> Any:
 
 def _find_empty_states(lse_a: Any, lse_b: Any) -> Any:
     """Return the rows of which neither part saw a key."""
-    return np.logical_and(*(np.isneginf(getattr(lse, "value", lse)) for lse in (lse_a, lse_b)))
+    return np.logical_and(*(_is_minus_infinity(lse) for lse in (lse_a, lse_b)))
+
+
+def _find_blind_positions(named: dict[str, Any]) -> Any:
+    """Return which queries of a cache or of packed sequences see no key, as an array that broadcasts to the result's rows."""
+    if "cu_seqlens_q" in named:
+        queries, keys = (np.diff(named[name]) for name in ("cu_seqlens_q", "cu_seqlens_k"))
+        members = [~np.any(find_near_keys(n, m, "bottom-right", named), axis=-1) for n, m in zip(queries, keys, strict=True)]
+        blind = np.concatenate(members)[:, None]
+    else:
+        n = named["q"].shape[-2]
+        rows = [~np.any(find_near_keys(n, m, "bottom-right", named), axis=-1) for m in named["lengths"]]
+        blind = np.stack(rows)[:, None, :] if rows else np.zeros((0, 1, n), dtype=bool)
+    sinks = named.get("sinks")
+    if sinks is None:
+        return blind
+    absent = _is_minus_infinity(sinks)
+    return blind & (absent if "cu_seqlens_q" in named else absent[:, None])
+
+
+def _is_minus_infinity(x: Any) -> Any:
+    """Return which elements are −∞, of a number type that carries an error too."""
+    return ~x.above_minus_infinity() if hasattr(x, "above_minus_infinity") else np.isneginf(x)
+
+
+def _fill_blind_positions(equation: Equation) -> Equation:
+    """Return the attention to a cache or to packed sequences that gives zeros to queries that see no key."""
+    names = tuple(inspect.signature(equation).parameters)
+
+    @wraps(equation)
+    def filled(*arguments: Any, **options: Any) -> Any:
+        named = {**dict(zip(names, arguments, strict=False)), **options}
+        named.setdefault("is_causal", "cu_seqlens_q" not in named)
+        return _fill(equation(*arguments, **options), _find_blind_positions(named), 0.0)
+
+    return filled
 
 
 def _fill_empty_states(equation: Equation) -> Equation:
@@ -221,6 +259,8 @@ def _decay_last(equation: Equation) -> Equation:
 
 # --- the table ------------------------------------------------------------------------------------------------------
 
+POSITIONED = ("attention_with_kv_cache", "paged_attention", "variable_length_attention")  # queries have positions of their own
+
 CONVENTIONS: dict[str, Convention] = {
     convention.name: convention
     for convention in (
@@ -241,19 +281,20 @@ CONVENTIONS: dict[str, Convention] = {
             (
                 *("scaled_dot_product_attention", "grouped_query_attention", "local_attention"),
                 *("attention_with_weights", "attention_with_lse", "merge_attention_states"),
+                *POSITIONED,
             ),
             {
                 "zero": Value(
                     "zeros",
                     _fill_blind_queries(lambda equation, q, k, v, options: 0.0),
-                    elsewhere={"merge_attention_states": _fill_empty_states},
+                    elsewhere={"merge_attention_states": _fill_empty_states, **dict.fromkeys(POSITIONED, _fill_blind_positions)},
                 ),
                 "nan": Value("NaN", lambda equation: equation),
                 "mean": Value(
                     "the mean of all values",
                     _fill_blind_queries(_average_all_values),
                     is_deliberate=False,
-                    elsewhere={"merge_attention_states": lambda equation: equation},
+                    elsewhere=dict.fromkeys(("merge_attention_states", *POSITIONED), lambda equation: equation),
                 ),
             },
             _has_blind_query,
@@ -289,8 +330,22 @@ CONVENTIONS: dict[str, Convention] = {
             _averages_no_row,
             is_closed=True,
         ),
+        Convention(
+            "cache_update",
+            "whether new caches are returned, or the given ones are written to",
+            ("kv_cache_append",),
+            {
+                "returned": Value("nothing that was given changes", lambda equation: equation),
+                "in place": Value("the given caches are written to; it returns them or nothing", lambda equation: equation),
+            },
+            lambda named, settled: False,
+            is_closed=True,
+        ),
     )
 }
+
+
+UPDATE = "cache_update"  # which is decided by looking, not by comparing values: see `calls/updates.py`
 
 
 def conventions_of(operation: str) -> tuple[Convention, ...]:

@@ -135,6 +135,16 @@ class Specification:
         return getattr(self.module, "changeable", ())
 
     @property
+    def updates(self) -> tuple[str, ...]:
+        """The names of the arguments that the operation may write to, if that is the backend's convention `cache_update`."""
+        return getattr(self.module, "updates", ())
+
+    @property
+    def structure(self) -> tuple[str, ...]:
+        """The names of the integer arrays that say how other arrays are divided. Other values need other arrays."""
+        return getattr(self.module, "structure", ())
+
+    @property
     def core(self) -> dict[str, int]:
         """How many trailing dimensions of each array argument are not batch. Arguments without an entry have no batch."""
         return getattr(self.module, "core", {})

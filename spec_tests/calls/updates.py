@@ -1,0 +1,57 @@
+"""Operations that write to their arguments: caches are updated in place, or new ones are returned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..bounds.bounded import Bounded
+from ..implementation.backend import Backend
+from ..specification.conventions import UPDATE
+from .call import Call
+from .violation import Violation
+
+IN_PLACE, RETURNED = "in place", "returned"
+
+
+def known_update(backend: Backend, operation: str) -> str:
+    """Return how the backend updates caches, as it states or as its earlier answers show; "" if nothing is known."""
+    seen = backend.inferred_conventions.get((operation, UPDATE), ("",))
+    return backend.convention(UPDATE, operation) or seen[0]
+
+
+def settle_update(call: Call, result: Any, given: dict[str, Any]) -> Any:
+    """Return the results of a call that may have written to the native arrays `given`: what it returned, or those arrays.
+
+    Raise a Violation if it did not do as the backend states, or as its other answers did.
+    """
+    operation = call.operation
+    framework = operation.backend.framework
+    written = {name: framework.numpy(x) for name, x in given.items()}
+    before = {name: x.value if isinstance(x := call.named[name], Bounded) else x for name in given}
+    changed = any(not np.array_equal(x, before[name], equal_nan=True) for name, x in written.items())
+    known = known_update(operation.backend, operation.name)
+    if result is not None and not changed:
+        nothing_to_write = not np.any(call.value != np.concatenate([x.ravel() for x in before.values()]))
+        how = known if nothing_to_write and known else RETURNED
+    else:
+        how = IN_PLACE
+    if known and how != known:
+        source = "where the backend states" if operation.backend.convention(UPDATE, operation.name) else "and in other answers"
+        raise Violation(f"the update of the caches is {how}, {source} {known}", [("decides", "cache_update")])
+    if not operation.backend.convention(UPDATE, operation.name):
+        operation.backend.inferred_conventions[operation.name, UPDATE] = (how,)
+        operation.recorder.add_convention(UPDATE, how)
+    if how == RETURNED or (result is not None and not changed):
+        return result
+    if result is not None:
+        _require_same(framework, operation.by_name(result), written)
+    return tuple(given.values())
+
+
+def _require_same(framework: Any, returned: dict[str, Any], written: dict[str, np.ndarray]) -> None:
+    """Raise a Violation unless what is returned is what was written."""
+    for name, x in returned.items():
+        if not framework.is_array(x) or not np.array_equal(framework.numpy(x), written[name], equal_nan=True):
+            raise Violation(f"{name} was written to, and another array is returned", [("decides", "cache_update")])

@@ -1,0 +1,36 @@
+"""How kv_cache_append is drawn, and caches in general."""
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests.inputs.draw import Draw
+from spec_tests.inputs.regimes import VECTORS
+
+precision = "exact"
+short = True
+core = {"k_cache": 3, "v_cache": 3, "k": 3, "v": 3, "lengths": 0}
+results = {"k_cache": "", "v_cache": ""}
+updates = ("k_cache", "v_cache")
+
+ROWS = (1, 2, 3, 4, 7)
+
+
+def draw_row_count(draw: Draw) -> tuple[int]:
+    """Draw how many rows a cache has. The batch of a cache has one axis."""
+    return (draw.size("b", ROWS),)
+
+
+def draw_lengths(draw: Draw, rows: int, *points: int, low: int, high: int) -> np.ndarray:
+    """Draw the length of each row, from low to high: often low, high or one of the points, or a neighbour of one."""
+    return np.array([draw.near(low, high, *points, low=low, high=high) for _ in range(rows)], dtype=np.int64)
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    (b,) = draw_row_count(draw)
+    slots, (h, d_k, d_v) = draw.dims(M=130)[0], draw.dims(h_kv=4, d_k=33, d_v=33)
+    n = draw.near(1, 0, slots, slots // 2, low=0, high=slots)
+    lengths = draw_lengths(draw, b, (slots - n) // 2, low=0, high=slots - n)
+    caches = (draw.array((b, h, slots, d), VECTORS) for d in (d_k, d_v))
+    new = (draw.array((b, h, n, d), VECTORS) for d in (d_k, d_v))
+    return (*caches, *new, lengths), {}

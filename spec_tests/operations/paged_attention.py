@@ -1,0 +1,78 @@
+"""How paged_attention is drawn."""
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests.calls.violation import NotImplementedVariant
+from spec_tests.inputs.draw import Draw
+from spec_tests.operations.attention_with_kv_cache import OPTIONAL, QUERIES, draw_keywords, shortest_length
+from spec_tests.operations.grouped_query_attention import HEAD_COUNTS, draw_heads
+from spec_tests.operations.kv_cache_append import draw_lengths, draw_row_count
+from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES
+
+composed = True
+short = True
+core = {"q": 3, "block_table": 1, "lengths": 0}
+
+PAGE_SIZES = (1, 2, 4, 8, 16, 16, 32, 5)
+
+PAGES = (1, 2, 3, 5, 8)
+
+
+def draw_sizes(draw: Draw) -> dict[str, int]:
+    """Draw n, d_k, d_v, page_size, pages, b, h, h_kv, and P, the number of physical pages."""
+    n, (d_k, d_v) = draw.size("n", QUERIES), draw.dims(d_k=33, d_v=33)
+    page_size, pages = draw.size("page_size", PAGE_SIZES), draw.size("pages", PAGES)
+    if page_size * pages < n:
+        pages = draw.size("pages", (-(-n // page_size),))
+    if page_size * pages < n:
+        raise NotImplementedVariant(f"its domain has no cache of {n} slots")
+    (b,) = draw_row_count(draw)
+    slots = page_size * pages
+    h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if b * h * n * slots <= MAX_SCORES) or (1, 2))
+    physical = draw.size("P", (b * pages, b * pages + 1, pages, b * pages + 7))
+    return {
+        "n": n, "d_k": d_k, "d_v": d_v, "page_size": page_size, "pages": pages,
+        "M": slots, "b": b, "h": h, "h_kv": h_kv, "P": physical,
+    }  # fmt: skip
+
+
+def draw_table(draw: Draw, sizes: dict[str, int]) -> np.ndarray:
+    """Draw the table: pages of its own for each row, in any order, as far as there are so many; or any pages."""
+    b, pages, physical = sizes["b"], sizes["pages"], sizes["P"]
+    if physical >= b * pages and draw.one_of((True, True, False)):
+        return draw.rng.permutation(physical)[: b * pages].reshape(b, pages)
+    return draw.rng.integers(0, physical, (b, pages))
+
+
+def draw_pages(draw: Draw, sizes: dict[str, int]) -> tuple[np.ndarray, ...]:
+    """Draw queries and the two arrays of pages."""
+    s = sizes
+    q, k = draw.vectors((s["b"], s["h"], s["n"], s["d_k"])), draw.vectors((s["P"], s["page_size"], s["h_kv"], s["d_k"]))
+    return q, k, draw.vectors((s["P"], s["page_size"], s["h_kv"], s["d_v"]))
+
+
+def draw_inputs(draw: Draw, *optional: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw a call in which every query sees a key or a finite sink. The last page is often full, or has one slot more or less."""
+    sizes = draw_sizes(draw)
+    keywords = draw_keywords(draw, sizes, *optional, causal=True)
+    low = min(shortest_length(keywords, sizes["n"]), sizes["M"])
+    full = [sizes["page_size"] * i for i in range(1, sizes["pages"])]
+    lengths = draw_lengths(draw, sizes["b"], *full, low=low, high=sizes["M"])
+    return (*draw_pages(draw, sizes), draw_table(draw, sizes), lengths), keywords
+
+
+def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw rows so short that some queries see no key: of length 0, or shorter than there are queries."""
+    sizes = draw_sizes(draw)
+    lengths = draw_lengths(draw, sizes["b"], low=0, high=max(sizes["n"] - 1, 0))
+    lengths[draw.integer(0, sizes["b"] - 1)] = 0
+    return (*draw_pages(draw, sizes), draw_table(draw, sizes), lengths), draw.keyword("is_causal", (True,))
+
+
+open_questions = {"fully_masked_rows": draw_blind_queries}
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return draw_inputs(draw, *OPTIONAL)

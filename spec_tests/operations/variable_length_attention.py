@@ -1,0 +1,72 @@
+"""How variable_length_attention is drawn."""
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests.inputs.draw import Draw
+from spec_tests.operations.attention_with_kv_cache import OPTIONAL, draw_keywords, shortest_length
+from spec_tests.operations.grouped_query_attention import HEAD_COUNTS, draw_heads
+from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES
+
+composed = True
+short = True
+unbatched = True
+core = {"q": 3, "k": 3, "v": 3}
+structure = ("cu_seqlens_q", "cu_seqlens_k")
+
+MEMBER_LENGTHS = (1, 2, 3, 5, 8, 16, 17, 33, 64)
+
+MEMBERS = (1, 2, 3, 4, 5)
+
+
+def draw_ends(lengths: np.ndarray) -> np.ndarray:
+    """Return the exclusive sums of the lengths, with 0 in front."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def draw_member_lengths(draw: Draw, keywords: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the numbers of queries and of keys of each member. Some have neither; each query sees a key, or a finite sink."""
+    members = draw.one_of(MEMBERS)
+    queries = np.array([draw.one_of((*MEMBER_LENGTHS, 0, 0)) for _ in range(members)])
+    if draw.one_of((True, False)):
+        return queries, queries.copy()  # as in training
+    low = [shortest_length(keywords, n, causal=False) for n in queries]
+    return queries, np.array([draw.near(n, least, 40, low=least, high=64 + least) for n, least in zip(queries, low, strict=True)])
+
+
+def draw_arrays(draw: Draw, queries: np.ndarray, keys: np.ndarray) -> tuple[tuple[np.ndarray, ...], int]:
+    """Draw q, k and v for members of these lengths, and return them with the number of query heads."""
+    d_k, d_v = draw.dims(d_k=33, d_v=33)
+    scores = max(int(np.sum(queries * keys)), 1)
+    h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if h * scores <= 2 * MAX_SCORES) or (1, 2))
+    n, m = int(np.sum(queries)), int(np.sum(keys))
+    return (draw.vectors((n, h, d_k)), draw.vectors((m, h_kv, d_k)), draw.vectors((m, h_kv, d_v))), h
+
+
+def draw_inputs(draw: Draw, *optional: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw a call in which every query sees a key or a finite sink."""
+    keywords = draw_keywords(draw, {"M": 33, "h": 1}, *(name for name in optional if name != "sinks"), causal=False)
+    with_sinks = "sinks" in optional and draw.operation.accepts("sinks") and draw.one_of((False, False, True))
+    queries, keys = draw_member_lengths(draw, {**keywords, **({"sinks": np.zeros(1)} if with_sinks else {})})
+    arrays, h = draw_arrays(draw, queries, keys)
+    if with_sinks:
+        keywords["sinks"] = draw.held(draw.rng.standard_normal(h) * 3)
+    return (*arrays, draw_ends(queries), draw_ends(keys)), keywords
+
+
+def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw members of which one has queries and no keys, or, under causality, more queries than keys."""
+    queries, keys = draw_member_lengths(draw, {})
+    at = draw.integer(0, len(queries) - 1)
+    queries[at] = max(queries[at], 2)
+    keys[at] = draw.one_of((0, 1))
+    arrays, _ = draw_arrays(draw, queries, keys)
+    return (*arrays, draw_ends(queries), draw_ends(keys)), draw.keyword("is_causal", (True,))
+
+
+open_questions = {"fully_masked_rows": draw_blind_queries}
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return draw_inputs(draw, *OPTIONAL)

@@ -1,0 +1,1 @@
+"""What must hold of attention_with_kv_cache."""
