@@ -1,1 +1,140 @@
 """What must hold of attention_with_kv_cache."""
+
+import numpy as np
+
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_identical, assert_unmoved
+from .helpers.attention_inputs import largest_safe_key
+from .helpers.cache_laws import draw_chunks, maybe_not_causal, options_of, other_slots
+from .helpers.conventions import assert_convention
+from .inputs.draw import Draw, within_domain
+from .operations.attention_with_kv_cache import draw_inputs
+from .trials.invariant import invariant
+
+SOURCE = "FlashAttention's flash_attn_with_kvcache; ONNX Attention-24"
+
+
+def slots_beyond(lengths: np.ndarray, slots: int) -> np.ndarray:
+    """Return which slots of each row lie beyond its length, as an array that broadcasts to the cache."""
+    return (np.arange(slots) >= lengths[:, None])[:, None, :, None]
+
+
+def assert_decode_equals_prefill(attention: Operation, draw: Draw, *, bits: bool) -> None:
+    """The queries, taken in chunks with the lengths that they then had, give what they give at once."""
+    (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention), causal=True)
+    n = q.shape[2]
+    whole = attention(q, k, v, lengths, **keywords)
+    for chunk in draw_chunks(draw, n):
+        within_domain(draw, n=chunk.stop - chunk.start)
+        shorter = np.maximum(lengths - (n - chunk.stop), 0)
+        part = attention(q[:, :, chunk], k, v, shorter, **keywords)
+        if bits:
+            assert_identical(part, whole[:, :, chunk])
+        else:
+            assert_equal(part, whole[:, :, chunk])
+
+
+@invariant("B", source=SOURCE, cost=2)
+def test_decode_is_prefill(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """Under causality the queries give token by token, or in chunks of any sizes, what they give all at once, with windows,
+    caps, sinks and shared heads too."""
+    assert_decode_equals_prefill(attention_with_kv_cache, draw, bits=False)
+
+
+@invariant("E", level="decode-equals-prefill", cost=2)
+def test_decode_is_prefill_bit_for_bit(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """Token by token, or in chunks of any sizes, queries give the bits that they give all at once."""
+    assert_decode_equals_prefill(attention_with_kv_cache, draw, bits=True)
+
+
+@invariant("B", source=SOURCE)
+def test_nothing_beyond_the_lengths(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """Other finite keys and values in the slots beyond lengths, however large, leave the result."""
+    (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention_with_kv_cache))
+    keywords = maybe_not_causal(attention_with_kv_cache, draw, keywords)
+    beyond = slots_beyond(lengths, k.shape[2])
+    y = attention_with_kv_cache(q, k, v, lengths, **keywords)
+    others = other_slots(draw, k, beyond, largest_safe_key(draw, q)), other_slots(draw, v, beyond, draw.format.max)
+    assert_unmoved(attention_with_kv_cache(q, *others, lengths, **keywords), y)
+
+
+@invariant("B", source=SOURCE)
+def test_unused_slots_might_be_absent(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """A cache with fewer slots that still holds all keys gives the same."""
+    (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention_with_kv_cache))
+    used = max(int(np.max(lengths)), q.shape[2], 1)
+    within_domain(draw, M=used)
+    y = attention_with_kv_cache(q, k, v, lengths, **keywords)
+    assert_equal(attention_with_kv_cache(q, k[:, :, :used], v[:, :, :used], lengths, **keywords), y)
+
+
+@invariant("B", source=SOURCE)
+def test_rows_are_separate(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """A row gives what it gives alone: with its own length, and whatever the others' are."""
+    (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention_with_kv_cache))
+    i = draw.integer(0, len(q) - 1)
+    within_domain(draw, b=1)
+    alone = attention_with_kv_cache(*(x[i : i + 1] for x in (q, k, v, lengths)), **keywords)
+    assert_equal(attention_with_kv_cache(q, k, v, lengths, **keywords)[i : i + 1], alone)
+
+
+@invariant("B", source=SOURCE, needs=("keyword:left_window",))
+def test_leading_slots_out_of_the_window(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """Dropping s leading slots that no query sees through its window, and lowering lengths by s, changes nothing."""
+    (q, k, v, lengths), keywords = draw_inputs(draw, causal=True)
+    n, slots = q.shape[2], k.shape[2]
+    left = draw.near(0, slots // 2, low=0, high=slots)
+    within_domain(draw, left_window=left)
+    unseen = max(int(np.min(lengths)) - n - left, 0)
+    dropped = draw.near(unseen, 0, low=0, high=unseen)
+    within_domain(draw, M=slots - dropped)
+    y = attention_with_kv_cache(q, k, v, lengths, **keywords, left_window=left)
+    fewer = (x[:, :, dropped:] for x in (k, v))
+    assert_equal(attention_with_kv_cache(q, *fewer, lengths - dropped, **keywords, left_window=left), y)
+
+
+@invariant("B", source=SOURCE)
+def test_one_key(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """The first token of each row sees its own key alone: the result is its value."""
+    (q, k, v, _), _ = draw_inputs(draw)
+    within_domain(draw, n=1)
+    y = attention_with_kv_cache(q[:, :, :1], k, v, np.ones(len(q), dtype=np.int64))
+    assert_equal(y, np.repeat(v[:, :, :1], q.shape[1] // v.shape[1], axis=1))
+
+
+@invariant("B", source=SOURCE, cost=2)
+def test_after_an_append(attention_with_kv_cache: Operation, kv_cache_append: Operation, draw: Draw) -> None:
+    """Keys that the backend's own append wrote are attended to as if they had been in the cache: the lengths of the one are
+    those before, of the other those after."""
+    (q, k, v, lengths), keywords = draw_inputs(draw)
+    n = min(q.shape[2], int(np.min(lengths)))
+    before = lengths - n
+    new = [np.stack([x[row, :, start : start + n] for row, start in enumerate(before)]) for x in (k, v)]
+    written = np.arange(k.shape[2]) >= before[:, None]
+    holes = (np.where(written[:, None, :, None], 0.0, x) for x in (k, v))
+    caches = (np.asarray(x.value) for x in kv_cache_append(*holes, *new, before))
+    y = attention_with_kv_cache(q, *caches, lengths, **keywords)
+    beyond = slots_beyond(lengths, k.shape[2])
+    kept = (np.where(beyond, 0.0, x) for x in (k, v))
+    assert_equal(y, attention_with_kv_cache(q, *kept, lengths, **keywords))
+
+
+# --- conventions, and a level ---------------------------------------------------------------------------------------
+
+
+@invariant("B")
+def test_fully_masked_rows(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """A row without keys, or a query before the first position, gives what the backend states, else always the same, if that is
+    zeros or NaN. The other queries give what the equation says."""
+    assert_convention(attention_with_kv_cache, draw, "fully_masked_rows")
+
+
+@invariant("B", level="quarantine", cost=2)
+def test_quarantine(attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """NaN and infinities in the slots beyond lengths never reach the result."""
+    (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention_with_kv_cache))
+    keywords = maybe_not_causal(attention_with_kv_cache, draw, keywords)
+    beyond, poison = slots_beyond(lengths, k.shape[2]), draw.one_of((np.nan, np.inf, -np.inf))
+    y = attention_with_kv_cache(q, k, v, lengths, **keywords)
+    spoiled = (np.where(beyond, poison, x) for x in (k, v))
+    assert_unmoved(attention_with_kv_cache(q, *spoiled, lengths, **keywords), y)

@@ -1,1 +1,124 @@
 """What must hold of paged_attention."""
+
+from typing import Any
+
+import numpy as np
+
+from .calls.operation import Operation
+from .helpers.assertions import assert_equal, assert_unmoved
+from .helpers.attention_inputs import largest_safe_key
+from .helpers.cache_laws import maybe_not_causal, options_of, other_slots
+from .helpers.conventions import assert_convention
+from .inputs.draw import Draw, within_domain
+from .operations.paged_attention import draw_inputs
+from .trials.invariant import invariant
+
+SOURCE = "Kwon et al. 2023, section 4.1; vLLM's paged attention"
+
+
+def needed_entries(table: np.ndarray, lengths: np.ndarray, page_size: int) -> np.ndarray:
+    """Return which entries of the table the lengths need."""
+    return np.arange(table.shape[1]) * page_size < lengths[:, None]
+
+
+def gather(pages: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Return the slots of each row in one piece: (b, h_kv, slots, d)."""
+    x = pages[table]
+    return np.swapaxes(x.reshape(len(table), -1, *pages.shape[2:]), 1, 2)
+
+
+def slots_in_use(table: np.ndarray, lengths: np.ndarray, pages: int, page_size: int) -> np.ndarray:
+    """Return which slots of the physical pages some row needs, as an array that broadcasts to the pages."""
+    used = np.zeros((pages, page_size), dtype=bool)
+    for row, length in zip(table, lengths, strict=True):
+        for place, page in enumerate(row):
+            used[page] |= np.arange(page_size) < length - place * page_size
+    return used[:, :, None, None]
+
+
+@invariant("B", source=SOURCE, cost=1.5)
+def test_is_attention_to_the_gathered_keys(paged_attention: Operation, attention_with_kv_cache: Operation, draw: Draw) -> None:
+    """It is the backend's own attention to a cache in which the pages lie one after the other."""
+    common = [name for name in options_of(paged_attention) if attention_with_kv_cache.accepts(name)]
+    (q, k, v, table, lengths), keywords = draw_inputs(draw, *common)
+    alike = attention_with_kv_cache(q, gather(k, table), gather(v, table), lengths, **keywords)
+    assert_equal(paged_attention(q, k, v, table, lengths, **keywords), alike)
+
+
+@invariant("B", source=SOURCE)
+def test_order_of_pages(paged_attention: Operation, draw: Draw) -> None:
+    """Permuting the physical pages together with the table changes nothing."""
+    (q, k, v, table, lengths), keywords = draw_inputs(draw, *options_of(paged_attention))
+    order = draw.rng.permutation(len(k))
+    moved = np.argsort(order)[table]
+    y = paged_attention(q, k, v, table, lengths, **keywords)
+    assert_equal(paged_attention(q, k[order], v[order], moved, lengths, **keywords), y)
+
+
+@invariant("B", source=SOURCE)
+def test_size_of_pages(paged_attention: Operation, draw: Draw) -> None:
+    """The same keys in pages of another size, half as large or single slots, give the same."""
+    (q, k, v, table, lengths), keywords = draw_inputs(draw, *options_of(paged_attention))
+    size = k.shape[1]
+    smaller = draw.one_of(tuple(s for s in (1, size // 2) if s and size % s == 0))
+    parts = size // smaller
+    within_domain(draw, page_size=smaller, pages=table.shape[1] * parts, P=len(k) * parts)
+    finer = (table[..., None] * parts + np.arange(parts)).reshape(len(table), -1)
+    cut = (x.reshape(-1, smaller, *x.shape[2:]) for x in (k, v))
+    y = paged_attention(q, k, v, table, lengths, **keywords)
+    assert_equal(paged_attention(q, *cut, finer, lengths, **keywords), y)
+
+
+@invariant("B", source=SOURCE)
+def test_shared_pages(paged_attention: Operation, draw: Draw) -> None:
+    """Rows may share pages, as those with the same prefix do: a copy of a page gives what the page itself gives."""
+    (q, k, v, table, lengths), keywords = draw_inputs(draw, *options_of(paged_attention))
+    within_domain(draw, P=table.size)
+    own = np.arange(table.size).reshape(table.shape)
+    copies = (x[table.ravel()] for x in (k, v))
+    y = paged_attention(q, k, v, table, lengths, **keywords)
+    assert_equal(paged_attention(q, *copies, own, lengths, **keywords), y)
+
+
+@invariant("B", source=SOURCE)
+def test_nothing_beyond_the_lengths(paged_attention: Operation, draw: Draw) -> None:
+    """Other finite keys and values in slots that no row needs, and other pages in entries beyond, leave the result: in the tail
+    of the last page, in pages that are not listed, and in the tail of the table."""
+    (q, k, v, table, lengths), keywords = draw_inputs(draw, *options_of(paged_attention))
+    keywords = maybe_not_causal(paged_attention, draw, keywords)
+    y = paged_attention(q, k, v, table, lengths, **keywords)
+    unused = ~slots_in_use(table, lengths, len(k), k.shape[1])
+    others = other_slots(draw, k, unused, largest_safe_key(draw, q)), other_slots(draw, v, unused, draw.format.max)
+    stale = draw.rng.integers(0, len(k), table.shape)
+    moved = np.where(needed_entries(table, lengths, k.shape[1]), table, stale)
+    assert_unmoved(paged_attention(q, *others, moved, lengths, **keywords), y)
+
+
+@invariant("B", source=SOURCE)
+def test_rows_are_separate(paged_attention: Operation, draw: Draw) -> None:
+    """A row gives what it gives alone: with its own part of the table, and its own length."""
+    (q, k, v, table, lengths), keywords = draw_inputs(draw, *options_of(paged_attention))
+    i = draw.integer(0, len(q) - 1)
+    within_domain(draw, b=1)
+    alone = paged_attention(q[i : i + 1], k, v, table[i : i + 1], lengths[i : i + 1], **keywords)
+    assert_equal(paged_attention(q, k, v, table, lengths, **keywords)[i : i + 1], alone)
+
+
+@invariant("B")
+def test_fully_masked_rows(paged_attention: Operation, draw: Draw) -> None:
+    """A row without keys, or a query before the first position, gives what the backend states, else always the same, if that is
+    zeros or NaN. The other queries give what the equation says."""
+    assert_convention(paged_attention, draw, "fully_masked_rows")
+
+
+@invariant("B", level="quarantine", cost=2)
+def test_quarantine(paged_attention: Operation, draw: Draw) -> None:
+    """NaN and infinities in slots that no row needs never reach the result, nor do entries of −1, or beyond the pages, in the
+    tail of the table."""
+    (q, k, v, table, lengths), keywords = draw_inputs(draw, *options_of(paged_attention))
+    keywords = maybe_not_causal(paged_attention, draw, keywords)
+    y = paged_attention(q, k, v, table, lengths, **keywords)
+    unused, poison = ~slots_in_use(table, lengths, len(k), k.shape[1]), draw.one_of((np.nan, np.inf, -np.inf))
+    spoiled: Any = (np.where(unused, poison, x) for x in (k, v))
+    no_page = np.where(needed_entries(table, lengths, k.shape[1]), table, draw.one_of((-1, len(k), 0)))
+    assert_unmoved(paged_attention(q, *spoiled, no_page, lengths, **keywords), y)

@@ -49,6 +49,14 @@ def locate_entry(call: Call, name: str, index: tuple[int, ...]) -> tuple[int, ..
     return tuple(i if size > 1 else 0 for i, size in zip(index[len(index) - rank :], call.named[name].shape, strict=False))
 
 
+def has_entry(call: Call, name: str, result: Any, index: tuple[int, ...]) -> bool:
+    """Whether a result has the entry of the batch as its own: one of several results may lack axes of the batch."""
+    ranks = result_ranks(call.operation.spec)
+    return name not in ranks or (
+        result.ndim - ranks[name] == len(index) and all(size > i for i, size in zip(index, result.shape, strict=False))
+    )
+
+
 def take_entry(call: Call, name: str, result: Any, index: tuple[int, ...]) -> Any:
     """Return the entry of the batch in a result. One of several results may lack axes of the batch, or have one of size 1."""
     ranks = result_ranks(call.operation.spec)

@@ -29,9 +29,10 @@ def draw_member_lengths(draw: Draw, keywords: dict[str, Any]) -> tuple[np.ndarra
     """Draw the numbers of queries and of keys of each member. Some have neither; each query sees a key, or a finite sink."""
     members = draw.one_of(MEMBERS)
     queries = np.array([draw.one_of((*MEMBER_LENGTHS, 0, 0)) for _ in range(members)])
+    queries[draw.integer(0, members - 1)] += 1  # some member has a query
     if draw.one_of((True, False)):
         return queries, queries.copy()  # as in training
-    low = [shortest_length(keywords, n, causal=False) for n in queries]
+    low = [max(shortest_length(keywords, n, causal=False), int(draw.operation.spec.is_gradient)) for n in queries]
     return queries, np.array([draw.near(n, least, 40, low=least, high=64 + least) for n, least in zip(queries, low, strict=True)])
 
 
