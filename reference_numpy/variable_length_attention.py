@@ -53,8 +53,9 @@ def variable_length_attention(
     for queries, keys in zip(_slices(cu_seqlens_q), _slices(cu_seqlens_k), strict=True):
         n, m = queries.stop - queries.start, keys.stop - keys.start
         if not m or not n:  # without keys there is a sink, or nothing
-            blind = np.nan if sinks is None else np.where(above_minus_infinity(float64(sinks)), 0.0, np.nan)
-            members.append(np.repeat(0.0 * q[queries][..., :1], v.shape[2], axis=-1) + np.reshape(blind, (-1, 1)))
+            nothing = np.repeat(0.0 * q[queries][..., :1], v.shape[2], axis=-1)
+            absent = True if sinks is None else ~above_minus_infinity(float64(sinks))[:, None]
+            members.append(np.where(absent, np.nan, nothing) if n else nothing)
             continue
         seen = seen_slots(np.array([m]), n, m, is_causal, left_window, right_window)[0]
         own_q, own_k, own_v = (np.swapaxes(x, 0, 1) for x in (q[queries], k[keys], v[keys]))

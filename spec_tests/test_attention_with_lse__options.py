@@ -12,16 +12,13 @@ from .helpers.attention_states import add_sink, assert_states_equal, share_of_ke
 from .helpers.conventions import assert_convention
 from .helpers.keywords import accepted, accepted_keywords
 from .inputs.draw import Draw, within_domain
-from .operations._serving import SOFTCAPS, draw_options, draw_sinks
+from .operations._serving import LARGE_CAPS, SOFTCAPS, draw_options, draw_sinks
 from .operations.attention_with_lse import draw_inputs
 from .trials.invariant import invariant
 
 SINKS = "Xiao et al. 2023, section 3.2; gpt-oss"
 CAPS = "Gemma 2, section 2"
 WINDOWS = "FlashAttention's window_size; ONNX Attention-25"
-
-# By the bits of the dtype: c·tanh(s/c) is within s³/3c² of s, less than the error of tanh, and s/c is no subnormal number.
-LARGE_CAPS = {53: 2.0**30, 24: 2.0**15}
 
 
 # --- sinks ----------------------------------------------------------------------------------------------------------

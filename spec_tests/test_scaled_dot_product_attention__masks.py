@@ -7,7 +7,7 @@ import numpy as np
 from reference_numpy.causal_mask import causal_mask
 
 from .calls.operation import Operation
-from .helpers.assertions import assert_equal, exactly
+from .helpers.assertions import assert_equal, assert_unmoved, exactly
 from .helpers.attention_assertions import (
     assert_mask_and_causality,
     assert_no_influence,
@@ -15,6 +15,7 @@ from .helpers.attention_assertions import (
 from .helpers.attention_inputs import draw_hidden_key, draw_qkv, maybe_lower_scores, replace_key, spoil_key
 from .helpers.conventions import assert_convention
 from .inputs.draw import Draw, within_domain
+from .operations._serving import LARGE_CAPS, SOFTCAPS
 from .operations.scaled_dot_product_attention import draw_batch, draw_inputs, draw_part
 from .trials.invariant import invariant
 
@@ -131,6 +132,25 @@ def test_alibi(scaled_dot_product_attention: Operation, draw: Draw) -> None:
     distance, place = (np.where(j <= i, slope * x, -np.inf) for x in (-np.abs(i - j), np.broadcast_to(j, (n, n))))
     alike = [scaled_dot_product_attention(q, k, v, bias=bias) for bias in (distance, place)]
     assert_equal(*alike)
+
+
+@invariant("B", source="Gemma 2, section 2", needs=("keyword:softcap",))
+def test_nothing_flows_where_capped(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """With a cap too, other finite keys and values, however large, where the mask or causality says False leave the result."""
+    (q, k, v), keywords, j, seen = draw_hidden_key(draw)
+    keywords |= draw.keyword("softcap", SOFTCAPS)
+    y = scaled_dot_product_attention(q, k, v, **keywords)
+    assert_unmoved(scaled_dot_product_attention(q, *replace_key(draw, q, k, v, j), **keywords), y, ~seen)
+
+
+@invariant("B", source="Gemma 2, section 2", needs=("keyword:softcap",))
+def test_a_large_cap_is_none(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """A cap far above every score is none."""
+    (q, k, v), _ = draw_qkv(draw)
+    q, k = draw.grid(q.shape, 0.25, 2), draw.grid(k.shape, 0.25, 2)
+    softcap = LARGE_CAPS.get(draw.format.precision, 2.0**10)
+    within_domain(draw, softcap=softcap)
+    assert_equal(scaled_dot_product_attention(q, k, v, softcap=softcap), scaled_dot_product_attention(q, k, v))
 
 
 # --- conventions, and a level ---------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy._marks import float64
+from reference_numpy._marks import finite_or_zero, float64
 from reference_numpy.attention_with_lse import attention_with_lse
 
 from . import deviation
@@ -106,3 +106,26 @@ def sinks_with_the_last_value(q: Any, k: Any, v: Any, mask: Any = None, sinks: A
     column = np.broadcast_to(np.reshape(float64(sinks), (q.shape[-3], 1, 1)), (*scores.shape[:-1], 1))
     v = float64(v)
     return attend(q, k, np.concatenate([v, v[..., -1:, :]], axis=-2), np.concatenate([scores, column], axis=-1))
+
+
+@deviation("a_sink_of_minus_infinity")
+def a_sink_for_every_head(q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, **options: Any) -> Any:
+    """a sink of −∞ counts as one of 0, as in an off-by-one softmax.
+
+    Shows: sinks of −∞. Hides: finite sinks, or none.
+    """
+    return attention_with_lse(q, k, v, mask, None if sinks is None else finite_or_zero(float64(sinks)), **options)
+
+
+@deviation("nothing_but_a_sink")
+def nan_beside_a_sink(q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, **options: Any) -> Any:
+    """a query that sees no key gives NaN although it has a sink, as where the largest score alone is subtracted.
+
+    Shows: a query that sees a sink alone. Hides: queries that see a key.
+    """
+    out, lse = attention_with_lse(q, k, v, mask, sinks, **options)
+    seen = seen_by(q, k, mask, options)
+    if seen is None or sinks is None:
+        return out, lse
+    some = np.any(np.broadcast_to(seen, (*lse.shape, k.shape[-2])), axis=-1)
+    return np.where(some[..., None], out, np.nan), np.where(some, lse, np.nan)

@@ -67,7 +67,7 @@ def whole_last_page_counts(
 
 @deviation("reference", "size_of_pages")
 def page_of_sixteen(q: Any, k_pages: Any, v_pages: Any, block_table: Any, lengths: Any, sinks: Any = None, **options: Any) -> Any:
-    """a page is taken to have at least sixteen slots: the table is looked up at slot // 16, and what is beyond a page is its last.
+    """a page is taken to have at least sixteen slots: the table is looked up at slot // 16, and a slot beyond is the last.
 
     Shows: smaller pages. Hides: pages of sixteen slots and more.
     """

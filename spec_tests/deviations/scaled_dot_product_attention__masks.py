@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.causal_mask import causal_mask
+from reference_numpy.scaled_dot_product_attention import scaled_dot_product_attention
+from reference_numpy.softmax import softmax
 
 from . import deviation
 from .scaled_dot_product_attention import combine_masks, instead_of
@@ -133,3 +135,21 @@ def causal_top_left(mask: Any, n: int, m: int, is_causal: bool) -> Any:
     """
     causal = causal_mask(n=n, m=m, aligned="top-left")
     return intersect_masks(mask, causal) if is_causal else mask
+
+
+@deviation("nothing_flows_where_capped", "reference", seen=("https://github.com/Dao-AILab/flash-attention/pull/1025",))
+def cap_after_the_mask(
+    q: Any, k: Any, v: Any, mask: Any = None, bias: Any = None, *, is_causal: bool = False, scale: Any = None, softcap: Any = None
+) -> Any:
+    """the scores are capped after they were masked: a hidden key has the score −c, and shows.
+
+    Shows: a mask or causality with a cap that is not large. Hides: no cap; no hidden keys.
+    """
+    if softcap is None:
+        return scaled_dot_product_attention(q, k, v, mask, bias, is_causal=is_causal, scale=scale)
+    n, m = q.shape[-2], k.shape[-2]
+    seen = np.tri(n, m, dtype=bool) if is_causal else np.ones((n, m), dtype=bool)
+    seen = seen if mask is None else np.logical_and(seen, mask)
+    scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
+    scores = np.tanh(np.matmul(q, np.swapaxes(k, -1, -2)) * scale / softcap) * softcap
+    return np.matmul(softmax(np.where(seen, scores, -softcap), axis=-1), v)
