@@ -138,7 +138,8 @@ def _fill(y: Any, blind: Any, replacement: Any) -> Any:
     if isinstance(y, tuple):
         parts = replacement if isinstance(replacement, tuple) else (replacement,) * len(y)
         return tuple(x if x.ndim < y[0].ndim else _fill(x, blind, part) for x, part in zip(y, parts, strict=True))
-    undefined = np.isnan(np.asarray(getattr(y, "value", y))).reshape(-1, *y.shape).any(axis=0)
+    undefined = np.isnan(np.asarray(getattr(y, "value", y)))
+    undefined = undefined.any(axis=0) if undefined.ndim > y.ndim else undefined  # the draws of a sample
     return np.where(blind[..., None] & undefined, replacement, y)
 
 
