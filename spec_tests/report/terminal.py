@@ -12,6 +12,7 @@ from ..specification.version import SPEC_VERSION, __version__
 from .conventions import describe_conventions
 from .failure import MATCHES_PREFIX, RAISED
 from .table import format_table
+from .undeclared_double import describe_undeclared_double, is_undeclared_double
 from .verdicts import (
     Bug,
     count_levels,
@@ -52,7 +53,7 @@ def write_summary(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
 def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
     """Return the lines below the table: bugs, known failures, domains, what was not tried, and levels."""
     remarks = {
-        "deviates:": describe_bugs(verdicts),
+        "deviates:": describe_bugs([v for v in verdicts if not is_undeclared_double(v)]),
         "fails nothing, because a file says that it is known:": describe_known_failures(verdicts),
         "refuses these optional variants:": describe_refused_variants(verdicts),
         "holds now, and is listed as failing: remove the line, or run with --update-known": describe_stale_entries(verdicts),
@@ -62,6 +63,8 @@ def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
         "judged by itself:": [ORACLE_WARNING] * any(v.get("oracle") for v in verdicts),
     }
     lines = [line for title, found in remarks.items() if found for line in ("", title, *_wrap_sentences(found))]
+    if doubles := describe_undeclared_double(verdicts):
+        lines += ["", "computes float64 in float32:", *_wrap_advised(doubles)]
     if found := describe_conventions(verdicts):
         lines += ["", "conventions that it does not state:", *_wrap_advised(found)]
     if shortfalls := describe_shortfalls(verdicts):

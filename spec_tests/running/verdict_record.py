@@ -45,6 +45,7 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         "examples": tally.examples,
         "refused": len(tally.refusals),
         **build_coverage_record(trial, invariant),
+        "dtypes_stated": bool(getattr(trial.backend.source, "dtypes", ())),
         "conventions": _build_conventions_record(trial, trial.operation_name or invariant.module),
         "worst": max(tally.shares, default=None),
         "median": float(np.median(tally.shares)) if tally.shares else None,
