@@ -47,6 +47,8 @@ def _fill_equal_rows(rng: np.random.Generator, shape: tuple[int, int], _: Any) -
 
 STRANGE_FILLS = (_fill_with(np.nan), _fill_with(np.inf))
 
+EMPTY_BATCHES = ((0,), (0, 2), (2, 0))
+
 OTHER_LAYOUTS = tuple(layout for layout in LAYOUTS if layout != "contiguous")
 
 
@@ -71,7 +73,9 @@ def wish_like(ask: Ask, answer: Answer) -> Wish:
 
 
 def _strange_fill(answer: Answer) -> Callable[..., Any] | None:
-    """Return what fills arrays as strangely as those of the answer, None if all its values are finite."""
+    """Return what fills arrays as strangely as those of the answer, None if its values are finite and differ."""
+    if answer.call.layout == "broadcast":
+        return _fill_equal_rows
     if any(name.startswith("NaN in ") and value for name, value in answer.facts.items()):
         return STRANGE_FILLS[0]
     infinite = any(name.endswith(" is finite") and not value for name, value in answer.facts.items())
@@ -111,6 +115,8 @@ def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish 
         return wish.but(keywords={fact: value}, given=given)
     if fact == "storage":
         return wish.but(layout=value, fill=_fill_equal_rows if value == "broadcast" else wish.fill)
+    if fact == "empty":
+        return wish.but(batch=(0, *(wish.batch or ())[1:])) if value else wish
     if fact == "batch_dims":
         return wish.but(batch=(2, 3, 2, 1)[:value]) if value <= 4 else None
     if fact == "batch entries":
@@ -177,7 +183,7 @@ def list_scans(ask: Ask, answers: Sequence[Answer]) -> Iterator[Wish]:
     for name in base.sizes:
         yield from (base.but(sizes={name: size}) for size in SIZES if size <= ask.largest(name))
     if base.batch is not None:
-        yield from (base.but(batch=batch) for batch in BATCHES)
+        yield from (base.but(batch=batch) for batch in (*BATCHES, *EMPTY_BATCHES))
     yield from (
         base.but(fill=fill, batch=batch) for fill in STRANGE_FILLS for batch in ((), (2,), (3,)) if base.batch is not None
     )

@@ -39,7 +39,9 @@ MAX_GATHERED = 60  # failures, before the first region is fitted
 
 MIN_WRONG = 3  # fresh answers inside a region
 
-MIN_SUPPORT = 2  # right answers to ordinary values that one condition alone excludes
+MIN_SHARE = 0.5  # of the answers inside that fail: a region that is right more often than not says little
+
+MIN_SUPPORT = 2  # answers to ordinary values with right elements that one condition alone excludes
 
 MAX_REJECTED = 2  # times that one conjunction is tried
 
@@ -176,12 +178,17 @@ class _Search:
                     break
         return contradicted > 0
 
-    def _refine(self, region: Conjunction) -> Conjunction:
-        """Return the region without conditions that hardly an answer speaks for, and with simple numbers as thresholds."""
+    def _refine(self, region: Conjunction) -> Conjunction | None:
+        """Return the region without conditions that hardly an answer speaks for, and with simple numbers as thresholds.
+
+        Return None if no condition is left.
+        """
         for condition in region.conditions:
             wider = region.without(condition)
-            supporting = (a for a in self.asked if a.ordinary and not self.fails(a) and _lies_between(a, region, wider))
-            if wider.conditions and len(list(itertools.islice(supporting, MIN_SUPPORT))) < MIN_SUPPORT:
+            supporting = (a for a in self.asked if a.ordinary and np.any(wider.covers(a) & ~region.covers(a)))
+            if len(list(itertools.islice(supporting, MIN_SUPPORT))) < MIN_SUPPORT:
+                if not wider.conditions:
+                    return None
                 region = wider
         return sharpen(self.ask, region.tidy(), self.answers)
 
@@ -195,11 +202,13 @@ class _Search:
             answer.shown.update(np.flatnonzero(outside)[:4].tolist())
         return bool(outside.any())
 
-    def _check(self, region: Conjunction, *, loosely: bool = False) -> Region | None:
+    def _check(self, region: Conjunction | None, *, loosely: bool = False) -> Region | None:
         """Ask for fresh answers on both sides. Return the region if it predicts them, and could not well do so by chance.
 
         loosely: answers inside may be right.
         """
+        if region is None:
+            return None
         inside = outside = wrong = 0
         right_inside = []
         for number in range(2 * FRESH):
@@ -218,7 +227,7 @@ class _Search:
             if covered.any() and not self.fails(answer):
                 right_inside.append(answer)
         chance = math.comb(inside, wrong) / math.comb(inside + outside, wrong) if region.conditions else 0.0
-        if wrong < MIN_WRONG or chance > MAX_CHANCE:
+        if wrong < max(MIN_WRONG, MIN_SHARE * inside) or chance > MAX_CHANCE:
             self.answers += right_inside
             return None
         return self._build(region, inside, outside, wrong, sum(answer.ordinary for answer in right_inside))
@@ -238,11 +247,6 @@ class _Search:
         return Region(
             *what_it_is, facts=(("asked", fresh),), inside=region, failure=self.failure, only=only, says_only=ordinary_right > 0
         )
-
-
-def _lies_between(answer: Answer, region: Conjunction, wider: Conjunction) -> bool:
-    """Whether a wider region holds some of the result, and the region none of it."""
-    return bool(wider.covers(answer).any() and not region.covers(answer).any())
 
 
 def _predict(region: Conjunction, only: bool) -> Callable[[Call], bool | None]:

@@ -84,6 +84,11 @@ class ChosenDraw(Draw):
                 used = used | {name} if is_given else used - {name}
         return used
 
+    def gain(self, d: int) -> np.ndarray:
+        if self.chosen.as_drawn:
+            return super().gain(d)
+        return self.held(self.rng.choice((-1.0, 1.0), d) * self.rng.uniform(0.5, 2.0, d))  # a 0 would hide errors
+
     def normal(self, shape: tuple[int, ...], scale: float = 1.0) -> np.ndarray:
         _require_small(shape)
         return super().normal(shape, scale)

@@ -69,7 +69,7 @@ class Asker:
         else:
             wrong = np.ravel(wrong_in(call))
             ordinary &= bool(np.all(truth_of(call).claimed))
-        return Answer(call, WRONG if wrong.any() else RIGHT, wrong, ordinary and bool(np.all(np.isfinite(call.value))))
+        return Answer(call, WRONG if wrong.any() else RIGHT, wrong, ordinary and _can_show_errors(call.value))
 
     def _find_wrong_kind(self, result: Any) -> str:
         """Return a text if the result is an array of another dtype than it must be, else ""."""
@@ -119,6 +119,12 @@ class Asker:
                 return hold(np.where(np.isfinite(x), scale * np.roll(x, shift), x))
 
         return Call(self.operation, tree_map(change, call.arguments), {k: tree_map(change, x) for k, x in call.keywords.items()})
+
+
+def _can_show_errors(value: np.ndarray) -> bool:
+    """Whether the right value is no constant, which may also be what an element holds that was never written."""
+    varies = np.any(value != value.flat[0]) if value.size > 1 else np.any(value)
+    return bool(varies and np.all(np.isfinite(value)))
 
 
 def describe_failure_kind(violation: Violation) -> str:
