@@ -9,7 +9,7 @@ import argparse
 import subprocess
 import sys
 
-PARTS = ("import_cost", "time_to_detection", "scaling", "profile_of_a_run", "time_to_verdict", "against_rivals")
+PARTS = ("import_cost", "time_to_detection", "scaling", "profile_of_a_run", "time_to_verdict", "against_rivals", "servers")
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -1,6 +1,7 @@
 """Test that the benchmarks run and judge correctly, and that figures quoted from them agree with their data."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from benchmarks import (
     profile_of_a_run,
     rivals,
     scaling,
+    servers,
     stack_sampler,
     survivors,
     time_to_detection,
@@ -164,15 +166,25 @@ def test_the_sampler_names_files_and_functions_that_exist() -> None:
         (survivors, ["reference_numpy/relu.py", "--workers", "1"]),
         (scaling, ["--calls", "1", "--largest", "64"]),
         (profile_of_a_run, ["--backend", "numpy-cpu", "--effort", "smoke", "-k", "relu.reference"]),
+        (servers, ["--times", "1", "--seconds", "0.05", "--effort", "smoke"]),
         (time_to_verdict, ["--backend", "numpy-cpu", "--effort", "smoke", "--workers", "0", "-k", "relu.reference"]),
     ],
     ids=lambda value: value.__name__.partition(".")[2] if hasattr(value, "main") else "",
 )
 def test_each_part_prints_a_table_and_writes_it(part: object, options: list[str], tmp_path: Path, capsys: object) -> None:
+    if part is servers:
+        pytest.importorskip("safetensors")
+        if shutil.which("cc") is None:
+            pytest.skip("cc is not installed")
     part.main([*options, "--write", str(tmp_path)])  # type: ignore[attr-defined]
     (text,), (data,) = tmp_path.glob("*.txt"), tmp_path.glob("*.json")
     assert text.read_text() in capsys.readouterr().out  # type: ignore[attr-defined]
     assert json.loads(data.read_text())
+
+
+def test_a_run_over_the_wire_costs_little_more_than_one_in_process() -> None:
+    """The committed measurement: the same C functions, at default effort, over the wire and through ctypes."""
+    assert json.loads((COMMITTED / "servers.json").read_text())["ratio"] <= 1.5
 
 
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
