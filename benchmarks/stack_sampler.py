@@ -28,8 +28,8 @@ FUNCTIONS = {  # functions that belong to another part than their file
     ("calls/call", "value"): "oracle",
     ("calls/operation", "attempt"): "backend", ("calls/operation", "run"): "backend",
     ("calls/operation", "native"): "conversion", ("calls/operation", "values"): "conversion",
-    ("calls/operation", "_round_to_storage"): "conversion",
-    ("implementation/framework", "linearize"): "backend", ("implementation/framework", "accumulate"): "backend",
+    ("calls/operation", "_round_to"): "conversion",
+    ("implementation/backward", "linearize"): "backend", ("implementation/backward", "accumulate"): "backend",
     ("implementation/framework", "force"): "backend",
 }  # fmt: skip
 DECIDED_BY_CALLER = (  # files whose code counts for the part that calls it

@@ -49,7 +49,8 @@ async function run(operator, arrays, attributes = {}, result = arrays[0].dtype) 
   const dtypes = arrays.map(array => array && array.dtype), key = JSON.stringify([operator, dtypes, attributes]);
   if (!sessions.has(key)) {
     try {
-      sessions.set(key, await ort.InferenceSession.create(new Uint8Array(model(operator, dtypes, attributes, result)), {logSeverityLevel: 4}));
+      const bytes = new Uint8Array(model(operator, dtypes, attributes, result));
+      sessions.set(key, await ort.InferenceSession.create(bytes, {logSeverityLevel: 4}));
     } catch (error) {
       if (/NOT_IMPLEMENTED|Could not find an implementation/.test(error.message)) throw new NotImplemented(`${operator} of ${dtypes}`);
       throw error;
@@ -67,10 +68,31 @@ async function linear({x, weight, bias}) { // Gemm takes matrices
   return reshape(await run('Gemm', bias ? [matrix, weight, bias] : [matrix, weight], {transB: 1}), [...x.shape.slice(0, -1), weight.shape[0]]);
 }
 
-async function attention({q, k, v, mask, bias}, {is_causal, scale}) {
+const size = dims => dims.reduce((a, b) => a * b, 1);
+
+function expand(array, shape) { // to a whole mask, as Attention takes it: its last two axes may be 1, and its batch axes may be absent
+  const own = [...Array(shape.length - array.shape.length).fill(1), ...array.shape], data = new array.data.constructor(size(shape));
+  for (let i = 0; i < data.length; i++) {
+    let from = 0, rest = i, stride = 1;
+    for (let axis = shape.length - 1; axis >= 0; axis--) {
+      from += own[axis] > 1 ? (rest % shape[axis]) * stride : 0;
+      rest = Math.floor(rest / shape[axis]);
+      stride *= own[axis];
+    }
+    data[i] = array.data[from];
+  }
+  return {dtype: array.dtype, shape, data};
+}
+
+async function attention({q, k, v, mask, bias}, {is_causal, scale}) { // Attention has four dimensions: batch, heads, tokens, features
   if (mask && bias) throw new NotImplemented('mask and bias together');
+  if (scale !== 'null' && Number(scale) <= 0) throw new NotImplemented('Attention refuses a scale that is not positive');
+  const batch = q.shape.slice(0, -2), added = mask || bias, fold = array => reshape(array, [size(batch), 1, ...array.shape.slice(-2)]);
+  if ([k, v].some(array => String(array.shape.slice(0, -2)) !== String(batch))) throw new NotImplemented('batches that differ');
+  if (added && added.shape.length > q.shape.length) throw new NotImplemented('a mask with more batch axes than the queries');
+  const inputs = [fold(q), fold(k), fold(v), ...(added ? [fold(expand(added, [...batch, q.shape.at(-2), k.shape.at(-2)]))] : [])];
   const attributes = {is_causal: is_causal === 'true' ? 1 : 0, ...(scale !== 'null' && {scale: new Float(scale)})};
-  return run('Attention', [q, k, v, ...(mask || bias ? [mask || bias] : [])], attributes);
+  return reshape(await run('Attention', inputs, attributes), [...q.shape.slice(0, -1), v.shape.at(-1)]);
 }
 
 // for each operation: its function, its arrays, those that are optional, and its keywords
@@ -97,7 +119,7 @@ ort.env.wasm.numThreads = 1;
 const description = {
   protocol: 1, name: 'ONNX Runtime Web (WebAssembly)', version: ort.env.versions.web, dtypes: ['float64', 'float32', 'float16'], operations,
   conventions: {causal_alignment: 'top-left', fully_masked_rows: 'zero'},
-  domain: {scaled_dot_product_attention: {batch_dims: [2], empty: false}}, // ONNX's Attention has four dimensions
+  domain: {scaled_dot_product_attention: {empty: false}}, // refused: "Batch size must be greater than 0"
 };
 serve(description, (operation, arrays, keywords) => {
   if (!Object.hasOwn(OPERATIONS, operation)) throw new NotImplemented(operation);

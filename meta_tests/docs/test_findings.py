@@ -1,6 +1,8 @@
 """The table of findings and the README's numbers agree with the pages in docs/findings/."""
 
 import re
+import shutil
+import subprocess
 from itertools import chain
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from ..support.paths import DOCS, ROOT
 
 PAGES = sorted((DOCS / "findings").glob("*.md"))
 NO_FINDINGS = {"Refusals and conventions", "Levels that do not hold"}  # sections at the end of a page
-ROW = re.compile(r"^\| ([\w -]+) ([\d.]+) \| \[(.+?)\]\(findings/(\w+)\.md#(\S+)\) \| ([\w, ]+) \| (.+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| ([\w .-]+) ([\d.]+) \| \[(.+?)\]\(findings/(\w+)\.md#(\S+)\) \| ([\w, ]+) \| (.+) \|$", re.MULTILINE)
 
 
 def list_sections(page: Path) -> dict[str, str]:
@@ -29,7 +31,7 @@ def list_rows() -> list[tuple[str, ...]]:
 
 def count_reproduced(page: Path) -> int:
     """Count the findings that the page shows by lines of its own: what another library's page shows counts there."""
-    return sum("```py" in text for text in list_sections(page).values())
+    return sum("```py" in text or "```js" in text for text in list_sections(page).values())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -66,3 +68,17 @@ def test_the_readme_counts_the_findings() -> None:
 def test_the_pages_are_in_the_table() -> None:
     assert {page.stem for page in PAGES} == {row[3] for row in list_rows()}
     assert list(chain.from_iterable(list_sections(page) for page in PAGES))
+
+
+def test_the_examples_in_javascript_print_what_the_page_says() -> None:
+    """Each block is run with the page's first one in front, and prints the text below it."""
+    folder = ROOT / "examples" / "tensorflow_js"
+    if shutil.which("node") is None or not (folder / "node_modules").exists():
+        pytest.skip(f"node or TensorFlow.js is not installed: npm install in {folder}")
+    text = (DOCS / "findings" / "tensorflow_js.md").read_text()
+    first = text.partition("```js\n")[2].partition("```")[0]
+    blocks = re.findall(r"```js\n([^`]*)```\n\n```text\n([^`]*)```", text, re.DOTALL)
+    assert len(blocks) == count_reproduced(DOCS / "findings" / "tensorflow_js.md")
+    for block, printed in blocks:
+        done = subprocess.run(["node", "-e", first + block], cwd=folder, capture_output=True, text=True, timeout=120)
+        assert done.stdout == printed

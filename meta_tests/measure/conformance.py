@@ -3,8 +3,9 @@
 python -m meta_tests.measure.conformance [--gradients] [--effort=…] [--write] [BACKEND …]
 
 Each backend runs in its own pytest process, because some libraries cannot share one. Backends whose library is not installed are
-listed as absent. --write adds the results to docs/measured/conformance.json and writes conformance.txt anew. --gradients measures
-gradients instead of operations, and writes gradients.json and gradients.txt. --only measures a few operations of a backend again,
+listed as absent. Libraries of Node are installed by `npm install` in their folder of examples/. --write adds the results to
+docs/measured/conformance.json and writes conformance.txt anew. --gradients measures gradients instead of operations, and writes
+gradients.json and gradients.txt. --only measures a few operations of a backend again,
 perhaps with other options: the backend's entry gets the new cells and the options of the new run.
 """
 
@@ -32,6 +33,11 @@ from .conformance_table import Entry, format_table
 CONFORMANCE_JSON, GRADIENTS_JSON = MEASURED / "conformance.json", MEASURED / "gradients.json"
 SUITE = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests")
 SEED = ("--hypothesis-profile=default", "--hypothesis-seed=0")  # with CI set, Hypothesis's profile ignores the seed
+SERVERS = {  # libraries that no Python calls, by the file that starts their server
+    "onnxruntime-web-wasm": "examples/onnxruntime_web/wasm.toml",
+    "tensorflow-js-cpu": "examples/tensorflow_js/cpu.toml",
+    "tensorflow-js-wasm": "examples/tensorflow_js/wasm.toml",
+}
 COMPLETED_EXIT_CODES = (0, 1, 5)  # every selected test ran; with 5, none was selected
 
 
@@ -48,7 +54,8 @@ def measure_backend(
 
     `apart`: run each operation in its own process, that many at a time. `keep`: a folder whose reports are reused.
     """
-    options = [f"--backend={backend}", f"--effort={effort}", *more, *[f"--shapes={shapes}"] * (shapes is not None)]
+    text = str(ROOT / SERVERS[backend]) if backend in SERVERS else backend
+    options = [f"--backend={text}", f"--effort={effort}", *more, *[f"--shapes={shapes}"] * (shapes is not None)]
     every_name = {operations(): "not _vjp", gradients(): "_vjp"}
     selections = list(map(select_operation, names))
     if not apart:
@@ -162,7 +169,7 @@ def main() -> None:
     suite_options = {"dtype": options.dtype, "precision": options.precision, "time-limit": options.time_limit}
     more = [f"--{option}={value}" for option, value in suite_options.items() if value]
     settings = {"names": names, "shapes": options.shapes, "apart": options.apart, "keep": options.keep}
-    for backend in options.backends or built_in_backends():
+    for backend in options.backends or (*built_in_backends(), *SERVERS):
         entry = measure_backend(backend, options.effort, *more, **settings)
         name = f"{backend} ({options.precision})" if options.precision else backend
         if "cells" not in entries.get(name, {}):
