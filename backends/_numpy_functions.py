@@ -63,6 +63,12 @@ def rms_norm(x, weight, *, eps):
 
 
 @overflow_is_inf
+def add_rms_norm(x, residual, weight, *, eps):
+    total = (wide(x) + wide(residual)).astype(x.dtype)
+    return rms_norm(total, weight, eps=eps), total
+
+
+@overflow_is_inf
 def layer_norm(x, weight, bias, *, eps):
     h, s = _within_range(wide(x))
     centred = h - np.mean(h, axis=-1, keepdims=True)

@@ -87,6 +87,11 @@ def rms_norm(x, weight, *, eps):
     return _over_root_mean_square(h, eps / s / s) * weight
 
 
+def add_rms_norm(x, residual, weight, *, eps):
+    total = x + residual
+    return rms_norm(total, weight, eps=eps), total
+
+
 @in_float32
 def layer_norm(x, weight, bias, *, eps):
     h, s = _within_range(x)

@@ -39,6 +39,11 @@ def rms_norm(x, weight, *, eps):
     return F.rms_norm(x, weight.shape, weight, eps)
 
 
+def add_rms_norm(x, residual, weight, *, eps):
+    total = x + residual
+    return rms_norm(total, weight, eps=eps), total
+
+
 def layer_norm(x, weight, bias, *, eps):
     return F.layer_norm(x, weight.shape, weight, bias, eps)
 

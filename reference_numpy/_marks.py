@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, five functions, and fourteen marks.
+"""What the equations need besides NumPy: the conversion to float64, five functions, and fifteen marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -59,6 +59,11 @@ def rounded(x: Any) -> Any:
 def joined(total: Any, term: Any, *, n: int) -> Any:
     """Return total + term. Mark that the term may have been the first of n + 1 that were summed: each addition then held it."""
     return total.joined(term, n) if hasattr(total, "joined") else total + term
+
+
+def returned(x: Any) -> Any:
+    """Return x. Mark a tensor that is a result, too, so that code may go on with it as it is stored, in every class."""
+    return x.returned() if hasattr(x, "returned") else x
 
 
 def eager(x: Any) -> Any:

@@ -67,6 +67,7 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((drawn(2, 3), drawn(4, 3), np.array([3, -100])), {"reduction": "sum", "softcap": 2.0, "label_smoothing": 0.2}),
         ((drawn(2, 1, 3), drawn(4, 3), np.array([[3], [0]])), {"reduction": "none", "z_loss": 0.2}),
     ],
+    "add_rms_norm": [((drawn(2, 2, 5), drawn(2, 2, 5), drawn(5)), {"eps": eps}) for eps in (0.0, 0.3)],
     "feed_forward": [
         ((drawn(2, 3), drawn(4, 3), drawn(3, 4), drawn(4), drawn(3)), {"activation": "relu"}),
         ((drawn(2, 3), drawn(4, 3), drawn(3, 4)), {"activation": "gelu"}),

@@ -67,6 +67,9 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
             return self
         return Simulated(self.value, replace(self.arithmetic, wide=False), self.rng, self.flushes).rounded()
 
+    def returned(self) -> Simulated:
+        return self.with_value(self.arithmetic.storage.round(self.value)) if self.rng.random() < 0.5 else self
+
     def wide(self) -> Simulated:
         return Simulated(self.value, replace(self.arithmetic, wide=True), self.rng, self.flushes)
 

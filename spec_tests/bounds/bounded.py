@@ -140,6 +140,9 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         f = self.arithmetic.rounded_storage
         return self if f is None else self.store(*self.pair, f, 1.0, np.isinf(self.value))
 
+    def returned(self) -> Bounded:
+        return self.store(*self.pair, self.arithmetic.storage, 1.0, np.isinf(self.value))
+
     def held(self, f: Format) -> Bounded:
         """Round to f. The result lies between the roundings of the two ends of the interval."""
         low, value, high = (f.round(x) for x in (self.value - self.error, self.value, self.value + self.error))

@@ -126,6 +126,10 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         with np.errstate(all="ignore"):
             return self if f is None else self.at(self.store(self.value, f))
 
+    def returned(self) -> Sample:
+        with np.errstate(all="ignore"):
+            return self.at(self.store(self.value, self.arithmetic.storage))
+
     def held(self, f: Format) -> Sample:
         return self.at(f.round(self.value))
 

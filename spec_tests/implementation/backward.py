@@ -40,9 +40,8 @@ def accumulate(self: Any, function: Callable[[Any], Any], inputs: list[Any], cot
     """Return the gradient that each input holds after a backward pass for each cotangent."""
     inputs = [x.detach().requires_grad_() for x in inputs]
     for cotangent in cotangents:
-        asked = list(_pair(self, function(inputs), cotangent))
-        for place, (y, c) in enumerate(asked, 1):
-            y.backward(c, retain_graph=place < len(asked))
+        results, given = zip(*_pair(self, function(inputs), cotangent), strict=True)
+        self.module.autograd.backward(list(results), list(given))  # one pass: each of several would round on its own
     return [x.grad for x in inputs]
 
 

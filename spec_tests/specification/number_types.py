@@ -61,6 +61,9 @@ class ErrorCarryingNumber(NumberType, Protocol):
     def rounded(self) -> Self:
         """Allow the tensor to be stored in the dtype of the inputs (precision class mixed)."""
 
+    def returned(self) -> Self:
+        """Allow the tensor to be stored in the dtype of the inputs in every precision class."""
+
     def held(self, f: Any) -> Self:
         """Round to the format f, in every precision class."""
 

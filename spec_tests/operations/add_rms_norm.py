@@ -1,0 +1,27 @@
+"""How add_rms_norm is drawn."""
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests.inputs import regimes
+from spec_tests.inputs.draw import EPS, MANY_ROWS, WRITTEN_EPS, Draw
+
+precision = "fused"
+core = {"x": 1, "residual": 1}
+results = {"y": "", "residual": ""}
+
+SUMMANDS = {name: fill for name, fill in regimes.ROWS.items() if name not in ("large", "zeros", "constant")}
+
+
+def draw_summands(draw: Draw, longest: int = 5000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw x, the residual and the weight. The residual is about as large as x, much larger, or much smaller."""
+    (d,) = draw.dims(d=longest)
+    shape = (*draw.batch(MANY_ROWS), d)
+    scale, largest = draw.one_of((1.0, 1.0, 64.0, 2.0**-6)), draw.format.max / 4  # so that no sum overflows
+    x, residual = (np.clip(draw.array(shape, SUMMANDS) * s, -largest, largest) for s in (1.0, scale))
+    return x, draw.held(residual), draw.gain(d)
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return draw_summands(draw), draw.keyword("eps", (*EPS, *WRITTEN_EPS))
