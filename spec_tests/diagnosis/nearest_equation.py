@@ -7,6 +7,7 @@ then judged as the catalogue's deviations are, on every call and with their own 
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -26,7 +27,7 @@ from .neighbours.solve import solve
 from .neighbours.source import Source, source_of
 from .neighbours.trace import trace
 
-TRACED_CALLS = 6
+TRACED_CALLS = 12
 SCREENING_CALLS = 3
 MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are judged last
 PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
@@ -66,17 +67,25 @@ class Search:
         self.evidence, self.deadline, self.clock = evidence, deadline, clock
         self.source: Source = source_of(evidence.wrong[0].operation.name)
         self.screens = [Screen(call) for call in evidence.wrong[:SCREENING_CALLS]]
-        seen = trace(self.source, [partial(_evaluate_on, call) for call in evidence.wrong[:TRACED_CALLS]])
-        self.edits = list_edits(self.source, seen, withheld)
+        self.seen = trace(self.source, [partial(_evaluate_on, call) for call in evidence.wrong[:TRACED_CALLS]])
+        self.withheld = withheld
         self.unknown: list[Edit] = []  # edits with a constant to be solved for
+        self.solved: list[Edit] = []  # those of the operation's own lines, which were tried alone
         self.ranked: list[tuple[float, Edit]] = []  # edits of the operation's own lines, by how near they come alone
 
     def run(self) -> list[Fit]:
         """Return the equations that explain everything and cost least, the best first."""
-        for stage in (self._single_edits, self._solved_constants, self._pairs):
-            if fits := self._judge(stage()):
+        depths = sorted({site.depth for site in self.source.sites})
+        for depth in depths[:2]:
+            if fits := self._judge(self._single_edits(depth)):
                 return fits
-        return []
+            if depth == 0 and (fits := self._judge(self._solved_constants())):
+                return fits
+        for depth in depths[2:]:
+            if fits := self._judge(self._single_edits(depth)):
+                return fits
+        stages = (self._pairs, self._solved_constants_in_one_mode, self._solved_constants)
+        return next((fits for stage in stages if (fits := self._judge(stage()))), [])
 
     @property
     def late(self) -> bool:
@@ -93,42 +102,53 @@ class Search:
                 fits.append(fit)
         return sorted(fits, key=lambda fit: (fit.order[0], fit.deviation.cost))
 
-    def _screen(self, edits: tuple[Edit, ...]) -> tuple[bool, float]:
+    def _screen(self, edits: tuple[Edit, ...]) -> tuple[bool, float, float]:
+        """Return whether an equation may explain the first failing calls, its largest distance, and its mean distance."""
         functions = compile_edits(edits)
         if functions is None:
-            return False, FAR
-        equation, worst = self.source.with_functions(functions), -FAR
+            return False, FAR, FAR
+        equation, worst, mean = self.source.with_functions(functions), -FAR, FAR
         for screen in self.screens:
             values = screen.evaluate(equation)
             if values is None:
-                return False, FAR
-            possible, score = screen.score(values)
-            worst = max(worst, score)
+                return False, FAR, FAR
+            possible, largest, mean = screen.score(values)
+            worst = max(worst, largest)
             if not possible:
-                return False, worst
-        return True, worst
+                return False, worst, mean
+        return True, worst, mean
 
-    def _single_edits(self) -> Iterator[tuple[float, Candidate]]:
-        for edit in self.edits:
+    def _single_edits(self, depth: int) -> Iterator[tuple[float, Candidate]]:
+        for edit in list_edits(self.source, self.seen, depth, self.withheld):
             if self.late:
                 return
             if edit.has_unknown:
                 self.unknown.append(edit)
                 continue
-            possible, score = self._screen((edit,))
-            if edit.site.depth == 0:
-                self.ranked.append((score, edit))
+            possible, score, mean = self._screen((edit,))
+            if edit.site.depth == 0 and mean < FAR:
+                self.ranked.append((mean, edit))
             if possible:
                 yield score, Candidate(self.source, (edit,))
 
     def _solved_constants(self) -> Iterator[tuple[float, Candidate]]:
-        for edit in self.unknown:
+        edits, self.unknown, self.solved = self.unknown, [], self.unknown
+        for edit in edits:
             if self.late:
                 return
             yield from self._solve(edit)
 
-    def _solve(self, edit: Edit) -> Iterator[tuple[float, Candidate]]:
-        functions = compile_edits((edit,))
+    def _solved_constants_in_one_mode(self) -> Iterator[tuple[float, Candidate]]:
+        """An option is ignored, and where it leads there is an unknown constant."""
+        for mode in [edit for _, edit in self.ranked if edit.rule == "parameter_changed" and _fixes_an_option(edit)]:
+            for edit in self.solved:
+                if self.late:
+                    return
+                if edit.site is mode.site and not _meet(mode, edit):
+                    yield from self._solve(edit, mode)
+
+    def _solve(self, edit: Edit, *others: Edit) -> Iterator[tuple[float, Candidate]]:
+        functions = compile_edits((*others, edit))
         if functions is None:
             return
         equation, namespace, screen = self.source.with_functions(functions), edit.site.namespace, self.screens[0]
@@ -138,10 +158,10 @@ class Search:
             return screen.evaluate(equation)
 
         for text, _ in solve(evaluate, screen.answer, screen.radius, screen.wrong):
-            solved = edit.with_constant(text)
-            possible, score = self._screen((solved,))
+            solved = (*others, edit.with_constant(text))
+            possible, score, _ = self._screen(solved)
             if possible:
-                yield score, Candidate(self.source, (solved,))
+                yield score, Candidate(self.source, solved)
 
     def _pairs(self) -> Iterator[tuple[float, Candidate]]:
         nearest = [edit for _, edit in sorted(self.ranked, key=lambda item: item[0])][:PAIRED_EDITS]
@@ -152,7 +172,7 @@ class Search:
                 pair = nearest[i], nearest[total - i]
                 if _meet(*pair):
                     continue
-                possible, score = self._screen(pair)
+                possible, score, _ = self._screen(pair)
                 if possible and score < MAX_LIKELY_SCORE:
                     yield score, Candidate(self.source, pair)
 
@@ -160,6 +180,12 @@ class Search:
 def _evaluate_on(call: Call, equation: Callable[..., Any]) -> Any:
     with np.errstate(all="ignore"):
         return call.evaluate(np.asarray, equation)
+
+
+def _fixes_an_option(edit: Edit) -> bool:
+    """Whether the function begins with an option set to a constant."""
+    first = edit.changes[0].new[0] if isinstance(edit.changes[0].new, list) else None
+    return isinstance(first, ast.Assign) and isinstance(first.value, ast.Constant) and not isinstance(first.value.value, float)
 
 
 def _meet(a: Edit, b: Edit) -> bool:

@@ -12,17 +12,15 @@ from .source import Site, Source
 from .trace import Trace
 
 
-def list_edits(source: Source, trace: Trace, withheld: frozenset[str] = frozenset()) -> Iterator[Edit]:
-    """Yield the edits of all functions, those of the operation's own file first, and the cheaper ones first.
+def list_edits(source: Source, trace: Trace, depth: int, withheld: frozenset[str] = frozenset()) -> Iterator[Edit]:
+    """Yield the edits of the functions at a depth, the cheaper ones first: 0 is its own file, 1 those that it imports.
 
     withheld: names of rules that are left out, as measurements do.
     """
-    for depth in sorted({site.depth for site in source.sites}):
-        sites = [site for site in source.sites if site.depth == depth]
-        places = [place for site in sites for place in _list_places(site, trace)]
-        for rule in (rule for rule in rules() if rule.name not in withheld):
-            for place in places:
-                yield from rule.edits(place)
+    places = [place for site in source.sites if site.depth == depth for place in _list_places(site, trace)]
+    for rule in (rule for rule in rules() if rule.name not in withheld):
+        for place in places:
+            yield from rule.edits(place)
 
 
 def _list_places(site: Site, trace: Trace) -> Iterator[Place]:

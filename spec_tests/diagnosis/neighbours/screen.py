@@ -33,8 +33,8 @@ class Screen:
         except Exception:
             return None
 
-    def score(self, values: np.ndarray) -> tuple[bool, float]:
-        """Return whether the values may be the answers, and log2 of their largest distance in units of the bound.
+    def score(self, values: np.ndarray) -> tuple[bool, float, float]:
+        """Return whether the values may be the answers, and log2 of their largest and mean distance in units of the bound.
 
         They may not be if most wrong elements are nearer to the right equation, or if the answer is finite where they are not.
         """
@@ -45,5 +45,5 @@ class Screen:
             possible = 2 * np.sum(near & self.wrong) >= np.sum(self.wrong) and not np.any(undefined & self.finite)
             same = (distance == 0) | (self.answer == values) | (np.isnan(self.answer) & np.isnan(values))
             ratio = np.where(same, 0.0, distance / (self.radius + self.storage.u * np.abs(values)))
-            largest = float(np.max(np.nan_to_num(ratio, nan=1e300, posinf=1e300), initial=0.0))
-        return bool(possible), float(np.log2(largest + 2.0**-20))
+            sizes = np.log2(np.nan_to_num(ratio, nan=1e300, posinf=1e300) + 2.0**-20)
+        return bool(possible), float(np.max(sizes, initial=-FAR)), float(np.mean(sizes))

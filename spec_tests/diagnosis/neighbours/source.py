@@ -20,7 +20,7 @@ import numpy as np
 
 from reference_numpy import _marks
 
-from ...specification.registry import operations, specification
+from ...specification.registry import gradients, operations, specification
 from . import steps
 
 PACKAGE = "reference_numpy"
@@ -68,7 +68,7 @@ class Source:
         reference = specification(operation).reference
         depths = _find_modules(sys.modules[reference.__module__])
         others = {
-            name: specification(name).reference for name in operations()
+            name: specification(name).reference for name in (*operations(), *gradients())
         }  # which a changed line may call in place of its own
         namespaces = {name: {**KNOWN, **others, **STEPS, **vars(sys.modules[name])} for name in depths}
         self.sites: list[Site] = []

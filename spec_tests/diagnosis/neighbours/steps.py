@@ -140,6 +140,22 @@ def whole_blocks_of(n: int, block: int) -> int:
     return int(n) // block * block
 
 
+def quotient(n: Any, m: Any) -> Any:
+    """n / m, infinite where m is 0."""
+    return n / m if m else math.inf
+
+
+def exchanged(a: Any, b: Any) -> Any:
+    """a and b in the other order, where they have the same shape."""
+    same = a is not None and b is not None and a.shape == b.shape
+    return (b, a) if same else (a, b)
+
+
+def ones_in_tail(x: Any, axis: int, block: int) -> Any:
+    """x with ones beyond the last whole block along the axis."""
+    return np.where(_places(x, axis) < x.shape[axis] // block * block, x, 1.0) if -len(x.shape) <= axis else x
+
+
 def along(x: Any, axis: int) -> int:
     """The axis, or the first one where there are fewer."""
     return max(axis, -len(x.shape))

@@ -25,14 +25,20 @@ TRACED = (
     ast.Constant,
 )
 HOOK = "_seen"
+MAX_AXES = 4  # that are looked for; an expression that had as many is described well enough
 
 
 @dataclass(frozen=True)
 class Seen:
     """What an expression was: its kind, and the shape if it is an array."""
 
-    kind: str  # "array" of real numbers, "integers", "mask", "number", "integer", "truth", "none" or "other"
+    kind: str  # "array" of real numbers, "integers", "mask", "number", "integer", "truth", "text", "none" or "other"
     shape: tuple[int, ...] = ()
+
+    @property
+    def clarity(self) -> int:
+        """How many axes can be told apart: sizes of 1 hide what an axis is. None is less clear than anything."""
+        return -1 if self.kind == "none" else len(self.shape) - self.shape.count(1)
 
 
 Trace = dict[ast.AST, Seen]
@@ -51,9 +57,9 @@ def trace(source: Source, evaluations: Iterable[Callable[[Callable[..., Any]], A
     seen: dict[int, Seen] = {}
 
     def hook(number: int, value: Any) -> Any:
-        if number not in seen or seen[number].shape.count(1) > 0:  # sizes of 1 hide what an axis is
+        if number not in seen or seen[number].clarity < MAX_AXES:
             new = _describe(value)
-            if number not in seen or new.shape.count(1) < seen[number].shape.count(1):
+            if number not in seen or new.clarity > seen[number].clarity:
                 seen[number] = new
         return value
 
@@ -80,7 +86,7 @@ def _describe(value: Any) -> Seen:
         if value.ndim == 0:
             return Seen("number" if value.dtype.kind == "f" else "integer")
         return Seen({"f": "array", "b": "mask"}.get(value.dtype.kind, "integers"), value.shape)
-    return Seen("other")
+    return Seen("text" if isinstance(value, str) else "other")
 
 
 class _Instrumenter(ast.NodeTransformer):

@@ -132,6 +132,41 @@ def names_in(place: Place, *kinds: str) -> dict[str, Seen]:
     return found
 
 
+def children(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, Any]]:
+    """Yield every node below a tree, after its parent, the field that it stands in, and its index there."""
+    for parent in ast.walk(tree):
+        for field, value in ast.iter_fields(parent):
+            for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
+                if isinstance(node, ast.AST):
+                    yield parent, field, index, node
+
+
+def definition(place: Place, node: Any) -> Any:
+    """Return the expression that a variable stands for, if only one line of the function sets it; else the node itself."""
+    node = without_marks(node)
+    if isinstance(node, ast.Name):
+        lines = [n for n in ast.walk(place.site.tree) if isinstance(n, ast.Assign) and _sets(n, node.id)]
+        parameters = {a.arg for a in (*place.site.tree.args.args, *place.site.tree.args.kwonlyargs)}
+        if len(lines) == 1 and isinstance(lines[0].targets[0], ast.Name) and node.id not in parameters:
+            return without_marks(lines[0].value)
+    return node
+
+
+def _sets(line: ast.Assign, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for target in line.targets for node in ast.walk(target))
+
+
+def replaced(tree: Any, old: Any, new: Any) -> Any:
+    """Return a copy of an expression with another node in the place of one of its nodes."""
+    if tree is old:
+        return new
+    if isinstance(tree, list):
+        return [replaced(item, old, new) for item in tree]
+    if not isinstance(tree, ast.AST) or not any(node is old for node in ast.walk(tree)):
+        return tree
+    return ast.copy_location(type(tree)(*(replaced(getattr(tree, name), old, new) for name in tree._fields)), tree)
+
+
 def load(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
 

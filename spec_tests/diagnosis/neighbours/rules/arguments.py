@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..edit import Change
-from ._rule import Place, fill, is_numpy, load, names_in, rule
+from ._rule import Place, definition, fill, is_numpy, load, names_in, replaced, rule
 
 
 @rule(ast.Name)
@@ -95,3 +95,24 @@ def variable_joins(place: Place) -> Iterator[Any]:
 def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
     pairs = zip(reversed(small), reversed(large), strict=False)
     return len(small) <= len(large) and all(a in (1, b) for a, b in pairs)
+
+
+@rule(ast.Name, cost=1.25)
+def another_definition_at_one_use(place: Place) -> Iterator[Any]:
+    """What a variable stands for is made of another variable, or lacks a term, at one of the places where it is used."""
+    value = definition(place, place.node)
+    if value is place.node or place.seen.kind != "array":
+        return
+    for node in ast.walk(value):
+        if isinstance(node, ast.Name) and (seen := place.trace.get(node)) is not None and seen.kind in ("array", "number"):
+            for name, other in names_in(place, seen.kind).items():
+                if name not in (node.id, place.node.id) and len(other.shape) == len(seen.shape):
+                    yield replaced(value, node, load(name))
+        if isinstance(node, ast.BinOp):
+            yield replaced(value, node, node.left)
+            yield replaced(value, node, node.right)
+        if isinstance(node, ast.Call) and node.args and not isinstance(node.args[0], ast.Starred):
+            yield replaced(value, node, node.args[0])
+            for i in range(1, len(node.args)):
+                others = [*node.args[:i], ast.Constant(None), *node.args[i + 1 :]]
+                yield replaced(value, node, ast.Call(node.func, others, node.keywords))

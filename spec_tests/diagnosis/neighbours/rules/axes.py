@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from ._rule import Place, fill, name_of, rule
+from ..edit import Change
+from ._rule import Place, children, fill, name_of, rule
 
 BLOCKS = (4, 8, 16, 32, 64, 128)
 SIZES = (64, 128, 256, 512, 1024, 4096)
@@ -28,13 +30,29 @@ def another_axis(place: Place) -> Iterator[Any]:
         yield ast.Call(node.func, [fill("all_of(x)", x=argument)], [ast.keyword("axis", ast.Constant(0))])
 
 
+@rule(ast.FunctionDef)
+def every_reduction_along_another_axis(place: Place) -> Iterator[Any]:
+    """All reductions of the function run along another axis."""
+    found = [(Change(parent, field, index, node), node) for parent, field, index, node in children(place.node)]
+    reductions = [(change, node) for change, node in found if name_of(node) in ("max", "sum", "mean") and node.args]
+    for text in ("0", "-1", "along(x, -2)"):
+        yield tuple(
+            Change(keyword, "value", None, fill(text, x=call.args[0]))
+            for _, call in reductions
+            for keyword in call.keywords
+            if keyword.arg == "axis"
+        )
+    both = "f(f(x, axis=-1, keepdims=True), axis=along(x, -2), keepdims=True)"
+    yield tuple(replace(change, new=fill(both, f=call.func, x=call.args[0])) for change, call in reductions)
+
+
 @rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=1.5)
 def another_place(place: Place) -> Iterator[Any]:
     """The first or last entry along an axis serves for all, entries stand in another order, or two axes are exchanged."""
     seen, node = place.seen, place.node
     if seen.kind not in ("array", "mask", "integers"):
         return
-    for axis in range(-min(len(seen.shape), 4), 0):
+    for axis in (*range(-min(len(seen.shape), 4), 0), 0):
         for step in ("first_of", "last_of", "reversed_along", "rolled"):
             yield fill(f"{step}(x, {axis})", x=node)
         if seen.kind == "array":
@@ -53,12 +71,13 @@ def part_left_out(place: Place) -> Iterator[Any]:
     seen, node = place.seen, place.node
     if seen.kind != "array":
         return
-    for axis in range(-min(len(seen.shape), 3), 0):
+    for axis in (*range(-min(len(seen.shape), 3), 0), 0):
         yield fill(f"only_first(x, {axis})", x=node)
         yield fill(f"only_last(x, {axis})", x=node)
         for block in BLOCKS:
             yield fill(f"without_tail(x, {axis}, {block})", x=node)
             yield fill(f"whole_blocks(x, {axis}, {block})", x=node)
+            yield fill(f"ones_in_tail(x, {axis}, {block})", x=node)
         for size in SIZES:
             yield fill(f"cut_after(x, {axis}, {size})", x=node)
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ._rule import Place, fill, rule
+from ._rule import Place, fill, load, names_in, rule
 
 BLOCKS = (4, 8, 16, 32, 64, 128)
 COUNT = (
@@ -17,7 +17,8 @@ COUNT = (
 )  # fmt: skip
 
 OTHER_COUNT = (
-    "(n - 1)", "(n + 1)", "power_of_two_above(n)", "power_of_two_below(n)", *(f"rounded_up(n, {block})" for block in BLOCKS),
+    "(n - 1)", "max(n - 1, 1)", "(n + 1)", "power_of_two_above(n)", "power_of_two_below(n)",
+    *(f"rounded_up(n, {block})" for block in BLOCKS),
     *(f"whole_blocks_of(n, {block})" for block in BLOCKS),
 )  # fmt: skip
 
@@ -64,6 +65,9 @@ def divided_by_a_count(place: Place) -> Iterator[Any]:
         if -len(seen.shape) <= axis < len(seen.shape) and not (axis == 0 and len(seen.shape) < 4):
             for template in ("x / n", "x * n", "x / np.sqrt(n)", "x * np.sqrt(n)"):
                 yield fill(template, x=place.node, n=fill(f"x.shape[{axis}]", x=place.node))
+    for name in names_in(place, "integer"):
+        for template in ("x / n", "x * n", "x / y.shape[n]", "x * y.shape[n]"):
+            yield fill(template, x=place.node, n=load(name), y=place.node)
 
 
 @rule(ast.Call)
@@ -80,4 +84,4 @@ def averaged(place: Place) -> Iterator[Any]:
                 yield fill("x / n", x=place.node, n=n)
                 yield fill("x * n", x=place.node, n=n)
                 for template in OTHER_COUNT:
-                    yield fill(f"x * (n / {template})", x=place.node, n=n)
+                    yield fill(f"x * quotient(n, {template})", x=place.node, n=n)

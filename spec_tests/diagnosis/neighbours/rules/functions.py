@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ....specification.registry import operations, specification
+from ....specification.registry import gradients, operations, same_kind, specification
 from ..edit import Change
 from ._rule import Place, fill, is_numpy, load, name_of, rule
 
@@ -15,7 +15,8 @@ ELEMENTWISE = (
     "-x", "np.abs(x)", "np.square(x)", "np.sqrt(x)", "1 / x", "1 + x", "1 - x", "x / 2", "2 * x", "np.maximum(x, 0.0)",
     "np.exp(x)", "exp2(x)", "np.log(x)", "log2(x)", "np.tanh(x)", "logistic(x)", "normal_cdf(x)", "positive(x)",
     "finite_or_zero(x)",
-    "np.log(1 + np.exp(x))", "x * x * x", "np.sin(x)", "np.cos(x)",
+    "np.log(1 + np.exp(x))", "x * x * x", "np.sin(x)", "np.cos(x)", "x * logistic(x)", "x * normal_cdf(x)",
+    "x * (1 - x)", "np.tanh(np.log(1 + np.exp(x)))", "np.maximum(x, 0.0) + np.exp(-np.maximum(-x, 0.0)) - 1",
 )  # fmt: skip
 UNARY = {"exp", "log", "square", "abs", "sqrt", "tanh", "logistic", "normal_cdf", "positive", "cos", "sin"}
 
@@ -49,8 +50,9 @@ def another_reduction(place: Place) -> Iterator[Any]:
 @rule(ast.Call)
 def another_function(place: Place) -> Iterator[Any]:
     """An elementwise function stands for another."""
-    if name_of(place.node) in UNARY and len(place.node.args) == 1:
-        for template in ELEMENTWISE:
+    is_unary = name_of(place.node) in UNARY and len(place.node.args) == 1
+    if is_unary or (place.seen.kind == "array" and name_of(place.node) in (*operations(), "maximum")):
+        for template in (*ELEMENTWISE, "softmax_of(x, -1)"):
             yield fill(template, x=place.node.args[0])
     pairs = {"logical_and": "logical_or", "logical_or": "logical_and"}
     if other := pairs.get(name_of(place.node)):
@@ -59,7 +61,7 @@ def another_function(place: Place) -> Iterator[Any]:
         yield ast.Call(ast.Name("in_turn", ast.Load()), place.node.args, place.node.keywords)
 
 
-@rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=1.5)
+@rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, ast.IfExp, cost=1.5)
 def function_applied(place: Place) -> Iterator[Any]:
     """An elementwise function is applied where there is none."""
     if place.seen.kind in ("array", "number"):
@@ -86,12 +88,15 @@ def another_operation(place: Place) -> Iterator[Any]:
 def whole_operation(place: Place) -> Iterator[Any]:
     """The function computes another operation, of the same arguments."""
     name = place.node.name
-    if name in operations():
+    if name in (*operations(), *gradients()):
         for other in _same_arguments(name):
             spec = specification(other)
             given = [a.arg for a in place.node.args.args if a.arg in spec.positional]
             call = ast.Call(load(other), [load(a) for a in given], [ast.keyword(k, load(k)) for k in spec.required])
             yield (Change(place.node, "body", None, [ast.Return(call)]),)
+            if not spec.is_gradient:
+                for template in ("np.log(y)", "np.exp(y)", "-y"):
+                    yield (Change(place.node, "body", None, [ast.Return(fill(template, y=call))]),)
             if given:
                 before = ast.Assign([ast.Name(given[0], ast.Store())], call)
                 yield (Change(place.node, "body", None, [before, *place.node.body]),)
@@ -102,7 +107,7 @@ def _same_arguments(name: str) -> list[str]:
     required = [n for n, p in spec.parameters.items() if p.default is p.empty]
     return [
         other
-        for other in operations()
+        for other in same_kind(name)
         if other != name
         and [n for n, p in specification(other).parameters.items() if p.default is p.empty] == required
         and not specification(other).dtype

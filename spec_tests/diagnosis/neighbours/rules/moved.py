@@ -10,7 +10,7 @@ from ..edit import Change
 from ._rule import Place, fill, load, names_in, rule, without_marks
 
 WITH_NUMBER = ("x + p", "x * p", "x / p", "np.maximum(x, p)")
-WITH_ARRAY = ("x + p", "x * p")
+WITH_ARRAY = ("x if p is None else x + p", "x if p is None else x * p")
 WITH_MASK = ("x * p", "np.where(p, x, 0.0)")
 
 

@@ -26,7 +26,10 @@ ARRAY = (
 @rule(ast.FunctionDef)
 def parameter_changed(place: Place) -> Iterator[Any]:
     """A parameter is ignored, fixed, or read wrongly wherever the function uses it."""
-    function, known = place.node, names_in(place, "array", "number", "integer", "integers", "mask", "truth", "other", "none")
+    function, known = (
+        place.node,
+        names_in(place, "array", "number", "integer", "integers", "mask", "truth", "text", "other", "none"),
+    )
     defaults = _find_defaults(function)
     for name in [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]:
         if name not in known:
@@ -48,6 +51,8 @@ def parameter_changed(place: Place) -> Iterator[Any]:
                     texts += [f"{step}(p, {axis})" for step in ("first_of", "last_of", "reversed_along", "rolled")]
                 for a in range(-min(len(seen.shape), 4), 0):
                     texts += [f"{step}(p, {a}, {b})" for b in range(a + 1, 0) for step in ("reinterpreted", "np.swapaxes")]
+            case "text":
+                texts += [repr(text) for text in _list_texts(function)]
             case "integers":
                 texts += ["p + 1", "p - 1", "np.abs(p)", "p * 0"]
         for text in texts:
@@ -60,6 +65,10 @@ def parameter_changed(place: Place) -> Iterator[Any]:
                 and seen.kind in ("array", "number", "integer")
             ):
                 yield _begin_with(function, name, load(other))
+                if seen.kind == "array" and other > name:
+                    both = ast.Tuple([ast.Name(name, ast.Store()), ast.Name(other, ast.Store())], ast.Store())
+                    swap = fill("exchanged(a, b)", a=load(name), b=load(other))
+                    yield (Change(function, "body", None, [ast.Assign([both], swap), *function.body]),)
 
 
 @rule(ast.FunctionDef, cost=1.5)
@@ -73,6 +82,13 @@ def parameter_ignored_beside_another(place: Place) -> Iterator[Any]:
                 yield _begin_with(function, name, given)
                 absent = fill("q if o is d else p", p=load(name), o=load(other), d=defaults[other], q=defaults[name])
                 yield _begin_with(function, name, absent)
+
+
+def _list_texts(function: ast.FunctionDef) -> list[str]:
+    """Return the texts that the function compares something with: the values of options."""
+    compared = (part for node in ast.walk(function) if isinstance(node, ast.Compare) for part in node.comparators)
+    texts = (part.value for part in compared if isinstance(part, ast.Constant) and isinstance(part.value, str))
+    return list(dict.fromkeys(texts))
 
 
 def _find_defaults(function: ast.FunctionDef) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ._rule import REAL, Place, fill, name_of, rule, without_marks
+from ._rule import REAL, Place, definition, fill, name_of, rule
 
 OTHER_OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.Add: (ast.Sub, ast.Mult),
@@ -68,7 +68,7 @@ def sign_dropped(place: Place) -> Iterator[Any]:
 def regrouped(place: Place) -> Iterator[Any]:
     """Two operations are done in the other order: (a + b) c for a c + b."""
     node = place.node
-    left, right = without_marks(node.left), without_marks(node.right)
+    left, right = definition(place, node.left), definition(place, node.right)
     if isinstance(left, ast.BinOp):
         a, b, c = left.left, left.right, node.right
         yield ast.BinOp(a, left.op, ast.BinOp(b, node.op, c))
@@ -87,7 +87,7 @@ def function_of_another_part(place: Place) -> Iterator[Any]:
         if (
             len(node.args) >= 1
             and not isinstance(node.args[0], ast.Starred)
-            and isinstance(inner := without_marks(node.args[0]), ast.BinOp)
+            and isinstance(inner := definition(place, node.args[0]), ast.BinOp)
         ):
 
             def apply(x: Any) -> Any:
@@ -98,7 +98,7 @@ def function_of_another_part(place: Place) -> Iterator[Any]:
             yield ast.BinOp(apply(inner.left), inner.op, apply(inner.right))
         return
     for side in ("left", "right"):
-        call, other = without_marks(getattr(node, side)), getattr(node, "right" if side == "left" else "left")
+        call, other = definition(place, getattr(node, side)), getattr(node, "right" if side == "left" else "left")
         if (
             isinstance(call, ast.Call)
             and call.args
@@ -114,7 +114,7 @@ def function_of_another_part(place: Place) -> Iterator[Any]:
 def functions_exchanged(place: Place) -> Iterator[Any]:
     """Two functions are applied in the other order: the square of the mean for the mean of the square."""
     outer = place.node
-    if outer.args and isinstance(inner := without_marks(outer.args[0]), ast.Call) and inner.args:
+    if outer.args and isinstance(inner := definition(place, outer.args[0]), ast.Call) and inner.args:
         yield ast.Call(
             inner.func, [ast.Call(outer.func, [inner.args[0], *outer.args[1:]], outer.keywords), *inner.args[1:]], inner.keywords
         )

@@ -12,7 +12,7 @@ from ._rule import Place, fill, load, name_of, names_in, rule
 STEPS = (
     "x * C", "x + C", "np.maximum(x, C)", "at_most(x, C)", "np.maximum(at_most(x, C), -C)", "np.maximum(x, C * x)",
     "C * np.tanh(x / C)",
-    "np.where(x > 0, x, C * x)",
+
 )  # fmt: skip
 CURVES = ("logistic", "normal_cdf", "tanh", "positive")
 
@@ -40,6 +40,8 @@ def constant_joins(place: Place) -> Iterator[Any]:
     if place.seen.kind == "array":
         for template in STEPS:
             yield fill(template, x=place.node, C=load(UNKNOWN))
+            if isinstance(place.node, ast.Call) and place.node.args and not isinstance(place.node.args[0], ast.Starred):
+                yield fill(template, x=place.node.args[0], C=load(UNKNOWN))
     elif place.seen.kind == "number" and not isinstance(place.node, ast.Call):
         for template in ("x * C", "x + C", "np.maximum(x, C)"):
             yield fill(template, x=place.node, C=load(UNKNOWN))

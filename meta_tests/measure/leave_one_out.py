@@ -1,0 +1,171 @@
+"""Measure how many bugs of the catalogue the search for the nearest equation explains without the catalogue.
+
+Each equation and convention of the catalogue is put into the oracle. The first law that names it fails, and the search is given the
+calls of that failure. It knows nothing of the catalogue. What it finds must predict the answers to fresh calls, drawn with other
+seeds than any call that it has seen: an equation that mispredicts one of them is counted as wrong.
+
+python -m meta_tests.measure.leave_one_out [DEVIATION or OPERATION …] [--seed 1] [--seconds 5] [--workers 2] --write FILE [--new]
+
+--write adds each row to FILE as soon as it is computed. --new leaves out deviations that have a row there.
+Without any deviation to compute, it prints the summary of FILE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from spec_tests.calls.call import Call
+from spec_tests.deviations import SUBSTITUTED, Deviation, catalogue, deviations_of, find
+from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.diagnosis.explanation import Explanation
+from spec_tests.diagnosis.nearest_equation import search_equation
+from spec_tests.implementation.backend import Backend
+from spec_tests.inputs.choices import shape_choices
+from spec_tests.inputs.draw import Draw
+from spec_tests.trials.trial import Trial
+
+from ..support.in_process import attempt, backend, trials_of
+
+ASKED_CALLS = 24  # that the search may ask for, to tell equations apart
+FRESH_CALLS = 60  # on which what was found must predict the answers
+OUTCOMES = EXPLAINED, NOTHING, WRONG, UNSEEN = "explained", "no equation found", "WRONG", "no wrong answer to explain"
+MAX_ELEMENTS = 20_000  # in a call that is asked for
+
+
+@dataclass
+class Row:
+    """What the search made of one bug."""
+
+    id: str
+    seed: int
+    outcome: str
+    dtype: str = ""
+    equation: str = ""
+    wrong: int = 0  # wrong answers among the evidence
+    predicted: int = 0  # fresh calls whose answers were predicted
+    mispredicted: int = 0
+    seconds: float = 0.0  # of processor time that the search took
+
+
+def answered_calls(under_test: Backend, name: str, dtype: str, seed: str, count: int) -> list[Call]:
+    """Return fresh calls of an operation with the backend's answers; every second call has every optional argument."""
+    operation, calls = Trial(under_test, dtype).operation(name), []
+    for example in range(count):
+        with suppress(Exception):  # a call without a readable result is no evidence
+            source = random.Random(f"{seed} {name} {dtype} {example}")
+            call = Draw(source.randint, operation, shape_choices(name, source)).call(all_arguments=example % 2 == 1)
+            if call.size <= MAX_ELEMENTS:
+                operation.values(call, operation.run(call))
+                calls.append(call)
+    return calls
+
+
+def first_failure(under_test: Backend, operation: str, deviation: Deviation | None, seed: int) -> tuple[Evidence, str] | None:
+    """Return the evidence of the first failure in which the operation's own answers are wrong, and its dtype."""
+    laws = set(deviation.caught_by) if deviation else {f"{operation}.reference"}
+    for test, trial in trials_of(operation, under_test):
+        if test.invariant.id_for(trial.operation_name) not in laws or (deviation and not deviation.shows_in(trial.dtype)):
+            continue
+        if attempt(test, trial, seed):
+            evidence = Evidence.gather(trial.tally.calls, trial.other_calls)
+            if evidence.wrong and evidence.wrong[0].operation.name == operation:
+                return evidence, trial.dtype
+    return None
+
+
+def examine(name: str, operation: str, under_test: Backend, seed: int, seconds: float, **options: Any) -> Row:
+    """Let a backend fail, search for its equation, and test the equation on fresh calls."""
+    failure = first_failure(under_test, operation, find(name), seed)
+    if failure is None:
+        return Row(name, seed, UNSEEN)
+    evidence, dtype = failure
+    start = time.process_time()
+
+    def ask() -> list[Call]:
+        return answered_calls(under_test, operation, dtype, f"asked {seed}", ASKED_CALLS)
+
+    found = search_equation(evidence, deadline=start + seconds, clock=time.process_time, ask=ask, **options)
+    row = Row(name, seed, NOTHING, dtype, wrong=len(evidence.wrong), seconds=round(time.process_time() - start, 2))
+    return judge(row, found, answered_calls(under_test, operation, dtype, f"fresh {seed}", FRESH_CALLS)) if found else row
+
+
+def judge(row: Row, found: Explanation, fresh: list[Call]) -> Row:
+    predictions = [found.predicts(call) for call in fresh]
+    row.equation, row.predicted, row.mispredicted = found.id, predictions.count(True), predictions.count(False)
+    row.outcome = WRONG if row.mispredicted else EXPLAINED
+    return row
+
+
+def _examine_deviation(job: tuple[str, int, float]) -> Row:
+    name, seed, seconds = job
+    deviation = find(name)
+    assert deviation is not None
+    return examine(name, deviation.operation, backend(f"deviation:{name}"), seed, seconds)
+
+
+def read_rows(path: Path | None) -> dict[str, Row]:
+    rows = [Row(**row) for row in json.loads(path.read_text())] if path and path.exists() else []
+    return {row.id: row for row in rows}
+
+
+def write_rows(path: Path, rows: dict[str, Row]) -> None:
+    text = ",\n".join(json.dumps(asdict(row), ensure_ascii=False) for _, row in sorted(rows.items()))
+    path.write_text(f"[\n{text}\n]\n")
+
+
+def summarize(rows: dict[str, Row], what: str) -> Iterator[str]:
+    counts, tried = Counter(row.outcome for row in rows.values()), [row for row in rows.values() if row.outcome != UNSEEN]
+    times = sorted(row.seconds for row in tried)
+    yield f"{len(tried)} {what}: " + ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES[:3])
+    if tried:
+        yield f"{counts[EXPLAINED] / len(tried):.0%} explained; median {times[len(times) // 2]} s, longest {times[-1]} s"
+    predicted = sum(row.predicted for row in tried if row.outcome == EXPLAINED)
+    yield f"{predicted} fresh answers predicted; {counts[UNSEEN]} bugs gave no wrong answer of their own"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of processor time for each search")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--write", type=Path, help="a JSON file for the rows")
+    parser.add_argument("--new", action="store_true", help="only what has no row in that file")
+    parser.add_argument("--again", choices=OUTCOMES, nargs="*", default=(), help="compute rows with these outcomes again")
+
+
+def measure(jobs: dict[str, Any], work: Any, options: argparse.Namespace, what: str) -> None:
+    """Do the jobs that have no row yet, write each row at once, and print the summary."""
+    rows = read_rows(options.write)
+    done = {name for name, row in rows.items() if row.outcome not in options.again} if options.new or options.again else set()
+    with ProcessPoolExecutor(options.workers) as pool:
+        for row in pool.map(work, [job for name, job in jobs.items() if name not in done]):
+            rows[row.id] = row
+            print(f"{row.outcome:<20} {row.seconds:>5} s  {row.id}  {row.equation}", flush=True)
+            if options.write:
+                write_rows(options.write, rows)
+    for line in summarize(rows, what):
+        print(line)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="ids of deviations, or operations; all, if none is given")
+    add_options(parser)
+    options = parser.parse_args()
+    names = [found for name in options.names for found in ([name] if find(name) else [d.id for d in deviations_of(name)])]
+    chosen = [name for name in names or catalogue() if catalogue()[name].kind in SUBSTITUTED]
+    jobs = {name: (name, options.seed, options.seconds) for name in chosen}
+    measure(jobs, _examine_deviation, options, "equations and conventions of the catalogue")
+
+
+if __name__ == "__main__":
+    main()
