@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -51,13 +52,18 @@ def search_equation(
     """
     if not evidence.wrong:
         return None
-    search = Search(evidence, deadline, clock, withheld)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # changed lines may be odd Python, and compute means of nothing
+        return _search(Search(evidence, deadline, clock, withheld), ask)
+
+
+def _search(search: Search, ask: Ask | None) -> Explanation | None:
     fits = search.run()
     asked: list[Call] = []
     if fits and ask is not None:
         asked = [call for call in ask() if call.operation.name == search.source.operation]
         fits = [fit for fit in fits if all(explains(fit.deviation, call) for call in asked)]
-    return describe(fits, evidence, asked) if fits else None
+    return describe(fits, search.evidence, asked) if fits else None
 
 
 class Search:

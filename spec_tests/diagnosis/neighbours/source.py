@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ KNOWN = {name: getattr(_marks, name) for name in ("logistic", "normal_cdf", "pos
     "math": math,
     "np": np,
 }
+
+MAX_ELEMENTS = 2**22  # of an array that a changed equation may make; a wrong count may ask for any number
 
 
 @dataclass(eq=False)
@@ -70,7 +72,7 @@ class Source:
         others = {
             name: specification(name).reference for name in (*operations(), *gradients())
         }  # which a changed line may call in place of its own
-        namespaces = {name: {**KNOWN, **others, **STEPS, **vars(sys.modules[name])} for name in depths}
+        namespaces = {name: {**KNOWN, **others, **STEPS, **vars(sys.modules[name]), "np": _numpy()} for name in depths}
         self.sites: list[Site] = []
         originals: dict[Any, Site] = {}
         for name, depth in depths.items():
@@ -117,6 +119,27 @@ class Source:
                 return self(*arguments, **keywords)
 
         return equation
+
+
+@cache
+def _numpy() -> SimpleNamespace:
+    """Return NumPy with limits on the arrays that it makes from a count."""
+
+    def limited(make: Callable[..., Any]) -> Callable[..., Any]:
+        def make_at_most(*arguments: Any, **options: Any) -> Any:
+            counts = np.abs(
+                np.concatenate([np.ravel(x) for x in arguments[:2] if isinstance(x, int | tuple | np.integer)] or [np.zeros(1)])
+            )
+            if np.max(counts, initial=0) > MAX_ELEMENTS or (
+                make is not np.arange and np.prod(counts, dtype=float) > MAX_ELEMENTS
+            ):
+                raise MemoryError("a changed equation asks for too large an array")
+            return make(*arguments, **options)
+
+        return make_at_most
+
+    functions = {name: limited(getattr(np, name)) for name in ("arange", "zeros", "ones", "full", "empty", "eye", "tri")}
+    return SimpleNamespace(**{**vars(np), **functions})
 
 
 @cache
