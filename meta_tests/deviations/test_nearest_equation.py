@@ -1,7 +1,9 @@
 """Test the search for the nearest equation with bugs that the catalogue does not have."""
 
+import ast
 import time
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,13 +12,20 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
+from spec_tests.deviations import OracleBackend
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.fit import diagnose
 from spec_tests.diagnosis.nearest_equation import search_equation
+from spec_tests.diagnosis.neighbours.edit import compile_edits
+from spec_tests.diagnosis.neighbours.listing import list_edits
+from spec_tests.diagnosis.neighbours.source import source_of
+from spec_tests.diagnosis.neighbours.trace import trace
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
-from spec_tests.specification.registry import specification
+from spec_tests.specification.registry import gradients, operations, specification
+
+from ..measure.leave_one_out import answered_calls
 
 RANDOM = np.random.default_rng(1)
 SHAPES = ((3,), (2, 5), (4, 7), (3, 2, 6))
@@ -154,3 +163,17 @@ def test_rules_can_be_withheld() -> None:
     calls = of_mask(mask_every_other_query)
     assert search(calls) is not None
     assert search(calls, withheld=frozenset({"function_applied", "variable_joins", "operand_doubled"})) is None
+
+
+@pytest.mark.parametrize("operation", [*operations(), *gradients()])
+def test_every_rule_works_at_every_place_of_every_equation(operation: str) -> None:
+    """List all edits, compile a sample of them, and find every syntax tree as it was."""
+    calls = answered_calls(Backend("oracle", OracleBackend(), Framework("numpy")), operation, "float64", "places", 6)
+    source = source_of(operation)
+    before = [ast.dump(site.tree) for site in source.sites]
+    seen = trace(source, [partial(call.evaluate, np.asarray) for call in calls])
+    edits = [edit for depth in range(4) for edit in list_edits(source, seen, depth)]
+    assert edits
+    compiled = sum(compile_edits((edit,)) is not None for edit in edits[::20])
+    assert compiled > 0.9 * len(edits[::20])
+    assert [ast.dump(site.tree) for site in source.sites] == before

@@ -170,7 +170,8 @@ class Search:
                 yield score, Candidate(self.source, solved)
 
     def _pairs(self) -> Iterator[tuple[float, Candidate]]:
-        nearest = [edit for _, edit in sorted(self.ranked, key=lambda item: item[0])][:PAIRED_EDITS]
+        distinct = {round(mean, 6): edit for mean, edit in reversed(self.ranked)}  # equal distances are mostly equal equations
+        nearest = [edit for _, edit in sorted(distinct.items())][:PAIRED_EDITS]
         for total in range(1, 2 * len(nearest)):
             for i in range(max(0, total - len(nearest) + 1), (total + 1) // 2):
                 if self.late:

@@ -65,6 +65,16 @@ def only_last(x: Any, axis: int) -> Any:
     return np.where(_places(x, axis) == x.shape[axis] - 1, x, 0.0) if -len(x.shape) <= axis else x
 
 
+def without_first(x: Any, axis: int) -> Any:
+    """x with zeros in the place of the first entry along the axis."""
+    return np.where(_places(x, axis) == 0, 0.0, x) if -len(x.shape) <= axis else x
+
+
+def without_last(x: Any, axis: int) -> Any:
+    """x with zeros in the place of the last entry along the axis."""
+    return np.where(_places(x, axis) == x.shape[axis] - 1, 0.0, x) if -len(x.shape) <= axis else x
+
+
 def cut_after(x: Any, axis: int, size: int) -> Any:
     """x with zeros from entry number `size` along the axis on."""
     return np.where(_places(x, axis) < size, x, 0.0) if -len(x.shape) <= axis else x

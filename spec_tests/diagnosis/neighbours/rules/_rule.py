@@ -167,6 +167,16 @@ def replaced(tree: Any, old: Any, new: Any) -> Any:
     return ast.copy_location(type(tree)(*(replaced(getattr(tree, name), old, new) for name in tree._fields)), tree)
 
 
+def names_that_may_be_none(function: ast.FunctionDef) -> set[str]:
+    """Return the parameters whose default is None."""
+    arguments = function.args
+    pairs = [
+        *zip(arguments.args[::-1], arguments.defaults[::-1], strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return {argument.arg for argument, default in pairs if isinstance(default, ast.Constant) and default.value is None}
+
+
 def load(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
 

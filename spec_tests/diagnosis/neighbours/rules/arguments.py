@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..edit import Change
-from ._rule import Place, definition, fill, is_numpy, load, names_in, replaced, rule
+from ._rule import Place, definition, fill, is_numpy, load, names_in, names_that_may_be_none, replaced, rule
 
 
 @rule(ast.Name)
@@ -39,20 +39,17 @@ def argument_left_out(place: Place) -> Iterator[Any]:
             yield ast.Call(node.func, [*node.args[:i], ast.Constant(None), *node.args[i + 1 :]], node.keywords)
 
 
-@rule(ast.Call, ast.Tuple)
+@rule(ast.Call, ast.Tuple, ast.List)
 def two_exchanged(place: Place) -> Iterator[Any]:
     """Two arguments of a call, or two entries of a tuple, are exchanged."""
-    items = place.node.args if isinstance(place.node, ast.Call) else place.node.elts
-    if isinstance(place.node, ast.Tuple) and isinstance(place.node.ctx, ast.Store):
+    node = place.node
+    items = node.args if isinstance(node, ast.Call) else node.elts
+    if isinstance(getattr(node, "ctx", None), ast.Store):
         return
     for i, j in itertools.combinations(range(len(items)), 2):
         exchanged = list(items)
         exchanged[i], exchanged[j] = exchanged[j], exchanged[i]
-        yield (
-            ast.Call(place.node.func, exchanged, place.node.keywords)
-            if isinstance(place.node, ast.Call)
-            else ast.Tuple(exchanged, ast.Load())
-        )
+        yield ast.Call(node.func, exchanged, node.keywords) if isinstance(node, ast.Call) else type(node)(exchanged, ast.Load())
 
 
 @rule(ast.Dict)
@@ -77,7 +74,7 @@ def variables_exchanged(place: Place) -> Iterator[Any]:
     known = names_in(place, "array", "number", "integer", "integers")
     for a, b in itertools.combinations(known, 2):
         if known[a].kind == known[b].kind and len(known[a].shape) == len(known[b].shape):
-            yield tuple(Change(*where, load(other)) for name, other in ((a, b), (b, a)) for where in uses[name])
+            yield tuple(Change(*where, load(other)) for name, other in ((a, b), (b, a)) for where in uses.get(name, ()))
 
 
 @rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=1.5)
@@ -86,10 +83,12 @@ def variable_joins(place: Place) -> Iterator[Any]:
     seen = place.seen
     if seen.kind != "array":
         return
+    optional = names_that_may_be_none(place.site.tree)
     for name, other in names_in(place, "array", "number").items():
         if _broadcasts(other.shape, seen.shape) and not (isinstance(place.node, ast.Name) and place.node.id == name):
             for template in ("x + y", "x * y", "x - y", "x / y", "np.maximum(x, y)"):
-                yield fill(template, x=place.node, y=load(name))
+                joined = fill(template, x=place.node, y=load(name))
+                yield fill("x if y is None else j", x=place.node, y=load(name), j=joined) if name in optional else joined
 
 
 def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:

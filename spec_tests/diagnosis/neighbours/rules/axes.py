@@ -74,6 +74,8 @@ def part_left_out(place: Place) -> Iterator[Any]:
     for axis in (*range(-min(len(seen.shape), 3), 0), 0):
         yield fill(f"only_first(x, {axis})", x=node)
         yield fill(f"only_last(x, {axis})", x=node)
+        yield fill(f"without_first(x, {axis})", x=node)
+        yield fill(f"without_last(x, {axis})", x=node)
         for block in BLOCKS:
             yield fill(f"without_tail(x, {axis}, {block})", x=node)
             yield fill(f"whole_blocks(x, {axis}, {block})", x=node)

@@ -10,12 +10,13 @@ from ....specification.registry import gradients, operations, same_kind, specifi
 from ..edit import Change
 from ._rule import Place, fill, is_numpy, load, name_of, rule
 
+MARKS = ("float64", "rounded", "eager", "wide", "exact", "through_quotient")
 REDUCTIONS = {"max", "sum", "mean"}
 ELEMENTWISE = (
     "-x", "np.abs(x)", "np.square(x)", "np.sqrt(x)", "1 / x", "1 + x", "1 - x", "x / 2", "2 * x", "np.maximum(x, 0.0)",
     "np.exp(x)", "exp2(x)", "np.log(x)", "log2(x)", "np.tanh(x)", "logistic(x)", "normal_cdf(x)", "positive(x)",
-    "finite_or_zero(x)",
-    "np.log(1 + np.exp(x))", "x * x * x", "np.sin(x)", "np.cos(x)", "x * logistic(x)", "x * normal_cdf(x)",
+    "finite_or_zero(x)", "np.maximum(x, 0.0) + np.log(1 + np.exp(-np.abs(x)))", "x * x * x", "np.sin(x)", "np.cos(x)",
+    "x * logistic(x)", "x * normal_cdf(x)",
     "x * (1 - x)", "np.tanh(np.log(1 + np.exp(x)))", "np.maximum(x, 0.0) + np.exp(-np.maximum(-x, 0.0)) - 1",
 )  # fmt: skip
 UNARY = {"exp", "log", "square", "abs", "sqrt", "tanh", "logistic", "normal_cdf", "positive", "cos", "sin"}
@@ -73,6 +74,16 @@ def function_applied(place: Place) -> Iterator[Any]:
         )
     elif place.seen.kind == "mask":
         yield fill("np.logical_not(x)", x=place.node)
+
+
+@rule(ast.BinOp, ast.Name, ast.Call, cost=1.25)
+def function_applied_again(place: Place) -> Iterator[Any]:
+    """A function that the equation calls is applied at another place as well."""
+    if place.seen.kind == "array":
+        calls = [node for node in ast.walk(place.site.tree) if isinstance(node, ast.Call) and len(node.args) == 1]
+        plain = {node.func.id: node for node in calls if isinstance(node.func, ast.Name) and node.func.id not in MARKS}
+        for call in plain.values():
+            yield ast.Call(call.func, [place.node], call.keywords)
 
 
 @rule(ast.Call)

@@ -33,14 +33,12 @@ def moved(place: Place) -> Iterator[Any]:
                     # The removal happens inside what the parameter is applied to, so that both changes meet.
                     for template in templates:
                         yield (removal, Change(parent, field, index, fill(template, x=node, p=load(name))))
+                    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+                        inverse = fill("a * (1 / b + p)", a=node.left, b=node.right, p=load(name))
+                        yield (removal, Change(parent, field, index, inverse))
                     continue
                 for template in templates:
                     yield (Change(parent, field, index, fill(template, x=node, p=load(name))), removal)
-                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-                    yield (
-                        removal,
-                        Change(parent, field, index, fill("a * (1 / b + p)", a=node.left, b=node.right, p=load(name))),
-                    )
 
 
 def _list_targets(place: Place) -> Iterator[tuple[ast.AST, str, int | None, Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..edit import Change
-from ._rule import Place, fill, load, names_in, rule
+from ._rule import Place, fill, load, names_in, names_that_may_be_none, rule
 
 NUMBER = ("0.0", "1.0", "p * p", "np.sqrt(p)", "1 / p", "p + 1", "-p", "2 * p", "p / 2", "None")
 INTEGER = (
@@ -31,6 +31,7 @@ def parameter_changed(place: Place) -> Iterator[Any]:
         names_in(place, "array", "number", "integer", "integers", "mask", "truth", "text", "other", "none"),
     )
     defaults = _find_defaults(function)
+    optional = names_that_may_be_none(function)
     for name in [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]:
         if name not in known:
             continue
@@ -56,7 +57,10 @@ def parameter_changed(place: Place) -> Iterator[Any]:
             case "integers":
                 texts += ["p + 1", "p - 1", "np.abs(p)", "p * 0"]
         for text in texts:
-            yield _begin_with(function, name, fill(text, p=load(name)))
+            value = fill(text, p=load(name))
+            if name in optional and any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value)):
+                value = fill("None if p is None else v", p=load(name), v=value)
+            yield _begin_with(function, name, value)
         for other, like in known.items():
             if (
                 other != name

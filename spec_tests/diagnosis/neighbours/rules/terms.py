@@ -58,6 +58,18 @@ def operand_doubled(place: Place) -> Iterator[Any]:
             yield ast.BinOp(node, node.op, node.left)
 
 
+@rule(ast.BinOp, ast.UnaryOp, ast.Call, cost=1.25)
+def inner_part(place: Place) -> Iterator[Any]:
+    """An expression is replaced by a part deep inside it."""
+    if place.seen.kind in ("array", "integers", "mask"):
+        for node in ast.walk(place.node):
+            seen = place.trace.get(node)
+            if node is not place.node and seen is not None and seen.kind == place.seen.kind:
+                yield node
+                if place.seen.kind == "integers":
+                    yield fill("x + 0 * y", x=node, y=place.node)
+
+
 @rule(ast.UnaryOp)
 def sign_dropped(place: Place) -> Iterator[Any]:
     """A minus or a `not` is missing."""
