@@ -227,9 +227,9 @@ def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, flo
     nan, values = np.isnan(expected.value), _evaluate(deviation, call)
     if values is None or np.any(~np.isfinite(values) & np.isfinite(observed)):  # no format has a wider range than float64
         return None
-    as_near = nan
+    as_near = nan | (np.isnan(values) & np.isnan(observed))  # where the bound overflows, no value of it is NaN
     if np.any(np.isnan(observed) & ~nan):
-        as_near = nan | (np.isnan(observed) & _find_undefined(deviation, call))
+        as_near = as_near | (np.isnan(observed) & _find_undefined(deviation, call))
     for deviating in (expected.value, values):  # in the arithmetic of the dtype, and in float64
         with np.errstate(all="ignore"):
             as_near = as_near | (np.abs(observed - deviating) <= np.abs(observed - truth.value))

@@ -30,6 +30,8 @@ from .neighbours.trace import trace
 
 TRACED_CALLS = 12
 SCREENING_CALLS = 3
+PLAIN, ODD = (0.0, 1.0), (1.0, float("inf"))  # the costs of rules: plain slips, and what takes some thought to get wrong
+JUDGING_SHARE = 0.2  # of the time, kept for error bounds
 MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are judged last
 PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
 
@@ -74,28 +76,36 @@ class Search:
         self.source: Source = source_of(evidence.wrong[0].operation.name)
         self.screens = [Screen(call) for call in evidence.wrong[:SCREENING_CALLS]]
         self.seen = trace(self.source, [partial(_evaluate_on, call) for call in evidence.wrong[:TRACED_CALLS]])
-        self.withheld = withheld
+        self.withheld, self.reserve = withheld, JUDGING_SHARE * (deadline - clock())
         self.unknown: list[Edit] = []  # edits with a constant to be solved for
         self.solved: list[Edit] = []  # those of the operation's own lines, which were tried alone
         self.ranked: list[tuple[float, Edit]] = []  # edits of the operation's own lines, by how near they come alone
 
     def run(self) -> list[Fit]:
         """Return the equations that explain everything and cost least, the best first."""
-        depths = sorted({site.depth for site in self.source.sites})
-        for depth in depths[:2]:
-            if fits := self._judge(self._single_edits(depth)):
-                return fits
-            if depth == 0 and (fits := self._judge(self._solved_constants())):
-                return fits
-        for depth in depths[2:]:
-            if fits := self._judge(self._single_edits(depth)):
-                return fits
-        stages = (self._pairs, self._solved_constants_in_one_mode, self._solved_constants)
-        return next((fits for stage in stages if (fits := self._judge(stage()))), [])
+        return next((fits for stage in self._stages() if (fits := self._judge(stage))), [])
+
+    def _stages(self) -> Iterator[Iterator[tuple[float, Candidate]]]:
+        """Yield the stages of the search: plain changes before odd ones, the operation's own lines before those of its parts."""
+        depths = range(max(site.depth for site in self.source.sites) + 1)
+        yield self._single_edits(0, PLAIN)
+        yield from (self._single_edits(depth, PLAIN) for depth in depths[1:2])
+        yield self._single_edits(0, ODD)
+        yield self._solved_constants()
+        yield from (self._single_edits(depth, PLAIN) for depth in depths[2:])
+        yield from (self._single_edits(depth, ODD) for depth in depths[1:])
+        yield self._pairs()
+        yield self._solved_constants_in_one_mode()
+        yield self._solved_constants()
 
     @property
     def late(self) -> bool:
         return self.clock() > self.deadline
+
+    @property
+    def late_for_screening(self) -> bool:
+        """Whether the time that is left is needed for judging what has been screened."""
+        return self.clock() > self.deadline - self.reserve
 
     def _judge(self, screened: Iterable[tuple[float, Candidate]]) -> list[Fit]:
         """Judge candidates with their error bounds, and return the fits of those that explain everything, the best first."""
@@ -124,9 +134,9 @@ class Search:
                 return False, worst, mean
         return True, worst, mean
 
-    def _single_edits(self, depth: int) -> Iterator[tuple[float, Candidate]]:
-        for edit in list_edits(self.source, self.seen, depth, self.withheld):
-            if self.late:
+    def _single_edits(self, depth: int, costs: tuple[float, float]) -> Iterator[tuple[float, Candidate]]:
+        for edit in list_edits(self.source, self.seen, depth, costs, self.withheld):
+            if self.late_for_screening:
                 return
             if edit.has_unknown:
                 self.unknown.append(edit)
@@ -140,7 +150,7 @@ class Search:
     def _solved_constants(self) -> Iterator[tuple[float, Candidate]]:
         edits, self.unknown, self.solved = self.unknown, [], self.unknown
         for edit in edits:
-            if self.late:
+            if self.late_for_screening:
                 return
             yield from self._solve(edit)
 
@@ -148,7 +158,7 @@ class Search:
         """An option is ignored, and where it leads there is an unknown constant."""
         for mode in [edit for _, edit in self.ranked if edit.rule == "parameter_changed" and _fixes_an_option(edit)]:
             for edit in self.solved:
-                if self.late:
+                if self.late_for_screening:
                     return
                 if edit.site is mode.site and not _meet(mode, edit):
                     yield from self._solve(edit, mode)
@@ -174,7 +184,7 @@ class Search:
         nearest = [edit for _, edit in sorted(distinct.items())][:PAIRED_EDITS]
         for total in range(1, 2 * len(nearest)):
             for i in range(max(0, total - len(nearest) + 1), (total + 1) // 2):
-                if self.late:
+                if self.late_for_screening:
                     return
                 pair = nearest[i], nearest[total - i]
                 if _meet(*pair):

@@ -11,14 +11,20 @@ from .rules._rule import Place
 from .source import Site, Source
 from .trace import Trace
 
+EVERY_COST = (0.0, float("inf"))
 
-def list_edits(source: Source, trace: Trace, depth: int, withheld: frozenset[str] = frozenset()) -> Iterator[Edit]:
+
+def list_edits(
+    source: Source, trace: Trace, depth: int, costs: tuple[float, float] = EVERY_COST, withheld: frozenset[str] = frozenset()
+) -> Iterator[Edit]:
     """Yield the edits of the functions at a depth, the cheaper ones first: 0 is its own file, 1 those that it imports.
 
+    costs: only those of rules that cost more than the first number, and no more than the second.
     withheld: names of rules that are left out, as measurements do.
     """
     places = [place for site in source.sites if site.depth == depth for place in _list_places(site, trace)]
-    for rule in (rule for rule in rules() if rule.name not in withheld):
+    least, most = costs
+    for rule in (rule for rule in rules() if least < rule.cost <= most and rule.name not in withheld):
         for place in places:
             yield from rule.edits(place)
 
