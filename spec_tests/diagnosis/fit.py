@@ -106,7 +106,7 @@ def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call]) 
 def explains(deviation: Candidate, call: Call) -> bool:
     """Whether the answer of a call is the one that the deviation's equation gives, in some precision class that passes."""
     if not _shows(deviation, call):
-        return _allows(deviation, call) or not np.any(wrong_in(call))
+        return allows(deviation, call) or not np.any(wrong_in(call))
     return any(_explain(deviation, call, precision) is not None for precision in call.operation.classes())
 
 
@@ -144,11 +144,11 @@ def _coincides(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call
     """
     if deviation.kind != "arithmetic" or len(wrong) < 2 or not right:
         return False
-    return all(_shows(deviation, call) == (call in wrong) and _allows(deviation, call) for call in (*wrong, *right))
+    return all(_shows(deviation, call) == (call in wrong) and allows(deviation, call) for call in (*wrong, *right))
 
 
 @_cache
-def _allows(deviation: Candidate, call: Call) -> bool:
+def allows(deviation: Candidate, call: Call) -> bool:
     """Whether the deviation allows the answer in some precision class that passes."""
     try:
         expected = [call.expect(precision, _prepare_equation(deviation, call)) for precision in call.operation.classes()]

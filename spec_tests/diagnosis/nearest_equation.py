@@ -19,7 +19,7 @@ import numpy as np
 from ..calls.call import Call
 from .evidence import Evidence
 from .explanation import Explanation
-from .fit import Fit, explains, try_fit
+from .fit import Fit, allows, explains, try_fit
 from .neighbours.candidate import Candidate
 from .neighbours.edit import UNKNOWN, Edit, compile_edits
 from .neighbours.listing import list_edits
@@ -223,5 +223,11 @@ def describe(fits: Sequence[Fit], evidence: Evidence, asked: Sequence[Call]) -> 
 
 
 def predicts(candidate: Candidate, call: Call) -> bool | None:
-    """Whether the answer of a call is the one that the equation gives; None if the call is one of another operation."""
-    return explains(candidate, call) if call.operation.name == candidate.operation else None
+    """Whether the answer of a call is the one that the equation gives.
+
+    None if it says nothing about the call: if that is one of another operation, or if the equation overflows on the way, so
+    that its bound claims nothing where it has no finite value.
+    """
+    if call.operation.name != candidate.operation:
+        return None
+    return True if explains(candidate, call) else None if allows(candidate, call) else False
