@@ -77,7 +77,7 @@ def predicts(deviation: Deviation, call: Call) -> bool | None:
         return True
     if not _shows(deviation, call):
         return None
-    return deviation.kind == "arithmetic" and _allows(deviation, call)
+    return deviation.kind == "arithmetic" and allows(deviation, call)
 
 
 def _candidates(operation: Callee) -> Iterable[Deviation]:
