@@ -272,9 +272,9 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
 
 def test_a_run_without_a_report_imports_nothing_of_it(tmp_path: Path) -> None:
     loaded = f"[name for name in sys.modules if name in {('jinja2', *(f'spec_tests.{name}' for name in WITH_A_REPORT))!r}]"
-    probe = f"\n\nimport atexit, sys\n\natexit.register(lambda: print('imported:', {loaded}))\n"
-    write(tmp_path, mine=NUMPY + RELU + probe)
-    run = suite(tmp_path, "--backend=mine.py", "-k", "relu.reference")
+    probe = f"import sys\n\n\ndef pytest_unconfigure():\n    print('imported:', {loaded})\n"
+    write(tmp_path, mine=NUMPY + RELU, probe=probe)
+    run = suite(tmp_path, "-p", "probe", "--backend=mine.py", "-k", "relu.reference", env=environment(ROOT, tmp_path))
     assert "imported: []" in run.text, run.text
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from .exit_status import ExitStatus
     from .session import Session
 
 REFUSAL_KEY = "spec_tests_refusal"  # key of `workeroutput`: why a backend could not be loaded
@@ -27,15 +28,28 @@ def load_backends(config: pytest.Config, session: Session) -> None:
     from ..implementation.printable import printable
     from .captured_output import capture_output
 
+    exit_status = None if session.isolate else _hold_exit_status(config)
     try:
         with capture_output(config) as texts:
             _ = session.backends  # a cached property, which loads them
         for text in texts:
             print(printable(text), end="")
+        if exit_status is not None:
+            exit_status.status = None  # no longer that of a refusal; a session that begins will have one
     except pytest.UsageError as refusal:
         if not _is_worker(config):
             raise
         config.stash[REFUSAL_STASH_KEY] = config.workeroutput[REFUSAL_KEY] = str(refusal)  # type: ignore[attr-defined]
+
+
+def _hold_exit_status(config: pytest.Config) -> ExitStatus:
+    """Keep what a backend registers to run at exit from changing the exit status."""
+    from .exit_status import ExitStatus
+
+    exit_status = ExitStatus(is_worker=_is_worker(config))
+    exit_status.install()
+    config.pluginmanager.register(exit_status, "spec_tests.exit_status")
+    return exit_status
 
 
 def share_cores(config: pytest.Config) -> None:
