@@ -59,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from .running.plugins import register_plugins
 
         register_plugins(config, session)
+        config.pluginmanager.register(session.ledger, "spec_tests.ledger")
 
 
 def _requested_listings(config: pytest.Config) -> list[str]:
@@ -123,6 +124,10 @@ def _invariant_and_trial(item: pytest.Item) -> Any:
 def pytest_itemcollected(item: pytest.Item) -> None:
     invariant, trial = _invariant_and_trial(item)
     if invariant:
+        ledger = item.config.stash[SESSION].ledger
+        ledger.files.add(item.path.name)
+        if not _is_unneeded(invariant, trial):
+            ledger.collected.append(item.nodeid)
         item.extra_keyword_matches |= {invariant.id_for(trial.operation_name), f"[{invariant.id_for(trial.operation_name)}]"}
 
 
@@ -158,17 +163,20 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         if session.items:
             _refuse_replacements(session.config.stash[SESSION])
             session.config.stash[SESSION].has_foreign_fixtures = _has_foreign_fixtures(session)
+        laws = [item for item in session.items if _invariant_and_trial(item)[0]]
+        session.config.stash[SESSION].ledger.finish_collection(laws)
         gc.freeze()
         atexit.register(gc.freeze)
 
 
 def _has_foreign_fixtures(session: pytest.Session) -> bool:
-    """Whether fixtures or a conftest.py of another project run code before a test of this suite."""
+    """Whether fixtures or plugins of another project run code before a test of this suite."""
+    from .running.ledger import find_local_plugins
+
     laws = (item for item in session.items if _invariant_and_trial(item)[0])
     hooks = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_protocol", "pytest_pyfunc_call")
-    conftests = [p for p in session.config.pluginmanager.get_plugins() if getattr(p, "__name__", "").endswith("conftest")]
     return any(set(getattr(item, "fixturenames", ())) - {"trial"} for item in laws) or any(
-        hasattr(conftest, hook) for conftest in conftests for hook in hooks
+        hasattr(plugin, hook) for plugin in find_local_plugins(session.config) for hook in hooks
     )
 
 
@@ -212,17 +220,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
         return (yield)
     from functools import partial
 
-    from .running.runtest import run_trial
+    from .running.runtest import judge
 
     test = pyfuncitem.obj
-    pyfuncitem.obj = partial(run_trial, pyfuncitem.config.stash[SESSION], invariant, test)
+    pyfuncitem.obj = partial(judge, pyfuncitem.config.stash[SESSION], pyfuncitem.nodeid, invariant, test)
     try:
         return (yield)
     finally:
         pyfuncitem.obj = test
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # outside of the wrappers of others, so that what they change is seen
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
     report = yield
     if _invariant_and_trial(item)[0] is None or call.when != "call":
@@ -271,12 +279,25 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = STALE_EXIT_STATUS
     if VERDICTS and exitstatus == 0 and all(verdict["status"] == "skipped" for verdict in VERDICTS):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+    _check_ledger(session)
+
+
+def _check_ledger(session: pytest.Session) -> None:
+    """Fail the run if a conftest.py or a plugin of another project has changed what was judged or reported."""
+    ledger = session.config.stash[SESSION].ledger
+    ledger.complaints = ledger.check(session)
+    if ledger.complaints and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED, STALE_EXIT_STATUS):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if recorder := session.config.pluginmanager.get_plugin("spec_tests.report"):
+        for complaint in ledger.complaints:
+            recorder.write_error("", "another project", complaint)
 
 
 def _find_stale_patterns(config: pytest.Config) -> list[str]:
     """Return the places of stale patterns in the files of known failures. Only a whole run can show that a pattern is stale."""
-    names = ("keyword", "markexpr", "deselect", "lf")
-    is_partial = any(config.getoption(name, None) for name in names) or read_option(config, "dtype")
+    from .running.selected_paths import find_selection
+
+    is_partial = find_selection(config) or read_option(config, "dtype")
     is_partial = is_partial or read_option(config, "effort") == "smoke"
     return [] if is_partial else config.stash[SESSION].known_failures.find_stale_patterns(VERDICTS)
 
@@ -290,6 +311,12 @@ def pytest_report_teststatus(report: Any) -> Any:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if SESSION in terminalreporter.config.stash:
+        ledger = terminalreporter.config.stash[SESSION].ledger
+        if (marks := ledger.describe_marks()) and not terminalreporter.no_summary:
+            terminalreporter.write_line(f"marks of another project on laws: {marks}")
+        for complaint in ledger.complaints:
+            terminalreporter.write_line(f"ERROR: {complaint}", red=True)
     if VERDICTS and not terminalreporter.no_summary:
         from .report.terminal import write_summary
 

@@ -81,6 +81,7 @@ class ExitStatus:
     def pytest_unconfigure(self) -> None:
         if self.session is not None:
             self.status = self.status or int(self.session.exitstatus)
+            self.session.exitstatus = self.status
         if self.status is None or not (self.is_worker or is_command_line()):
             self.uninstall()
         else:  # the last to register is the first to run, and before threads are joined

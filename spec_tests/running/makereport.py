@@ -26,7 +26,8 @@ DETAILS_ATTRIBUTE = "spec_tests_details"  # attribute of a TestReport; pytest-xd
 def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[Any], session: Session) -> None:
     """Put the verdict on a trial into pytest's report of its item."""
     invariant, trial = item.obj.invariant, item.callspec.params["trial"]  # type: ignore[attr-defined]
-    error, failures = call.excinfo.value if call.excinfo else None, list[dict[str, Any]]()
+    error: BaseException | None = _restore_outcome(report, item, session) or (call.excinfo.value if call.excinfo else None)
+    failures = list[dict[str, Any]]()
     reason = trial.tally.level_lost or (str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "")
     if report.failed:
         reason = f"{type(error).__name__}: {error}".partition("\n")[0]
@@ -69,6 +70,19 @@ def _tell(report: pytest.TestReport, item: pytest.Item, trial: Trial, failures: 
     setattr(report, CAUSES_ATTRIBUTE, json.dumps([{**describe_cause(cause), "text": text} for cause, text in untold]))
     for cause, _ in untold:
         cause.told = True
+
+
+def _restore_outcome(report: pytest.TestReport, item: pytest.Item, session: Session) -> BaseException | None:
+    """Undo what others made of a failure, as a mark xfail does. Return what the law raised, if it failed."""
+    outcome = session.ledger.outcomes.get(item.nodeid)
+    if outcome is None and report.passed:
+        report.outcome, report.longrepr = "failed", "a conftest.py or a plugin of another project kept this law from being tried"
+        session.ledger.record(item.nodeid, "failed")
+    elif outcome == "failed" and not report.failed:
+        report.outcome = "failed"
+        if hasattr(report, "wasxfail"):
+            del report.wasxfail
+    return session.ledger.errors.pop(item.nodeid, None)
 
 
 def _build_longrepr(item: pytest.Item, text: str, summary: str) -> Any:

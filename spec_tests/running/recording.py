@@ -32,6 +32,7 @@ from . import resuming
 from .options import read_option
 from .report_folder import FolderLock, FolderTaken, replace_file
 from .resuming import read_interrupted, select_kept_records
+from .selected_paths import find_selection
 
 if TYPE_CHECKING:
     from .session import Session
@@ -106,7 +107,7 @@ class Recorder:
             self._write_verdict({"record": "verdict", **record, **details.get("verdict", {}), "node": report.nodeid})
         elif report.failed and (is_law(self.config, report.location) or report.when not in ("setup", "call", "teardown")):
             # for the test that a dead worker was running, pytest-xdist sends a report with another `when`
-            self._write_error(report.nodeid, report.when or "", str(report.longrepr))
+            self.write_error(report.nodeid, report.when or "", str(report.longrepr))
             if report.when not in ("setup", "call", "teardown"):
                 self.reason = "a worker died"  # by the backend, or from outside: its test has not come to an end
         if report.when != "setup" or not report.passed:
@@ -128,11 +129,11 @@ class Recorder:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self._write_error(report.nodeid, "collect", str(report.longrepr))
+            self.write_error(report.nodeid, "collect", str(report.longrepr))
 
     def pytest_internalerror(self, excrepr: Any) -> None:
         self.reason = "internal error"
-        self._write_error("", "internal", str(excrepr))
+        self.write_error("", "internal", str(excrepr))
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         stop = excinfo.value
@@ -141,7 +142,7 @@ class Recorder:
         else:
             self.reason = "stopped"  # by -x, by pytest.exit(), or by an error of collection
 
-    def _write_error(self, node: str, when: str, message: str) -> None:
+    def write_error(self, node: str, when: str, message: str) -> None:
         """Write an error that is not a verdict: a worker died, or a fixture of another project or the suite itself failed."""
         self.counts["error"] += 1
         self.write({"record": "error", "node": node, "when": when, "message": message})
@@ -151,6 +152,8 @@ class Recorder:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
         result = yield
+        if ledger := self.config.pluginmanager.get_plugin("spec_tests.ledger"):
+            ledger.repair_status(session)
         was_refused = session.exitstatus in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED)
         if self.reason == "finished" and (was_refused or len(self.finished_nodes) < session.testscollected):
             self.reason = "stopped"
@@ -257,9 +260,7 @@ def build_header(config: pytest.Config) -> dict[str, Any]:
         "required_levels": _split_names(option("require_level")),
         "isolate": option("isolate"),
         "known": {kind: path for kind in ("failing", "flaky") if (path := option(f"known_{kind}"))},
-        "selection": {
-            name: value for name in ("keyword", "markexpr", "deselect", "lf") if (value := config.getoption(name, None))
-        },
+        "selection": find_selection(config),
         "seed": config.getoption("hypothesis_seed", None),
         "python": platform.python_version(),
         "platform": platform.platform(),

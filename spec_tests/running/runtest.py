@@ -21,6 +21,21 @@ if TYPE_CHECKING:
     from .session import Session
 
 
+def judge(session: Session, node: str, invariant: Invariant, test: Any, trial: Trial) -> None:
+    """Run a trial, as `run_trial` does, and record in the suite's own ledger how it ends."""
+    try:
+        run_trial(session, invariant, test, trial)
+    except KeyboardInterrupt:
+        raise
+    except (pytest.skip.Exception, pytest.xfail.Exception) as error:
+        session.ledger.record(node, "skipped" if isinstance(error, pytest.skip.Exception) else "tolerated")
+        raise
+    except BaseException as error:
+        session.ledger.record(node, "failed", error)
+        raise
+    session.ledger.record(node, "passed")
+
+
 def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -> None:
     """Return if the invariant holds; else skip, xfail, or raise the Violation. pytest reports the item accordingly."""
     if trial.backend.framework.device_lost:

@@ -30,6 +30,7 @@ from .arguments import (
     validate_choices,
 )
 from .known_failures import KnownFailures
+from .ledger import Ledger
 from .options import read_option
 from .selection import Selection
 
@@ -50,6 +51,7 @@ class Session:
     example: tuple[int, ...] = ()  # the choices of the only example to try; empty means that examples are drawn
     known_failures: KnownFailures = field(default_factory=KnownFailures)
     plugin_manager: pytest.PytestPluginManager | None = None  # of the run, if a command line has started it
+    ledger: Any = None  # a Ledger, if a command line has started the run
     has_foreign_fixtures: bool = False  # whether another project's fixtures or hooks run before the tests
     backends_recorded: bool = False  # whether this process has handed the records of the backends to the report
 
@@ -74,6 +76,7 @@ class Session:
             parse_example(option),
             read_known_failures(option, config.invocation_params.dir),
             plugin_manager=config.pluginmanager,
+            ledger=Ledger(config),
         )
 
     @staticmethod

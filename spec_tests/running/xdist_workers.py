@@ -23,19 +23,19 @@ REFUSAL_STASH_KEY: pytest.StashKey[str] = pytest.StashKey()
 
 def load_backends(config: pytest.Config, session: Session) -> None:
     """Load the backends, unless workers do. A backend that cannot be loaded stops the run with one message."""
+    exit_status = _hold_exit_status(config)
     if not session.backend_texts or _has_workers(config):
+        exit_status.status = None
         return
     from ..implementation.printable import printable
     from .captured_output import capture_output
 
-    exit_status = None if session.isolate else _hold_exit_status(config)
     try:
         with capture_output(config) as texts:
             _ = session.backends  # a cached property, which loads them
         for text in texts:
             print(printable(text), end="")
-        if exit_status is not None:
-            exit_status.status = None  # no longer that of a refusal; a session that begins will have one
+        exit_status.status = None  # no longer that of a refusal; a session that begins will have one
     except pytest.UsageError as refusal:
         if not _is_worker(config):
             raise

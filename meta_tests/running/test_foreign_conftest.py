@@ -1,0 +1,185 @@
+"""What a conftest.py of another project does to laws shows in the verdict, and what changes outcomes is never green."""
+
+import json
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from ..support.paths import ROOT
+from ..support.pytest_process import NUMPY, RELU, Run, environment, pytest_run, write
+
+WRONG = "\n\ndef relu(x):\n    return np.zeros_like(x)\n"
+LAWS = ("-k", "relu.reference or relu.rectifies or relu.infinities")
+
+
+def run_with(folder: Path, conftest: str, body: str = WRONG, *args: str) -> Run:
+    """Run laws beside a conftest.py of another project."""
+    write(folder, mine=NUMPY + body, conftest="import pytest\n\n" + textwrap.dedent(conftest))
+    words = ["-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--hypothesis-profile=default", "--hypothesis-seed=1"]
+    if any(
+        f"def pytest_{hook}" in conftest for hook in ("pyfunc_call", "runtest", "ignore_collect")
+    ):  # such of a conftest.py do not reach other folders
+        (folder / "conftest.py").rename(folder / "theirs.py")
+        words += ["-p", "theirs"]
+    return pytest_run(
+        folder, *words, "--confcutdir=.", "-c", "/dev/null", "--rootdir=.", "--pyargs", "spec_tests", ".", "--backend=mine.py",
+        "--effort=smoke", *args, env=environment(ROOT, folder),
+    )  # fmt: skip
+
+
+REMOVES = """
+    def pytest_collection_modifyitems(items):
+        items[:] = [item for item in items if "test_reference[relu-mine" not in item.nodeid]
+"""
+DESELECTS = """
+    def pytest_collection_modifyitems(config, items):
+        removed = [item for item in items if "relu" in item.nodeid]
+        items[:] = [item for item in items if item not in removed]
+        config.hook.pytest_deselected(items=removed)
+"""
+XFAILS = """
+    def pytest_collection_modifyitems(items):
+        for item in items:
+            item.add_marker(pytest.mark.xfail(strict=False, reason="later"))
+"""
+SKIPS = """
+    def pytest_collection_modifyitems(items):
+        for item in items:
+            if "relu" in item.nodeid:
+                item.add_marker(pytest.mark.skip(reason="not today"))
+"""
+SKIPPING_FIXTURE = """
+    @pytest.fixture(autouse=True)
+    def later():
+        pytest.skip("not now")
+"""
+CALLS_NOTHING = """
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(pyfuncitem):
+        return True
+"""
+RUNS_NOTHING = """
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(item, nextitem):
+        return True
+"""
+REPLACES_TESTS = """
+    def pytest_collection_modifyitems(items):
+        for item in items:
+            item.obj = lambda **_: None
+"""
+CHANGES_REPORTS = """
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(item, call):
+        report = yield
+        report.outcome = "passed"
+        return report
+"""
+REPLACES_THE_JUDGE = """
+    @pytest.fixture(autouse=True)
+    def quick(monkeypatch):
+        monkeypatch.setattr("spec_tests.helpers.assertions.assert_conforms", lambda *_, **__: None)
+"""
+CHANGES_A_CONSTANT = """
+    @pytest.fixture(autouse=True, scope="session")
+    def generous():
+        from spec_tests.bounds.error_model import ROUNDINGS
+        ROUNDINGS.update(dict.fromkeys(ROUNDINGS, 1e30))
+"""
+HIDES_FILES = """
+    def pytest_ignore_collect(collection_path):
+        return True if "relu" in collection_path.name or "every" in collection_path.name else None
+"""
+CHANGES_THE_STATUS = """
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(session):
+        session.exitstatus = 0
+
+    def pytest_unconfigure(config):
+        config.pluginmanager.get_plugin("session").exitstatus = 0
+"""
+OFFENCES = {  # a conftest.py, and what the run says of it
+    "removes": (REMOVES, "ERROR: 1 law (test_reference[relu-mine-float32]) was removed by a conftest.py"),
+    "deselects": (DESELECTS, "were removed by a conftest.py or a plugin of another project"),
+    "xfails": (XFAILS, "marks of another project on laws: xfail on"),
+    "skips": (SKIPS, "not tried, because of a mark, a fixture or a plugin of another project (not today)"),
+    "skips in a fixture": (SKIPPING_FIXTURE, "not tried, because of a mark, a fixture or a plugin of another project (not now)"),
+    "calls nothing": (CALLS_NOTHING, "a conftest.py or a plugin of another project kept this law from being tried"),
+    "runs nothing": (RUNS_NOTHING, "not tried, because of a mark, a fixture or a plugin of another project"),
+    "replaces tests": (REPLACES_TESTS, "were removed by a conftest.py or a plugin of another project"),
+    "changes reports": (CHANGES_REPORTS, "found to fail, and reported otherwise by a conftest.py"),
+    "replaces the judge": (REPLACES_THE_JUDGE, "a fixture or a plugin replaced spec_tests.helpers.assertions.assert_conforms"),
+    "changes a constant": (CHANGES_A_CONSTANT, "a fixture or a plugin replaced spec_tests.bounds.error_model.ROUNDINGS"),
+    "hides files": (HIDES_FILES, "nothing was collected of 5 files (test_every_gradient.py, test_every_operation.py"),
+    "changes the status": (CHANGES_THE_STATUS, "3 failed"),
+}
+NEEDS_THE_WHOLE_SUITE = ("deselects", "hides files")  # with -k, a selection is expected
+
+
+WITH_WORKERS = ("removes", "xfails", "skips", "changes reports")
+
+
+@pytest.mark.parametrize(("name", "workers"), [*((name, ()) for name in OFFENCES), *((n, ("-n", "2")) for n in WITH_WORKERS)])
+def test_what_changes_outcomes_is_named_and_never_green(name: str, workers: tuple[str, ...], tmp_path: Path) -> None:
+    conftest, sentence = OFFENCES[name]
+    body = RELU if name in ("hides files", "calls nothing") else WRONG
+    run = run_with(tmp_path, conftest, body, *(() if name in NEEDS_THE_WHOLE_SUITE else LAWS), *workers, "--report=out")
+    assert run.code == 1, run.text
+    assert sentence in " ".join(run.text.split()), run.text
+    assert "Traceback" not in run.text, run.text
+    records = [json.loads(line) for line in (tmp_path / "out" / "report.jsonl").read_text().splitlines()]
+    assert records[-1]["exit_status"] == 1 or name == "changes the status"
+    assert json.loads((tmp_path / "out" / "badge.json").read_text())["color"] != "brightgreen"
+
+
+ORDINARY = """
+    @pytest.fixture(autouse=True)
+    def quick(monkeypatch, tmp_path):
+        monkeypatch.setattr("time.sleep", lambda seconds: None)
+        monkeypatch.chdir(tmp_path)
+
+    @pytest.fixture(autouse=True, scope="session")
+    def once():
+        yield
+
+    def pytest_collection_modifyitems(items):
+        items.reverse()
+        for item in items:
+            item.add_marker("fast")
+
+    def pytest_configure(config):
+        config.addinivalue_line("markers", "fast: all")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(item, call):
+        report = yield
+        report.sections.append(("seen", "by another"))
+        return report
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
+def test_ordinary_fixtures_marks_and_hooks_are_no_offence(workers: tuple[str, ...], tmp_path: Path) -> None:
+    run = run_with(tmp_path, ORDINARY, RELU, *LAWS, *workers)
+    assert run.code == 0, run.text
+    assert "marks of another project on laws: fast on" in run.text
+    assert "ERROR" not in run.text
+
+
+def test_a_failure_marked_xfail_by_another_has_its_full_message(tmp_path: Path) -> None:
+    run = run_with(tmp_path, XFAILS, WRONG, "-k", "relu.reference")
+    assert "1 failed" in run.text, run.text
+    assert "relu.reference" in run.text
+    assert run.count("failed") == 1
+
+
+@pytest.mark.parametrize("arguments", [["spec_tests.test_relu"], ["-k", "relu.reference", "spec_tests"]])
+def test_paths_on_the_command_line_are_a_selection_as_k_is(arguments: list[str], tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU)
+    words = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--backend=mine.py", "--effort=default", "--report=out")
+    run = pytest_run(tmp_path, *words, "--pyargs", *arguments)
+    assert run.code == 0, run.text
+    header = json.loads((tmp_path / "out" / "report.jsonl").read_text().partition("\n")[0])
+    assert list(header["selection"]) == (["keyword"] if "-k" in arguments else ["paths"])
+    assert json.loads((tmp_path / "out" / "badge.json").read_text())["message"] == "the selected invariants hold"

@@ -1,0 +1,159 @@
+"""The suite's own record of which laws should be judged and how each was, against which the reports of pytest are checked.
+
+A conftest.py or a plugin of another project can remove laws, skip them, or change what is reported. What changes outcomes fails
+the run, with a sentence. This module makes a pytest plugin; a worker of pytest-xdist sends its record to the controller.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable
+from typing import Any
+
+import pytest
+
+from ..trials.collection import SUITE
+from .selected_paths import find_selection
+
+OUTPUT_KEY = "spec_tests_ledger"  # key of `workeroutput`
+OWN_MARKS = {"parametrize", "hypothesis"}  # that laws have from pytest and Hypothesis
+MAX_NAMED = 3  # laws that a sentence names
+
+
+class Ledger:
+    """What was collected, what was left out and by whom, how each law was judged, and what pytest reported."""
+
+    def __init__(self, config: pytest.Config):
+        self.config = config
+        self.files: set[str] = set()  # names of the files of laws that were collected
+        self.collected: list[str] = []  # nodes of the laws, as pytest made them
+        self.deselected: set[str] = set()
+        self.due: list[str] = []  # nodes of the laws that are left to run
+        self.missing_files: list[str] = []  # files of laws of which nothing was collected
+        self.marks: Counter[str] = Counter()  # marks of others on laws
+        self.outcomes: dict[str, str] = {}  # how each law was judged, by its node
+        self.errors: dict[str, BaseException] = {}  # what was raised by those that failed
+        self.reported: dict[str, str] = {}  # the outcome that pytest reports, by the node
+        self.skip_reasons: dict[str, str] = {}
+        self.complaints: list[str] = []  # at the end: what others have changed
+
+    def record(self, node: str, outcome: str, error: BaseException | None = None) -> None:
+        """Record how a law was judged."""
+        self.outcomes[node] = outcome
+        if error is not None:
+            self.errors[node] = error
+
+    # --- collection -----------------------------------------------------------------------------------------------------
+
+    def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
+        self.deselected.update(item.nodeid for item in items)
+
+    def finish_collection(self, items: Iterable[pytest.Item]) -> None:
+        """Note which laws are left, and which marks of others they have. `items` are the laws among the items."""
+        items = list(items)
+        self.due = [item.nodeid for item in items]
+        self.marks.update(mark.name for item in items for mark in item.iter_markers() if mark.name not in OWN_MARKS)
+        if not find_selection(self.config):
+            self.missing_files = [path.name for path in sorted(SUITE.glob("test_*.py")) if path.name not in self.files]
+
+    def find_removed(self) -> list[str]:
+        """Return the nodes of the laws that are left out, and that no option and no resumed report leaves out."""
+        due = {*self.due}
+        left_out = [node for node in self.collected if node not in due]
+        resuming = self.config.pluginmanager.get_plugin("spec_tests.resuming")
+        done: set[str] = getattr(resuming, "done", set())
+        allowed = self.deselected if find_selection(self.config) or not self._has_local_selection() else done
+        return [node for node in left_out if node not in allowed]
+
+    def _has_local_selection(self) -> bool:
+        """Whether a conftest.py, or another plugin that is not installed as one, selects among the items."""
+        return any(hasattr(plugin, "pytest_collection_modifyitems") for plugin in find_local_plugins(self.config))
+
+    # --- the reports ----------------------------------------------------------------------------------------------------
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" or not report.passed:
+            self.reported[report.nodeid] = (
+                "failed" if "failed" in (report.outcome, self.reported.get(report.nodeid)) else report.outcome
+            )
+        if report.skipped and report.when == "setup":
+            text = report.longrepr[2] if isinstance(report.longrepr, tuple) else getattr(report, "wasxfail", "")
+            self.skip_reasons[report.nodeid] = str(text).removeprefix("Skipped: ")
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: Any) -> None:
+        """Take over the record of a worker."""
+        sent = getattr(node, "workeroutput", {}).get(OUTPUT_KEY)
+        if sent:
+            self.collected, self.due, self.missing_files = sent["collected"], sent["due"], sent["missing_files"]
+            self.deselected |= {*sent["deselected"]}
+            self.marks = Counter(sent["marks"])
+            for name, outcome in sent["outcomes"].items():
+                if self.outcomes.get(name) != "failed":
+                    self.outcomes[name] = outcome
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        output = getattr(self.config, "workeroutput", None)
+        if output is not None:
+            names = ("collected", "due", "missing_files", "outcomes")
+            output[OUTPUT_KEY] = {name: getattr(self, name) for name in names}
+            output[OUTPUT_KEY] |= {"deselected": sorted(self.deselected), "marks": dict(self.marks)}
+        result = yield
+        self.repair_status(session)
+        return result
+
+    def repair_status(self, session: pytest.Session) -> None:
+        """Give a run in which something failed its exit status, if others have made a success of it."""
+        if session.exitstatus == pytest.ExitCode.OK and (self.complaints or "failed" in self.outcomes.values()):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if exit_status := self.config.pluginmanager.get_plugin("spec_tests.exit_status"):
+            exit_status.status = int(session.exitstatus)
+
+    def check(self, session: pytest.Session) -> list[str]:
+        """Return what others have changed, each in a sentence. A run that was stopped need not have judged all laws."""
+        complaints = []
+        was_stopped = bool(session.shouldstop or session.shouldfail) or session.exitstatus not in (0, 1, 5)
+        if self.missing_files and not was_stopped:
+            complaints.append(f"nothing was collected of {_count(self.missing_files, 'file')}: a plugin or a setting hides it")
+        if removed := self.find_removed():
+            complaints.append(f"{_name(removed)} removed by a conftest.py or a plugin of another project")
+        changed = [n for n, outcome in self.outcomes.items() if outcome == "failed" and self.reported.get(n) != "failed"]
+        if changed:
+            complaints.append(
+                f"{_name(changed)} found to fail, and reported otherwise by a conftest.py or a plugin of another project"
+            )
+        unjudged = [n for n in self.due if n not in self.outcomes and self.reported.get(n) != "failed"]
+        if was_stopped or session.config.getoption("collectonly", False) or session.config.getoption("setuponly", False):
+            unjudged = [n for n in unjudged if n in self.reported]
+        if unjudged:
+            reasons = {self.skip_reasons[n] for n in unjudged if self.skip_reasons.get(n)}
+            why = f" ({', '.join(sorted(reasons)[:MAX_NAMED])})" if reasons else ""
+            complaints.append(f"{_name(unjudged)} not tried, because of a mark, a fixture or a plugin of another project{why}")
+        return complaints
+
+    def describe_marks(self) -> str:
+        """Return one line about the marks of others on laws, or ""."""
+        return ", ".join(f"{name} on {count}" for name, count in sorted(self.marks.items()))
+
+
+def _name(nodes: list[str]) -> str:
+    """Return how many laws these are, with the names of the first ones, and the verb."""
+    return f"{_count(nodes, 'law')} {'was' if len(nodes) == 1 else 'were'}"
+
+
+def _count(names: list[str], noun: str) -> str:
+    shown = ", ".join(name.rpartition("::")[2] for name in names[:MAX_NAMED])
+    return f"{len(names)} {noun}{'s' * (len(names) != 1)} ({shown}{', …' if len(names) > MAX_NAMED else ''})"
+
+
+def find_local_plugins(config: pytest.Config) -> list[Any]:
+    """Return the plugins that neither come with pytest or with this suite, nor are installed: conftest.py, and modules of -p."""
+    installed = [plugin for plugin, _ in config.pluginmanager.list_plugin_distinfo()]
+    return [plugin for plugin in config.pluginmanager.get_plugins() if plugin not in installed and not _is_of_pytest(plugin)]
+
+
+def _is_of_pytest(plugin: Any) -> bool:
+    """Whether the plugin comes with pytest, with its parallel runs or with this suite."""
+    module = getattr(plugin, "__name__", None) or type(plugin).__module__
+    return str(module).partition(".")[0] in ("_pytest", "pytest", "spec_tests", "xdist")
