@@ -62,6 +62,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(session.ledger, "spec_tests.ledger")
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if SESSION in config.stash:
+        config.stash[SESSION].close()
+
+
 def _requested_listings(config: pytest.Config) -> list[str]:
     """Return the options of the command line that print a list and exit."""
     return [name for name in LISTING_OPTIONS if read_option(config, name.replace("-", "_"))]

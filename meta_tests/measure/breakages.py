@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from spec_tests.isolation.survivors import MARK, find_started, new_mark
+
 from ..support.paths import BACKENDS, MEASURED, ROOT
 from ..support.pytest_process import environment
 
@@ -75,10 +77,11 @@ def run_suite(path: Path, isolation: str) -> Outcome:
             select_tests(path),
         )
         command = [sys.executable, "-m", "pytest", *plugins, *options, f"--backend={path}", *ISOLATION_OPTIONS[isolation]]
+        mark = new_mark()
         with subprocess.Popen(
             command,
             cwd=folder,
-            env=environment(ROOT),
+            env=environment(ROOT, **{MARK: mark}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -90,6 +93,9 @@ def run_suite(path: Path, isolation: str) -> Outcome:
             except subprocess.TimeoutExpired:
                 text = ""
             status = run.poll()
+            for left in find_started(run.pid, mark):
+                with suppress(ProcessLookupError):
+                    os.kill(left, signal.SIGKILL)
             with suppress(ProcessLookupError):
                 os.killpg(run.pid, signal.SIGKILL)
         junit = Path(folder) / "junit.xml"

@@ -20,7 +20,7 @@ from .autodiff import Differentiation
 from .domain import find_complaints
 from .framework import Framework
 from .guard import MIN_TIMEOUT_SECONDS, Fault
-from .lookup import BackendError, identify, resolve
+from .lookup import BackendError, built_in_backends, identify, resolve
 from .printable import printable_line
 
 
@@ -224,6 +224,8 @@ def _find_complaints(backend: Backend, operations: Collection[str]) -> Iterator[
         hints = getattr(backend.source, "absence_hints", {}).values()
         meant = "".join(f"; it {hint}" if index == 0 else f"\nIt {hint}" for index, hint in enumerate(hints))
         yield f"it defines none of the operations, which are {', '.join(sorted(operations))}{meant}"
+    if backend.text and backend.name != backend.text and backend.name in built_in_backends():
+        yield f"it calls itself {backend.name}, which is a backend of the suite's own; give it another name"
     stated = getattr(backend.source, "dtypes", ())
     if isinstance(stated, str):
         yield f"its dtypes is the string {stated!r}; give a tuple, as in dtypes = ({stated!r},)"

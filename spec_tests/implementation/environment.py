@@ -7,6 +7,8 @@ import importlib.util
 import os
 import re
 import sys
+from collections.abc import Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from .lookup import DEVIATION_PREFIX, BackendError, built_in_backends, registered_backends
@@ -52,14 +54,27 @@ def _read_framework_name(text: str, folder: Path) -> str:
 
 
 def backend_file(text: str, folder: Path) -> Path | None:
-    """Return the file of the backend that `text` names. Return None if there is none, or if finding it would run code."""
+    """Return the file of the backend that `text` names, found without running code. Return None if there is none."""
     if text.startswith(DEVIATION_PREFIX):
         return None
     entry = registered_backends().get(text)
     module = (entry.value if entry else text).partition(":")[0]
     if path := built_in_backends().get(text) or (folder / text if text.endswith(".py") else None):
         return path if path.is_file() else None
-    if "." in module:  # to find it, its package would have to run
-        return None
-    found = importlib.util.find_spec(module) if module.isidentifier() else None
-    return Path(found.origin) if found and found.origin and found.origin.endswith(".py") else None
+    return find_module_file(module)
+
+
+def find_module_file(module: str) -> Path | None:
+    """Return the file of a module by its dotted name. Its packages are not run: Python's own search of folders is enough."""
+    places: Sequence[str] | None = None
+    parts = module.split(".")
+    for count in range(1, len(parts) + 1):
+        name = ".".join(parts[:count])
+        if not parts[count - 1].isidentifier() or (count > 1 and places is None):
+            return None
+        found = PathFinder.find_spec(name, places) if places is not None else importlib.util.find_spec(name)
+        if found is None:
+            return None
+        places = found.submodule_search_locations
+    path = Path(found.origin) if found and found.origin else None
+    return path if path is not None and path.suffix == ".py" and path.is_file() else None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .supervisor import Supervisor, start_with_socket
-from .wire import LENGTHS, MAX_MESSAGE_BYTES, MalformedMessage, pack, unpack
+from .wire import LENGTHS, MAX_HEADER_BYTES, MAX_MESSAGE_BYTES, MalformedMessage, pack, unpack
 
 START_CODE = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from spec_tests.isolation.server import main; main(sys.argv[1])"
@@ -35,8 +35,8 @@ class Process(Supervisor):
         try:
             self.send(pack(message), deadline)
             header, rest = LENGTHS.unpack(self.receive(LENGTHS.size, deadline))
-            if header + rest > MAX_MESSAGE_BYTES:
-                raise MalformedMessage(f"a message of {header + rest} bytes")
+            if header > MAX_HEADER_BYTES or header + rest > MAX_MESSAGE_BYTES:
+                raise MalformedMessage(f"a message of {header + rest} bytes, {header} of them before the arrays")
             reply = unpack(bytes(self.receive(header, deadline)), memoryview(self.receive(rest, deadline)))
         except TimeoutError:
             raise self.describe_timeout(seconds) from None

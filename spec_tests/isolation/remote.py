@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ import numpy as np
 
 from ..implementation.autodiff import Differentiation
 from ..implementation.backend import Backend, validate
+from ..implementation.environment import backend_file
 from ..implementation.framework import CannotMakeArray, Foreign, as_float64, numpy_dtype
 from ..implementation.guard import Fault, Refused
 from ..implementation.lookup import BackendError
 from ..implementation.printable import printable_line
 from .connection import Connection, RemoteArray, request, to_wire
+from .server import BACKEND_PROPERTIES, FRAMEWORK_PROPERTIES
 from .wire import Handle
 
 
@@ -37,8 +40,10 @@ class RemoteFramework:
 
     def __init__(self, connection: Connection, properties: dict[str, Any]):
         self.connection = connection
+        properties = {name: properties[name] for name in FRAMEWORK_PROPERTIES}
         texts = {name: printable_line(value) for name, value in properties.items() if isinstance(value, str)}
         self.__dict__.update({**properties, **texts, "dtypes": tuple(properties["dtypes"])})
+        self.version = _check_version(self.name, self.version)
 
     def from_wire(self, value: Any) -> Any:
         """Return an answer of the backend, with a RemoteArray for each array and each function that stays there."""
@@ -133,14 +138,27 @@ class RemoteFramework:
         return bool(overwritten)
 
 
-class RemoteSource:
-    """The source of an isolated backend: what the process reports of it, and its functions with their signatures."""
+def _check_version(library: str, stated: str) -> str:
+    """Return the version of a library. What the process states stands in quotes, unless the suite finds the same here."""
+    try:
+        found = metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return f'"{stated}"'
+    return stated if stated.partition("+")[0] == found.partition("+")[0] else f'{found}, in its process "{stated}"'
 
-    def __init__(self, framework: RemoteFramework, description: dict[str, Any]):
-        self.__name__, self.__file__, self.kind = description["module"], description["file"], description["kind"]
-        self.__dict__.update(description["stated"])
-        for name, signature in description["functions"].items():
-            setattr(self, name, RemoteFunction(framework, name, signature))
+
+class RemoteSource:
+    """The source of an isolated backend: what the process reports of it, and its functions with their signatures.
+
+    Its file is the one that the suite finds, because the process may name any.
+    """
+
+    def __init__(self, framework: RemoteFramework, description: dict[str, Any], file: Path | None = None):
+        self.__name__, self.__file__, self.kind = description["module"], str(file) if file else None, description["kind"]
+        self.__dict__.update({name: value for name, value in description["stated"].items() if name in BACKEND_PROPERTIES})
+        for name in framework.connection.names:
+            if name in description["functions"]:
+                setattr(self, name, RemoteFunction(framework, name, description["functions"][name]))
         if description["translates_calls"]:
             self.translate_call = lambda operation, *arrays, **keywords: self._translate_call(
                 framework, operation, arrays, keywords
@@ -177,6 +195,12 @@ class IsolatedBackend(Backend):
     framework: RemoteFramework = field(repr=False)
 
     @property
+    def version(self) -> str:
+        """The version that the backend states, in quotes, because it is the word of its process; else that of its framework."""
+        stated = getattr(self.source, "version", None)
+        return super().version if stated is None else f'"{printable_line(str(stated))}"'
+
+    @property
     def imports_oracle(self) -> bool:
         return self.framework.connection.imports_oracle
 
@@ -198,7 +222,12 @@ def load_isolated(text: str, folder: Path, operations: Collection[str], gradient
     try:
         description = connection.load()
         framework = RemoteFramework(connection, description["framework"])
-        backend = IsolatedBackend(printable_line(str(description["name"])), RemoteSource(framework, description), framework, text)
+        backend = IsolatedBackend(
+            printable_line(str(description["name"])),
+            RemoteSource(framework, description, backend_file(text, folder)),
+            framework,
+            text,
+        )
     except Fault as fault:
         what = fault.what if fault.what.startswith("--backend=") else f"--backend={text}: while it was imported, {fault.what}"
         raise BackendError(what) from None

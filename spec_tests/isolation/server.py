@@ -19,6 +19,7 @@ from typing import Any
 from ..implementation.autodiff import Differentiation
 from ..implementation.guard import Fault, Refused, as_fault
 from ..implementation.lookup import BackendError, identify, resolve, source_file
+from .survivors import adopt_orphans
 from .wire import LENGTHS, Handle, pack, unpack
 
 BACKEND_PROPERTIES = (  # those that a backend may state, and what `recognize` has found out
@@ -228,5 +229,7 @@ def serve(channel: socket.socket) -> None:
 def main(number: str) -> None:
     """Serve on the socket that has this file descriptor."""
     die_with_the_parent()
+    adopt_orphans()
     faulthandler.enable()
+    os.set_inheritable(int(number), False)  # what the backend starts must not hold the channel open
     serve(socket.socket(fileno=int(number)))

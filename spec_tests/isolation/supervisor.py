@@ -12,14 +12,18 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..implementation.guard import Fault, timeout_fault
 from ..implementation.printable import printable
+from .child_environment import child_environment
+from .survivors import MARK, MARKS, kill_all, new_mark
 
 MAX_PRINTED_CHARACTERS = 4000  # of the output of one request that are shown
 CHANNEL_BYTES = 1 << 20  # what the channel holds, where the system allows it
 START_TIMEOUT_SECONDS = 300.0  # to start, and to import a framework
 ABORT_SECONDS = 1.0  # for a process to print where it is
+LIFE_SECONDS = 0.5  # after which it is asked whether a process that sends nothing has ended
 END_SECONDS = 10.0  # for a process that has closed its channel to end
 
 
@@ -75,9 +79,12 @@ class Supervisor:
         channel, outputs = (self.reads if reading else self.writes), [self.output]
         while True:
             readers, writers = ([channel, *outputs], []) if reading else (outputs, [channel])
-            readable, writable, _ = select.select(readers, writers, [], max(0.0, deadline - time.monotonic()))
+            patience = min(max(0.0, deadline - time.monotonic()), LIFE_SECONDS)
+            readable, writable, _ = select.select(readers, writers, [], patience)
             if channel in readable or channel in writable:
                 return
+            if not readable and self.child.poll() is not None:  # another process may hold its end of the channel open
+                raise ProcessEnded
             if self.output in readable and not self.read_output():
                 outputs = []
             if time.monotonic() >= deadline:
@@ -145,13 +152,12 @@ class Supervisor:
         return fault
 
     def kill(self) -> None:
-        """Kill the process and its process group at once."""
-        with contextlib.suppress(OSError):
-            os.killpg(self.child.pid, signal.SIGKILL)
+        """Kill the process and all processes that it has started, without waiting for its own end."""
+        kill_all(self.child)
         self.close()
 
     def close(self) -> None:
-        """Close the channel, and kill the process and its process group."""
+        """Close the channel, and end the process with all processes that it has started."""
         self.finalizer()
 
 
@@ -164,15 +170,14 @@ def start_with_socket(
         for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             end.setsockopt(socket.SOL_SOCKET, buffer, CHANNEL_BYTES)
     with theirs:
-        child = subprocess.Popen(
+        child = _start(
             command(theirs.fileno()),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             pass_fds=[theirs.fileno()],
             cwd=folder,
-            env={**os.environ, **environment},
-            start_new_session=True,  # no signal from the terminal, nor from it to its own group, reaches both sides
+            environment=environment,
         )
     assert child.stdout is not None
     return child, ours.fileno(), ours.fileno(), child.stdout.fileno(), ours.close
@@ -182,15 +187,14 @@ def start_with_pipes(
     command: Sequence[str], folder: Path, environment: dict[str, str]
 ) -> tuple[subprocess.Popen[bytes], int, int, int, Callable[[], None]]:
     """Start a process whose channel is its standard input and output. Return what Supervisor takes."""
-    child = subprocess.Popen(
+    child = _start(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
         cwd=folder,
-        env={**os.environ, **environment},
-        start_new_session=True,
+        environment=environment,
     )
     assert child.stdin is not None
     assert child.stdout is not None
@@ -209,14 +213,26 @@ def start_with_pipes(
     return child, child.stdout.fileno(), child.stdin.fileno(), child.stderr.fileno(), close
 
 
+def _start(command: Sequence[str], environment: dict[str, str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a process that gets what it may have of the environment, and a mark by which its own processes are found."""
+    mark = new_mark()
+    child = subprocess.Popen(
+        command,
+        env={**child_environment(environment), MARK: mark},
+        start_new_session=True,  # no signal from the terminal, nor from it to its own group, reaches both sides
+        **options,
+    )
+    MARKS[child] = mark
+    return child
+
+
 def _terminate(child: subprocess.Popen[bytes], close: Callable[[], None], patience_seconds: float) -> None:
-    """Close the channel, wait for the child's own end, and kill its process group."""
+    """Close the channel, wait for the child's own end, and kill it with all processes that it has started."""
     close()
     if patience_seconds:
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(patience_seconds)
-    with contextlib.suppress(OSError):
-        os.killpg(child.pid, signal.SIGKILL)
+    kill_all(child)
     child.wait()
     if child.stdout is not None:
         child.stdout.close()

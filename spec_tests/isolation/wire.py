@@ -15,6 +15,9 @@ from ..implementation.framework import PLAIN_TYPES, Foreign
 
 LENGTHS = struct.Struct("<QQ")  # bytes of the header, and bytes of the arrays
 MAX_MESSAGE_BYTES = 1 << 32
+MAX_HEADER_BYTES = 1 << 20  # of JSON, which takes some thirty times as much memory when it is read; arrays are not in it
+MAX_DIGITS = 20  # of an integer in a header: more digits have a cost that grows with their square
+MAX_DIMENSIONS = 64  # as NumPy has
 ARRAY_KINDS = "fiub"  # the kinds of dtype that a message may have: floating, integer, unsigned, bool
 
 
@@ -41,17 +44,26 @@ def pack(message: Any) -> bytes:
 def unpack(header: bytes, rest: memoryview) -> Any:
     """Return the message that has this header, with these bytes after it. Raise MalformedMessage if it is none."""
     try:
-        tree, descriptions = json.loads(header)
+        if len(header) > MAX_HEADER_BYTES:
+            raise MalformedMessage(f"a header of {len(header)} bytes")
+        tree, descriptions = json.loads(header, parse_int=_parse_integer)
         arrays, start = [], 0
         for dtype_text, shape in descriptions:
-            dtype, count = np.dtype(dtype_text), math.prod(shape)
-            if dtype.kind not in ARRAY_KINDS or count < 0:
-                raise MalformedMessage(f"an array of {dtype_text}")
+            dtype = np.dtype(dtype_text)
+            if dtype.kind not in ARRAY_KINDS or len(shape) > MAX_DIMENSIONS or any(size < 0 for size in shape):
+                raise MalformedMessage(f"an array of {dtype_text} with {len(shape)} dimensions")
+            count = math.prod(shape)
             arrays.append(np.frombuffer(rest, dtype, count, start).reshape(shape) if count else np.empty(shape, dtype))
             start += count * dtype.itemsize
         return _decode(tree, arrays)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError) as error:
         raise MalformedMessage(f"{type(error).__name__}: {error}") from None
+
+
+def _parse_integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise MalformedMessage(f"an integer of {len(digits)} digits")
+    return int(digits)
 
 
 def _encode(x: Any, arrays: list[np.ndarray]) -> Any:

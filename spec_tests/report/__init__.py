@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -58,7 +59,18 @@ def read(path: str | Path) -> Report:
     for number, record in enumerate(records, 1):
         if complaint := find_complaint(record):
             raise ReportError(f"{path} is no report of this suite: its record {number} {complaint}")
-    return _build_report(path, records)
+    report = _build_report(path, records)
+    if report.footer and not _is_sealed(path, report.footer):
+        raise ReportError(f"{path} was changed after the run had written it: run the suite again")
+    return report
+
+
+def _is_sealed(path: Path, footer: dict[str, Any]) -> bool:
+    """Whether the data before the footer have the hash that the footer states. Older reports state none."""
+    if "sha256" not in footer:
+        return True
+    before, _, last = path.read_bytes().rstrip(b"\n").rpartition(b"\n")
+    return hashlib.sha256(before + b"\n").hexdigest() == footer["sha256"] and b'"footer"' in last
 
 
 def _build_report(path: Path, records: list[dict[str, Any]]) -> Report:

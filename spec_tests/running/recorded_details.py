@@ -11,6 +11,7 @@ from typing import Any
 
 from ..implementation.backend import Backend
 from ..implementation.domain import canonical, describe_domain
+from ..implementation.environment import backend_file
 from ..implementation.lookup import source_file
 from ..specification.conventions import describe_statement
 from ..specification.registry import gradients, operations, specification
@@ -40,7 +41,7 @@ def collect_details(session: Session, invariant: Invariant, trial: Trial, failur
 
 def build_backend_record(backend: Backend, folder: Path) -> dict[str, Any]:
     """Return the record of a backend: its file with a hash, its framework, its operations, and what it states."""
-    file, framework = source_file(backend.source), backend.framework
+    file, framework = backend_file(backend.text, folder) or source_file(backend.source), backend.framework
     implemented = [name for name in operations() if backend.has(name)]
     domains = {name: describe_domain(canonical(specification(name), backend.domain.get(name, {}))) for name in implemented}
     return {
@@ -49,7 +50,7 @@ def build_backend_record(backend: Backend, folder: Path) -> dict[str, Any]:
         "text": backend.text,
         "version": backend.version,
         "file": _format_path(file, folder) if file else None,
-        "sha256": hashlib.sha256(file.read_bytes()).hexdigest() if file else None,
+        "sha256": hash_file(file) if file else None,
         "imports": hash_imports(file) if file else {},
         "framework": {"name": framework.name, "version": framework.version},
         "device": framework.device or framework.place,
@@ -59,6 +60,12 @@ def build_backend_record(backend: Backend, folder: Path) -> dict[str, Any]:
         "domain": {name: domain for name, domain in domains.items() if domain},
         "conventions": {name: describe_statement(stated) for name, stated in backend.conventions.items()},
     }
+
+
+def hash_file(file: Path) -> str:
+    """Return the SHA-256 of a file of any size."""
+    with file.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
 
 
 def _format_path(file: Path, folder: Path) -> str:

@@ -5,6 +5,7 @@ Under pytest-xdist it works in the controller, which receives the reports of all
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pytest
 
-from ..report import BADGE, DATA, PAGE, SCHEMA, Report, format_record, read
+from ..report import BADGE, DATA, PAGE, SCHEMA, Report, ReportError, format_record, read
 from ..report.backend_results import build_results
 from ..report.badge import format_badge
 from ..report.github_step import format_step_summary
@@ -56,14 +57,17 @@ class Recorder:
         self.reason, self.complaint, self.written_files = "finished", "", [DATA]
         self.written_verdicts: dict[str, tuple[str, int]] = {}  # by node: the status, and the number of examples
         self.started_at = time.monotonic()
+        self.digest = hashlib.sha256()  # of all that this run has written into the data
         self.file: BinaryIO | None = None
 
     def write(self, record: dict[str, Any]) -> None:
         """Write one record, so that it is kept even if the process is killed. After an error nothing more is written."""
         if self.file is None or self.file.closed:
             return
+        data = format_record(record).encode("ascii")
+        self.digest.update(data)
         try:
-            _write_all(self.file, format_record(record).encode("ascii"))
+            _write_all(self.file, data)
         except OSError as error:
             self.file.close()
             self.complaint = f"{DATA} ends before the run does, because it could not be written ({error.strerror or error})"
@@ -73,7 +77,9 @@ class Recorder:
         try:
             for name in (PAGE, BADGE):
                 (self.folder / name).unlink(missing_ok=True)  # from an earlier run
-            replace_file(self.folder / DATA, "".join(map(format_record, records)))
+            text = "".join(map(format_record, records))
+            self.digest.update(text.encode("ascii"))
+            replace_file(self.folder / DATA, text)
             self.file = (self.folder / DATA).open("ab", buffering=0)
         except OSError as error:
             raise build_refusal(self.config, f"nothing can be written there ({error.strerror or error})") from None
@@ -168,12 +174,16 @@ class Recorder:
                 "stale": self.stale_count,
                 "examples": self.examples,
                 "seconds": round(time.monotonic() - self.started_at, 2),
+                "sha256": self.digest.hexdigest(),
             }
         )
         if self.file is not None:
             self.file.close()
         try:
             self._publish()
+        except ReportError as error:  # something else has written into the data
+            self.complaint = self.complaint or str(error)
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
         except PageUnavailable as error:
             self.complaint = self.complaint or str(error)
         except Exception as error:  # the data are written, and the verdict must still be printed

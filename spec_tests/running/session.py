@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ..implementation import environment
 from ..implementation.backend import Backend, load
+from ..implementation.guard import Fault
 from ..implementation.lookup import DEVIATION_PREFIX, BackendError
 from ..implementation.printable import printable
 from ..inputs.effort import EFFORTS
@@ -122,6 +124,12 @@ class Session:
             complaint = f"importing it {intrusions[0]}, on which its verdicts depend"
             raise BackendError(f"--backend={text}: {complaint}; --isolate keeps the two apart")
         return backend
+
+    def close(self) -> None:
+        """End the processes of isolated backends, with all that they have started."""
+        for backend in self.__dict__.get("backends", ()):
+            if connection := getattr(backend.framework, "connection", None):
+                connection.discard_process(Fault(""))
 
     def undo_replacements(self) -> list[str]:
         """Undo what was replaced in this process, and return the names. An isolated backend can replace nothing here."""
