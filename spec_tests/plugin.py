@@ -129,10 +129,7 @@ def _invariant_and_trial(item: pytest.Item) -> Any:
 def pytest_itemcollected(item: pytest.Item) -> None:
     invariant, trial = _invariant_and_trial(item)
     if invariant:
-        ledger = item.config.stash[SESSION].ledger
-        ledger.files.add(item.path.name)
-        if not _is_unneeded(invariant, trial):
-            ledger.collected.append(item.nodeid)
+        item.config.stash[SESSION].ledger.add(item, is_needed=not _is_unneeded(invariant, trial))
         item.extra_keyword_matches |= {invariant.id_for(trial.operation_name), f"[{invariant.id_for(trial.operation_name)}]"}
 
 
@@ -165,34 +162,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     Before the interpreter exits, the same is done with everything, which saves about a second.
     """
     if SESSION in session.config.stash:
-        if session.items:
-            _refuse_replacements(session.config.stash[SESSION])
-            session.config.stash[SESSION].has_foreign_fixtures = _has_foreign_fixtures(session)
+        from .running.collected import finish_collection
+
         laws = [item for item in session.items if _invariant_and_trial(item)[0]]
-        session.config.stash[SESSION].ledger.finish_collection(laws)
+        finish_collection(session.config.stash[SESSION], laws)
         gc.freeze()
         atexit.register(gc.freeze)
-
-
-def _has_foreign_fixtures(session: pytest.Session) -> bool:
-    """Whether fixtures or plugins of another project run code before a test of this suite."""
-    from .running.ledger import find_local_plugins
-
-    laws = (item for item in session.items if _invariant_and_trial(item)[0])
-    hooks = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_protocol", "pytest_pyfunc_call")
-    return any(set(getattr(item, "fixturenames", ())) - {"trial"} for item in laws) or any(
-        hasattr(plugin, hook) for plugin in find_local_plugins(session.config) for hook in hooks
-    )
-
-
-def _refuse_replacements(session: Session) -> None:
-    """Raise UsageError if something was replaced while the tests were collected. Code of the backend may run there."""
-    if replaced := session.undo_replacements():
-        what = ", ".join(replaced[:3])
-        raise pytest.UsageError(
-            f"while the laws were collected, the backend, a plugin or a conftest.py replaced {what}, on which the verdicts depend"
-        )
-    session.watch_hooks()
 
 
 def _mending_order(item: pytest.Item) -> tuple[Any, ...]:
@@ -284,18 +259,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = STALE_EXIT_STATUS
     if VERDICTS and exitstatus == 0 and all(verdict["status"] == "skipped" for verdict in VERDICTS):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-    _check_ledger(session)
-
-
-def _check_ledger(session: pytest.Session) -> None:
-    """Fail the run if a conftest.py or a plugin of another project has changed what was judged or reported."""
-    ledger = session.config.stash[SESSION].ledger
-    ledger.complaints = ledger.check(session)
-    if ledger.complaints and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED, STALE_EXIT_STATUS):
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    if recorder := session.config.pluginmanager.get_plugin("spec_tests.report"):
-        for complaint in ledger.complaints:
-            recorder.write_error("", "another project", complaint)
+    session.config.stash[SESSION].ledger.finish(session)
 
 
 def _find_stale_patterns(config: pytest.Config) -> list[str]:
@@ -317,11 +281,7 @@ def pytest_report_teststatus(report: Any) -> Any:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     if SESSION in terminalreporter.config.stash:
-        ledger = terminalreporter.config.stash[SESSION].ledger
-        if (marks := ledger.describe_marks()) and not terminalreporter.no_summary:
-            terminalreporter.write_line(f"marks of another project on laws: {marks}")
-        for complaint in ledger.complaints:
-            terminalreporter.write_line(f"ERROR: {complaint}", red=True)
+        terminalreporter.config.stash[SESSION].ledger.write_summary(terminalreporter)
     if VERDICTS and not terminalreporter.no_summary:
         from .report.terminal import write_summary
 

@@ -17,6 +17,7 @@ from .selected_paths import find_selection
 
 OUTPUT_KEY = "spec_tests_ledger"  # key of `workeroutput`
 OWN_MARKS = {"parametrize", "hypothesis"}  # that laws have from pytest and Hypothesis
+BAD_STATUSES = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
 MAX_NAMED = 3  # laws that a sentence names
 
 
@@ -44,6 +45,12 @@ class Ledger:
             self.errors[node] = error
 
     # --- collection -----------------------------------------------------------------------------------------------------
+
+    def add(self, item: pytest.Item, *, is_needed: bool) -> None:
+        """Note a law that pytest has made, and whether it should run."""
+        self.files.add(item.path.name)
+        if is_needed:
+            self.collected.append(item.nodeid)
 
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
         self.deselected.update(item.nodeid for item in items)
@@ -110,7 +117,24 @@ class Ledger:
         if exit_status := self.config.pluginmanager.get_plugin("spec_tests.exit_status"):
             exit_status.status = int(session.exitstatus)
 
-    def check(self, session: pytest.Session) -> list[str]:
+    def finish(self, session: pytest.Session) -> None:
+        """Fail the run if others have changed what was judged or reported. What ended it otherwise keeps its own status."""
+        self.complaints = self.find_complaints(session)
+        if self.complaints and session.exitstatus not in BAD_STATUSES:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if recorder := self.config.pluginmanager.get_plugin("spec_tests.report"):
+            for complaint in self.complaints:
+                recorder.write_error("", "another project", complaint)
+
+    def write_summary(self, terminal: Any) -> None:
+        """Write what others have added and changed at the end of the run."""
+        if self.marks and not terminal.no_summary:
+            marks = ", ".join(f"{name} on {count}" for name, count in sorted(self.marks.items()))
+            terminal.write_line(f"marks of another project on laws: {marks}")
+        for complaint in self.complaints:
+            terminal.write_line(f"ERROR: {complaint}", red=True)
+
+    def find_complaints(self, session: pytest.Session) -> list[str]:
         """Return what others have changed, each in a sentence. A run that was stopped need not have judged all laws."""
         complaints = []
         was_stopped = bool(session.shouldstop or session.shouldfail) or session.exitstatus not in (0, 1, 5)
@@ -131,10 +155,6 @@ class Ledger:
             why = f" ({', '.join(sorted(reasons)[:MAX_NAMED])})" if reasons else ""
             complaints.append(f"{_name(unjudged)} not tried, because of a mark, a fixture or a plugin of another project{why}")
         return complaints
-
-    def describe_marks(self) -> str:
-        """Return one line about the marks of others on laws, or ""."""
-        return ", ".join(f"{name} on {count}" for name, count in sorted(self.marks.items()))
 
 
 def _name(nodes: list[str]) -> str:

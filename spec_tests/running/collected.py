@@ -1,0 +1,40 @@
+"""What is checked once, when pytest has collected all tests and none has run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .ledger import find_local_plugins
+
+if TYPE_CHECKING:
+    from .session import Session
+
+HOOKS_BEFORE_TESTS = ("pytest_runtest_setup", "pytest_runtest_call", "pytest_runtest_protocol", "pytest_pyfunc_call")
+
+
+def finish_collection(session: Session, laws: list[pytest.Item]) -> None:
+    """Note which laws are due and whether others run code before them. Raise UsageError if something was replaced before."""
+    if laws:
+        _refuse_replacements(session)
+        session.has_foreign_fixtures = _has_foreign_fixtures(laws)
+    session.ledger.finish_collection(laws)
+
+
+def _refuse_replacements(session: Session) -> None:
+    """Raise UsageError if something was replaced while the tests were collected. Code of the backend may run there."""
+    if replaced := session.undo_replacements():
+        what = ", ".join(replaced[:3])
+        raise pytest.UsageError(
+            f"while the laws were collected, the backend, a plugin or a conftest.py replaced {what}, on which the verdicts depend"
+        )
+    session.watch_hooks()
+
+
+def _has_foreign_fixtures(laws: list[pytest.Item]) -> bool:
+    """Whether fixtures or plugins of another project run code before a test of this suite."""
+    plugins = find_local_plugins(laws[0].config)
+    return any(set(getattr(item, "fixturenames", ())) - {"trial"} for item in laws) or any(
+        hasattr(plugin, hook) for plugin in plugins for hook in HOOKS_BEFORE_TESTS
+    )
