@@ -133,25 +133,25 @@ class Session:
 
     def undo_replacements(self) -> list[str]:
         """Undo what was replaced in this process, and return the names. An isolated backend can replace nothing here."""
-        return self.patch_detector.restore() if self.has_own_process_watched else []
+        return self.patch_detector.restore() if self.watches_this_process else []
 
     def undo_fixtures(self) -> list[str]:
         """Undo what fixtures and plugins replaced before a test, and return the names of what is the suite's own.
 
         What they replace in libraries is their right. It is put back silently, so that the backend is not blamed for it.
         """
-        if not self.has_own_process_watched or not self.has_foreign_fixtures:
+        if not self.watches_this_process or not self.has_foreign_fixtures:
             return []
         self.patch_detector.libraries.restore()
         return self.patch_detector.ours.restore()
 
     def watch_hooks(self) -> None:
         """Record the plugins and the hooks of pytest as they are when all tests are collected."""
-        if self.has_own_process_watched:
+        if self.watches_this_process:
             self.patch_detector.watch_hooks(self.plugin_manager)
 
     @property
-    def has_own_process_watched(self) -> bool:
+    def watches_this_process(self) -> bool:
         """Whether a backend was loaded into this process, which could replace something here."""
         return "patch_detector" in self.__dict__
 
