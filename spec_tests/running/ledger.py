@@ -36,6 +36,7 @@ class Ledger:
         self.errors: dict[str, BaseException] = {}  # what was raised by those that failed
         self.reported: dict[str, str] = {}  # the outcome that pytest reports, by the node
         self.skip_reasons: dict[str, str] = {}
+        self.has_lost_worker = False  # whether a worker ended without sending its record
         self.complaints: list[str] = []  # at the end: what others have changed
 
     def record(self, node: str, outcome: str, error: BaseException | None = None) -> None:
@@ -91,6 +92,7 @@ class Ledger:
     def pytest_testnodedown(self, node: Any, error: Any) -> None:
         """Take over the record of a worker."""
         sent = getattr(node, "workeroutput", {}).get(OUTPUT_KEY)
+        self.has_lost_worker |= not sent
         if sent:
             self.collected, self.due, self.missing_files = sent["collected"], sent["due"], sent["missing_files"]
             self.deselected |= {*sent["deselected"]}
@@ -148,7 +150,12 @@ class Ledger:
                 f"{_name(changed)} found to fail, and reported otherwise by a conftest.py or a plugin of another project"
             )
         unjudged = [n for n in self.due if n not in self.outcomes and self.reported.get(n) != "failed"]
-        if was_stopped or session.config.getoption("collectonly", False) or session.config.getoption("setuponly", False):
+        if (
+            was_stopped
+            or self.has_lost_worker
+            or session.config.getoption("collectonly", False)
+            or session.config.getoption("setuponly", False)
+        ):
             unjudged = [n for n in unjudged if n in self.reported]
         if unjudged:
             reasons = {self.skip_reasons[n] for n in unjudged if self.skip_reasons.get(n)}

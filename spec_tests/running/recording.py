@@ -181,11 +181,11 @@ class Recorder:
             self.file.close()
         try:
             self._publish()
+        except PageUnavailable as error:
+            self.complaint = self.complaint or str(error)
         except ReportError as error:  # something else has written into the data
             self.complaint = self.complaint or str(error)
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-        except PageUnavailable as error:
-            self.complaint = self.complaint or str(error)
         except Exception as error:  # the data are written, and the verdict must still be printed
             self.complaint = self.complaint or f"the report could not be finished: {type(error).__name__}: {error}"
         return result
