@@ -150,13 +150,9 @@ class Ledger:
                 f"{_name(changed)} found to fail, and reported otherwise by a conftest.py or a plugin of another project"
             )
         unjudged = [n for n in self.due if n not in self.outcomes and self.reported.get(n) != "failed"]
-        if (
-            was_stopped
-            or self.has_lost_worker
-            or session.config.getoption("collectonly", False)
-            or session.config.getoption("setuponly", False)
-        ):
-            unjudged = [n for n in unjudged if n in self.reported]
+        runs_nothing = any(self.config.getoption(name, False) for name in ("collectonly", "setuponly", "setupplan"))
+        if was_stopped or self.has_lost_worker or runs_nothing:  # then laws may be left, or their records be lost
+            unjudged = [n for n in unjudged if n in self.skip_reasons]
         if unjudged:
             reasons = {self.skip_reasons[n] for n in unjudged if self.skip_reasons.get(n)}
             why = f" ({', '.join(sorted(reasons)[:MAX_NAMED])})" if reasons else ""
