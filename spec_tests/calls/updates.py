@@ -33,7 +33,8 @@ def settle_update(call: Call, result: Any, given: dict[str, Any]) -> Any:
     changed = any(not np.array_equal(x, before[name], equal_nan=True) for name, x in written.items())
     known = known_update(operation.backend, operation.name)
     if result is not None and not changed:
-        nothing_to_write = not np.any(call.value != np.concatenate([x.ravel() for x in before.values()]))
+        held = np.concatenate([x.ravel() for x in before.values()])
+        nothing_to_write = np.array_equal(call.value, held, equal_nan=True)
         how = known if nothing_to_write and known else RETURNED
     else:
         how = IN_PLACE

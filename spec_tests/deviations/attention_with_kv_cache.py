@@ -107,7 +107,7 @@ def a_block_more_at_each_boundary(q: Any, k_cache: Any, v_cache: Any, lengths: A
     return attend(q, k_cache, v_cache, causal | beyond, sinks, options)
 
 
-@deviation("reference", "leading_slots_out_of_the_window")
+@deviation("reference", "decode_is_prefill")
 def window_from_the_first_slot(q: Any, k_cache: Any, v_cache: Any, lengths: Any, sinks: Any = None, **options: Any) -> Any:
     """windows are about the index of a query among the new ones, not about its position in the cache.
 
@@ -122,7 +122,7 @@ def window_from_the_first_slot(q: Any, k_cache: Any, v_cache: Any, lengths: Any,
     return attend(q, k_cache, v_cache, windowed & causal, sinks, options)
 
 
-@deviation("reference", "decode_is_prefill")
+@deviation("reference")
 def own_key_not_seen(q: Any, k_cache: Any, v_cache: Any, lengths: Any, sinks: Any = None, **options: Any) -> Any:
     """under causality a query sees the keys before its position and not its own.
 

@@ -18,7 +18,7 @@ def cotangent_of_weights_ignored(cotangent: Any, q: Any, k: Any, v: Any, mask: A
     return attention_with_weights_vjp((c, None if w is None else 0.0 * float64(w)), q, k, v, mask, **options)
 
 
-@deviation("reference", "weights_alone")
+@deviation("reference", "one_weight_among_others")
 def cotangent_of_weights_added_twice(cotangent: Any, q: Any, k: Any, v: Any, mask: Any = None, **options: Any) -> Any:
     """the cotangent of the weights is added twice.
 
