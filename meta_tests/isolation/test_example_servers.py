@@ -25,7 +25,7 @@ def test_a_server_answers_the_published_messages(server: Server, tmp_path: Path)
 
 
 SUFFIXES = {".c", ".cpp", ".go", ".h", ".java", ".js", ".py", ".rs"}
-LIBRARIES = {"tensorflow_js", "onnxruntime_web"}  # folders of other libraries' servers
+LIBRARIES = {"tensorflow_js", "onnxruntime_web", "tract"}  # folders of other libraries' servers
 
 
 def test_a_server_has_fewer_than_80_lines_and_that_of_a_library_fewer_than_200() -> None:
