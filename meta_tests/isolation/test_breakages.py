@@ -121,8 +121,9 @@ def test_isolated_every_breakage_is_one_verdict_and_harms_no_other() -> None:
 
 def test_no_dishonest_backend_passes_isolated_but_the_oracle_itself() -> None:
     passing = {stem for stem, outcomes in committed("dishonest").items() if "; conforms" in outcomes["--isolate"]}
-    assert passing == {"calls_the_oracle"}
-    assert "it has imported the oracle" in committed("dishonest")["calls_the_oracle"]["--isolate"]
+    assert passing == {"calls_the_oracle", "hides_the_oracle"}
+    for stem in passing:
+        assert all("it has imported the oracle" in outcome for outcome in committed("dishonest")[stem].values())
 
 
 def test_the_threat_model_says_which_need_isolation() -> None:
@@ -131,7 +132,7 @@ def test_the_threat_model_says_which_need_isolation() -> None:
     for stem, outcomes in committed("dishonest").items():
         text = outcomes["without"]
         passes, listed = "; conforms" in text or "no verdict" in text, f"`{stem}`" in section
-        assert passes is listed or stem == "calls_the_oracle", (stem, text)
+        assert passes is listed or stem in ("calls_the_oracle", "hides_the_oracle"), (stem, text)
 
 
 def test_the_tables_are_ascii_and_short() -> None:

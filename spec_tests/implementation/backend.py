@@ -170,9 +170,7 @@ class Backend:
 
         This finds imports at the top of the backend's file, and none that are hidden deeper.
         """
-        values = getattr(self.source, "__dict__", {}).values()
-        names = (value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "") for value in values)
-        return any(str(name).partition(".")[0] == ORACLE for name in names)
+        return any(map(_is_of_oracle, list(getattr(self.source, "__dict__", {}).values())))
 
     @cached_property
     def timeouts(self) -> Counter[str]:
@@ -182,6 +180,14 @@ class Backend:
     @property
     def version(self) -> str:
         return printable_line(str(getattr(self.source, "version", f"{self.framework.name} {self.framework.version}")))
+
+
+def _is_of_oracle(value: Any) -> bool:
+    """Whether a value is, or comes from, a module of the equations, under whatever name that was imported."""
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+    code = getattr(getattr(value, "__wrapped__", value), "__code__", None)
+    file = getattr(value, "__file__", None) if isinstance(value, ModuleType) else getattr(code, "co_filename", None)
+    return str(name).partition(".")[0] == ORACLE or Path(str(file)).parent.name == ORACLE
 
 
 class _Vanished:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import faulthandler
 import inspect
 import os
+import re
 import signal
 import socket
 import sys
@@ -29,6 +30,7 @@ FRAMEWORK_PROPERTIES = (
     "name", "device", "place", "version", "namespace", "dtypes", "integer", "differentiates", "accumulates",
 )  # fmt: skip
 ORACLE = "reference_numpy"
+SEEN_OF_ORACLE: list[str] = []  # what this process has imported, run or read of the equations
 NO_TIMEOUT_SECONDS = 10.0**9  # the other process has the time limit
 
 
@@ -167,7 +169,7 @@ class Server:
                 answer = getattr(self, name)(*arguments)
         except BaseException as error:
             answer = {"fault": str(as_fault(error)), "facts": [], "lost": False}
-        return {"reply": answer, "oracle": ORACLE in sys.modules}
+        return {"reply": answer, "oracle": bool(SEEN_OF_ORACLE)}
 
 
 def describe_signature(function: Any) -> list[list[Any]] | None:
@@ -177,6 +179,20 @@ def describe_signature(function: Any) -> list[list[Any]] | None:
     except (TypeError, ValueError):
         return None
     return [[p.name, int(p.kind), p.default is not p.empty] for p in parameters]
+
+
+def watch_oracle(event: str, arguments: tuple[Any, ...]) -> None:
+    """Note if a module of the equations is imported, run or read, under whatever name. Python calls this for each audit event."""
+    if event == "import":
+        text = arguments[0]
+    elif event == "exec":
+        text = getattr(arguments[0], "co_filename", "")
+    elif event == "open":
+        text = arguments[0]
+    else:
+        return
+    if isinstance(text, str | bytes) and ORACLE in re.split(r"[./\\]", os.fsdecode(text)):
+        SEEN_OF_ORACLE.append(event)
 
 
 def limit_memory(size: int | None) -> None:
@@ -230,6 +246,7 @@ def main(number: str) -> None:
     """Serve on the socket that has this file descriptor."""
     die_with_the_parent()
     adopt_orphans()
+    sys.addaudithook(watch_oracle)
     faulthandler.enable()
     os.set_inheritable(int(number), False)  # what the backend starts must not hold the channel open
     serve(socket.socket(fileno=int(number)))
