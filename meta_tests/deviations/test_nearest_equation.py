@@ -159,6 +159,23 @@ def test_the_search_ends_in_time() -> None:
     assert time.process_time() - start < 2
 
 
+def test_a_changed_part_is_the_same_change_in_what_is_made_of_it() -> None:
+    """A softmax that is wrong explains the attention that calls it."""
+    found = search(of_softmax(softmax_of_thirds))
+    assert found is not None
+    attention = specification("scaled_dot_product_attention").reference
+    equation = found.equation_of("scaled_dot_product_attention")
+    assert equation is not None
+    assert found.equation_of("rms_norm") is None
+    q, k, v = rows(3, 4), rows(5, 4), rows(5, 2)
+    weights = softmax_of_thirds(q @ k.T / 2, axis=-1)
+    assert np.allclose(equation(q, k, v), weights @ v)
+    assert not np.allclose(attention(q, k, v), weights @ v)
+    call = answers("scaled_dot_product_attention", lambda q, k, v, **options: equation(q, k, v), [((q, k, v), {})])[0]
+    assert found.predicts(call)
+    assert not found.predicts(answers("scaled_dot_product_attention", attention, [((q, k, v), {})])[0])
+
+
 def test_rules_can_be_withheld() -> None:
     calls = of_mask(mask_every_other_query)
     assert search(calls) is not None

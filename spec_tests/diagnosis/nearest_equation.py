@@ -219,15 +219,35 @@ def describe(fits: Sequence[Fit], evidence: Evidence, asked: Sequence[Call]) -> 
     right = len(evidence.right) + len(asked)
     facts.append(("explains", f"all {len(evidence.wrong)} wrong and {right} other answers"))
     what = f"the answers are those of `{'; '.join(after)}`" if after else f"the answers are those without `{'; '.join(before)}`"
-    return Explanation("equation", candidate.id, what, candidate.part, partial(predicts, candidate), tuple(facts))
+    counterparts = _Counterparts(candidate)
+    return Explanation(
+        "equation", candidate.id, what, candidate.part, counterparts.predict, tuple(facts), equation_of=counterparts.equation
+    )
 
 
-def predicts(candidate: Candidate, call: Call) -> bool | None:
-    """Whether the answer of a call is the one that the equation gives.
+class _Counterparts:
+    """The same change in every operation that evaluates the changed lines."""
 
-    None if it says nothing about the call: if that is one of another operation, or if the equation overflows on the way, so
-    that its bound claims nothing where it has no finite value.
-    """
-    if call.operation.name != candidate.operation:
-        return None
-    return True if explains(candidate, call) else None if allows(candidate, call) else False
+    def __init__(self, candidate: Candidate):
+        self._found: dict[str, Candidate | None] = {candidate.operation: candidate}
+        self._candidate = candidate
+
+    def of(self, operation: str) -> Candidate | None:
+        if operation not in self._found:
+            self._found[operation] = self._candidate.inside(operation)
+        return self._found[operation]
+
+    def equation(self, operation: str) -> Callable[..., Any] | None:
+        counterpart = self.of(operation)
+        return counterpart.function if counterpart else None
+
+    def predict(self, call: Call) -> bool | None:
+        """Whether the answer of a call is the one that the equation gives.
+
+        None if it says nothing about the call: if the call's operation does not evaluate the changed lines, or if the equation
+        overflows on the way, so that its bound claims nothing where it has no finite value.
+        """
+        counterpart = self.of(call.operation.name)
+        if counterpart is None:
+            return None
+        return True if explains(counterpart, call) else None if allows(counterpart, call) else False

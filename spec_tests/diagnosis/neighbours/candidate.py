@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from .edit import Edit, changed_lines, compile_edits
-from .source import STEPS, Source
+from .source import STEPS, Source, source_of
 
 
 @dataclass(eq=False)
@@ -49,6 +49,14 @@ class Candidate:
         functions = compile_edits(self.edits)
         assert functions is not None
         return self.source.with_functions(functions)
+
+    def inside(self, operation: str) -> Candidate | None:
+        """Return the same change in another operation, None if that does not evaluate the changed function."""
+        other = source_of(operation)
+        sites = {id(site.tree): site for site in other.sites}
+        if not all(id(edit.site.tree) in sites for edit in self.edits):
+            return None
+        return Candidate(other, tuple(replace(edit, site=sites[id(edit.site.tree)]) for edit in self.edits))
 
     @property
     def cost(self) -> float:

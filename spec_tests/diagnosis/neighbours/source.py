@@ -69,15 +69,13 @@ class Source:
         self.operation = operation
         reference = specification(operation).reference
         depths = _find_modules(sys.modules[reference.__module__])
-        others = {
-            name: specification(name).reference for name in (*operations(), *gradients())
-        }  # which a changed line may call in place of its own
+        names = (*operations(), *gradients())
+        others = {name: specification(name).reference for name in names}  # which a changed line may call in place of its own
         namespaces = {name: {**KNOWN, **others, **STEPS, **vars(sys.modules[name]), "np": _numpy()} for name in depths}
         self.sites: list[Site] = []
         originals: dict[Any, Site] = {}
         for name, depth in depths.items():
-            tree = _without_annotations(ast.parse(inspect.getsource(sys.modules[name])))
-            for node in tree.body:
+            for node in _parse(name).body:
                 if isinstance(node, ast.FunctionDef):
                     site = Site(name, node, depth, namespaces[name])
                     originals[getattr(sys.modules[name], node.name)] = site
@@ -119,6 +117,12 @@ class Source:
                 return self(*arguments, **keywords)
 
         return equation
+
+
+@cache
+def _parse(module: str) -> ast.Module:
+    """Return the syntax tree of a module. All sources share it: an edit of a part is one in every operation with that part."""
+    return _without_annotations(ast.parse(inspect.getsource(sys.modules[module])))
 
 
 @cache
