@@ -38,7 +38,7 @@ def sinks_in_reverse(q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None
     return grouped_query_attention(q, k, v, mask, None if sinks is None else np.flip(sinks, axis=0), **options)
 
 
-@deviation("reference", "nothing_flows_where_capped", seen=("https://github.com/Dao-AILab/flash-attention/pull/1025",))
+@deviation("nothing_flows_where_capped", seen=("https://github.com/Dao-AILab/flash-attention/pull/1025",))
 def cap_after_the_mask(
     q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, *, softcap: Any = None, **options: Any
 ) -> Any:
