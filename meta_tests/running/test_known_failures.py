@@ -122,7 +122,7 @@ OTHER_PATTERNS = [
     {"operation": "relu"},
     {"id": "rms_norm.*", "dtype": "float64"},
     {"operation": "rms_norm", "backend": "other"},
-    {"deviation": "rms_norm/no-eps"},
+    {"deviation": "rms_norm/sums-of-16-in-16-bits"},
 ]
 
 
@@ -171,7 +171,7 @@ DECORATOR_KEYS = {
     "*[float32]": "passes",
     "rms_norm/eps-outside-sqrt": "passes",
     "rms_norm/eps-outside-sqrt[float32]": "passes",
-    "rms_norm/no-eps": "fails",
+    "rms_norm/sums-of-16-in-16-bits": "fails",
     "relu": "fails",
     "rms_norm.scale": "fails",
 }
@@ -294,3 +294,13 @@ def test_workers_know_it_too(tmp_path: Path) -> None:
     suite(tmp_path, *known, "--update-known")
     assert len(read_lines(tmp_path / "known.jsonl")) == 2
     assert suite(tmp_path, *known).code == 0
+
+
+def test_a_deviation_that_the_catalogue_lacks_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU)
+    (tmp_path / "known.jsonl").write_text('{"deviation": "rms_norm/eps-outside-sqr", "reason": "r"}\n')
+    run = suite(tmp_path, "--backend=mine.py", "--known-failing=known.jsonl", "-k", "relu.reference")
+    assert run.code == 4, run.text
+    assert (
+        "known.jsonl, line 1: there is no deviation rms_norm/eps-outside-sqr; did you mean rms_norm/eps-outside-sqrt" in run.text
+    )

@@ -94,6 +94,8 @@ class KnownFile:
                     near = difflib.get_close_matches(name, names, n=2)
                     hint = f"; did you mean {' or '.join(near)}?" if near else ""
                     return f"{self.path}, line {line}: there is no {kind} {name}{hint}"
+            if entry.deviation and (complaint := _describe_unknown_deviation(entry.deviation)):
+                return f"{self.path}, line {line}: {complaint}"
         return ""
 
     def find_stale_patterns(self, verdicts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -139,6 +141,17 @@ class KnownFailures:
         """Write what the verdicts show into the files, if the run is asked to."""
         for file in self.files if self.update else ():
             file.path.write_text(format_updated_file(file, verdicts), encoding="utf-8")
+
+
+def _describe_unknown_deviation(name: str) -> str:
+    """Return what is wrong with the id of a deviation, or "" if the catalogue has it."""
+    from ..deviations import catalogue, find
+
+    if find(name) is not None:
+        return ""
+    near = difflib.get_close_matches(name, catalogue(), n=2)
+    hint = f"did you mean {' or '.join(near)}?" if near else "--list-deviations prints the ids"
+    return f"there is no deviation {printable(name, 100)}; {hint}"
 
 
 def read_known_file(kind: str, path: Path, *, may_be_missing: bool = False) -> KnownFile:
