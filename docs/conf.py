@@ -12,7 +12,7 @@ CITATION = dict(re.findall(r"^([\w-]+): (.+)$", (HERE.parent / "CITATION.cff").r
 project = "spec_tests"
 author = "the spec_tests authors"
 version = release = spec_tests.__version__
-extensions = ["myst_parser", "operation_pages", "mathematics", "pictures"]
+extensions = ["myst_parser", "operation_pages", "mathematics", "pictures", "conformance_grid"]
 exclude_patterns = ["_build", "_extensions", "_templates", "pictures", "proofs"]
 html_theme = "furo"
 html_title = f"spec_tests {release}"

@@ -19,6 +19,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from spec_tests.implementation.lookup import built_in_backends
@@ -74,6 +75,7 @@ def measure_backend(
                 by_dtype[dtype] = _make_cell([fact for fact in facts if fact["status"] in ("passed", "failed")])
     return {
         "version": verdicts[0]["version"],
+        "date": datetime.now(UTC).date().isoformat(),
         "effort": effort,
         "shapes": shapes,
         "examples": sum(fact["examples"] for fact in verdicts),
