@@ -193,7 +193,7 @@ def load_process(text: str, folder: Path, operations: Collection[str], gradients
         raise BackendError(f"--backend={text}: when it was asked to describe itself, {fault.what}{printed}") from None
     assert connection.description is not None
     for misfit in find_misfits(connection.description, known):
-        connection.discard(Fault(""))
+        connection.discard_process(Fault(""))
         raise BackendError(f"--backend={text}: {misfit}")
     framework = ServerFramework(connection, connection.description)
     name = printable_line(command.name)

@@ -95,18 +95,18 @@ class ServerConnection:
         process = self.process or self.start()
         answer = self._ask(process, metadata, arrays, self.timeout_seconds or current_settings().limits.seconds)
         if answer.kind == "describe":
-            raise self.discard(Fault("its process answered a call with a description", lost=True))
+            raise self.discard_process(Fault("its process answered a call with a description", lost=True))
         if answer.kind == "error":
             fault = Fault(f"the call failed: {printable_line(answer.text) or 'the server gives no reason'}", lost=answer.lost)
             if answer.lost:
                 fault.facts.append(("therefore", "its process is replaced"))
-                self.discard(fault)
+                self.discard_process(fault)
             raise fault
         return answer
 
     def start(self) -> ServerProcess:
         """Start the process, and have it describe itself. A process that replaces another must describe itself alike."""
-        self.discard(Fault(""))
+        self.discard_process(Fault(""))
         self.process = process = ServerProcess(self.command)
         answer = self._ask(process, {"request": "describe"}, {}, self.command.start_seconds)
         try:
@@ -114,9 +114,9 @@ class ServerConnection:
                 raise MalformedMessage(f"it answered `describe` with {answer.kind} {answer.text}".rstrip())
             description = read_description(answer.text)
         except MalformedMessage as error:
-            raise self.discard(Fault(printable_line(str(error)), lost=True)) from None
+            raise self.discard_process(Fault(printable_line(str(error)), lost=True)) from None
         if self.description not in (None, description):
-            raise self.discard(Fault("started again, its process describes itself differently", lost=True))
+            raise self.discard_process(Fault("started again, its process describes itself differently", lost=True))
         self.description = description
         limit_memory(process.child.pid, current_settings().limits.memory)
         return process
@@ -127,23 +127,28 @@ class ServerConnection:
         try:
             return process.ask(metadata, arrays, seconds)
         except ProcessEnded:
-            raise self.discard(process.describe_end()) from None
+            raise self.discard_process(process.describe_end()) from None
         except MalformedMessage as error:
-            raise self.discard(
+            raise self.discard_process(
                 Fault(f"its process sent what is no answer: {printable_line(str(error))}", process.locate(), lost=True)
             ) from None
         except MissingLibrary as error:
-            raise self.discard(Fault(str(error))) from None
+            raise self.discard_process(Fault(str(error))) from None
         except Fault as fault:
-            raise self.discard(fault) from None
+            raise self.discard_process(fault) from None
         except BaseException:  # the user interrupts the run: a part of the answer may still be on its way
-            self.discard(Fault(""))
+            self.discard_process(Fault(""))
             raise
 
-    def discard(self, fault: Fault) -> Fault:
-        """End the process, if there is one. Return the fault, for the caller to raise."""
-        if self.process is not None:
+    def discard_process(self, fault: Fault) -> Fault:
+        """End the process, if there is one. Return the fault, for the caller to raise.
+
+        One that has done nothing wrong may end by itself, at the end of its input.
+        """
+        if self.process is not None and fault.what:
             self.process.kill()
+        elif self.process is not None:
+            self.process.close()
         self.process = None
         return fault
 
