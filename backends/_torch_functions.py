@@ -156,23 +156,6 @@ def feed_forward(x, w1, w2, b1=None, b2=None, *, activation="relu"):
     return linear({"relu": relu, "gelu": gelu}[activation](linear(x, w1, b1)), w2, b2)
 
 
-def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, softcap=None, reduction="mean"):
-    z, ids = _widened(logits).reshape(-1, logits.shape[-1]), targets.flatten()
-    z = z if softcap is None else softcap * torch.tanh(z / softcap)
-    kept, lse = ids != ignore_index, torch.logsumexp(z, dim=-1)
-    loss = lse - z.gather(-1, ids.where(kept, 0)[:, None])[:, 0]
-    if label_smoothing:
-        loss = (1 - label_smoothing) * loss + label_smoothing * (lse - z.mean(-1))
-    loss = (loss + z_loss * lse.square()).where(kept, 0)
-    if reduction == "none":
-        return loss.reshape(targets.shape)
-    return loss.sum() if reduction == "sum" else loss.sum() / kept.sum()
-
-
-def linear_cross_entropy(x, weight, targets, **options):
-    return cross_entropy(_widened(x) @ _widened(weight).mT, targets, **options)
-
-
 @in_float32
 def rope(x, positions, *, theta=10000.0, layout="interleaved", rotary_dim=None, attention_factor=1.0):
     if rotary_dim is not None and rotary_dim < x.shape[-1]:
@@ -213,21 +196,3 @@ def alibi_slopes(*, num_heads, device=device):
 @in_float32
 def alibi_bias(slopes, *, n, m=None):
     return slopes[:, None, None] * -_distance(n, m, slopes.device).abs()
-
-
-def cosine_schedule(*, step, max_learning_rate, min_learning_rate, warmup_steps, cosine_steps):
-    if step < warmup_steps:
-        return step / warmup_steps * max_learning_rate
-    share = min((step - warmup_steps) / (cosine_steps - warmup_steps), 1.0)
-    return min_learning_rate + (max_learning_rate - min_learning_rate) * (1 + math.cos(math.pi * share)) / 2
-
-
-def adamw_step(
-    parameter, gradient, first_moment, second_moment,
-    *, step, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.01,
-):  # fmt: skip
-    m = beta1 * first_moment + (1 - beta1) * gradient
-    v = beta2 * second_moment + (1 - beta2) * gradient.square()
-    root = (v / (1 - beta2**step)).sqrt() + eps
-    update = m / (1 - beta1**step) / root
-    return parameter * (1 - learning_rate * weight_decay) - learning_rate * update, m, v

@@ -23,10 +23,11 @@ from .helpers.batch import (
     poison_other_entries,
     take_entry,
 )
+from .helpers.native_arrays import assert_still, assert_unchanged, copy_arrays, refill
 from .implementation.layouts import LAYOUTS
 from .inputs.draw import Draw
 from .specification.formats import is_floating
-from .specification.pytree import leaves, tree_map
+from .specification.pytree import tree_map
 from .trials.invariant import invariant
 
 
@@ -57,13 +58,13 @@ def test_inputs_unchanged(operation: Operation, draw: Draw) -> None:
     call, framework = draw.call(), operation.backend.framework
     layout = draw.one_of((LAYOUTS[0], *_list_layouts(operation)))
     native = operation.native(call, layout)
-    before = _copy_arrays(framework, native)
+    before = copy_arrays(framework, native)
     operation.run(call, native)
     for name in operation.updated_in_place:
         before.pop(f"['arguments'][{operation.spec.positional.index(name)}]")
-    after = {path: x for path, x in _copy_arrays(framework, native).items() if path in before}
+    after = {path: x for path, x in copy_arrays(framework, native).items() if path in before}
     with add_fact("stored", layout):
-        _assert_unchanged(before, after, "was changed by the call")
+        assert_unchanged(before, after, "was changed by the call")
 
 
 @invariant("B", needs=("about:core", "own memory"))
@@ -130,7 +131,7 @@ def test_every_argument_counts(operation: Operation, draw: Draw) -> None:
     for name in changeable_arguments(before):
         after = change_arguments(before, name, place)
         fresh = operation.native(after)
-        if same_memory and _refill(framework, native, fresh):
+        if same_memory and refill(framework, native, fresh):
             kept = {keyword: x for keyword, x in native[1].items() if framework.is_array(x)}
             fresh = (native[0], {**fresh[1], **kept})
         second = operation.values(after, operation.run(after, fresh))
@@ -152,7 +153,7 @@ def test_not_an_alias(operation: Operation, draw: Draw) -> None:
     if alone and draw.one_of((False, False, True)):
         call = operation.call(np.zeros(call.arguments[0].shape), **call.keywords)  # which many a function leaves as they are
     native = operation.native(call)
-    arguments = _copy_arrays(framework, native)
+    arguments = copy_arrays(framework, native)
     first = operation.run(call, native)
     operation.values(call, first)
     if isinstance(first, int | float):
@@ -165,13 +166,13 @@ def test_not_an_alias(operation: Operation, draw: Draw) -> None:
     for other in (change_arguments(call), change_arguments(change_arguments(call))):  # two buffers may take turns
         others += operation.by_name(operation.run(other)).values()
         seen |= {id(x): framework.numpy(x) for x in others if id(x) not in seen}
-        _assert_still(framework, arrays, seen)
+        assert_still(framework, arrays, seen)
     while arrays and framework.overwrite(x := arrays.pop(0), 0 if seen[id(x)].dtype.kind in "bi" else -7.0):
-        _assert_unchanged(arguments, _copy_arrays(framework, native), "shares the result's memory")
-        _assert_still(framework, [*arrays, *others], seen)
+        assert_unchanged(arguments, copy_arrays(framework, native), "shares the result's memory")
+        assert_still(framework, [*arrays, *others], seen)
         again = operation.values(call, operation.run(call))
         assert_same(replace_values(operation.result(call), again), replace_values(operation.result(call), kept))
-    _assert_still(framework, others, seen)
+    assert_still(framework, others, seen)
 
 
 @invariant("E", cost=4, needs=BATCHED)
@@ -277,29 +278,3 @@ def replace_values(result: Any, values: np.ndarray, call: Call | None = None) ->
 def _list_layouts(operation: Operation) -> tuple[str, ...]:
     """Return the layouts in which arguments may be stored, contiguous ones only where the domain demands them."""
     return LAYOUTS[:1] if operation.domain.get("contiguous") else LAYOUTS[1:]
-
-
-def _copy_arrays(framework: Any, native: Any) -> dict[str, tuple[str, np.ndarray]]:
-    """Return the dtype and the values of every array among the arguments, those in dicts and lists included."""
-    arrays = ((path, x) for path, x in leaves({"arguments": list(native[0]), **native[1]}) if framework.is_array(x))
-    return {path: (framework.dtype_of(x), framework.numpy(x)) for path, x in arrays}
-
-
-def _refill(framework: Any, native: Any, fresh: Any) -> bool:
-    """Write the values of `fresh` into the arrays of `native`. Return False if the framework cannot write to its arrays."""
-    pairs = zip(leaves([list(native[0]), native[1]]), leaves([list(fresh[0]), fresh[1]]), strict=True)
-    return all(framework.overwrite(x, y) for (_, x), (_, y) in pairs if framework.is_array(x))
-
-
-def _assert_still(framework: Any, arrays: list[Any], seen: dict[int, np.ndarray]) -> None:
-    """The arrays have the values that were seen in them before."""
-    for x in arrays:
-        assert_identical(framework.numpy(x), seen[id(x)], sides=REPEATED)
-
-
-def _assert_unchanged(before: dict[str, Any], after: dict[str, Any], how: str) -> None:
-    """No argument has another dtype or other values than before."""
-    for name in before | after:
-        (dtype, was), (other, now) = before.get(name, ("", np.empty(0))), after.get(name, ("", np.empty(0)))
-        same = dtype == other and np.array_equal(was, now, equal_nan=was.dtype.kind == "f")
-        assert_true(same, f"argument {name} {how}")

@@ -12,7 +12,7 @@ from spec_tests.implementation.backend import Backend, BackendError, build_backe
 from spec_tests.report.conventions import describe_conventions
 from spec_tests.report.failure import failure_message
 from spec_tests.running.verdict_record import build_verdict_record
-from spec_tests.specification.conventions import CONVENTIONS, apply_conventions, find_convention_complaint
+from spec_tests.specification.conventions import CONVENTIONS, UPDATE, apply_conventions, find_convention_complaint
 from spec_tests.specification.registry import operations, specification
 
 from ..support.in_process import attempt, caught_by, trials
@@ -252,7 +252,7 @@ def test_wrong_numbers_under_a_stated_convention_are_shown(operation: str) -> No
 
 def test_every_convention_has_a_question_of_each_of_its_operations() -> None:
     for convention in CONVENTIONS.values():
-        for name in convention.operations:
+        for name in convention.operations if convention.name != UPDATE else ():  # which is decided by looking
             assert convention.name in specification(name).module.open_questions
 
 

@@ -1,0 +1,45 @@
+"""Losses, and what an optimizer does with their gradients, of numpy_cpu."""
+
+import math
+
+import numpy as np
+
+from ._numpy_functions import logsumexp, wide
+
+
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")  # the mean of no rows is NaN
+def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, softcap=None, reduction="mean"):
+    z, ids = wide(logits).reshape(-1, logits.shape[-1]), targets.reshape(-1)
+    z = z if softcap is None else (softcap * np.tanh(z / softcap)).astype(z.dtype)
+    kept, lse = ids != ignore_index, logsumexp(z, axis=-1)
+    loss = (1 - label_smoothing) * (lse - z[np.arange(len(ids)), np.where(kept, ids, 0)])
+    if label_smoothing:
+        loss = loss + label_smoothing * (lse - z.mean(-1))
+    loss = np.where(kept, loss + z_loss * np.square(lse), 0).astype(z.dtype)
+    if reduction == "none":
+        return loss.reshape(targets.shape)
+    total = np.asarray(loss.sum())
+    return total if reduction == "sum" else np.asarray(total / kept.sum(), dtype=z.dtype)
+
+
+def linear_cross_entropy(x, weight, targets, **options):
+    return cross_entropy(wide(x) @ wide(weight).T, targets, **options)
+
+
+def cosine_schedule(*, step, max_learning_rate, min_learning_rate, warmup_steps, cosine_steps):
+    if step < warmup_steps:
+        return step / warmup_steps * max_learning_rate
+    share = min((step - warmup_steps) / (cosine_steps - warmup_steps), 1.0)
+    return min_learning_rate + (max_learning_rate - min_learning_rate) * (1 + math.cos(math.pi * share)) / 2
+
+
+def adamw_step(
+    parameter, gradient, first_moment, second_moment,
+    *, step, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.01,
+):  # fmt: skip
+    kind = parameter.dtype.type
+    m = kind(beta1) * first_moment + kind(1 - beta1) * gradient
+    v = kind(beta2) * second_moment + kind(1 - beta2) * gradient * gradient
+    root = np.sqrt(v / kind(1 - beta2**step)) + kind(eps)
+    update = m / kind(1 - beta1**step) / root
+    return parameter * kind(1 - learning_rate * weight_decay) - kind(learning_rate) * update, m, v

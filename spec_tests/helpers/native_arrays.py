@@ -1,0 +1,36 @@
+"""The arrays of a framework as a law handles them: copied, written to, and compared with what they held before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..specification.pytree import leaves
+from .assertions import REPEATED, assert_identical, assert_true
+
+
+def copy_arrays(framework: Any, native: Any) -> dict[str, tuple[str, np.ndarray]]:
+    """Return the dtype and the values of every array among the arguments, those in dicts and lists included."""
+    arrays = ((path, x) for path, x in leaves({"arguments": list(native[0]), **native[1]}) if framework.is_array(x))
+    return {path: (framework.dtype_of(x), framework.numpy(x)) for path, x in arrays}
+
+
+def refill(framework: Any, native: Any, fresh: Any) -> bool:
+    """Write the values of `fresh` into the arrays of `native`. Return False if the framework cannot write to its arrays."""
+    pairs = zip(leaves([list(native[0]), native[1]]), leaves([list(fresh[0]), fresh[1]]), strict=True)
+    return all(framework.overwrite(x, y) for (_, x), (_, y) in pairs if framework.is_array(x))
+
+
+def assert_still(framework: Any, arrays: list[Any], seen: dict[int, np.ndarray]) -> None:
+    """The arrays have the values that were seen in them before."""
+    for x in arrays:
+        assert_identical(framework.numpy(x), seen[id(x)], sides=REPEATED)
+
+
+def assert_unchanged(before: dict[str, Any], after: dict[str, Any], how: str) -> None:
+    """No argument has another dtype or other values than before."""
+    for name in before | after:
+        (dtype, was), (other, now) = before.get(name, ("", np.empty(0))), after.get(name, ("", np.empty(0)))
+        same = dtype == other and np.array_equal(was, now, equal_nan=was.dtype.kind == "f")
+        assert_true(same, f"argument {name} {how}")

@@ -1,0 +1,65 @@
+"""The conventions: the questions that no equation settles, the known answers to each, and what each makes of the equation.
+
+A backend may state its answers in `conventions`. What it does not state is inferred: `trials/conventions.py` asks the backend,
+and `calls/conventions.py` compares each answer with every known value. A file of this folder is a convention; those whose names
+begin with _ are the machinery. A convention also needs a function that draws its question, in `open_questions` of
+`spec_tests/operations/<operation>.py`, for each of its operations.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from ._convention import Convention, Equation, Value
+
+__all__ = [
+    "CONVENTIONS",
+    "UPDATE",
+    "Convention",
+    "Equation",
+    "Value",
+    "apply_conventions",
+    "conventions_of",
+    "describe_statement",
+    "find_convention_complaint",
+]
+
+_NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem[0] != "_")
+
+CONVENTIONS: dict[str, Convention] = {name: importlib.import_module(f".{name}", __name__).CONVENTION for name in _NAMES}
+
+UPDATE = "cache_update"  # which is decided by looking, not by comparing values: see `calls/updates.py`
+
+
+def conventions_of(operation: str) -> tuple[Convention, ...]:
+    """Return the conventions that an operation depends on, in the order in which they apply."""
+    return tuple(convention for convention in CONVENTIONS.values() if operation in convention.operations)
+
+
+def apply_conventions(equation: Equation, operation: str, values: dict[str, str]) -> Equation:
+    """Return the equation of the operation under these values of its conventions. That of the first is applied outermost."""
+    for convention in reversed(conventions_of(operation)):
+        if convention.name in values:
+            value = convention.values[values[convention.name]]
+            equation = value.elsewhere.get(operation, value.change)(equation)
+    return equation
+
+
+def find_convention_complaint(name: Any, stated: Any) -> str:
+    """Return what is wrong with the statement of a convention, or "". It is a value, or a dict of values by operation."""
+    convention = CONVENTIONS.get(name)
+    if convention is None:
+        return f"its conventions name {name!r}; there are {', '.join(CONVENTIONS)}"
+    for operation, value in stated.items() if isinstance(stated, dict) else [("", stated)]:
+        if operation and operation not in convention.operations:
+            return f"its conventions state {name} of {operation!r}; it is a convention of {', '.join(convention.operations)}"
+        if not isinstance(value, str) or value not in convention.values:
+            return f"its conventions state {name} = {value!r}; there are {', '.join(convention.values)}"
+    return ""
+
+
+def describe_statement(stated: str | dict[str, str]) -> str:
+    """Return what a backend states of a convention as one text."""
+    return stated if isinstance(stated, str) else ", ".join(f"{value} ({operation})" for operation, value in stated.items())
