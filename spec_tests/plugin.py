@@ -58,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
         xdist_workers.load_backends(config, session)
         from .running.plugins import register_plugins
 
-        register_plugins(config, session)
+        register_plugins(config, session, VERDICTS)
         config.pluginmanager.register(session.ledger, "spec_tests.ledger")
 
 

@@ -12,10 +12,9 @@ from functools import cached_property
 from typing import Any
 
 from . import Report
+from .bugs import Bug, group_bugs
 from .conventions import describe_conventions
-from .failure import MATCHES_PREFIX
 from .verdicts import (
-    Bug,
     count_levels,
     count_variants,
     describe_domains,
@@ -26,7 +25,6 @@ from .verdicts import (
     describe_stale_entries,
     find_shortfall,
     find_shortfalls,
-    group_bugs,
 )
 
 Verdict = dict[str, Any]
@@ -265,21 +263,6 @@ def _describe_outcome(verdict: Verdict | None) -> str:
         reached = verdict["class"] if verdict["id"].endswith(".reference") else ""
         return f"holds{f' ({reached})' if reached else ''}"
     return "fails" if verdict["status"] == "failed" else "not held"
-
-
-def is_explained(verdict: Verdict) -> bool:
-    """Whether a known deviation or a near miss explains the failure."""
-    return str(verdict["reason"]).startswith(MATCHES_PREFIX)
-
-
-def find_clearest_failure(bug: Bug) -> Verdict:
-    """Return the failure that is quickest to understand: an explained one, with the shortest inputs."""
-
-    def rank(verdict: Verdict) -> tuple[bool, bool, int]:
-        inputs = (verdict.get("failure") or {}).get("inputs", "")
-        return not is_explained(verdict), not inputs, len(inputs)
-
-    return min(bug.verdicts, key=rank)
 
 
 def _parse_number(x: Any) -> float | None:

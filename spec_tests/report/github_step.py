@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from ..implementation.printable import printable
 from ..inputs.effort import describe_shapes
 from ..specification.formats import RESULT_DTYPES
-from .backend_results import BackendResults, Cell, find_clearest_failure
-from .verdicts import LAWS_HOLD, Bug
+from .backend_results import BackendResults, Cell
+from .bugs import Bug
+from .verdicts import LAWS_HOLD
 
 TONE_SYMBOLS = {"good": "✅", "bad": "❌", "open": "⚪"}
 MAX_DESCRIBED = 20  # bugs, and errors, of a backend: GitHub limits the size of a summary
@@ -61,9 +62,10 @@ def _describe_backend(result: BackendResults) -> Iterator[str]:
 def _describe_bug(bug: Bug) -> Iterator[str]:
     yield f"### {_escape(bug.operation)}" + (f": {_escape(' or '.join(bug.candidates), 400)}" if bug.candidates else "")
     yield ""
-    yield f"breaks {', '.join(map(_escape, bug.laws[:6]))}{' …' * (len(bug.laws) > 6)} in {', '.join(bug.dtypes)}"
+    confidence = f"; {bug.confidence}" if bug.confidence else ""
+    yield f"breaks {', '.join(map(_escape, bug.laws[:6]))}{' …' * (len(bug.laws) > 6)} in {', '.join(bug.dtypes)}{confidence}"
     yield ""
-    failure = find_clearest_failure(bug).get("failure") or {}
+    _, failure = bug.find_clearest_failure()
     facts = [f"  {label:<9} {fact}" for label, fact in failure.get("facts", [])]
     again = f"again: {failure['again']}" if "again" in failure else failure.get("message", "")
     yield "<pre>"

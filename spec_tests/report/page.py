@@ -16,7 +16,7 @@ from ..implementation.printable import printable
 from ..specification.formats import DTYPES, RESULT_DTYPES
 from ..trials.invariant import KINDS
 from . import ReportError
-from .backend_results import BackendResults, find_clearest_failure, find_differences, is_explained
+from .backend_results import BackendResults, find_differences
 
 FOLDER = Path(__file__).parent
 SELECTION_OPTIONS = {"keyword": "-k", "markexpr": "-m", "deselect": "--deselect", "lf": "--lf"}
@@ -76,8 +76,6 @@ def _load_template() -> Any:
     environment.filters["percent"] = lambda x: f"{100 * min(x, 1.0):.1f}"
     environment.filters["summary"] = _summarize_argument
     environment.filters["digits"] = lambda x: f"{x:.9g}" if isinstance(x, float) else str(x)
-    environment.filters["clearest_failure"] = find_clearest_failure
-    environment.filters["unexplained_count"] = lambda bug: bug.candidates and sum(not is_explained(v) for v in bug.verdicts)
     environment.filters["text_and_id"] = lambda candidate: candidate.removesuffix(")").rpartition(" (")[::2]
     environment.filters["option"] = lambda name: SELECTION_OPTIONS.get(name, name)
     environment.filters["duration"] = lambda seconds: f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -10,11 +10,9 @@ from ..inputs.effort import current_effort, describe_shapes
 from ..specification.run_settings import current_settings
 from ..specification.version import SPEC_VERSION, __version__
 from .conventions import describe_conventions
-from .failure import MATCHES_PREFIX, RAISED
 from .table import format_table
-from .undeclared_double import describe_undeclared_double, is_undeclared_double
+from .undeclared_double import describe_undeclared_double
 from .verdicts import (
-    Bug,
     count_levels,
     describe_domains,
     describe_known_failures,
@@ -24,7 +22,6 @@ from .verdicts import (
     describe_shortfalls,
     describe_stale_entries,
     find_shortfalls,
-    group_bugs,
 )
 
 ORACLE_WARNING = "it has imported the oracle (reference_numpy): what conforms may be the suite's own equations"
@@ -51,9 +48,8 @@ def write_summary(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
 
 
 def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
-    """Return the lines below the table: bugs, known failures, domains, what was not tried, and levels."""
+    """Return the lines below the table: known failures, domains, what was not tried, and levels."""
     remarks = {
-        "deviates:": describe_bugs([v for v in verdicts if not is_undeclared_double(v)]),
         "fails nothing, because a file says that it is known:": describe_known_failures(verdicts),
         "refuses these optional variants:": describe_refused_variants(verdicts),
         "holds now, and is listed as failing: remove the line, or run with --update-known": describe_stale_entries(verdicts),
@@ -74,19 +70,6 @@ def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
         sentence = f"levels, which are optional properties, and in how many of their laws they hold: {held_in}"
         lines += ["", *textwrap.wrap(sentence, 120, subsequent_indent="  ", break_on_hyphens=False)]
     return lines
-
-
-def describe_bugs(verdicts: list[dict[str, Any]]) -> list[str]:
-    """Return one sentence for each bug."""
-    return [_describe_bug(bug) for bug in group_bugs(verdicts)]
-
-
-def _describe_bug(bug: Bug) -> str:
-    more = f" and {len(bug.laws) - 3} more" if len(bug.laws) > 4 else ""
-    laws = ", ".join(bug.laws[:3] if more else bug.laws) + more
-    raised = next((v["reason"] for v in bug.verdicts if v["reason"].startswith(RAISED)), "")
-    diagnosis = f" {MATCHES_PREFIX}{' or '.join(bug.candidates)};" if bug.candidates else f": {raised};" if raised else ":"
-    return f"{bug.operation}{diagnosis} breaks {laws} in {', '.join(bug.dtypes)}"
 
 
 def _wrap_advised(sentences: list[tuple[str, str]]) -> list[str]:

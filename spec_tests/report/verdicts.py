@@ -1,60 +1,16 @@
-"""A list of verdicts in short: its bugs, its levels, the domains, and what was not tried."""
+"""A list of verdicts in short: its levels, the domains, and what was not tried."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from typing import Any
 
 from ..calls.call_facts import UNEQUAL_BATCHES
 from ..specification.formats import RESULT_DTYPES
 from ..trials.coverage import PLAIN
 from ..trials.tally import NOT_CALLED, REFUSED_PREFIX
-from .failure import MATCHES_PREFIX
 
 LAWS_HOLD = "laws hold"  # shown in place of the shares where no comparison with the oracle ran
-SORT_LAST = 99  # a failure without candidates comes after those that have some
-
-
-@dataclass
-class Bug:
-    """Failures of one operation that the same deviations explain, together with its failures that nothing explains."""
-
-    operation: str
-    candidates: list[str]  # texts of the deviations that explain it, each with its id in brackets
-    verdicts: list[dict[str, Any]]
-
-    @property
-    def laws(self) -> list[str]:
-        """The names of the laws that it breaks."""
-        return list(dict.fromkeys(v["id"].partition(".")[2] for v in self.verdicts))
-
-    @property
-    def dtypes(self) -> list[str]:
-        return [dtype for dtype in RESULT_DTYPES if any(v["dtype"] == dtype for v in self.verdicts)]
-
-
-def group_bugs(verdicts: list[dict[str, Any]]) -> list[Bug]:
-    """Group the failures by operation and by the deviations that explain them. Bugs with candidates come first.
-
-    A failure with several candidates joins a bug that shares one of them, so that clear failures settle the ambiguous ones.
-    """
-    found: dict[str, list[Bug]] = defaultdict(list)
-    for v in sorted((v for v in verdicts if v["status"] == "failed"), key=lambda v: len(_parse_candidates(v)) or SORT_LAST):
-        candidates, own = _parse_candidates(v), found[v["operation"]]
-        bug = next((bug for bug in own if set(bug.candidates) & set(candidates) or not candidates), None)
-        if bug is None:
-            own.append(Bug(v["operation"], candidates, [v]))
-        else:
-            bug.verdicts.append(v)
-    return sorted((bug for own in found.values() for bug in own), key=lambda bug: (not bug.candidates, bug.operation))
-
-
-def _parse_candidates(verdict: dict[str, Any]) -> list[str]:
-    """Return the texts of the deviations that the reason of a failure names."""
-    reason = verdict["reason"]
-    return re.split(r"(?<=\)) or ", reason.removeprefix(MATCHES_PREFIX)) if reason.startswith(MATCHES_PREFIX) else []
 
 
 def describe_known_failures(verdicts: list[dict[str, Any]]) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 from ..calls.violation import Violation
 from ..implementation.printable import printable
 from ..report.failure import describe_failures, format_again, format_failure, summarize_failure
+from ..report.short_message import format_short
 from .captured_output import capture_output
 from .options import read_option
 from .verdict_record import build_verdict_record, describe_cause
@@ -60,16 +61,16 @@ def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallI
 
 def _tell(report: pytest.TestReport, item: pytest.Item, trial: Trial, failures: list[dict[str, Any]], reason: str) -> None:
     """Make the message of a failed item: a long one of each cause that is not told yet, else a short one."""
-    untold = [
-        (finding.cause, printable(format_failure(parts), MAX_MESSAGE_CHARACTERS))
-        for finding, parts in zip(trial.tally.findings_in_order, failures, strict=True)
-        if not finding.cause.told
-    ]
-    texts = [text for _, text in untold] or [printable(format_again(failures[0]), MAX_MESSAGE_CHARACTERS)]
-    report.longrepr = _build_longrepr(item, "\n\n".join(texts), reason)
-    setattr(report, CAUSES_ATTRIBUTE, json.dumps([{**describe_cause(cause), "text": text} for cause, text in untold]))
-    for cause, _ in untold:
-        cause.told = True
+    untold: list[dict[str, Any]] = []
+    for finding, parts in zip(trial.tally.findings_in_order, failures, strict=True):
+        if not finding.cause.told and not finding.is_tolerated:
+            texts = {"text": format_failure(parts), "short": format_short(parts), "again": parts["again"]}
+            cleaned = {name: printable(text, MAX_MESSAGE_CHARACTERS) for name, text in texts.items()}
+            untold.append({**describe_cause(finding.cause), "backend": trial.backend.name, **cleaned})
+            finding.cause.told = True
+    message = "\n\n".join(cause["text"] for cause in untold) or printable(format_again(failures[0]), MAX_MESSAGE_CHARACTERS)
+    report.longrepr = _build_longrepr(item, message, reason)
+    setattr(report, CAUSES_ATTRIBUTE, json.dumps(untold))
 
 
 def _restore_outcome(report: pytest.TestReport, item: pytest.Item, session: Session) -> BaseException | None:

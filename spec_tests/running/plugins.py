@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from .cause_printer import CausePrinter
 from .options import read_option
 from .progress import ProgressLines
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-def register_plugins(config: pytest.Config, session: Session) -> None:
+def register_plugins(config: pytest.Config, session: Session, verdicts: list[dict[str, Any]]) -> None:
     """Register the plugins that print the progress and write the report. A worker gets only the plugin of --resume."""
     if hasattr(config, "workerinput"):
         if read_option(config, "resume"):
@@ -24,6 +25,7 @@ def register_plugins(config: pytest.Config, session: Session) -> None:
     if read_option(config, "resume") and not read_option(config, "report"):
         raise pytest.UsageError("--resume: name the report to go on with, as in --report=DIR --resume")
     config.pluginmanager.register(ProgressLines(config), "spec_tests.progress")
+    config.pluginmanager.register(CausePrinter(config, verdicts), "spec_tests.causes")
     if read_option(config, "report"):
         from .recording import build_recorder
 

@@ -185,6 +185,8 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
             tally.losses[recorder.states[-1]] = violation
         if tally.shrinking_until is not None and trial.causes.find(failure, trial) is not None:
             return  # shrinking has come to another cause, which is known
+        if tally.shrinking_until is None:
+            tally.failing.clear()
         tally.failing.update(recorder.states)
         tally.failure = failure
         raise violation from None

@@ -87,7 +87,9 @@ class Tally:
     elements: int = 0  # compared with the oracle
     conventions: dict[str, Counter[str]] = field(default_factory=dict)  # by name: how many answers fit which value
     unclaimed: int = 0  # elements among them about which the bound claims nothing
-    failing: set[str] = field(default_factory=set)  # the recorder's `states` in examples that failed while one is shrunk
+    failing: set[str] = field(
+        default_factory=set
+    )  # the recorder's `states` in the failing example, and in its variants that failed
     shrinking_until: float | None = None  # time.monotonic() at which shrinking an example ends; None: examples are drawn
     failure: Failure | None = None  # the last failing example
     findings: list[Finding] = field(default_factory=list)  # one for each cause that made examples fail
@@ -132,7 +134,6 @@ class Tally:
     def shrinking(self, seconds: float) -> Iterator[None]:
         """In this block the examples are variants of a failing one. They have a time limit, and do not count for coverage."""
         self.shrinking_until = time.monotonic() + seconds
-        self.failing.clear()
         try:
             yield
         finally:

@@ -1,0 +1,96 @@
+"""The verdict at the end of a run's output: what deviates and why, what conforms, what was not tried, and what to do next."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+from ..inputs.effort import current_effort
+from .bugs import Bug, group_bugs
+from .verdicts import find_shortfalls
+
+MAX_WIDTH = 120
+NAMED_OPERATIONS = 4  # of a list in the verdict; the table has all
+
+
+def format_closing(verdicts: list[dict[str, Any]], told: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[str]:
+    """Return the lines of the verdict on each backend.
+
+    `told` are the causes that the run has printed, by backend and key. They have the commands that show them again.
+    """
+    lines: list[str] = []
+    for backend in dict.fromkeys(v["backend"] for v in verdicts):
+        own = [v for v in verdicts if v["backend"] == backend]
+        bugs = group_bugs([v for v in own if not v["known"]])
+        lines += _format_backend(backend, own, bugs)
+        if command := _find_command(backend, bugs, told):
+            lines.append(f"next: {command}")
+        elif not bugs and (advice := _advise(own)):
+            lines.append(f"next: {advice}")
+    return lines
+
+
+def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug]) -> list[str]:
+    failed = {v["operation"] for v in verdicts if v["status"] == "failed" and not v["known"]}
+    known = {v["operation"] for v in verdicts if v["status"] == "failed" and v["known"]}
+    little = {operation for operation, _ in find_shortfalls(verdicts)}
+    tried = {v["operation"] for v in verdicts if v["examples"] and v["level"] is None}
+    compared = {v["operation"] for v in verdicts if v["worst"] is not None and v["id"].endswith(".reference")}
+    groups = {
+        "fails only as a file says": known - failed,
+        _describe_conformance(): compared & tried - failed - known - little,
+        "answered too little to conform": little - failed,
+        "not compared with the oracle": tried - compared - failed - known - little,
+    }
+    causes = f"{len(bugs)} cause{'s' * (len(bugs) != 1)} of failures in {len(failed)} operation{'s' * (len(failed) != 1)}"
+    lines = [f"{backend}: {causes if failed else 'nothing wrong found'}"]
+    for number, bug in enumerate(bugs, 1):
+        lines += _wrap(f"{number}. {bug.operation}: {_describe(bug)}", "     ")
+    for title, names in groups.items():
+        if names:
+            lines += _wrap(f"{title}: {', '.join(sorted(names))}", "    ")
+    absent = {v["operation"] for v in verdicts} - tried - failed - known
+    if absent:
+        names = ", ".join(sorted(absent)) if len(absent) <= NAMED_OPERATIONS else f"{len(absent)} operations, listed above"
+        lines += _wrap(f"not tried: {names}", "    ")
+    return lines
+
+
+def _describe_conformance() -> str:
+    return "nothing wrong found at smoke effort" if current_effort().name == "smoke" else "conforms"
+
+
+def _describe(bug: Bug) -> str:
+    """Return the cause, what it breaks and what its explanation rests on."""
+    count = f"{len(bug.verdicts)} failed test{'s' * (len(bug.verdicts) != 1)} in {', '.join(bug.dtypes)}"
+    others = [name for name in bug.operations if name != bug.operation]
+    also = f", also of {_list_some(others)}" if others else ""
+    return "; ".join(filter(None, (bug.what, count + also, bug.confidence)))
+
+
+def _list_some(names: list[str]) -> str:
+    more = len(names) - NAMED_OPERATIONS
+    return ", ".join(names[:NAMED_OPERATIONS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _find_command(backend: str, bugs: list[Bug], told: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
+    """Return the command that shows the first cause again, "" if the run has printed none."""
+    for bug in bugs:
+        for (name, key), cause in told.items():
+            if name == backend and bug.keys & set(key.split(" or ")):
+                return str(cause["again"])
+    return ""
+
+
+def _advise(verdicts: list[dict[str, Any]]) -> str:
+    """Return what to do after a run in which nothing failed."""
+    if not any(v["examples"] for v in verdicts):
+        return "write one of the operations; --list-backends prints backends to look at"
+    if current_effort().name == "smoke":
+        return "run it without --effort=smoke, which supports no claim"
+    return "keep the verdict with --report=DIR, and try more with --effort=thorough" if current_effort().name == "default" else ""
+
+
+def _wrap(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, MAX_WIDTH, initial_indent="  ", subsequent_indent=indent)
