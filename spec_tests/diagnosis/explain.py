@@ -1,11 +1,11 @@
-"""What explains the wrong answers of an operation: known deviations, or else a near miss of the right equation.
+"""What explains the wrong answers of an operation: known deviations, a near miss of the right equation, or one found by search.
 
 Each explanation predicts answers, so that later failures can be compared with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..calls.call import Call
@@ -14,6 +14,7 @@ from .evidence import Evidence
 from .explanation import Explanation
 from .fit import diagnose, predicts
 from .near_misses import find_near_miss
+from .nearest_equation import search_equation
 
 
 def explain(evidence: Evidence, known: Sequence[Explanation] = ()) -> list[Explanation]:
@@ -25,6 +26,17 @@ def explain(evidence: Evidence, known: Sequence[Explanation] = ()) -> list[Expla
         return [_describe_deviation(deviation) for deviation in deviations]
     near_miss = find_near_miss(evidence, known)
     return [near_miss] if near_miss else []
+
+
+def search(
+    evidence: Evidence, ask: Callable[[], Iterable[Call]], seconds: float, clock: Callable[[], float]
+) -> list[Explanation]:
+    """Return what a search finds where nothing known explains the evidence, [] if it finds nothing until the clock says so.
+
+    `ask` returns answers to further calls, on which what was found is tested.
+    """
+    found = search_equation(evidence, deadline=seconds, ask=ask, clock=clock)
+    return [found] if found else []
 
 
 def _describe_deviation(deviation: Deviation) -> Explanation:

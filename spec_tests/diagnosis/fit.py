@@ -8,17 +8,19 @@ Several examples together decide between deviations that agree on one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Protocol
 
 import numpy as np
 
+from ..bounds.expectation import Expectation
 from ..calls.call import Call, Callee
 from ..deviations import SUBSTITUTED, Deviation, deviations_of, deviations_of_parts
 from ..deviations._low_precision import LowPrecision, RoundingManner
 from ..deviations._oracle_backend import prepare
-from ..specification.formats import Arithmetic, Format
+from ..specification.formats import Arithmetic
 from .evidence import Evidence, answer_of, truth_of, wrong_in
 
 MAX_CANDIDATES = 3  # more than these are no diagnosis
@@ -168,24 +170,21 @@ def _evaluate(deviation: Candidate, call: Call) -> np.ndarray | None:
     return values if values.shape == call.value.shape else None
 
 
-def _find_undefined(deviation: Candidate, call: Call) -> Any:
-    """Return where the deviation is NaN if every step is rounded to the dtype, or to the format that it is computed in."""
-    storage, compute = call.operation.storage, Arithmetic.of(call.operation.dtype).compute
-    in_storage = _find_nan(deviation, call, storage)
-    return in_storage if compute == storage else in_storage | _find_nan(deviation, call, compute)
+def _evaluate_in_steps(deviation: Candidate, call: Call) -> list[np.ndarray]:
+    """Return the values of the deviation if every step is rounded to the dtype, and to the format that it is computed in.
+
+    They differ most where a step overflows or underflows. Return [] for a deviation that rounds its steps itself.
+    """
+    found = []
+    for steps in dict.fromkeys([call.operation.storage, Arithmetic.of(call.operation.dtype).compute]):
+        manner, equation = RoundingManner(steps=steps), _prepare_equation(deviation, call)
+        with suppress(Exception), np.errstate(all="ignore"):
+            found.append(call.evaluate(partial(_as_low_precision, manner), equation).value)
+    return [values for values in found if values.shape == call.value.shape]
 
 
-def _find_nan(deviation: Candidate, call: Call, steps: Format) -> Any:
-    """Return where the deviation is NaN if every step is rounded to a format."""
-    manner = RoundingManner(steps=steps)
-    try:
-        with np.errstate(all="ignore"):
-            own = call.evaluate(
-                lambda x: LowPrecision(np.asarray(x, dtype=np.float64), manner), _prepare_equation(deviation, call)
-            )
-        return np.isnan(own.value)
-    except Exception:
-        return False  # the deviation rounds its steps itself
+def _as_low_precision(manner: RoundingManner, x: Any) -> LowPrecision:
+    return LowPrecision(np.asarray(x, dtype=np.float64), manner)
 
 
 def _prepare_equation(deviation: Candidate, call: Call) -> Any:
@@ -227,22 +226,29 @@ def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, flo
     nan, values = np.isnan(expected.value), _evaluate(deviation, call)
     if values is None or np.any(~np.isfinite(values) & np.isfinite(observed)):  # no format has a wider range than float64
         return None
+    accepted, wrong = expected.accepts(observed), wrong_in(call)
     as_near = nan | (np.isnan(values) & np.isnan(observed))  # where the bound overflows, no value of it is NaN
-    if np.any(np.isnan(observed) & ~nan):
-        as_near = as_near | (np.isnan(observed) & _find_undefined(deviation, call))
     for deviating in (expected.value, values):  # in the arithmetic of the dtype, and in float64
-        with np.errstate(all="ignore"):
-            as_near = as_near | (np.abs(observed - deviating) <= np.abs(observed - truth.value))
-            as_near |= observed == expected.storage.round(deviating)  # equal infinities
-    if not np.all(expected.accepts(observed) & (expected.claimed | as_near | ~wrong_in(call))):
+        as_near = as_near | _is_as_near(observed, deviating, truth, expected)
+    if np.all(accepted) and np.any(wrong & ~expected.claimed & ~as_near):
+        for deviating in _evaluate_in_steps(deviation, call):
+            as_near = as_near | _is_as_near(observed, deviating, truth, expected) | (np.isnan(deviating) & np.isnan(observed))
+    if not np.all(accepted & (expected.claimed | as_near | ~wrong)):
         return None
     (low, high), (least, most) = expected.ends, truth.ends
     disjoint = expected.claimed & truth.claimed & ((high < least) | (most < low))
     overflowing = np.isinf(expected.value) & (observed == expected.value)
-    alone = wrong_in(call) & (disjoint | (nan & np.isnan(observed)) | overflowing)
+    alone = wrong & (disjoint | (nan & np.isnan(observed)) | overflowing)
     if not np.any(alone):
         return 0, 0.0
     with np.errstate(all="ignore"):
         hidden = expected.storage.half_gap(observed, expected.value)  # the rounding of the answer may hide as much
         distance = np.maximum(np.abs(observed - expected.value) - hidden, 0)[alone] / np.abs(observed - truth.value)[alone]
     return int(np.sum(alone)), float(np.max(np.nan_to_num(distance, nan=0.0, posinf=0.0)))
+
+
+def _is_as_near(observed: np.ndarray, deviating: np.ndarray, truth: Expectation, expected: Expectation) -> np.ndarray:
+    """Return where the answer is at least as near to a value of the deviation as to the truth."""
+    with np.errstate(all="ignore"):
+        near = np.abs(observed - deviating) <= np.abs(observed - truth.value)
+    return np.asarray(near | (observed == expected.storage.round(deviating)))  # equal infinities

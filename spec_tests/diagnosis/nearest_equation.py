@@ -61,11 +61,10 @@ def search_equation(
 
 def _search(search: Search, ask: Ask | None) -> Explanation | None:
     fits = search.run()
-    asked: list[Call] = []
     if fits and ask is not None:
         asked = [call for call in ask() if call.operation.name == search.source.operation]
         fits = [fit for fit in fits if all(explains(fit.deviation, call) for call in asked)]
-    return describe(fits, search.evidence, asked) if fits else None
+    return describe(fits) if fits else None
 
 
 class Search:
@@ -210,14 +209,12 @@ def _meet(a: Edit, b: Edit) -> bool:
     return any((x.parent, x.field, x.index) == (y.parent, y.field, y.index) for x in a.changes for y in b.changes)
 
 
-def describe(fits: Sequence[Fit], evidence: Evidence, asked: Sequence[Call]) -> Explanation:
-    """Return the best fit as an explanation, with the changed lines and the number of answers that it explains."""
+def describe(fits: Sequence[Fit]) -> Explanation:
+    """Return the best fit as an explanation, with the changed lines."""
     candidate: Candidate = fits[0].deviation
     before, after = candidate.lines
     facts = [("line", line) for line in before] + [("yours", line) for line in after]
     facts += candidate.steps
-    right = len(evidence.right) + len(asked)
-    facts.append(("explains", f"all {len(evidence.wrong)} wrong and {right} other answers"))
     what = f"the answers are those of `{'; '.join(after)}`" if after else f"the answers are those without `{'; '.join(before)}`"
     counterparts = _Counterparts(candidate)
     return Explanation(

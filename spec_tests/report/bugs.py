@@ -50,7 +50,7 @@ class Bug:
     @property
     def confidence(self) -> str:
         """What the explanation was tested on, "" if there is none."""
-        return f"explains all {self.wrong} wrong and {self.right} right answers" if self.candidates else ""
+        return f"all {self.wrong} wrong and {self.right} right answers" if self.candidates else ""
 
     def find_clearest_failure(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the verdict that is quickest to understand, with the parts of its message, {} if the report has none.

@@ -10,11 +10,13 @@ from ..inputs.effort import current_effort
 from .bugs import Bug, group_bugs
 from .verdicts import find_shortfalls
 
+Told = Mapping[tuple[str, str], Mapping[str, Any]]
+
 MAX_WIDTH = 120
 NAMED_OPERATIONS = 4  # of a list in the verdict; the table has all
 
 
-def format_closing(verdicts: list[dict[str, Any]], told: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[str]:
+def format_closing(verdicts: list[dict[str, Any]], told: Told) -> list[str]:
     """Return the lines of the verdict on each backend.
 
     `told` are the causes that the run has printed, by backend and key. They have the commands that show them again.
@@ -23,7 +25,7 @@ def format_closing(verdicts: list[dict[str, Any]], told: Mapping[tuple[str, str]
     for backend in dict.fromkeys(v["backend"] for v in verdicts):
         own = [v for v in verdicts if v["backend"] == backend]
         bugs = group_bugs([v for v in own if not v["known"]])
-        lines += _format_backend(backend, own, bugs)
+        lines += _format_backend(backend, own, bugs, told)
         if command := _find_command(backend, bugs, told):
             lines.append(f"next: {command}")
         elif not bugs and (advice := _advise(own)):
@@ -31,7 +33,7 @@ def format_closing(verdicts: list[dict[str, Any]], told: Mapping[tuple[str, str]
     return lines
 
 
-def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug]) -> list[str]:
+def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug], told: Told) -> list[str]:
     failed = {v["operation"] for v in verdicts if v["status"] == "failed" and not v["known"]}
     known = {v["operation"] for v in verdicts if v["status"] == "failed" and v["known"]}
     little = {operation for operation, _ in find_shortfalls(verdicts)}
@@ -46,14 +48,16 @@ def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug
     causes = f"{len(bugs)} cause{'s' * (len(bugs) != 1)} of failures in {len(failed)} operation{'s' * (len(failed) != 1)}"
     lines = [f"{backend}: {causes if failed else 'nothing wrong found'}"]
     for number, bug in enumerate(bugs, 1):
-        lines += _wrap(f"{number}. {bug.operation}: {_describe(bug)}", "     ")
+        is_told = any(name == backend and bug.keys & set(key.split(" or ")) for name, key in told)
+        line = f"{number}. {bug.operation} ({_describe_extent(bug)}): {bug.what}"
+        lines += [f"  {textwrap.shorten(line, MAX_WIDTH - 2, placeholder=' …')}"] if is_told else _wrap(line, "     ")
     for title, names in groups.items():
         if names:
             lines += _wrap(f"{title}: {', '.join(sorted(names))}", "    ")
     absent = {v["operation"] for v in verdicts} - tried - failed - known
     if absent:
-        names = ", ".join(sorted(absent)) if len(absent) <= NAMED_OPERATIONS else f"{len(absent)} operations, listed above"
-        lines += _wrap(f"not tried: {names}", "    ")
+        text = ", ".join(sorted(absent)) if len(absent) <= NAMED_OPERATIONS else f"{len(absent)} operations, listed above"
+        lines += _wrap(f"not tried: {text}", "    ")
     return lines
 
 
@@ -61,12 +65,12 @@ def _describe_conformance() -> str:
     return "nothing wrong found at smoke effort" if current_effort().name == "smoke" else "conforms"
 
 
-def _describe(bug: Bug) -> str:
-    """Return the cause, what it breaks and what its explanation rests on."""
-    count = f"{len(bug.verdicts)} failed test{'s' * (len(bug.verdicts) != 1)} in {', '.join(bug.dtypes)}"
+def _describe_extent(bug: Bug) -> str:
+    """Return how many tests fail from a cause, of which other operations, and what its explanation rests on."""
+    count = f"{len(bug.verdicts)} failed test{'s' * (len(bug.verdicts) != 1)}"
     others = [name for name in bug.operations if name != bug.operation]
     also = f", also of {_list_some(others)}" if others else ""
-    return "; ".join(filter(None, (bug.what, count + also, bug.confidence)))
+    return "; ".join(filter(None, (count + also, bug.confidence)))
 
 
 def _list_some(names: list[str]) -> str:
@@ -74,7 +78,7 @@ def _list_some(names: list[str]) -> str:
     return ", ".join(names[:NAMED_OPERATIONS]) + (f" and {more} more" if more > 0 else "")
 
 
-def _find_command(backend: str, bugs: list[Bug], told: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
+def _find_command(backend: str, bugs: list[Bug], told: Told) -> str:
     """Return the command that shows the first cause again, "" if the run has printed none."""
     for bug in bugs:
         for (name, key), cause in told.items():

@@ -11,7 +11,7 @@ from ..bounds.bounded import Bounded
 from ..calls.call import Call
 from ..calls.violation import NoAnswer
 from ..specification.pytree import leaves
-from ..trials.causes import Cause
+from ..trials.causes import NAMED_KINDS, Cause
 from ..trials.failure import Failure
 from ..trials.invariant import KINDS, Invariant
 from ..trials.raising_region import find_raising_region
@@ -51,7 +51,7 @@ def describe_failure(invariant: Invariant, trial: Trial, finding: Finding) -> di
         "inputs": "\n".join(line for call in failure.calls[:MAX_PRINTED_CALLS] for line in _format_inputs(call)),
         "what": failure.violation.what,
         "facts": [[label, str(fact)] for label, fact in facts],
-        "diagnosis": [{"id": explanation.id, "what": explanation.what} for explanation in cause.explanations],
+        "diagnosis": [{"id": found.id, "what": found.what, "kind": found.kind} for found in cause.explanations],
         "explains": describe_confidence(cause),
         "first": "" if finding.is_new else f"{cause.example.law} in {cause.example.dtype}",
         "script": "" if cause.told else build_script(trial, failure.calls, name),
@@ -113,7 +113,7 @@ def summarize_failure(parts: dict[str, Any]) -> str:
 
 
 def _format_explanation(explanation: dict[str, str]) -> str:
-    return f"{explanation['what']} ({explanation['id']})"
+    return explanation["what"] + (f" ({explanation['id']})" if explanation["kind"] in NAMED_KINDS else "")
 
 
 def _format_inputs(call: Call) -> list[str]:

@@ -62,7 +62,7 @@ def _describe_backend(result: BackendResults) -> Iterator[str]:
 def _describe_bug(bug: Bug) -> Iterator[str]:
     yield f"### {_escape(bug.operation)}" + (f": {_escape(' or '.join(bug.candidates), 400)}" if bug.candidates else "")
     yield ""
-    confidence = f"; {bug.confidence}" if bug.confidence else ""
+    confidence = f"; the diagnosis explains {bug.confidence}" if bug.confidence else ""
     yield f"breaks {', '.join(map(_escape, bug.laws[:6]))}{' …' * (len(bug.laws) > 6)} in {', '.join(bug.dtypes)}{confidence}"
     yield ""
     _, failure = bug.find_clearest_failure()

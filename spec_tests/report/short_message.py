@@ -1,4 +1,4 @@
-"""The short message of a cause: the law that it breaks, the smallest example, the error, and the command that says everything."""
+"""The short message of a cause: the smallest example, the error, and the command that prints the whole message."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import textwrap
 from typing import Any
 
 MAX_WIDTH = 120
-MAX_INPUT_CHARACTERS = 230  # of all arguments together; the command prints them whole
+MAX_INPUT_CHARACTERS = 170  # of all arguments together; the command prints them whole
+LEFT_OUT = ("bound", "line", "yours")  # facts that another one, or the sentence of the cause, implies
 
 
 def format_short(parts: dict[str, Any]) -> str:
     """Return the message made of the parts that `describe_failure` returns, without the script and the statement."""
-    arguments = textwrap.shorten(_join_arguments(parts["inputs"]), MAX_INPUT_CHARACTERS, placeholder=" …")
-    facts = ", ".join(f"{label} {fact}" for label, fact in parts["facts"])
-    lines = [f"{parts['broken']}: {parts['what']}", arguments, facts]
-    wrapped = [line for text in lines if text for line in textwrap.wrap(text, MAX_WIDTH, subsequent_indent="    ")]
-    head, *rest = wrapped
-    return "\n".join([head, *(f"  {line}" for line in rest), f"  again: {parts['again']}"])
+    arguments = textwrap.shorten(_join_arguments(parts["inputs"]), MAX_INPUT_CHARACTERS, placeholder=" …)")
+    facts = ", ".join(f"{label} {_drop_ulps(fact)}" for label, fact in parts["facts"] if label not in LEFT_OUT)
+    law = parts["broken"].rpartition(" ")[2]
+    seen = ": ".join(filter(None, [arguments, facts])) or parts["what"]
+    lines = textwrap.wrap(f"{law}: {seen}", MAX_WIDTH - 2, subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join(f"  {line}" for line in [*lines, f"again: {parts['again']}"])
+
+
+def _drop_ulps(fact: str) -> str:
+    """Return a fact without the error in ulps, if the error is given as a multiple of the bound."""
+    return fact.partition("the bound, ")[0] + "the bound" if "the bound, " in fact else fact
 
 
 def _join_arguments(inputs: str) -> str:

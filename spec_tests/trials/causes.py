@@ -9,20 +9,23 @@ A cause is one of these:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from ..calls.call import Call
 from ..calls.violation import NoAnswer
 from ..diagnosis.evidence import Evidence
-from ..diagnosis.explain import explain
+from ..diagnosis.explain import explain, search
 from ..diagnosis.explanation import Explanation
 from ..implementation.backend import Backend
 from ..specification.registry import specification
 from .failure import Failure
 
 UNEXPLAINED = "unexplained"
+NAMED_KINDS = ("deviation", "near miss")  # of explanations whose ids say something to a reader
+Deadline = tuple[float, Callable[[], float]]  # the seconds that a search may take, and the clock that counts them
 
 
 class Asker(Protocol):
@@ -32,6 +35,8 @@ class Asker(Protocol):
     def backend(self) -> Backend: ...
 
     def find_other_calls(self, failing: list[Call]) -> list[Call]: ...
+
+    def ask(self, name: str) -> list[Call]: ...
 
     def is_forward_wrong(self, gradient: Call) -> bool: ...
 
@@ -66,8 +71,10 @@ class Cause:
     def what(self) -> str:
         """The cause in one sentence, as every message and every report says it."""
         if self.explanations:
-            return " or ".join(f"{explanation.what} ({explanation.id})" for explanation in self.explanations)
+            return " or ".join(map(describe_explanation, self.explanations))
         violation = self.example.violation
+        if self.kind == UNEXPLAINED:
+            return f"wrong answers that nothing known explains; at first {violation.what}"
         place = violation.raised[1] if isinstance(violation, NoAnswer) and violation.raised else ""
         return f"{violation.what}{f', at {place}' if place else ''}"
 
@@ -123,30 +130,36 @@ class Causes:
         """Whether one of the causes explains the wrong answer of a call."""
         return any(cause.predicts(call) for cause in self.found)
 
-    def add(self, failure: Failure, asker: Asker) -> Cause:
+    def add(self, failure: Failure, asker: Asker, deadline: Deadline) -> Cause:
         """Look for what explains a failing example that no known cause explains. Return the cause, which may be a known one."""
-        cause = self._explain(failure, asker)
+        cause = self._explain(failure, asker, deadline)
         if known := next((other for other in self.found if _is_same(other, cause)), None):
             known.dtypes |= cause.dtypes
             return known
         self.found.append(cause)
         return cause
 
-    def _explain(self, failure: Failure, asker: Asker) -> Cause:
+    def _explain(self, failure: Failure, asker: Asker, deadline: Deadline) -> Cause:
         """Look for an explanation of a failure. What nothing explains in one dtype may be explained in another."""
         if isinstance(failure.violation, NoAnswer):
             return Cause(failure.symptom, failure.culprit, [], failure)
         others = asker.find_other_calls(failure.calls)
         evidence = Evidence.gather(failure.calls, others, self.predicts)
-        known = [explanation for cause in self.found for explanation in cause.explanations]
-        if explanations := explain(evidence, known):
-            key = " or ".join(sorted(_identify(explanation) for explanation in explanations))
-            return Cause(key, explanations[0].operation, explanations, failure, len(evidence.wrong), len(evidence.right))
-        if (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
-            return of_forward  # the gradient of a wrong result cannot be judged
-        key = f"{failure.culprit}: {UNEXPLAINED}" if failure.wrong_calls else failure.symptom
         counts = len(evidence.wrong), len(evidence.right)
+        known = [explanation for cause in self.found for explanation in cause.explanations]
+        explanations = explain(evidence, known)
+        if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
+            return of_forward  # the gradient of a wrong result cannot be judged
+        if explanations := explanations or search(evidence, partial(asker.ask, failure.culprit), *deadline):
+            key = " or ".join(sorted(_identify(explanation) for explanation in explanations))
+            return Cause(key, explanations[0].operation, explanations, failure, *counts)
+        key = f"{failure.culprit}: {UNEXPLAINED}" if failure.wrong_calls else failure.symptom
         return Cause(key, failure.culprit, [], failure, *counts, dtypes={failure.dtype})
+
+
+def describe_explanation(explanation: Explanation) -> str:
+    """Return the sentence of an explanation, with its id if that is the name of a known bug or near miss."""
+    return explanation.what + (f" ({explanation.id})" if explanation.kind in NAMED_KINDS else "")
 
 
 def _identify(explanation: Explanation) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, core, given, settings
 from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase, choices_to_bytes
-from hypothesis.errors import Flaky
+from hypothesis.errors import Flaky, Unsatisfiable
 
 from ..calls.violation import Lost, Violation, not_repeated
 from ..inputs import effort
@@ -93,22 +93,23 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
 
     def find_cause(trial: Trial, database: ExampleDatabase) -> None:
         """Shrink the failing example in the database, if there is one, and look for its cause."""
-        with trial.after_failure(test.invariant.subject(trial.operation_name)) as seconds_left:
-            violation = shrink_example(trial, database, seconds_left / 2)
+        with trial.after_failure(test.invariant.subject(trial.operation_name)) as (seconds, stopwatch):
+            failed_again = shrink_example(trial, database, seconds / 2)
             if (failure := trial.tally.failure) is not None:
-                trial.meet(failure if violation else replace(failure, violation=not_repeated(failure.violation), repeats=False))
+                unrepeated = replace(failure, violation=not_repeated(failure.violation), repeats=False)
+                trial.meet(failure if failed_again else unrepeated, seconds, stopwatch)
 
-    def shrink_example(trial: Trial, database: ExampleDatabase, seconds: float) -> Violation | None:
-        """Return the violation of the shrunk example, None if no example fails, or not again."""
+    def shrink_example(trial: Trial, database: ExampleDatabase, seconds: float) -> bool:
+        """Shrink the failing example in the database. Return whether it failed again. `tally.failure` is then the shrunk one."""
         try:
-            with trial.tally.shrinking(seconds):
+            with trial.tally.shrink(seconds):
                 run_hypothesis(database, trial)
-        except Violation as violation:
-            return violation
+        except (Violation, Unsatisfiable):  # the latter: there was no time for a single example
+            return True
         except Flaky:
             if trial.tally.failure is None:
                 raise
-        return None
+        return False
 
     def run(trial: Trial) -> None:
         tally, will_shrink = trial.tally, Phase.shrink in profile.phases

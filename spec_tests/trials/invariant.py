@@ -151,7 +151,7 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
         return choose_and_record
 
     def cover(**outcome: Any) -> None:
-        if tally.shrinking_until is None:
+        if not tally.shrinking:
             tally.coverage.add(recorder.calls_by_operation(operations[:1]), **outcome)
 
     operations = [trial.operation(trial.operation_name if name in GENERAL else name) for name in law.operations]
@@ -183,9 +183,9 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
         )
         if isinstance(violation, Lost) and recorder.states:
             tally.losses[recorder.states[-1]] = violation
-        if tally.shrinking_until is not None and trial.causes.find(failure, trial) is not None:
+        if tally.shrinking and trial.causes.find(failure, trial) is not None:
             return  # shrinking has come to another cause, which is known
-        if tally.shrinking_until is None:
+        if not tally.shrinking:
             tally.failing.clear()
         tally.failing.update(recorder.states)
         tally.failure = failure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import Any
 
@@ -36,8 +35,7 @@ class ExampleRecorder(Recorder):
         """Raise ShrinkingTimeout if shrinking has no time left, or the `Lost` violation that this call is known to cause."""
         tally, state = self.tally, repr(self.drawn)
         self.states.append(state)
-        timed_out = tally.shrinking_until is not None and time.monotonic() > tally.shrinking_until
-        if timed_out and state not in tally.failing:
+        if state not in tally.failing and not tally.has_time():
             raise ShrinkingTimeout
         if loss := tally.losses.get(state):
             raise loss

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from ..specification.formats import PRECISIONS
 from ..specification.pytree import leaves
 from .coverage import Coverage
 from .failure import Failure
+from .stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from ..calls.result import Result
@@ -87,10 +87,9 @@ class Tally:
     elements: int = 0  # compared with the oracle
     conventions: dict[str, Counter[str]] = field(default_factory=dict)  # by name: how many answers fit which value
     unclaimed: int = 0  # elements among them about which the bound claims nothing
-    failing: set[str] = field(
-        default_factory=set
-    )  # the recorder's `states` in the failing example, and in its variants that failed
-    shrinking_until: float | None = None  # time.monotonic() at which shrinking an example ends; None: examples are drawn
+    failing: set[str] = field(default_factory=set)  # the recorder's `states` in the failing example and its failing variants
+    shrinking: bool = False  # whether the examples are variants of a failing one
+    has_time: Callable[[], bool] = lambda: True  # whether more of these variants may be tried
     failure: Failure | None = None  # the last failing example
     findings: list[Finding] = field(default_factory=list)  # one for each cause that made examples fail
     losses: dict[str, Lost] = field(default_factory=dict)  # by the recorder's state: raised again instead of a second call
@@ -131,13 +130,14 @@ class Tally:
         return self.failing_example is None or self.failing_example.repeats
 
     @contextmanager
-    def shrinking(self, seconds: float) -> Iterator[None]:
+    def shrink(self, seconds: float) -> Iterator[None]:
         """In this block the examples are variants of a failing one. They have a time limit, and do not count for coverage."""
-        self.shrinking_until = time.monotonic() + seconds
+        stopwatch = Stopwatch()
+        self.shrinking, self.has_time = True, lambda: stopwatch() <= seconds
         try:
             yield
         finally:
-            self.shrinking_until = None
+            self.shrinking, self.has_time = False, lambda: True
 
     @property
     def not_tried_reason(self) -> str:

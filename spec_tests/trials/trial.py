@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from .causes import Cause, Causes
 from .conventions import infer_values
 from .failure import Failure
 from .recorder import ExampleRecorder
+from .stopwatch import Stopwatch
 from .tally import STRICTNESS, Finding, Tally
 
 GENERAL = ("operation", "gradient")  # the parameter of an invariant that holds of every operation, or of every gradient
@@ -99,17 +99,21 @@ class Trial:
         return Causes(self.backend)
 
     @contextmanager
-    def after_failure(self, operation: str) -> Iterator[float]:
-        """Give the seconds that are left for a failure of the operation, and count those that the block takes."""
-        spent, start = self.backend.seconds_after_failures, time.monotonic()
+    def after_failure(self, operation: str) -> Iterator[tuple[float, Stopwatch]]:
+        """Give the seconds that are left for a failure of the operation, and a stopwatch. Count what the block takes."""
+        spent, stopwatch = self.backend.seconds_after_failures, Stopwatch()
         try:
-            yield max(0.0, current_effort().failure_seconds - spent.get(operation, 0.0))
+            yield max(0.0, current_effort().failure_seconds - spent.get(operation, 0.0)), stopwatch
         finally:
-            spent[operation] = spent.get(operation, 0.0) + time.monotonic() - start
+            spent[operation] = spent.get(operation, 0.0) + stopwatch()
 
-    def meet(self, failure: Failure) -> Cause:
-        """Find the cause of a failing example, which may be a known one, and count the example for it."""
-        cause = self.causes.find(failure, self) or self.causes.add(failure, self)
+    def meet(self, failure: Failure, seconds: float | None = None, stopwatch: Stopwatch | None = None) -> Cause:
+        """Find the cause of a failing example, which may be a known one, and count the example for it.
+
+        A search ends when the stopwatch is at the seconds, which are those of the effort if they are not given.
+        """
+        deadline = (current_effort().failure_seconds if seconds is None else seconds), stopwatch or Stopwatch()
+        cause = self.causes.find(failure, self) or self.causes.add(failure, self, deadline)
         self.count(cause, failure)
         return cause
 
@@ -186,12 +190,16 @@ class Trial:
         if self.tally.losses:
             return []
         if (name, self.dtype) not in self.backend.fresh_calls:
-            self.backend.fresh_calls[name, self.dtype] = list(self._answer_fresh_examples(name))
+            self.backend.fresh_calls[name, self.dtype] = list(self._answer_fresh_examples(name, range(FRESH_CALLS)))
         return self.backend.fresh_calls[name, self.dtype]
 
-    def _answer_fresh_examples(self, name: str) -> Iterator[Call]:
+    def ask(self, name: str) -> list[Call]:
+        """Call the backend on further examples of the operation, on which an explanation that was found is tested."""
+        return list(self._answer_fresh_examples(name, range(FRESH_CALLS, 2 * FRESH_CALLS)))
+
+    def _answer_fresh_examples(self, name: str, examples: range) -> Iterator[Call]:
         operation = Trial(self.backend, self.dtype, self.precision, self.operation_name).operation(name)
-        for example in range(FRESH_CALLS):
+        for example in examples:
             with suppress(Exception):  # a call without a readable result is no evidence
                 random_source = random.Random(f"{name} {self.dtype} {example}")
                 draw = Draw(random_source.randint, operation, shape_choices(name, random_source))
