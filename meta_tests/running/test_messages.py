@@ -18,9 +18,9 @@ from ..support.pytest_process import EPS_OUTSIDE, NUMPY, Run, environment, pytes
 
 
 def extract_message(run: Run, name: str = "mine") -> str:
-    """Return the text between the name of the test and the next headline."""
+    """Return the message of the first cause, from its first line to the command that shows it again."""
     assert run.code == 1, run.text
-    found = re.search(rf"^_+ test_.* _+\n({name} breaks .*?)^(?:=|-----)", run.text, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^cause 1: .*?\n({name} breaks .*?^again: [^\n]*)", run.text, re.MULTILINE | re.DOTALL)
     assert found, run.text
     return found[1].rstrip()
 

@@ -25,11 +25,15 @@ class CausePrinter:
     def __init__(self, config: pytest.Config, verdicts: list[dict[str, Any]]):
         self.config, self.verdicts = config, verdicts
         self.told: dict[tuple[str, str], dict[str, Any]] = {}
-        self.is_full = False
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        few = 0 < session.testscollected <= MAX_ITEMS_IN_FULL
-        self.is_full = few or self.config.getoption("maxfail") == 1 or self.config.get_verbosity() > 0
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self.session = session
+
+    @property
+    def is_full(self) -> bool:
+        """Whether messages are printed whole: in a run of few tests, in one that stops at the first failure, and with -v."""
+        few = self.session.testscollected <= MAX_ITEMS_IN_FULL
+        return few or self.config.getoption("maxfail") == 1 or self.config.get_verbosity() > 0
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
