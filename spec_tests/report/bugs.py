@@ -76,10 +76,12 @@ class Bug:
 def group_bugs(verdicts: list[dict[str, Any]]) -> list[Bug]:
     """Return the causes of the failures, those to mend first at the front. A verdict that failed from several is in each."""
     found: list[Bug] = []
-    for v in verdicts:
-        for cause in _list_causes(v) if v["status"] == "failed" else ():
+    for v in sorted((v for v in verdicts if v["status"] == "failed"), key=_is_vague):
+        for cause in _list_causes(v):
             keys = set(cause["key"].split(" or "))
             bug = next((bug for bug in found if bug.keys & keys), None)
+            if bug is None and not v.get("causes") and cause["kind"] == "unexplained":
+                bug = next((bug for bug in found if bug.operation == cause["operation"]), None)
             if bug is None:
                 found.append(bug := Bug(cause["operation"], cause["kind"], cause["what"], keys))
             elif len(keys) < len(bug.keys):  # another process, or another law, has settled what is ambiguous
@@ -94,6 +96,13 @@ def _mending_order(bug: Bug) -> tuple[Any, ...]:
     known = bug.operation in (*operations(), *gradients())  # a report may be of another version
     record = {"operation": bug.operation, "kind": bug.kind, "failures": bug.failing}
     return (not known, *(mending_order(record) if known else ()))
+
+
+def _is_vague(verdict: dict[str, Any]) -> int:
+    """Return the key that puts the vague failures of a report without causes behind those that settle them."""
+    if verdict.get("causes"):
+        return 0
+    return verdict["reason"].count(") or ") if verdict["reason"].startswith(MATCHES_PREFIX) else len(verdict["reason"])
 
 
 def _list_causes(verdict: dict[str, Any]) -> list[dict[str, Any]]:

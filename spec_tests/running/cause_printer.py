@@ -43,9 +43,9 @@ class CausePrinter:
             key = (cause["backend"], cause["key"])
             if key not in self.told:
                 self.told[key] = cause
-                self._print(len(self.told), cause)
+                self._print(len(self.told), cause, report.sections)
 
-    def _print(self, number: int, cause: dict[str, Any]) -> None:
+    def _print(self, number: int, cause: dict[str, Any], captured: list[tuple[str, str]]) -> None:
         terminal: Any = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal is None or terminal.no_summary or self.config.getoption("tbstyle") == "no":
             return
@@ -55,6 +55,9 @@ class CausePrinter:
         terminal.write_line(f"cause {number}: {cause['operation']}: {cause['what']}", red=True, bold=True)
         for line in cause["text" if self.is_full else "short"].splitlines():
             terminal.write_line(line)
+        for title, text in captured if self.is_full and self.config.getoption("showcapture") != "no" else ():
+            terminal.write_sep("-", title)
+            terminal.write_line(text.rstrip("\n"))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None, Any, Any]:
