@@ -22,7 +22,14 @@ PICTURE = ROOT / "docs" / "_static" / "verdict.svg"
 
 COLUMNS = 118  # characters of a line; longer ones are wrapped
 ADVANCE, LEADING, MARGIN = 7.83, 18, 16  # pixels: from one character to the next, from one line to the next, at the edges
-COLOURS = {" breaks ": "#ff7b72", "matches": "#e3b341", "deviates": "#ff7b72", "again:": "#7ee787", "$ ": "#7ee787"}
+COLOURS = {
+    "cause 1:": "#ff7b72",
+    "matches": "#e3b341",
+    " cause of ": "#ff7b72",
+    "again:": "#7ee787",
+    "next:": "#7ee787",
+    "$ ": "#7ee787",
+}
 STYLE = (
     "rect{fill:#161b22;stroke:#444c56}"
     "text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#e6edf3;white-space:pre}"
@@ -54,8 +61,8 @@ def run(folder: Path) -> str:
 def shown(printed: str) -> list[str]:
     """Return the lines of the picture: the command, and the output from the first failure to the end of the verdict."""
     lines = printed.splitlines()
-    start = next(i for i, line in enumerate(lines) if " breaks " in line)
-    end = next(i for i, line in enumerate(lines) if "short test summary" in line)
+    start = next(i for i, line in enumerate(lines) if line.startswith("cause 1: "))
+    end = next(i for i, line in enumerate(lines) if line.startswith("next: ")) + 1
     kept = (re.sub(r"^=+ (.*) =+$", r"\1", line) for line in lines[start:end])
     wrapped = (textwrap.wrap(line, COLUMNS, subsequent_indent="    ", break_on_hyphens=False) or [""] for line in kept)
     return [f"$ {example()[1]}", "", *(part for parts in wrapped for part in parts)]

@@ -53,8 +53,3 @@ def test_the_verdict_has_the_diagnosis(tmp_path: Path) -> None:
     verdict = text.rpartition("= verdict =")[2]
     assert re.search(r"^  1\. rms_norm \(\d+ failed tests.*\): epsilon stands outside", verdict, re.MULTILINE)
     assert re.search(r"^next: pytest .* -k rms_norm\.", verdict, re.MULTILINE)
-
-
-def unwrap_lines(text: str) -> str:
-    """Return the text with each wrapped line in one piece."""
-    return re.sub(r"\n {4,}(?=\S)", " ", text)

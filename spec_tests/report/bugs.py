@@ -11,6 +11,7 @@ from ..specification.registry import gradients, operations
 from ..trials.causes import mending_order
 from .failure import MATCHES_PREFIX
 
+VAGUEST = 99  # a failure without an explanation, after those with several
 EXPLAINED_KINDS = ("deviation", "near miss", "equation", "region")
 
 
@@ -102,7 +103,7 @@ def _is_vague(verdict: dict[str, Any]) -> int:
     """Return the key that puts the vague failures of a report without causes behind those that settle them."""
     if verdict.get("causes"):
         return 0
-    return verdict["reason"].count(") or ") if verdict["reason"].startswith(MATCHES_PREFIX) else len(verdict["reason"])
+    return verdict["reason"].count(") or ") if verdict["reason"].startswith(MATCHES_PREFIX) else VAGUEST
 
 
 def _list_causes(verdict: dict[str, Any]) -> list[dict[str, Any]]:
