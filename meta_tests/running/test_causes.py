@@ -88,9 +88,10 @@ def test_a_second_bug_under_another_option_is_found_behind_the_first() -> None:
     def softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
         return no_maximum(x, axis=axis) if axis in (-1, x.ndim - 1) else other_axis(x, axis=axis)
 
-    keys = {cause.key for cause in run(make_backend(softmax=softmax), "softmax")}
+    keys = [cause.key for cause in run(make_backend(softmax=softmax), "softmax")]
+    assert len(keys) == 2
     assert "softmax/axis-ignored" in keys
-    assert "softmax/no-maximum-subtracted" in keys
+    assert any("softmax/no-maximum-subtracted" in key for key in keys)
 
 
 def test_the_gradient_of_a_wrong_result_has_the_cause_of_the_result() -> None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from ..calls.call import Call
 from ..calls.violation import NoAnswer
-from ..diagnosis.evidence import Evidence
+from ..diagnosis.evidence import Evidence, is_wrong
 from ..diagnosis.explain import explain, search
 from ..diagnosis.explanation import Explanation
 from ..implementation.backend import Backend
@@ -151,10 +151,19 @@ class Causes:
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged
         if explanations := explanations or search(evidence, partial(asker.ask, failure.culprit), *deadline):
+            if len(explanations) > 1:  # what was seen does not decide between them
+                explanations = _settle(explanations, asker.ask(failure.culprit))
             key = " or ".join(sorted(_identify(explanation) for explanation in explanations))
             return Cause(key, explanations[0].operation, explanations, failure, *counts)
         key = f"{failure.culprit}: {UNEXPLAINED}" if failure.wrong_calls else failure.symptom
         return Cause(key, failure.culprit, [], failure, *counts, dtypes={failure.dtype})
+
+
+def _settle(explanations: list[Explanation], calls: list[Call]) -> list[Explanation]:
+    """Return the explanations that no answer to further calls contradicts, or all if there is none."""
+    wrong = [call for call in calls if is_wrong(call)]
+    kept = [found for found in explanations if not any(found.predicts(call) is False for call in wrong)]
+    return kept or explanations
 
 
 def describe_explanation(explanation: Explanation) -> str:
