@@ -21,6 +21,7 @@ from .evidence import Evidence, answer_of, wrong_in
 from .explanation import Explanation
 
 MIN_FLOAT32_SHARE = 1 / 64  # of the float32 bound; among many elements one comes that near to the worst case
+FLOAT64_IN_FLOAT32 = "float64 in float32"  # id of the near miss
 MIN_WRONG_ANSWERS = 2  # one answer may fit another option by chance
 MAX_SHOWN_VALUES = 3
 LOOSER = {"mixed": "some of its intermediate results", "eager": "its intermediate results"}
@@ -37,7 +38,7 @@ def find_near_miss(evidence: Evidence, known: Sequence[Explanation] = ()) -> Exp
         return near_miss(f"class {looser}", what, predicts=partial(_is_in_class, operation.name, looser, known))
     if in_float32(evidence, known):
         what = "the right equation, all or some of it computed in float32"
-        return near_miss("float64 in float32", what, predicts=partial(_is_in_float32, operation.name, known))
+        return near_miss(FLOAT64_IN_FLOAT32, what, predicts=partial(_is_in_float32, known))
     if found := another_option(evidence):
         option, values = found
         several = " or ".join([str(value) for value in values[:MAX_SHOWN_VALUES]] + ["others"] * (len(values) > MAX_SHOWN_VALUES))
@@ -57,9 +58,9 @@ def _is_in_class(operation: str, precision: str, known: Sequence[Explanation], c
     return _accept(call, _expect_in_class(call, precision, known)) is not None
 
 
-def _is_in_float32(operation: str, known: Sequence[Explanation], call: Call) -> bool | None:
-    """Whether a float64 answer lies within the float32 bound."""
-    if call.operation.name != operation or call.operation.dtype != "float64":
+def _is_in_float32(known: Sequence[Explanation], call: Call) -> bool | None:
+    """Whether a float64 answer lies within the float32 bound. It is one cause in whatever operations it shows."""
+    if call.operation.dtype != "float64":
         return None
     return _accept(call, _expect_in_float32(call, known)) is not None
 

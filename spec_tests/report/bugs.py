@@ -95,7 +95,7 @@ def group_bugs(verdicts: list[dict[str, Any]]) -> list[Bug]:
 
 def _mending_order(bug: Bug) -> tuple[Any, ...]:
     known = bug.operation in (*operations(), *gradients())  # a report may be of another version
-    record = {"operation": bug.operation, "kind": bug.kind, "failures": bug.failing}
+    record = {"operation": bug.operation, "kind": bug.kind, "what": bug.what, "failures": bug.failing}
     return (not known, *(mending_order(record) if known else ()))
 
 

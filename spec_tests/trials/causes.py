@@ -19,6 +19,7 @@ from ..calls.violation import NoAnswer
 from ..diagnosis.evidence import Evidence, is_wrong
 from ..diagnosis.explain import explain, search
 from ..diagnosis.explanation import Explanation
+from ..diagnosis.near_misses import FLOAT64_IN_FLOAT32
 from ..implementation.backend import Backend
 from ..specification.registry import specification
 from .failure import Failure
@@ -173,6 +174,8 @@ def describe_explanation(explanation: Explanation) -> str:
 
 def _identify(explanation: Explanation) -> str:
     """Return a text that names an explanation: the id of a deviation where it was made, else the operation and the id."""
+    if explanation.id == FLOAT64_IN_FLOAT32:
+        return explanation.id
     if explanation.kind == "deviation":
         return f"{explanation.operation}/{explanation.id.rpartition('/')[2]}"
     return f"{explanation.operation}: {explanation.id}"
@@ -194,4 +197,5 @@ def count_parts(operation: str) -> int:
 def mending_order(cause: dict[str, Any]) -> tuple[Any, ...]:
     """Return the key by which the records of causes are sorted: what to mend first comes first."""
     name = cause["operation"]
-    return (name.endswith("_vjp"), count_parts(name), cause["kind"] != "exception", -cause["failures"])
+    is_last = cause["what"].endswith(f"({FLOAT64_IN_FLOAT32})")  # of a backend that is not meant for float64, perhaps
+    return (is_last, name.endswith("_vjp"), count_parts(name), cause["kind"] != "exception", -cause["failures"])
