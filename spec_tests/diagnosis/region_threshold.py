@@ -41,7 +41,8 @@ def _sharpen_condition(ask: Ask, condition: Condition, region: Conjunction, answ
             break
         wish = wish_like(ask, failing)
         wish = wish.but(sizes={name: min(SIZE, max(size, ask.largest(name))) for name, size in wish.sizes.items()})
-        if fill and (answer := ask(wish.but(fill=fill(low, high)))):
+        wish = wish.but(batch=None if wish.batch is None else (SIZE,), fill=fill(low, high) if fill else None, is_ordinary=True)
+        if answer := ask(wish):
             answers.append(answer)
     low, high = find_gap(condition, region, answers)
     if not low < high:

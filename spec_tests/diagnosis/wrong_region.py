@@ -96,8 +96,12 @@ class _Search:
             region = next((c for c in self._fit() if rejected[c] < MAX_REJECTED and not self._is_vacuous(c)), None)
             if region is None or self._has_spent(CONTRADICTING):
                 break
-            if not self._contradict(region) and (checked := self._check(self._refine(region))):
-                return checked
+            if not self._contradict(region):
+                known, refined = len(self.answers), self._refine(region)
+                if len(self.answers) > known and self._facts_of(next(iter(self._fit()), region)) != self._facts_of(region):
+                    continue  # what was asked for a threshold speaks for another region
+                if checked := self._check(refined):
+                    return checked
             rejected[region] += 1
         for region in [c for c in self._fit() if c.conditions][:MAX_LOOSE]:
             if self._is_late:
@@ -109,6 +113,9 @@ class _Search:
     def _fit(self) -> list[Conjunction]:
         failing = list(map(self.fails, self.answers))
         return fit(self.answers, failing) if any(failing) and not self._is_late else []
+
+    def _facts_of(self, region: Conjunction) -> set[str]:
+        return {condition.fact for condition in region.conditions}
 
     def _is_vacuous(self, region: Conjunction) -> bool:
         """Whether the region holds everything, although some answers to ordinary values are right."""

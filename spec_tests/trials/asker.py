@@ -52,7 +52,7 @@ class Asker:
             return Answer(call, describe_failure_kind(violation))
         if kind := self._find_wrong_kind(result):
             return Answer(call, kind)
-        ordinary = id(wish.like) in self._ordinary if wish.like else not wish.as_drawn and wish.fill is None
+        ordinary = id(wish.like) in self._ordinary if wish.like else not wish.as_drawn and (wish.is_ordinary or wish.fill is None)
         if ordinary:
             self._ordinary[id(call)] = call
         return self._compare(call, ordinary=ordinary)
