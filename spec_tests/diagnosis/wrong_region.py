@@ -41,6 +41,8 @@ MIN_WRONG = 3  # fresh answers inside a region
 
 MIN_SHARE = 0.5  # of the answers inside that fail: a region that is right more often than not says little
 
+STRICT_SHARE = 0.9  # the same where all of them should fail: values hide an error seldom, or the region is another
+
 MIN_SUPPORT = 2  # answers to ordinary values with right elements that one condition alone excludes
 
 MAX_REJECTED = 2  # times that one conjunction is tried
@@ -234,26 +236,24 @@ class _Search:
             if covered.any() and not self.fails(answer):
                 right_inside.append(answer)
         chance = math.comb(inside, wrong) / math.comb(inside + outside, wrong) if region.conditions else 0.0
-        if wrong < max(MIN_WRONG, MIN_SHARE * inside) or chance > MAX_CHANCE:
+        if wrong < max(MIN_WRONG, (MIN_SHARE if loosely else STRICT_SHARE) * inside) or chance > MAX_CHANCE:
             self.answers += right_inside
             return None
-        return self._build(region, inside, outside, wrong, sum(answer.ordinary for answer in right_inside))
+        return self._build(region, inside, outside, wrong, loosely or any(answer.ordinary for answer in right_inside))
 
-    def _build(self, region: Conjunction, inside: int, outside: int, wrong: int, ordinary_right: int) -> Region:
+    def _build(self, region: Conjunction, inside: int, outside: int, wrong: int, says_only: bool) -> Region:
         words, wrong_word = (
             describe_conditions(region.of_call, region.of_element),
             "wrong" if self.failure == WRONG else self.failure,
         )
-        what = f"{wrong_word}{' only' if ordinary_right else ''} {words}"
+        what = f"{wrong_word}{' only' if says_only else ''} {words}"
         fails = "are wrong" if self.failure == WRONG else "fail so"
         fresh = f"{wrong} of {inside} fresh calls inside {fails}, 0 of {outside} outside"
         if not region.conditions:
             fresh = f"{wrong} of {inside} fresh calls {fails}"
         operation, only = self.answers[0].call.operation.name, wrong < inside
         what_it_is = ("region", f"region: {words}", what, operation, _predict(region, only))
-        return Region(
-            *what_it_is, facts=(("asked", fresh),), inside=region, failure=self.failure, only=only, says_only=ordinary_right > 0
-        )
+        return Region(*what_it_is, facts=(("asked", fresh),), inside=region, failure=self.failure, only=only, says_only=says_only)
 
 
 def _predict(region: Conjunction, only: bool) -> Callable[[Call], bool | None]:
