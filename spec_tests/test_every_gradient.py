@@ -9,7 +9,7 @@ from .bounds.bounded import Bounded
 from .calls.call import Call
 from .calls.gradient import Gradient
 from .calls.result import WIDE, Result
-from .calls.violation import NotImplementedVariant, add_fact
+from .calls.violation import NotImplementedVariant, Violation, add_fact
 from .helpers.assertions import (
     REPEATED,
     assert_conforms,
@@ -24,6 +24,7 @@ from .helpers.batch import BATCHED, draw_entry, ensure_batch, has_entry, locate_
 from .helpers.broadcasting import draw_call_with_unequal_batches
 from .helpers.optional import answer_broadcast
 from .implementation.layouts import LAYOUTS
+from .implementation.states import FIRST_ALONE, FIRST_FROZEN, GRADIENT_STATES, INFERENCE
 from .inputs.draw import Draw
 from .specification.pytree import leaves, tree_map
 from .trials.invariant import invariant
@@ -191,6 +192,41 @@ def test_accumulates(gradient: Gradient, draw: Draw) -> None:
         if not np.array_equal(total, storage.round(one.value + two.value), equal_nan=True):  # as it mostly is
             stored = Bounded(total, 2 * storage.u * np.abs(total) + 2 * storage.flush, WIDE)
             assert_equal(stored, one + two)
+
+
+@invariant("B", cost=16, needs=("states",), dtypes=("float32",), max_examples=3)
+def test_states(gradient: Gradient, draw: Draw) -> None:
+    """After a call in inference mode, and where weights are parameters, no argument is a leaf, only the first argument or only
+    the others have gradients, or another default dtype is set: each gradient that is asked for is what it is otherwise."""
+    call = draw.call()
+    if gradient.own:
+        raise NotImplementedVariant("its gradients are no framework's", "suite")
+    forward = gradient.forward.call(*call.arguments[1:], **drop_wrt(call))
+    gradient.forward.run(forward, gradient.forward.native(forward), INFERENCE)
+    plain = gradient.run(call)
+    first, found = next(iter(gradient.floating_shapes(call))), gradient.by_name(plain)
+    reached = [name for name in call.keywords["wrt"] if found.get(name) is not None]
+    for state in GRADIENT_STATES:
+        names = {FIRST_FROZEN: lambda name: name != first, FIRST_ALONE: lambda name: name == first}
+        if not (wanted := tuple(filter(names.get(state, bool), reached))):
+            continue
+        part = gradient.call(*call.arguments, wrt=wanted, **drop_wrt(call))
+        with add_fact("state", state):
+            assert_same(answer_in_state(gradient, part, state), Result(gradient.values(part, plain), part))
+
+
+def answer_in_state(gradient: Gradient, call: Call, state: str) -> np.ndarray:
+    """Return the gradients that the call asks for, computed in the state. One that is missing is a violation."""
+    try:
+        native = gradient.run(call, gradient.native(call), state)
+    except NotImplementedVariant as refusal:
+        raise Violation(f"there is no gradient of {', '.join(call.keywords['wrt'])} ({refusal})") from None
+    found = gradient.by_name(native)
+    for name in call.keywords["wrt"]:
+        assert_true(found.get(name) is not None, f"there is no gradient of {name}")
+        dtype, expected = gradient.backend.framework.dtype_of(found[name]), gradient.argument_format(name).name
+        assert_true(dtype == expected, f"the gradient of {name} is {dtype}", expected=expected)
+    return gradient.values(call, native)
 
 
 # --- what the statements share --------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ class Gradient(Operation):
     def call(self, *arguments: Any, wrt: str | tuple[str, ...] = (), **keywords: Any) -> Call:
         """Return the call. `wrt` names the arguments whose gradients it returns; without it, every argument that has one."""
         call = super().call(*arguments, **keywords)
-        reached = tuple(name for name in self._floating_shapes(call) if _drop_indices(name) not in self._unreached)
+        reached = tuple(name for name in self.floating_shapes(call) if _drop_indices(name) not in self._unreached)
         if not (wrt or reached):
             raise NotImplementedVariant(
                 f"{self.backend.name}'s {self.spec.forward} carries no gradient of its arguments", "gradient"
@@ -76,7 +76,7 @@ class Gradient(Operation):
         call.keywords["wrt"] = wrt or reached
         return call
 
-    def _floating_shapes(self, call: Call) -> dict[str, tuple[int, ...]]:
+    def floating_shapes(self, call: Call) -> dict[str, tuple[int, ...]]:
         """Return the shape of each floating array among the arguments. Those are the arrays that have a gradient."""
         given = {**dict(zip(self.spec.positional, call.arguments, strict=False)), **call.keywords}
         arrays = ((path, x) for name in self.spec.positional[1:] for path, x in leaves(given.get(name), name))
@@ -94,7 +94,7 @@ class Gradient(Operation):
         A gradient that automatic differentiation does not return is not asked for again; it is 0 if a result has no cotangent.
         """
         wrt = call.keywords["wrt"]
-        names, shapes, found = [wrt] if isinstance(wrt, str) else wrt, self._floating_shapes(call), self.by_name(result)
+        names, shapes, found = [wrt] if isinstance(wrt, str) else wrt, self.floating_shapes(call), self.by_name(result)
         partial = any(x is None for _, x in leaves(call.arguments[0]))
         if (absent := [name for name in names if found.get(name) is None]) and not partial:
             if self.own:
@@ -132,7 +132,7 @@ class Gradient(Operation):
         """Return the gradients that the call's value is made of, None if it asks for a single one."""
         if isinstance(names := call.keywords["wrt"], str):
             return None
-        shapes = self._floating_shapes(call)
+        shapes = self.floating_shapes(call)
         return Parts({name: shapes[name] for name in names}, {name: self.argument_format(_base(name)) for name in names})
 
     def result_format(self, call: Call) -> Format:

@@ -150,8 +150,8 @@ class Operation:
         """Run the backend on the call, and return its result with its error bound."""
         return Result(self.values(call, self.run(call)), call)
 
-    def run(self, call: Call, arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None) -> Any:
-        """Run the backend on the call, or on other native arguments, and return what it returned."""
+    def run(self, call: Call, arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None, state: str = "") -> Any:
+        """Run the backend on the call, or on other native arguments, in a state of its framework. Return what it returned."""
         self.recorder.before_run()
         if reason := outside_domain(call):
             raise NotImplementedVariant(reason)
@@ -160,7 +160,11 @@ class Operation:
         positional, keywords = arguments or self.native(call)
         framework = self.backend.framework
         note_call(call)
-        call.result = self.attempt(lambda: framework.describe_foreign(framework.force(self.function(*positional, **keywords))))
+
+        def step() -> Any:
+            return framework.describe_foreign(framework.force(self.function(*positional, **keywords)))
+
+        call.result = self.attempt(lambda: framework.in_state(state, step) if state else step())
         if self.spec.updates:
             given = zip(self.spec.positional, positional, strict=False)
             call.result = settle_update(call, call.result, {name: x for name, x in given if name in self.spec.updates})

@@ -53,6 +53,13 @@ class ArrayFramework(Protocol):
     def accumulates(self) -> bool:
         """Whether arrays hold their gradients, to which every backward pass adds."""
 
+    @property
+    def has_states(self) -> bool:
+        """Whether layers are called in the states of `implementation/states.py`."""
+
+    def in_state(self, state: str, step: Callable[[], Any]) -> Any:
+        """Run a step while the framework, or the arguments that are differentiated, are in this state. Return its answer."""
+
     def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
         """Run a step of the backend and return its answer. Raise Refused if it is not implemented, else Fault."""
 

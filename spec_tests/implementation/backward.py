@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .states import FIRST_ALONE, FIRST_FROZEN, make_inputs
+
 
 def linearize(self: Any, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
     """Return function(inputs), and a function from a cotangent to the gradients, which can be called more than once."""
     if self.differentiates == "autograd":
-        return _linearize_by_autograd(self, function, [x.detach().requires_grad_() for x in inputs])
+        return _linearize_by_autograd(self, function, inputs)
     if self.differentiates == "vjp":
         y, pull = self.module.vjp(lambda *x: function(x), *inputs)
         return y, lambda cotangent: pull(tuple(_complete(self, y, cotangent)) if isinstance(y, tuple) else cotangent)
@@ -22,16 +24,21 @@ def linearize(self: Any, function: Callable[[Any], Any], inputs: list[Any]) -> t
 
 
 def _linearize_by_autograd(framework: Any, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
+    inputs, asked_for = make_inputs(framework.module, inputs, framework.state)
     grad, y = framework.module.autograd.grad, framework.map_results(framework.as_own_type, function(inputs))
     if not any(getattr(result, "requires_grad", False) for result in _as_tuple(y)):
         raise NotImplementedError("its result carries no gradient")
 
     def pull_back(cotangent: Any) -> Any:
         asked = list(_pair(framework, y, cotangent))
+        if framework.state in (FIRST_FROZEN, FIRST_ALONE):  # some results need not depend on what is left
+            asked = [pair for pair in asked if pair[0].requires_grad] or asked
         if not all(result.requires_grad for result, _ in asked):
             raise NotImplementedError("one of its results carries no gradient")
         results, cotangents = [result for result, _ in asked], [c for _, c in asked]
-        return grad(results, inputs, cotangents, retain_graph=True, allow_unused=True)
+        found = grad(results, [inputs[i] for i in asked_for], cotangents, retain_graph=True, allow_unused=True)
+        by_place = dict(zip(asked_for, found, strict=True))
+        return tuple(by_place.get(i) for i in range(len(inputs)))
 
     return y, pull_back
 

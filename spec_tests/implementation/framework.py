@@ -23,6 +23,7 @@ from .backward import accumulate, linearize
 from .guard import Fault, run_guarded
 from .layouts import lay_out
 from .process_state import PROCESS_SETTINGS, Setting, framework_settings
+from .states import enter_state, has_states
 
 NAMESPACES = ("array_api_compat.{}", "array_api_compat.{}.array", "{}.numpy", "{}.core", "{}")  # torch, cupy; dask; jax; mlx; any
 RESOLVE_METHODS = ("resolve_conj", "resolve_neg")  # methods of an array that carry out a conjugation or a sign kept as a flag
@@ -50,6 +51,7 @@ class Framework:
 
     device_lost = False
     passes_copies = False
+    state = ""
 
     def __init__(self, name: str, device: str | None = None):
         self.name, self.device = name, device
@@ -131,6 +133,18 @@ class Framework:
                 self.device_lost = fault.lost = True
                 fault.facts.append(("since then", "its device answers nothing more"))
             raise
+
+    @cached_property
+    def has_states(self) -> bool:
+        return has_states(self.module)
+
+    def in_state(self, state: str, step: Callable[[], Any]) -> Any:
+        self.state = state
+        try:
+            with enter_state(self.module, self.place, state):
+                return step()
+        finally:
+            self.state = ""
 
     lay_out = lay_out
 

@@ -35,6 +35,7 @@ class RemoteFramework:
     integer: str
     differentiates: str
     accumulates: bool
+    has_states: bool
     device_lost = False  # never: a process whose device is lost is replaced
     passes_copies = False  # the other process has the framework's own arrays
 
@@ -85,6 +86,14 @@ class RemoteFramework:
             return step()
         finally:
             self.connection.timeout_seconds = 0.0
+
+    def in_state(self, state: str, step: Callable[[], Any]) -> Any:
+        self.connection.queue("enter", state)
+        try:
+            return step()
+        finally:
+            if self.connection.process is not None:  # a new one is in no state
+                self.connection.queue("enter", "")
 
     def lay_out(self, array: np.ndarray, dtype: str, layout: str) -> Any:
         if self.connection.process is None:

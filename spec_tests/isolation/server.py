@@ -27,7 +27,7 @@ BACKEND_PROPERTIES = (  # those that a backend may state, and what `recognize` h
     "dtypes", "domain", "conventions", "precision", "version", "device", "renamed_operations", "absence_hints",
 )  # fmt: skip
 FRAMEWORK_PROPERTIES = (
-    "name", "device", "place", "version", "namespace", "dtypes", "integer", "differentiates", "accumulates",
+    "name", "device", "place", "version", "namespace", "dtypes", "integer", "differentiates", "accumulates", "has_states",
 )  # fmt: skip
 ORACLE = "reference_numpy"
 SEEN_OF_ORACLE: list[str] = []  # what this process has imported, run or read of the equations
@@ -43,6 +43,7 @@ class Server:
     def __init__(self) -> None:
         self.objects: dict[int, Any] = {}
         self.last_number = 0
+        self.state = ""
 
     # --- requests: a message has the names of these methods ---------------------------------------------------------------
 
@@ -68,6 +69,10 @@ class Server:
 
     def make(self, number: int, array: Any, dtype: str, layout: str) -> None:
         self.objects[number] = self.framework.lay_out(array, dtype, layout)
+
+    def enter(self, state: str) -> None:
+        """Run the backend in this state of the framework from now on, in none if it is ""."""
+        self.state = state
 
     def call(self, operation: str, arrays: Any, keywords: Any) -> Any:
         if not callable(function := getattr(self.source, operation, None)):
@@ -111,7 +116,7 @@ class Server:
         """
 
         def run_and_convert() -> Any:
-            answer = step()
+            answer = self.framework.in_state(self.state, step) if self.state else step()
             getattr(self.source, "synchronize", lambda: None)()
             return convert(answer) if convert else self.to_wire(self.framework.describe_foreign(answer))
 

@@ -32,6 +32,7 @@ class ServerFramework:
     namespace = "numpy"
     differentiates = ""
     accumulates = False
+    has_states = False
     device_lost = False  # never: a process whose device is lost is replaced
     passes_copies = True
 
@@ -45,6 +46,9 @@ class ServerFramework:
             return step()
         finally:
             self.connection.timeout_seconds = 0.0
+
+    def in_state(self, state: str, step: Callable[[], Any]) -> Any:
+        raise CannotMakeArray(f"a process is in no state of a framework ({state})")
 
     def lay_out(self, array: np.ndarray, dtype: str, layout: str) -> Any:
         if layout != "contiguous":
