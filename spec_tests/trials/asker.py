@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from dataclasses import replace
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..calls.call import Call
 from ..calls.gradient import Gradient
+from ..calls.in_domain import dimension_sizes
 from ..calls.operation import Operation
 from ..calls.recorder import Recorder
 from ..calls.violation import Lost, NoAnswer, NotImplementedVariant, Violation
@@ -98,7 +100,7 @@ class Asker:
         draw = ChosenDraw(self.random.randint, self.operation, chosen)
         try:
             call = draw.call()
-            is_small = call.size <= MAX_ELEMENTS and call.value.size <= MAX_ELEMENTS
+            is_small = call.size <= MAX_ELEMENTS and _count_products(call) <= MAX_ELEMENTS and call.value.size <= MAX_ELEMENTS
         except (NotImplementedVariant, NoExample, ValueError, IndexError, ZeroDivisionError, TypeError):
             return None  # the sizes do not go together
         finally:
@@ -119,6 +121,13 @@ class Asker:
                 return hold(np.where(np.isfinite(x), scale * np.roll(x, shift), x))
 
         return Call(self.operation, tree_map(change, call.arguments), {k: tree_map(change, x) for k, x in call.keywords.items()})
+
+
+def _count_products(call: Call) -> int:
+    """Return how many elements the largest intermediate result may have, such as the scores of attention."""
+    sizes = sorted(dimension_sizes(call).values())[-2:]
+    first = next((x for x in call.named.values() if isinstance(x, np.ndarray)), np.zeros(1))
+    return math.prod(sizes) * math.prod(first.shape[: max(first.ndim - 2, 0)]) if call.operation.spec.composed else 0
 
 
 def _can_show_errors(value: np.ndarray) -> bool:
