@@ -39,6 +39,8 @@ class Asker(Protocol):
 
     def ask(self, name: str) -> list[Call]: ...
 
+    def find_region(self, name: str, evidence: Evidence, seconds: float, clock: Callable[[], float]) -> list[Explanation]: ...
+
     def is_forward_wrong(self, gradient: Call) -> bool: ...
 
     def would_fail(self, failure: Failure, explanations: list[Explanation]) -> bool: ...
@@ -81,7 +83,11 @@ class Cause:
 
     def predicts(self, call: Call) -> bool:
         """Whether it explains the wrong answer of a call."""
-        return any(explanation.predicts(call) for explanation in self.explanations)
+        return any(
+            explanation.predicts(call)
+            for explanation in self.explanations
+            if explanation.kind != "region" or call.operation.name == self.example.culprit  # a region is one of one operation
+        )
 
     def takes_in(self, failure: Failure) -> bool:
         """Whether it cannot be told apart from the cause of a failure that nothing explains."""
@@ -151,7 +157,10 @@ class Causes:
         explanations = explain(evidence, known)
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged
-        if explanations := explanations or search(evidence, partial(asker.ask, failure.culprit), *deadline):
+        explanations = explanations or search(evidence, partial(asker.ask, failure.culprit), *deadline)
+        if not explanations and failure.wrong_calls:
+            explanations = asker.find_region(failure.culprit, evidence, *deadline)
+        if explanations:
             if len(explanations) > 1:  # what was seen does not decide between them
                 explanations = _settle(explanations, asker.ask(failure.culprit))
             key = " or ".join(sorted(_identify(explanation) for explanation in explanations))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,14 +15,16 @@ from ..calls.gradient import Gradient
 from ..calls.operation import Operation
 from ..calls.violation import Violation
 from ..deviations import put_into_oracle
-from ..diagnosis.evidence import is_wrong
+from ..diagnosis.evidence import Evidence, is_wrong
 from ..diagnosis.explanation import Explanation
+from ..diagnosis.wrong_region import find_wrong_region
 from ..implementation.backend import Backend
 from ..implementation.framework import Framework
 from ..inputs.choices import ReplayedChoices, shape_choices
 from ..inputs.draw import Draw
 from ..inputs.effort import current_effort
 from ..specification.registry import specification
+from .asker import ask_about
 from .causes import Cause, Causes
 from .conventions import infer_values
 from .failure import Failure
@@ -139,6 +142,15 @@ class Trial:
         """Return other answered calls: those kept from earlier examples, of any invariant, and those made for a diagnosis."""
         fresh = [call for name in {call.operation.name for call in failing} for call in self._fresh_calls(name)]
         return fresh + [call for calls in self.backend.recorded_calls.values() for call in calls]
+
+    def find_region(self, name: str, evidence: Evidence, seconds: float, clock: Callable[[], float]) -> list[Explanation]:
+        """Return where the answers of an operation are wrong, [] if no region predicts fresh answers or no time is left."""
+        left = seconds - clock()
+        if self.tally.losses or left <= 0:
+            return []
+        ask = ask_about(self.operation(name), seed=0, seconds=left)
+        region = find_wrong_region(evidence, ask=ask, deadline=time.monotonic() + left)
+        return [region] if region else []
 
     def is_forward_wrong(self, gradient: Call) -> bool:
         """Whether the backend's forward result for the arguments of a gradient is wrong, or is none."""

@@ -1,0 +1,30 @@
+"""Test that a file of six bugs is reported as six causes, each with its name or region, and each printed once."""
+
+import re
+
+import pytest
+
+from ..support.paths import BACKENDS
+from ..support.pytest_process import suite
+
+NAMES = {
+    "rope": "the call raised ZeroDivisionError",
+    "softmax": "the maximum is not subtracted",
+    "rms_norm": "epsilon stands outside the square root",
+    "gelu": "the answers are those of `",
+    "linear": "wrong in columns 48 and up",
+    "swiglu": "w3 gates and w1 goes straight through",
+}
+
+
+@pytest.mark.slow
+def test_six_bugs_are_six_causes() -> None:
+    run = suite(BACKENDS / "student", "--backend=six_bugs.py", "--effort=default", "--hypothesis-seed=1", "-q")
+    assert run.code == 1
+    said = dict(re.findall(r"^cause \d+: (\w+): (.*)$", run.text, re.MULTILINE))
+    assert said.keys() == NAMES.keys(), run.text
+    assert all(said[name].startswith(what) for name, what in NAMES.items()), said
+    assert len(re.findall(r"^cause \d+: ", run.text, re.MULTILINE)) == len(NAMES)
+    verdict = run.text.rpartition("= verdict =")[2]
+    assert "six_bugs: 6 causes of failures in 7 operations" in verdict  # the attention uses the wrong softmax
+    assert re.search(r"2\. softmax \(.*also of scaled_dot_product_attention", verdict)
