@@ -24,6 +24,7 @@ from .helpers.batch import (
     take_entry,
 )
 from .helpers.native_arrays import assert_still, assert_unchanged, copy_arrays, refill
+from .helpers.storage import WHICH, give_twice, lay_out_some, pairs_of_one_shape
 from .implementation.layouts import LAYOUTS
 from .inputs.draw import Draw
 from .specification.formats import is_floating
@@ -69,13 +70,19 @@ def test_inputs_unchanged(operation: Operation, draw: Draw) -> None:
 
 @invariant("B", needs=("about:core", "own memory"))
 def test_layout_blind(operation: Operation, draw: Draw) -> None:
-    """Transposed, strided, offset, broadcast, reversed and read-only views give what their contiguous copies give."""
+    """Transposed, strided, offset, broadcast, reversed and read-only views, of all arguments or of some, give what their
+    contiguous copies give; and one array that is given for two arguments gives what two equal arrays give."""
     equal_rows = draw.one_of((False, True))  # which alone can be broadcast views
     call = draw_call_with_equal_rows(draw) if equal_rows else draw.call()
-    plain = operation.result(call)
+    which, plain = draw.one_of(("all", *WHICH)), operation.result(call)
     for layout in ("broadcast",) if equal_rows and not operation.domain.get("contiguous") else _list_layouts(operation):
-        with add_fact("stored", layout):
-            assert_same(operation.values(call, operation.run(call, operation.native(call, layout))), plain)
+        with add_fact("stored", f"{layout}, {which}" if which != "all" else layout):
+            assert_same(operation.values(call, operation.run(call, lay_out_some(operation, call, layout, which))), plain)
+    if pairs := pairs_of_one_shape(operation, call):
+        pair = draw.one_of(pairs)
+        equal, native = give_twice(operation, call, pair)
+        with add_fact("given as one array", " and ".join(operation.spec.positional[i] for i in pair)):
+            assert_same(operation.values(equal, operation.run(equal, native)), operation.result(equal))
 
 
 @invariant("B", needs=BATCHED)

@@ -183,3 +183,30 @@ def read_only_arrays_refused(right: Any, *arguments: Any, **keywords: Any) -> An
 
     arguments, keywords = change_arrays(seen, arguments, keywords)
     return right(*arguments, **keywords)
+
+
+@deviation("layout_blind", kind="fault", operations=("linear", "swiglu", "scaled_dot_product_attention"))
+def contiguity_of_the_first_decides(right: Any, first: Any, *others: Any, **keywords: Any) -> Any:
+    """where the first argument is contiguous, every other one is read as if it were.
+
+    Shows: a contiguous first argument beside a view. Hides: arguments that are all contiguous, or all views.
+    """
+    if first.flags.c_contiguous:
+        others, keywords = change_arrays(lambda x: read_memory(x, strides=contiguous_strides(x.shape)), others, keywords)
+    return right(first, *others, **keywords)
+
+
+@deviation("layout_blind", kind="fault", operations=("scaled_dot_product_attention", "swiglu"))
+def scaled_in_place_and_put_back(right: Any, first: Any, second: Any, *others: Any, **keywords: Any) -> Any:
+    """the second argument is written into during the call, and put back at its end: nobody is expected to read it meanwhile.
+
+    Shows: one array that is given for another argument too. Hides: arguments with memory of their own.
+    """
+    shared = any(x is second for x in (first, *others))
+    if not (shared and second.flags.writeable):
+        return right(first, second, *others, **keywords)
+    before = second.copy()
+    second[...] = before * 2
+    y = right(first, before, *others, **keywords)
+    second[...] = before
+    return y
