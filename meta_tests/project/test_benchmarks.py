@@ -124,7 +124,7 @@ def test_every_rival_that_calls_the_operation_judges_a_bug() -> None:
     outcome = against_rivals.judge_implementation(find_catalogued("rms_norm/eps-outside-sqrt"), ("cs336", "kernelbench"))
     assert set(outcome.seen) == {"default", "smoke", "cs336", "kernelbench"}
     assert outcome.seen["default"][0]
-    assert outcome.by.startswith("rms_norm.")
+    assert "rms_norm." in outcome.by
 
 
 # --- what a run costs -------------------------------------------------------------------------------------------------
