@@ -140,3 +140,63 @@ def plus_infinity_of_a_blind_query(lse: Any, q: Any, k: Any, v: Any, options: di
     Shows: a query that sees no key. Hides: all others.
     """
     return np.where(np.isneginf(getattr(lse, "value", lse)), np.inf, lse)
+
+
+@deviation("lse_is_blind_to_values")
+@change_lse
+def zero_values_are_padding(lse: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> Any:
+    """lse leaves out keys whose value is 0 throughout, as where padding is recognized by its zeros.
+
+    Shows: a key with a value of 0. Hides: all others; out.
+    """
+    filled = np.any(getattr(v, "value", v) != 0, axis=-1)
+    filled = np.any(filled, axis=0) if filled.ndim >= v.ndim else filled  # the draws of a sample
+    own = np.repeat(filled, q.shape[-3] // k.shape[-3], axis=-2)[..., None, :]
+    mask = own if options["mask"] is None else np.logical_and(options["mask"], own)
+    return attention_with_lse(q, k, v, **{**options, "mask": mask})[1]
+
+
+# --- both results ---------------------------------------------------------------------------------------------------
+
+
+@deviation("reference", "is_attention", "lse_of_scores", seen=BASE_TWO[:1])
+def powers_of_two(q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, *, scale: Any = None, **options: Any) -> Any:
+    """the weights are powers of 2, whose scores were not multiplied by log₂ e: out and lse fit one another.
+
+    Shows: scores that differ. Hides: equal scores in out; scores of 0.
+    """
+    return attention_with_lse(q, k, v, mask, sinks, scale=scale_or_default(q, scale) * float(np.log(2.0)), **options)
+
+
+@deviation("reference", "repeated_heads", "is_attention", kind="convention")
+def shared_heads_in_turn(q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, **options: Any) -> Any:
+    """query head i uses key/value head i mod h_kv, as where heads are tiled, not repeated.
+
+    Shows: two shared heads or more, and more query heads. Hides: one shared head; as many of both.
+    """
+    turn = np.arange(q.shape[-3]) % k.shape[-3]
+    return attention_with_lse(q, float64(k)[..., turn, :, :], float64(v)[..., turn, :, :], mask, sinks, **options)
+
+
+@deviation("reference", "large_scores", kind="arithmetic")
+def maximum_not_subtracted(
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any = None,
+    sinks: Any = None,
+    *,
+    scale: Any = None,
+    softcap: Any = None,
+    held: Any,
+    **options: Any,
+) -> Any:
+    """the exponentials are of the scores themselves, and overflow.
+
+    Shows: scores above 11 in float16, 88 in float32 and bfloat16, 709 in float64. Hides: ordinary scores.
+    """
+    scores = with_sinks(plain_scores(q, k, seen_by(q, k, mask, options), scale, softcap), sinks)
+    (v,) = repeated_heads("", float64(q), float64(v))
+    e = held(np.exp(scores))
+    total = held(np.sum(e, axis=-1, keepdims=True))
+    return np.matmul((e / total)[..., : v.shape[-2]], v), np.log(total)[..., 0]

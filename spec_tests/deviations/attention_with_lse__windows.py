@@ -63,6 +63,22 @@ def scores_not_divided_by_the_cap(
     return attend(q, k, v, scores if seen is None else np.where(seen, scores, -np.inf), sinks)
 
 
+@deviation("reference", "capped_scores_are_odd")
+def cap_from_above_alone(
+    q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, *, softcap: Any = None, **options: Any
+) -> Any:
+    """the cap bounds scores above 0, and leaves those below as they are.
+
+    Shows: scores below 0 near the cap. Hides: scores above 0; a cap far above the scores.
+    """
+    if softcap is None:
+        return attention_with_lse(q, k, v, mask, sinks, **options)
+    seen, scale = seen_by(q, k, mask, options), options.get("scale")
+    scores = plain_scores(q, k, None, scale)
+    scores = np.where(scores > 0, plain_scores(q, k, None, scale, softcap), scores)
+    return attend(q, k, v, scores if seen is None else np.where(seen, scores, -np.inf), sinks)
+
+
 # --- windows --------------------------------------------------------------------------------------------------------
 
 
@@ -125,7 +141,7 @@ def left_window_for_both_sides(
     return attention_with_lse(q, k, v, mask, sinks, left_window=left_window, right_window=right_window, **options)
 
 
-@deviation("reference", "windows_are_masks")
+@deviation("reference", "windows_are_masks", "a_wide_window_is_none")
 def right_window_undoes_causality(
     q: Any,
     k: Any,

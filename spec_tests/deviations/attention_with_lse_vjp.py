@@ -76,3 +76,23 @@ def shared_heads_averaged(cotangent: Any, q: Any, k: Any, v: Any, mask: Any = No
     dq, dk, dv, _, dsinks = attention_with_lse_vjp(cotangent, q, k, v, mask, sinks, **options)
     group = float(q.shape[-3] // k.shape[-3])
     return dq, dk / group, dv / group, None, dsinks
+
+
+@deviation("reference", "hidden_keys")
+def mask_lost_on_the_way_back(cotangent: Any, q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, **options: Any) -> Any:
+    """the backward pass has no mask: keys that nobody saw get a gradient.
+
+    Shows: a mask. Hides: none; causality and windows, which the backward pass has; the forward result.
+    """
+    return attention_with_lse_vjp(cotangent, q, k, v, None, sinks, **options)
+
+
+@deviation("reference", "outside_the_window")
+def window_lost_on_the_way_back(
+    cotangent: Any, q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, *, left_window: Any = None, **options: Any
+) -> Any:
+    """the backward pass has no left window: keys that are too far behind get a gradient.
+
+    Shows: a left window within the sequence. Hides: short sequences; the forward result.
+    """
+    return attention_with_lse_vjp(cotangent, q, k, v, mask, sinks, **options)

@@ -91,3 +91,15 @@ def weights_masked_after_the_softmax(
         return out, weights
     weights = np.where(mask, weights, 0.0)
     return np.matmul(weights, float64(v)), weights
+
+
+@deviation("reference", "average_the_values", "blind_to_values")
+def weights_times_lengths_of_values(
+    q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: Any = None
+) -> Any:
+    """each weight returned is multiplied by the length of its value: what a key contributes, not its weight.
+
+    Shows: values of any length but 1. Hides: out, which is right.
+    """
+    out, weights = attention_with_weights(q, k, v, mask, is_causal=is_causal, scale=scale)
+    return out, weights * np.sqrt(np.sum(np.square(float64(v)), axis=-1))[..., None, :]

@@ -132,3 +132,18 @@ def few_tokens_see_all(q: Any, k: Any, v: Any, *, window: int, is_causal: bool =
     Shows: is_causal and window >= m. Hides: shorter windows.
     """
     return local_attention(q, k, v, window=window, is_causal=is_causal and window < k.shape[-2], scale=scale)
+
+
+@deviation("reference", "large_scores", kind="arithmetic")
+def maximum_not_subtracted(
+    q: Any, k: Any, v: Any, *, window: int, is_causal: bool = False, scale: float | None = None, held: Any
+) -> Any:
+    """the exponentials are of the scores themselves, and overflow.
+
+    Shows: scores above 11 in float16, 88 in float32 and bfloat16, 709 in float64. Hides: ordinary scores.
+    """
+    q, k = float64(q), float64(k)
+    scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
+    seen = sliding_window_mask(n=q.shape[-2], m=k.shape[-2], window=window, is_causal=is_causal)
+    e = held(np.exp(np.where(seen, np.matmul(q, np.swapaxes(k, -1, -2)) * scale, -np.inf)))
+    return np.matmul(rounded(e / held(np.sum(e, axis=-1, keepdims=True))), float64(v))

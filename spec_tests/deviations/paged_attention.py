@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy._marks import float64
 from reference_numpy.attention_with_kv_cache import attention_with_kv_cache
 from reference_numpy.paged_attention import paged_attention
 
@@ -120,3 +121,25 @@ def first_length_for_all(
     """
     lengths = np.broadcast_to(np.asarray(lengths)[:1], np.shape(lengths))
     return paged_attention(q, k_pages, v_pages, block_table, lengths, sinks, **options)
+
+
+@deviation("reference", "shared_pages")
+def pages_belong_to_one_row(
+    q: Any, k_pages: Any, v_pages: Any, block_table: Any, lengths: Any, sinks: Any = None, **options: Any
+) -> Any:
+    """a page that several entries of the table list belongs to the first of them; the others find zeros in its place.
+
+    Shows: rows that share pages, as those with the same prefix do. Hides: rows with pages of their own.
+    """
+    size, table = k_pages.shape[1], np.asarray(block_table)
+    needed = np.arange(table.shape[1]) * size < np.asarray(lengths)[:, None]
+    table = np.where(needed, table, 0)
+    taken: set[int] = set()
+    own = np.zeros(table.shape, dtype=bool)
+    for at in zip(*np.nonzero(needed), strict=True):
+        own[at] = table[at] not in taken
+        taken.add(int(table[at]))
+    rows, listed = table.shape
+    found = (np.where(own[..., None, None, None], x[table], 0.0) for x in (float64(k_pages), float64(v_pages)))
+    k, v = (np.swapaxes(np.reshape(x, (rows, listed * size, *x.shape[3:])), 1, 2) for x in found)
+    return attention_with_kv_cache(q, k, v, lengths, sinks, **options)

@@ -153,3 +153,21 @@ def cap_after_the_mask(
     scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
     scores = np.tanh(np.matmul(q, np.swapaxes(k, -1, -2)) * scale / softcap) * softcap
     return np.matmul(softmax(np.where(seen, scores, -softcap), axis=-1), v)
+
+
+@deviation("reference", "a_large_cap_is_none")
+def scores_not_divided_by_the_cap(
+    q: Any, k: Any, v: Any, mask: Any = None, bias: Any = None, *, is_causal: bool = False, scale: Any = None, softcap: Any = None
+) -> Any:
+    """the capped score is c · tanh(s), without the division by c.
+
+    Shows: any cap but 1. Hides: no cap, or a cap of 1; scores of 0.
+    """
+    if softcap is None:
+        return scaled_dot_product_attention(q, k, v, mask, bias, is_causal=is_causal, scale=scale)
+    n, m = q.shape[-2], k.shape[-2]
+    seen = np.tri(n, m, dtype=bool) if is_causal else np.ones((n, m), dtype=bool)
+    seen = seen if mask is None else np.logical_and(seen, mask)
+    scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
+    scores = np.tanh(np.matmul(q, np.swapaxes(k, -1, -2)) * scale) * softcap
+    return np.matmul(softmax(np.where(seen, scores, -np.inf), axis=-1), v)

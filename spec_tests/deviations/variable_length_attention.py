@@ -108,3 +108,13 @@ def causality_ignored(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: A
     Shows: is_causal = True. Hides: the default; members of one key.
     """
     return variable_length_attention(q, k, v, cu_seqlens_q, cu_seqlens_k, sinks, **{**options, "is_causal": False})
+
+
+@deviation("reference", "one_member_is_attention", kind="convention")
+def shared_heads_in_turn(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, sinks: Any = None, **options: Any) -> Any:
+    """query head i uses key/value head i mod h_kv, as where heads are tiled, not repeated.
+
+    Shows: two shared heads or more, and more query heads. Hides: one shared head; as many of both.
+    """
+    turn = np.arange(q.shape[1]) % k.shape[1]
+    return variable_length_attention(q, float64(k)[:, turn], float64(v)[:, turn], cu_seqlens_q, cu_seqlens_k, sinks, **options)
