@@ -12,7 +12,7 @@ from .helpers.attention_states import add_sink, assert_states_equal, share_of_ke
 from .helpers.conventions import assert_convention
 from .helpers.keywords import accepted, accepted_keywords
 from .inputs.draw import Draw, within_domain
-from .operations._serving import LARGE_CAPS, SOFTCAPS, draw_options, draw_sinks
+from .operations._serving import LARGE_CAPS, SOFTCAPS, draw_options, draw_seeing_mask, draw_sinks
 from .operations.attention_with_lse import draw_inputs
 from .trials.invariant import invariant
 
@@ -152,13 +152,15 @@ def test_windows_are_masks(attention_with_lse: Operation, draw: Draw) -> None:
     used = {draw.one_of(accepted_keywords(draw, "left_window", "right_window"))}
     others = accepted(attention_with_lse, "left_window", "right_window", "is_causal")
     used |= {name for name in others if draw.one_of((False, False, True))}
-    (q, k, v), _ = draw_grouped_qkv(draw, square=True)
+    (q, k, v), _ = draw_grouped_qkv(draw, square=True, keys=2)
     n = q.shape[-2]
     keywords = draw_options(draw, used, n)
+    if draw.one_of((False, True)):
+        keywords["mask"] = draw_seeing_mask(draw, ((),), n, n, used | {"is_causal"})
     away = np.arange(n) - np.arange(n)[:, None]
     left, right = (keywords.get(name) for name in ("left_window", "right_window"))
     mask = (away >= -(n if left is None else left)) & (away <= (n if right is None else right))
-    mask &= (away <= 0) | ("is_causal" not in keywords)
+    mask = mask & ((away <= 0) | ("is_causal" not in keywords)) & keywords.get("mask", True)
     assert_states_equal(attention_with_lse(q, k, v, **keywords), attention_with_lse(q, k, v, mask=mask))
 
 
