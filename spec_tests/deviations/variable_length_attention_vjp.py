@@ -31,5 +31,6 @@ def members_lost_on_the_way_back(
     Shows: two members with keys. Hides: a single member; causality; the forward result.
     """
     hides = options.get("is_causal") or any(options.get(name) is not None for name in ("left_window", "right_window"))
-    ends = (cu_seqlens_q, cu_seqlens_k) if hides else (np.array([0, q.shape[0]]), np.array([0, k.shape[0]]))
-    return variable_length_attention_vjp(cotangent, q, k, v, *ends, sinks, **options)
+    if not hides:
+        cu_seqlens_q, cu_seqlens_k = (np.array([0, x.shape[0]]) for x in (q, k))
+    return variable_length_attention_vjp(cotangent, q, k, v, cu_seqlens_q, cu_seqlens_k, sinks, **options)
