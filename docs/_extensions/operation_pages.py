@@ -30,7 +30,8 @@ from spec_tests.trials.invariant import Invariant
 from spec_tests.trials.trial import GENERAL
 
 HERE = Path(__file__).parent.parent
-FOLDER, MATRIX = HERE / "operations", HERE / "measured" / "kill_matrix.json"
+FOLDER, MEASURED = HERE / "operations", HERE / "measured"
+MATRIX = MEASURED / "kill_matrix.json"
 SHARED_FAULTS = "every_operation"  # how the names of the files with faults of every operation begin
 EARLY_EXAMPLES = 3  # an invariant that needs fewer examples shows the bug at once
 
@@ -67,6 +68,12 @@ def read_matrix() -> dict[str, dict[str, int]]:
     }
 
 
+def has_measured_shares(operation: str) -> bool:
+    """Whether the measured results have this operation, for some backend."""
+    results = json.loads((MEASURED / ("gradients.json" if operation in gradients() else "conformance.json")).read_text())
+    return any(any(entry.get("cells", {}).get(operation, {}).values()) for entry in results.values())
+
+
 def list_kills(operation: str) -> Kills:
     found: Kills = defaultdict(list)
     for deviation in deviations_of(operation):
@@ -101,13 +108,11 @@ def _format_lines(operation: str) -> Iterator[str]:
     yield from ("## How far off it may be", "", *describe_derivation(operation))
     if spec.dtype not in ("bool", "int64"):
         results = "../gradients.md" if spec.is_gradient else "../conformance.md"
-        yield from (
-            f"So much of it do the backends [that ship]({results}) use:",
-            "",
-            f"```{{picture}} shares {operation}",
-            "```",
-            "",
-        )
+        if has_measured_shares(operation):
+            yield from (f"The backends [that ship]({results}) use this part of it:", "")
+            yield from (f"```{{picture}} shares {operation}", "```", "")
+        else:
+            yield from (f"The [measured results]({results}) of the backends that ship do not have this operation yet.", "")
     yield from ("## What must hold", "")
     for law in list_laws(operation):
         yield from _format_law(law, operation, caught.get(law.id_for(operation), []))
