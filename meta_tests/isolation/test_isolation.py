@@ -1,7 +1,7 @@
 """The backend in a process of its own: it sees its arguments and nothing of the judge, and the verdicts are the same."""
 
+import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -191,16 +191,21 @@ def test_a_limit_that_is_none_is_one_sentence(given: str, tmp_path: Path) -> Non
 def test_each_late_answer_halves_the_patience(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + "\n\nimport time\n\ndef relu(x):\n    time.sleep(300)\n")
     laws = "relu.reference or relu.repeatable or relu.inputs_unchanged"
-    run = suite(tmp_path, "--backend=mine.py", "--time-limit=4", "--effort=default", "-k", laws)
-    limits = [float(found) for found in re.findall(r"^no answer within (\S+) s \(--time-limit\)$", run.text, re.MULTILINE)]
-    assert limits == [4, 2, 1]
-    assert run.text.count("\n  before    relu had no answer within 4 s, so that others are not waited for as long") == 2
+    suite(tmp_path, "--backend=mine.py", "--time-limit=4", "--effort=default", "-k", laws, "--report=out")
+    records = map(json.loads, (tmp_path / "out" / "report.jsonl").read_text().splitlines())
+    verdicts = [record for record in records if record["record"] == "verdict"]
+    assert [verdict["reason"] for verdict in verdicts] == [f"no answer within {limit} s (--time-limit)" for limit in (4, 2, 1)]
+    facts = [dict(verdict["failure"]["facts"]) for verdict in verdicts]
+    assert [fact.get("before", "").partition(";")[0] for fact in facts] == [
+        "",
+        *["relu had no answer within 4 s, so that others are not waited for as long"] * 2,
+    ]
 
 
 def test_a_limit_may_be_less_than_the_least_patience(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + "\n\nimport time\n\ndef relu(x):\n    time.sleep(300)\n")
     run = suite(tmp_path, "--backend=mine.py", "--time-limit=0.25", "-k", "relu.reference or relu.repeatable")
-    assert re.findall(r"^no answer within (\S+) s", run.text, re.MULTILINE) == ["0.25", "0.25"]
+    assert [fact["reason"] for fact in run.facts] == ["no answer within 0.25 s (--time-limit)"] * 2
 
 
 # --- the environment --------------------------------------------------------------------------------------------------

@@ -35,8 +35,8 @@ EQUATIONS = {
 OPTIONS = {
     "softmax": (),
     "rms_norm": (),
-    "rope": ("theta", "layout"),
-    "scaled_dot_product_attention": ("mask", "bias", "is_causal", "scale"),
+    "rope": ("theta", "layout", "rotary_dim", "attention_factor"),
+    "scaled_dot_product_attention": ("mask", "bias", "is_causal", "scale", "softcap"),
 }
 DTYPES = ("float64", "float32", "float16")
 Predicate = Callable[[tuple[Any, ...], dict[str, Any], int], bool]
@@ -46,7 +46,8 @@ def draw_predicate(kind: str, operation: str, source: random.Random) -> Predicat
     """Return when the backend refuses: a function of the arrays, the keywords, and the number of the call."""
     size, step, count = source.choice((2, 8, 33, 100)), source.choice((2, 3, 4)), source.randint(1, 6)
     dtype, share, bound = source.choice(DTYPES), source.choice((0.05, 0.5, 0.95)), source.choice((0.0, 0.5, 2.0))
-    option, defaults = source.choice(OPTIONS[operation] or ("",)), {"theta": 10000.0, "layout": "interleaved"}
+    option = source.choice(OPTIONS[operation] or ("",))
+    defaults = {"theta": 10000.0, "layout": "interleaved", "attention_factor": 1.0}
     predicates: dict[str, list[Predicate]] = {
         "size": [
             lambda arrays, keywords, calls: arrays[0].shape[-1] > size,
@@ -97,11 +98,12 @@ class Refusing:
         functions = {
             "softmax": lambda x, *, axis: answer((x,), {"axis": axis}),
             "rms_norm": lambda x, weight, *, eps: answer((x, weight), {"eps": eps}),
-            "rope": lambda x, positions, *, theta=1e4, layout="interleaved": answer(
-                (x, positions), {"theta": theta, "layout": layout}
+            "rope": lambda x, positions, *, theta=1e4, layout="interleaved", rotary_dim=None, attention_factor=1.0: answer(
+                (x, positions),
+                {"theta": theta, "layout": layout, "rotary_dim": rotary_dim, "attention_factor": attention_factor},
             ),
-            "scaled_dot_product_attention": lambda q, k, v, mask=None, bias=None, *, is_causal=False, scale=None: answer(
-                (q, k, v), {"mask": mask, "bias": bias, "is_causal": is_causal, "scale": scale}
+            "scaled_dot_product_attention": lambda q, k, v, mask=None, bias=None, *, is_causal=False, scale=None, softcap=None: (
+                answer((q, k, v), {"mask": mask, "bias": bias, "is_causal": is_causal, "scale": scale, "softcap": softcap})
             ),
         }
         setattr(self, operation, functions[operation])
@@ -116,10 +118,10 @@ def compare(backend: Any, operation: str, **arguments: Any) -> list[dict[str, An
     return [{**verdict(record["id"], record["dtype"]), **record} for record in records]
 
 
-def show(folder: Path, records: list[dict[str, Any]]) -> tuple[BackendResults, dict[str, str]]:
+def show(folder: Path, records: list[dict[str, Any]], effort: str = "smoke") -> tuple[BackendResults, dict[str, str]]:
     """Return the results of the records, and the texts that users see of them."""
     (result,) = results = build_results([report(folder, *records)])
-    terminal = "\n".join([*format_table(records), *format_remarks(records)])
+    terminal = "\n".join([*format_table(records, effort), *format_remarks(records)])
     texts = {
         "badge": format_badge(results),
         "summary": format_step_summary(results),
@@ -218,10 +220,12 @@ def test_an_argument_that_the_signature_lacks_is_a_named_variant(tmp_path: Path)
         return np.asarray(rope(x.astype(np.float64), positions)).astype(x.dtype)
 
     backend = SimpleNamespace(framework="numpy", name="mine", dtypes=("float32",), rope=rope_of_one_kind)
-    records = compare(backend, "rope", effort="smoke")
+    (record,) = records = compare(backend, "rope", effort="smoke")
+    assert record["variants"]["answered"] == ["required arguments alone"]
+    assert record["variants"]["refused"] == list(OPTIONS["rope"])
     result, _ = show(tmp_path, records)
     assert result.tone == "good"
-    assert result.sentence == "1 operation conforms, 1 of 3 variants"
+    assert result.sentence == f"1 operation conforms, 1 of {1 + len(OPTIONS['rope'])} variants"
 
 
 def test_the_records_count_what_was_drawn() -> None:
