@@ -73,11 +73,35 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
     def wide(self) -> Simulated:
         return Simulated(self.value, replace(self.arithmetic, wide=True), self.rng, self.flushes)
 
+    def widened(self) -> Simulated:
+        return self.wide() if self.arithmetic.widens else self
+
+    def in_bits(self) -> Simulated:
+        """Half the time, convert a logarithm to the base 2 and back, by constants in the compute format."""
+        if self.rng.random() < 0.5:
+            return self
+        bits = self.round_to_compute(self.value * self.round_to_compute(math.log2(math.e)))
+        return self.with_value(self.round_to_compute(bits * self.round_to_compute(math.log(2))))
+
+    def interpolated(self, a: Simulated, b: Simulated) -> Simulated:
+        """Half the time, add to a what is missing, computed from the rounded distance b - a, and round after each step."""
+        if self.rng.random() < 0.5:
+            return self
+        with np.errstate(all="ignore"):
+            distance = b.value - a.value
+            stored = self.store(distance).value
+            ratio = np.where(stored == 0, 1.0, stored / np.where(distance == 0, 1.0, distance))
+            total = self.store(a.value + self.store((self.value - a.value) * ratio).value).value
+        return self.with_value(np.where(np.isfinite(self.value), total, self.value))
+
     def exact(self) -> Simulated:
         return self
 
     def finite_or_zero(self) -> Simulated:
         return self.with_value(np.where(np.isfinite(self.value), self.value, 0.0))
+
+    def above_minus_infinity(self) -> np.ndarray:
+        return np.asarray(self.value != -np.inf)
 
     def positive(self) -> Simulated:
         return self.with_value(np.where((self.value > 0) | ((self.value == 0) & (self.rng.random() < 0.5)), 1.0, 0.0))
