@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import eager, float64, recomputed
+from ._marks import eager, float64, recomputed, through_maximum
 from ._sums import rows
 from ._targets import is_kept, is_zero
 from .log_softmax import log_softmax
@@ -38,7 +38,7 @@ def cross_entropy_vjp(
     Raises
         ValueError as cross_entropy does.
     Choices
-        Targets have no gradient.
+        Targets have no gradient. The maximum may be detached or not, as in log_softmax_vjp.
     Source
         Differentiation of CS336 assignment 1, section 4.1.
 
@@ -57,14 +57,18 @@ def cross_entropy_vjp(
     if reduction == "mean":
         weight = weight / np.float64(max(int(np.sum(kept)), 1))
     p = np.exp(eager(log_softmax(z, axis=-1))) * recomputed(lambda scores: scores, z, axis=-1)
+    of_z_loss = 0.0
     if not is_zero(z_loss):
-        p = p * (1 + 2 * z_loss * logsumexp(z, axis=-1)[:, None])
+        of_z_loss = 2 * z_loss * logsumexp(z, axis=-1)[:, None]
+        p = p * (1 + of_z_loss)
     is_target, vocab = np.arange(z.shape[-1]) == ids[:, None], z.shape[-1]
     if is_zero(label_smoothing):
         dz = p - is_target.astype(float)
     else:
         dz = p - np.where(is_target, (1 - label_smoothing) + label_smoothing / vocab, label_smoothing / vocab)
-    dz = np.where(kept[:, None], weight * dz, 0.0)
+    dz = weight * dz
+    dz = through_maximum(dz, np.sum(dz, axis=-1, keepdims=True) - weight * of_z_loss, z, axis=-1)
+    dz = np.where(kept[:, None], dz, 0.0)
     if softcap is not None:
         dz = dz * (1 - np.square(np.tanh(raw / softcap)))
     return np.reshape(dz, logits.shape), None
