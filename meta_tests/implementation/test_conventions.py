@@ -270,7 +270,7 @@ def test_the_equation_itself_is_unchanged_where_no_convention_decides(operation:
 @pytest.mark.parametrize(
     ("stated", "complaint"),
     [
-        ({"causal": "left"}, "its conventions name 'causal'; there are causal_alignment, fully_masked_rows"),
+        ({"causal": "left"}, f"its conventions name 'causal'; there are {', '.join(sorted(CONVENTIONS))}"),
         ({"causal_alignment": "left"}, "its conventions state causal_alignment = 'left'; there are bottom-right, top-left"),
         ({"causal_alignment": ["top-left"]}, "its conventions state causal_alignment = ['top-left']; there are"),
         (

@@ -62,7 +62,7 @@ def linear(x, weight):
 def test_a_function_of_any_keywords_is_given_all_of_them(tmp_path: Path) -> None:
     body = """
 def scaled_dot_product_attention(q, k, v, **keywords):
-    assert set(keywords) >= {"is_causal", "scale"}, keywords
+    assert set(keywords) >= {"is_causal", "scale", "softcap"}, keywords
     return attention(q, k, v, **keywords)
 
 def gelu(x, **keywords):

@@ -44,9 +44,10 @@ def rms_norm(x, weight, *, eps):
 """
 
 ATTENTION = """
-def attention(q, k, v, mask=None, bias=None, is_causal=False, scale=None):
+def attention(q, k, v, mask=None, bias=None, is_causal=False, scale=None, softcap=None):
     q, k, v = (a.astype(np.float64) for a in (q, k, v))
     s = q @ np.swapaxes(k, -1, -2) * (k.shape[-1] ** -0.5 if scale is None else scale)
+    s = s if softcap is None else softcap * np.tanh(s / softcap)
     if bias is not None:
         s = s + bias
     for seen in (mask, np.tri(q.shape[-2], k.shape[-2], dtype=bool) if is_causal else None):
