@@ -17,7 +17,7 @@ from spec_tests.calls.operation import Operation
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.implementation.domain import canonical, find_complaints
 from spec_tests.inputs.draw import Draw
-from spec_tests.specification.registry import dimensions, gradients, operations, specification
+from spec_tests.specification.registry import Specification, dimensions, gradients, has_named_batch, operations, specification
 
 from ..support.in_process import backend
 from ..support.pytest_process import ATTENTION, NUMPY, RELU, RMS_NORM, ROPE, SOFTMAX, green, suite, write
@@ -171,8 +171,18 @@ VALUES: dict[str, Any] = {
     "eps": (1e-5,), "axis": (-1,), "theta": (500.0,), "layout": ("half",), "scale": (0.125,), "is_causal": (True,),
     "window": (3,), "approximate": ("tanh",), "activation": ("gelu",), "norm": ("post",), "aligned": ("top-left",),
     "num_heads": (4,), "num_kv_heads": (2,), "n": (24,), "m": (24,), "style": ("encoder",), "d_model": (64,),
-    "d_ff": (64,), "num_layers": (2,), "vocab_size": (7,),
+    "d_ff": (64,), "num_layers": (2,), "vocab_size": (7,), "softcap": (15.0,), "left_window": (3,), "right_window": (2,),
+    "rotary_dim": (6,), "attention_factor": (2.0,), "gate": ("second",), "limit": (7.0,), "alpha": (1.702,), "offset": (1.0,),
+    "ignore_index": (-1,), "label_smoothing": (0.5,), "z_loss": (0.1,), "reduction": ("sum",), "step": (3,),
+    "learning_rate": (0.1,), "beta1": (0.5,), "beta2": (0.95,), "weight_decay": (0.1,), "max_learning_rate": (0.1,),
+    "min_learning_rate": (0.01,), "warmup_steps": (7,), "cosine_steps": (3,),
 }  # fmt: skip
+
+
+def some_values(spec: Specification, keyword: str) -> tuple[Any, ...]:
+    """Return the value of VALUES, or the last of the operation's own choices if it has others."""
+    choices = spec.choices.get(keyword)
+    return VALUES[keyword] if choices is None or VALUES[keyword][0] in choices else choices[-1:]
 
 
 def restrictions(name: str) -> list[dict[str, Any]]:
@@ -180,8 +190,8 @@ def restrictions(name: str) -> list[dict[str, Any]]:
     spec = specification(name)
     sizes = [{label: SIZES.get(label, (24,))} for label in dimensions(spec)]
     sizes += [{label: range(16, 200, 16)} for label in dimensions(spec) - SIZES.keys()]
-    sizes += [{keyword: VALUES[keyword]} for keyword in spec.parameters if keyword not in spec.positional]
-    batched = any(spec.core.values()) and not hasattr(spec.module, "unbatched")
+    sizes += [{keyword: some_values(spec, keyword)} for keyword in spec.parameters if keyword not in spec.positional]
+    batched = any(spec.core.values()) and not hasattr(spec.module, "unbatched") and not has_named_batch(spec)
     ranks = [{"batch_dims": (2,)}, {"batch_dims": (0,)}] if batched else []
     return sizes + ranks + ([{"positions": "consecutive"}] if "positions" in spec.positional else [])
 

@@ -11,18 +11,12 @@ from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
 from spec_tests.helpers.batch import batch_shape, draw_entry, ensure_batch, isolate_entry, take_entry
 from spec_tests.inputs.draw import Draw
-from spec_tests.specification.registry import argument_dimensions, operations, specification
+from spec_tests.specification.registry import has_named_batch, operations, specification
 from spec_tests.trials.collection import invariants
 
 from ..support.in_process import backend
 
 (EMPTY_LAW,) = (test.invariant for test in invariants() if test.invariant.id == "operation.empty")
-
-
-def names_its_batch(operation: Operation) -> bool:
-    """Whether the batch is a named dimension, as that of a cache is, so that every call has one."""
-    core = operation.spec.core
-    return any(len(labels) > core[name] for name, labels in argument_dimensions(operation.spec).items() if name in core)
 
 
 def split_results(call: Call) -> dict[str, np.ndarray]:
@@ -52,4 +46,4 @@ def test_every_call_can_be_made_on_a_batch(name: str) -> None:
             assert 0 in result.shape
 
     run()
-    assert bool(calls_without_batch) != names_its_batch(operation)
+    assert bool(calls_without_batch) != has_named_batch(operation.spec)

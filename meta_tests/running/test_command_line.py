@@ -94,6 +94,10 @@ REFUSED = {
     "bare.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'dtype': 'float32'}}", "gives dtype = 'float32'; give all the values"),
     "tied.py": (NUMPY + RMS_NORM + "domain = {'rms_norm': {'d': 'd_k'}}", "d = 'd_k'; a string names another dimension: none"),
     "nothing_allowed.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'n': range(0)}}", "n = range(0, 0); it allows no value"),
+    "cache_batch.py": (
+        NUMPY + "def kv_cache_append(*arrays): ...\ndomain = {'kv_cache_append': {'batch_dims': (0, 2)}}",
+        "gives batch_dims = (0, 2); its batch has 1 dimension in every call",
+    ),
     "boolean.py": (NUMPY + SOFTMAX + "domain = {'softmax': {'empty': 0}}", "gives empty = 0; it is True or False"),
     "kinds.py": (
         NUMPY + ROPE + "rope = turned\ndomain = {'rope': {'positions': 'sorted'}}",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..specification.formats import DTYPES
-from ..specification.registry import dimensions
+from ..specification.registry import dimensions, has_named_batch
 
 if TYPE_CHECKING:
     from ..specification.registry import Specification
@@ -75,6 +75,8 @@ def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str
         return "it allows no value"
     if name == "differentiable" and (unknown := [result for result in allowed if result not in spec.results]):
         return f"{unknown[0]!r} is none of its results, {', '.join(spec.results)}"
+    if name == "batch_dims" and has_named_batch(spec) and 1 not in allowed:
+        return "its batch has 1 dimension in every call"
     if name == "dtype" and (unknown := [dtype for dtype in allowed if dtype not in DTYPES]):
         return f"{unknown[0]!r} is none of {', '.join(DTYPES)}"
     return ""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
 
 short = True
@@ -30,14 +31,20 @@ def bound(
 
 def draw_rates(draw: Draw) -> dict[str, Any]:
     """Draw both rates and the steps at which the warm-up and the decay end."""
-    top = draw.one_of(RATES)
-    warmup = draw.one_of(WARMUPS)
-    return {
-        **draw.keyword("max_learning_rate", (top,)),
-        **draw.keyword("min_learning_rate", (top / 10, 0.0, top)),
-        **draw.keyword("warmup_steps", (warmup,)),
-        **draw.keyword("cosine_steps", (warmup + draw.one_of(LENGTHS),)),
-    }
+    rates = draw.keyword("max_learning_rate", RATES)
+    top = rates["max_learning_rate"]
+    warmup, end = draw_ends(draw)
+    return {**rates, **draw.keyword("min_learning_rate", (top / 10, 0.0, top)), "warmup_steps": warmup, "cosine_steps": end}
+
+
+def draw_ends(draw: Draw) -> tuple[int, int]:
+    """Draw the steps at which the warm-up and the decay end. The domain may state either."""
+    ends = draw.operation.domain.get("cosine_steps")
+    warmups = tuple(w for w in draw.operation.domain.get("warmup_steps", WARMUPS) if ends is None or w < max(ends))
+    if not warmups:
+        raise NotImplementedVariant("its domain has no decay that ends after the warm-up")
+    warmup = draw.one_of(warmups)
+    return warmup, warmup + draw.one_of(LENGTHS) if ends is None else draw.one_of(tuple(e for e in ends if e > warmup))
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

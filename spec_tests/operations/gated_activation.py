@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw, single
 
 core = {"x": 1}
@@ -18,14 +19,20 @@ choices = {"activation": ACTIVATIONS, "layout": LAYOUTS, "gate": ("first", "seco
 
 def draw_options(draw: Draw, *, activations: tuple[str, ...] = ACTIVATIONS) -> dict[str, Any]:
     """Draw every keyword. Alpha is 1 unless the activation is silu."""
-    options = draw.keyword("activation", activations)
-    alphas = ALPHAS if options.get("activation", "silu") == "silu" else (1.0,)
+    has_one = 1.0 in draw.operation.domain.get("alpha", (1.0,))
+    options = draw.keyword("activation", activations if has_one else ("silu",))
+    if options.get("activation", "silu") == "silu":
+        alpha = draw.keyword("alpha", ALPHAS)
+    elif has_one:
+        alpha = {"alpha": 1.0} if draw.operation.accepts("alpha") else {}
+    else:
+        raise NotImplementedVariant(f"its domain has no alpha of 1, which {options['activation']} needs")
     return {
         **options,
         **draw.keyword("layout", LAYOUTS),
         **draw.keyword("gate", ("first", "second")),
         **draw.keyword("limit", LIMITS),
-        **draw.keyword("alpha", alphas),
+        **alpha,
         **draw.keyword("offset", OFFSETS),
     }
 

@@ -17,13 +17,13 @@ ATTENTION_FACTORS = single(1.2079, 2.0, 0.75, 1.0)  # the first one is YaRN's fo
 
 def draw_dims(draw: Draw, longest: int = 300) -> tuple[int, int]:
     """Draw n and d_k: few tokens or few features, sometimes as many of both."""
+    least = min((0 if r is None else r for r in draw.operation.domain.get("rotary_dim", ())), default=0)
+    widths = tuple(width for width in EVEN_WIDTHS if width >= least) or (least,)
     if draw.one_of((False, True)):
         n = draw.size("n", SMALL)
-        return n, draw.size("d_k", EVEN_WIDTHS[:6] if draw.long else EVEN_WIDTHS)
+        return n, draw.size("d_k", widths[:6] if draw.long else widths)
     (n,) = draw.dims(n=longest)
-    return n, draw.size(
-        "d_k", draw.shape.one_of((EVEN_WIDTHS[:6], EVEN_WIDTHS[:6], (n,) if n in EVEN_WIDTHS else EVEN_WIDTHS[:6]))
-    )
+    return n, draw.size("d_k", draw.shape.one_of((widths[:6], widths[:6], (n,) if n in widths else widths[:6])))
 
 
 def require_positions(draw: Draw, *kinds: str) -> None:
@@ -40,6 +40,13 @@ def draw_options(draw: Draw) -> dict[str, Any]:
 
 def draw_rotary_dim(draw: Draw, d_k: int) -> dict[str, Any]:
     """Draw how many features are turned: none, all, half or a quarter of them, a pair, or all but a pair."""
+    stated = draw.operation.domain.get("rotary_dim")
+    if stated is not None:
+        fitting = tuple(r for r in stated if r is None or r <= d_k)
+        if not fitting:
+            raise NotImplementedVariant(f"its domain has no rotary_dim up to d_k = {d_k}")
+        taken = draw.operation.accepts("rotary_dim") or len(stated) == 1
+        return {"rotary_dim": draw.one_of(fitting)} if taken else {}
     widths = {None, 0, 2, d_k, d_k // 4 * 2, d_k // 8 * 2, d_k - 2}
     return draw.keyword(
         "rotary_dim", tuple(sorted((w for w in widths if w is None or 0 <= w <= d_k), key=lambda w: (w is None, w)))

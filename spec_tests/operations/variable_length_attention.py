@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.inputs.draw import Draw
+from spec_tests.calls.violation import NotImplementedVariant
+from spec_tests.inputs.draw import Draw, within_domain
 from spec_tests.operations.attention_with_kv_cache import OPTIONAL, draw_keywords, shortest_length
 from spec_tests.operations.grouped_query_attention import HEAD_COUNTS, draw_heads
 from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES
@@ -17,7 +18,7 @@ structure = ("cu_seqlens_q", "cu_seqlens_k")
 
 MEMBER_LENGTHS = (1, 2, 3, 5, 8, 16, 17, 33, 64)
 
-MEMBERS = (1, 2, 3, 4, 5)
+ENDS = (2, 3, 4, 5, 6)  # one more than there are members
 
 
 def draw_ends(lengths: np.ndarray) -> np.ndarray:
@@ -25,15 +26,39 @@ def draw_ends(lengths: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
+def shortest_lengths(draw: Draw, keywords: dict[str, Any], queries: np.ndarray) -> np.ndarray:
+    """Return the least number of keys of each member."""
+    least = int(draw.operation.spec.is_gradient)
+    return np.array([max(shortest_length(keywords, n, causal=False), least) for n in queries])
+
+
+def fit_total(lengths: np.ndarray, least: np.ndarray, total: int) -> np.ndarray:
+    """Return the lengths with this sum: the last members are shortened, or the last one is lengthened."""
+    spare = total - int(np.sum(least))
+    if spare < 0:
+        raise NotImplementedVariant(f"its domain has too few tokens, {total}, for {len(lengths)} members")
+    ends = np.minimum(np.cumsum(lengths - least), spare)
+    ends[-1] = spare
+    return least + np.diff(ends, prepend=0)
+
+
 def draw_member_lengths(draw: Draw, keywords: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Draw the numbers of queries and of keys of each member. Some have neither; each query sees a key, or a finite sink."""
-    members = draw.one_of(MEMBERS)
+    members = max(draw.size("members", ENDS) - 1, 1)
     queries = np.array([draw.one_of((*MEMBER_LENGTHS, 0, 0)) for _ in range(members)])
     queries[draw.integer(0, members - 1)] += 1  # some member has a query
+    queries = fit_total(queries, 0 * queries, draw.size("N", (int(np.sum(queries)),)))
+    total = draw.size("M", (int(np.sum(queries)),)) if "M" in draw.operation.domain else None
+    least = shortest_lengths(draw, keywords, queries)
+    if total is not None and np.sum(least) > total:
+        queries = fit_total(queries, 0 * queries, total)
+        within_domain(draw, N=total)
+        least = shortest_lengths(draw, keywords, queries)
     if draw.one_of((True, False)):
-        return queries, queries.copy()  # as in training
-    low = [max(shortest_length(keywords, n, causal=False), int(draw.operation.spec.is_gradient)) for n in queries]
-    return queries, np.array([draw.near(n, least, 40, low=least, high=64 + least) for n, least in zip(queries, low, strict=True)])
+        keys, least = queries.copy(), np.minimum(queries, least)  # as in training
+    else:
+        keys = np.array([draw.near(n, low, 40, low=low, high=64 + low) for n, low in zip(queries, least, strict=True)])
+    return queries, keys if total is None else fit_total(keys, least, total)
 
 
 def draw_arrays(draw: Draw, queries: np.ndarray, keys: np.ndarray) -> tuple[tuple[np.ndarray, ...], int]:

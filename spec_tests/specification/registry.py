@@ -157,6 +157,11 @@ def argument_dimensions(spec: Specification) -> dict[str, tuple[str, ...]]:
     return {name: tuple(filter(None, re.split(r", *", sizes))) for name, sizes in shapes if not sizes.startswith("any shape")}
 
 
+def has_named_batch(spec: Specification) -> bool:
+    """Whether the batch is a named dimension, as that of a cache is, so that every call has a batch of one dimension."""
+    return any(len(labels) > spec.core[name] for name, labels in argument_dimensions(spec).items() if name in spec.core)
+
+
 def _shapes_section(spec: Specification) -> str:
     """Return what the equation's docstring says of the arguments under Shapes."""
     return (spec.reference.__doc__ or "").partition("Shapes\n")[2].partition("->")[0]
