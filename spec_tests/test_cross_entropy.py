@@ -6,7 +6,7 @@ from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, assert_within, exactly
 from .helpers.conventions import assert_convention
 from .inputs.draw import Draw
-from .operations.cross_entropy import SMOOTHINGS, Z_LOSSES, draw_inputs
+from .operations.cross_entropy import SMOOTHINGS, Z_LOSSES, draw_inputs, draw_many_rows
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, section 4.1"
@@ -51,7 +51,7 @@ def test_ignored_rows_do_not_show(cross_entropy: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION, needs=NONE)
 def test_reductions(cross_entropy: Operation, draw: Draw) -> None:
     """The sum adds up the rows' losses, and the mean is the sum over the number of rows that are kept."""
-    logits, targets, given = draw_inputs(draw, "ignore_index", "label_smoothing", "z_loss", "softcap")
+    logits, targets, given = draw_many_rows(draw, "ignore_index", "label_smoothing", "z_loss", "softcap")
     rows, total, mean = (cross_entropy(logits, targets, **given, reduction=how) for how in ("none", "sum", "mean"))
     kept = int(np.sum(targets != given.get("ignore_index", -100)))
     assert_equal(np.sum(np.reshape(rows, (-1,)), axis=0), total)  # type: ignore[call-overload]
@@ -99,7 +99,7 @@ def test_single_entry(cross_entropy: Operation, draw: Draw) -> None:
 @invariant("B", source=EQUATION)
 def test_uniform(cross_entropy: Operation, draw: Draw) -> None:
     """Equal logits give ln(vocab), whatever the target and the smoothing."""
-    logits, targets, given = draw_inputs(draw, "label_smoothing")
+    logits, targets, given = draw_many_rows(draw, "label_smoothing")
     level = np.repeat(draw.normal((*logits.shape[:-1], 1), 4.0), logits.shape[-1], axis=-1)
     assert_equal(cross_entropy(level, targets, **given), np.log(exactly(float(logits.shape[-1]))))
 

@@ -265,7 +265,7 @@ def no_maximum_subtracted(
     return _reduce(np.where(kept, loss + z_loss * np.square(lse), 0.0), targets, kept, reduction)
 
 
-@deviation("reference", kind="arithmetic", dtypes=HALF)
+@deviation("uniform", kind="arithmetic", dtypes=HALF)
 def summed_in_half(logits: Any, targets: Any, *, reduction: str = "mean", held: Any = None, **options: Any) -> Any:
     """the losses of the rows are summed in 16 bits.
 

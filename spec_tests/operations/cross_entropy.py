@@ -6,7 +6,7 @@ import numpy as np
 
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs import regimes
-from spec_tests.inputs.draw import MANY_ROWS, Draw, single
+from spec_tests.inputs.draw import MANY_ROWS, MAX_SHORT_ROW, TALL_BATCHES, Draw, single
 from spec_tests.specification.formats import WIDER
 
 core = {"logits": 1, "targets": 0}
@@ -62,15 +62,24 @@ def draw_options(draw: Draw, *names: str) -> dict[str, Any]:
     }
 
 
-def draw_inputs(draw: Draw, *options: str, longest: int = 5000) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+def draw_inputs(
+    draw: Draw, *options: str, longest: int = 5000, batches: tuple[tuple[int, ...], ...] = MANY_ROWS
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Draw logits, targets, and some of these optional keywords."""
     (vocab,) = draw.dims(vocab=longest)
     keywords = draw_options(draw, *options)
     ignored = keywords.get("ignore_index", -100)
-    batch = draw.batch(MANY_ROWS)
+    batch = draw.batch(batches)
     if vocab == 1 and ignored == 0:
         keywords["ignore_index"] = ignored = -100  # else no row could be kept
     return draw.array((*batch, vocab), SCORES), draw_targets(draw, batch, vocab, ignored), keywords
+
+
+def draw_many_rows(draw: Draw, *options: str) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Draw as `draw_inputs` does; but half the examples have many short rows, whose sum needs a wide accumulator."""
+    if draw.shape.one_of((False, True)):
+        return draw_inputs(draw, *options)
+    return draw_inputs(draw, *options, longest=MAX_SHORT_ROW, batches=TALL_BATCHES)
 
 
 def draw_ignored(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
