@@ -1,5 +1,6 @@
 """What must hold of every operation where counts and indices grow large. Tried at thorough effort alone."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ from .calls.operation import Operation
 from .calls.result import Result
 from .calls.violation import NotImplementedVariant, add_fact
 from .helpers.assertions import assert_conforms, assert_true
-from .helpers.batch import BATCHED, ensure_batch, stacked_arguments
+from .helpers.batch import BATCHED, batch_shape, ensure_batch, stacked_arguments
 from .inputs.draw import SEQUENCES, Draw
+from .specification.registry import result_ranks
 from .specification.run_settings import current_settings
 from .trials.invariant import invariant
 
@@ -38,18 +40,32 @@ def test_beyond_int32(operation: Operation, draw: Draw) -> None:
     call = ensure_batch(draw.call())
     if not call.value.size:
         return  # nothing to stack
-    copies, rows = INT32 // call.value.size + 2, len(call.value)
+    shapes = {part.name: part.shape for part in call.parts} if call.parts else {"": call.value.shape}
+    batch = batch_shape(call)
+    stacked = {name for name, shape in shapes.items() if not call.parts or _has_first_axis(call, name, shape, batch)}
+    largest = max(math.prod(shapes[name]) for name in stacked) if stacked else 0
+    if not largest:
+        return
+    copies = INT32 // largest + 2
     elements = sum(call.named[name].size for name in stacked_arguments(call)) + RESULTS_HELD * call.value.size
     _require_memory(copies * elements, operation.storage.bytes, "more than 2^31 elements take")
     native = _stack_batch(operation, call, copies)
-    result = operation.run(call, native)
-    shape = (copies * rows, *call.value.shape[1:])
-    assert_true(tuple(result.shape) == shape, f"the result has shape {tuple(result.shape)}", expected=shape)
-    for copy in (0, INT32 // call.value.size, copies - 1):
+    results = operation.by_name(operation.run(call, native))
+    for name in stacked:
+        found, shape = tuple(results[name].shape), (copies * shapes[name][0], *shapes[name][1:])
+        assert_true(found == shape, f"{name or 'the result'} has shape {found}", expected=shape)
+    for copy in (0, INT32 // largest, copies - 1):
         call.result = None
-        with add_fact("stacked", f"{copies} times along the first axis; the rows from {copy * rows} on"):
-            values = operation.values(call, result[copy * rows : (copy + 1) * rows])
-            assert_conforms(Result(values, call))
+        rows = {name: slice(copy * shapes[name][0], (copy + 1) * shapes[name][0]) for name in stacked}
+        with add_fact("stacked", f"{copies} times along the first axis; the rows from {rows[max(rows)].start} on"):
+            part = {name: x[rows[name]] if name in stacked else x for name, x in results.items()}
+            assert_conforms(Result(operation.values(call, part if call.parts else part[""]), call))
+
+
+def _has_first_axis(call: Call, name: str, shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
+    """Whether one of several results has the first axis of the batch. It may lack axes, or have one of size 1."""
+    ranks = result_ranks(call.operation.spec)
+    return len(shape) - ranks.get(name, 0) == len(batch) and shape[0] == batch[0]
 
 
 def _require_memory(elements: int, width: int, what: str) -> None:
