@@ -4,6 +4,7 @@ import numpy as np
 
 from ._heads import seen_keys
 from ._marks import float64, rounded
+from ._sums import summed_to
 from .attention_with_lse_vjp import attention_with_lse_vjp
 from .scaled_dot_product_attention_vjp import scaled_dot_product_attention_vjp
 
@@ -52,7 +53,9 @@ def grouped_query_attention_vjp(
         mask = seen_keys("grouped_query_attention_vjp", q.shape[-2], k.shape[-2], mask, is_causal, left_window, right_window)
         is_causal = False
     if sinks is not None:
-        return attention_with_lse_vjp((cotangent, None), q, k, v, mask, sinks, scale=scale, softcap=softcap)
+        found = attention_with_lse_vjp((cotangent, None), q, k, v, mask, sinks, scale=scale, softcap=softcap)
+        of_arrays = (summed_to(d, x.shape) for d, x in zip(found[:3], (q, k, v), strict=True))
+        return (*of_arrays, *found[3:])
     k, v = np.repeat(k, h // h_kv, axis=-3), np.repeat(v, h // h_kv, axis=-3)
     options: dict[str, Any] = {"is_causal": is_causal, "scale": scale, "softcap": softcap}
     dq, *shared, _, _ = scaled_dot_product_attention_vjp(cotangent, q, k, v, mask, **options)
