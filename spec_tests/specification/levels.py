@@ -9,5 +9,6 @@ LEVELS = {
     "mixed-dtypes": "16-bit inputs with float32 weights give a 16-bit result that is rounded once.",
     "relative-tails": "Results close to 0 are accurate relative to their own size.",
     "attention-range": "Scores beyond the dtype's largest number do not spoil the result.",
+    "decode-equals-prefill": "Queries give the same bits token by token, in chunks, or all at once.",
     "unbiased": "Rounding errors of many results average out.",
 }
