@@ -99,6 +99,7 @@ CHANGES_THE_STATUS = """
     def pytest_unconfigure(config):
         config.pluginmanager.get_plugin("session").exitstatus = 0
 """
+HIDDEN = sum("relu" in path.name or "every" in path.name for path in (ROOT / "spec_tests").glob("test_*.py"))
 OFFENCES = {  # a conftest.py, and what the run says of it
     "removes": (REMOVES, "ERROR: 1 law (test_reference[relu-mine-float32]) was removed by a conftest.py"),
     "deselects": (DESELECTS, "were removed by a conftest.py or a plugin of another project"),
@@ -111,7 +112,7 @@ OFFENCES = {  # a conftest.py, and what the run says of it
     "changes reports": (CHANGES_REPORTS, "found to fail, and reported otherwise by a conftest.py"),
     "replaces the judge": (REPLACES_THE_JUDGE, "a fixture or a plugin replaced spec_tests.helpers.assertions.assert_conforms"),
     "changes a constant": (CHANGES_A_CONSTANT, "a fixture or a plugin replaced spec_tests.bounds.error_model.ROUNDINGS"),
-    "hides files": (HIDES_FILES, "nothing was collected of 5 files (test_every_gradient.py, test_every_operation.py"),
+    "hides files": (HIDES_FILES, f"nothing was collected of {HIDDEN} files (test_every_gradient.py, test_every_operation.py"),
     "changes the status": (CHANGES_THE_STATUS, "3 failed"),
 }
 NEEDS_THE_WHOLE_SUITE = ("deselects", "hides files")  # with -k, a selection is expected

@@ -31,7 +31,7 @@ def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallI
     failures = list[dict[str, Any]]()
     reason = trial.tally.level_lost or (str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "")
     if report.failed:
-        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+        reason = (f"{type(error).__name__}: {error}" if error else report.longreprtext).partition("\n")[0]
     violation = trial.tally.tolerated or (error if report.failed and isinstance(error, Violation) else None)
     if violation:
         with capture_output(item.config) as texts:

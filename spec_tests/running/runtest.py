@@ -45,7 +45,9 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
     is_unrequired_level = invariant.level is not None and invariant.level not in session.levels
     kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial))
     if replaced := session.undo_fixtures():
-        raise Violation(f"a fixture or a plugin replaced {', '.join(replaced[:3])}, on which the verdict depends")
+        names = ", ".join(replaced[:3])
+        _meet(invariant, trial, offence := Violation(f"a fixture or a plugin replaced {names}, on which the verdict depends"))
+        raise offence
     violation = _find_violation(session, test, trial, entry, shrink=not is_unrequired_level)
     if replaced := session.undo_replacements():
         trial.tally.findings.clear()  # whatever it answered
