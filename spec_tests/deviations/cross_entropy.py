@@ -128,46 +128,30 @@ def smoothing_squared(logits: Any, targets: Any, *, label_smoothing: float = 0.0
 
 @deviation("reference", "ignored_rows_are_zero", seen=("https://github.com/pytorch/pytorch/issues/73205",))
 def smoothing_counts_ignored_rows(
-    logits: Any,
-    targets: Any,
-    *,
-    ignore_index: int = -100,
-    label_smoothing: float = 0.0,
-    z_loss: float = 0.0,
-    softcap: float | None = None,
-    reduction: str = "mean",
+    logits: Any, targets: Any, *, ignore_index: int = -100, label_smoothing: float = 0.0, reduction: str = "mean", **options: Any
 ) -> Any:
     """the smoothed term is there for ignored rows, too.
 
     Shows: smoothing and an ignored row. Hides: either alone.
     """
     kept, ids = is_kept(targets, ignore_index)
-    options = {"z_loss": z_loss, "softcap": softcap}
     own = _row_losses(logits, ids, label_smoothing=label_smoothing, **options)
-    even = _row_losses(logits, ids, label_smoothing=1.0, softcap=softcap) * label_smoothing
+    even = _row_losses(logits, ids, label_smoothing=1.0, softcap=options.get("softcap")) * label_smoothing
     return _reduce(np.where(kept, own, even), targets, kept, reduction)
 
 
 @deviation("reference", "z_loss")
 def z_loss_not_squared(
-    logits: Any,
-    targets: Any,
-    *,
-    ignore_index: int = -100,
-    label_smoothing: float = 0.0,
-    z_loss: float = 0.0,
-    softcap: float | None = None,
-    reduction: str = "mean",
+    logits: Any, targets: Any, *, ignore_index: int = -100, z_loss: float = 0.0, reduction: str = "mean", **options: Any
 ) -> Any:
     """z_loss multiplies logsumexp, not its square.
 
     Shows: a z_loss. Hides: none.
     """
     kept, ids = is_kept(targets, ignore_index)
-    z = rows(logits)
+    z, softcap = rows(logits), options.get("softcap")
     lse = logsumexp(z if softcap is None else softcap * np.tanh(z / softcap), axis=-1)
-    own = _row_losses(logits, ids, label_smoothing=label_smoothing, softcap=softcap)
-    return _reduce(np.where(kept, own + z_loss * lse, 0.0), targets, kept, reduction)
+    return _reduce(np.where(kept, _row_losses(logits, ids, **options) + z_loss * lse, 0.0), targets, kept, reduction)
 
 
 @deviation("reference", "z_loss")
@@ -181,22 +165,14 @@ def z_loss_ignored(logits: Any, targets: Any, *, z_loss: float = 0.0, **options:
 
 @deviation("reference", "ignored_rows_are_zero")
 def z_loss_of_ignored_rows(
-    logits: Any,
-    targets: Any,
-    *,
-    ignore_index: int = -100,
-    label_smoothing: float = 0.0,
-    z_loss: float = 0.0,
-    softcap: float | None = None,
-    reduction: str = "mean",
+    logits: Any, targets: Any, *, ignore_index: int = -100, z_loss: float = 0.0, reduction: str = "mean", **options: Any
 ) -> Any:
     """ignored rows have their z_loss.
 
     Shows: a z_loss and an ignored row. Hides: either alone.
     """
     kept, ids = is_kept(targets, ignore_index)
-    own = _row_losses(logits, ids, label_smoothing=label_smoothing, z_loss=z_loss, softcap=softcap)
-    plain = _row_losses(logits, ids, label_smoothing=label_smoothing, softcap=softcap)
+    own, plain = (_row_losses(logits, ids, z_loss=amount, **options) for amount in (z_loss, 0.0))
     return _reduce(np.where(kept, own, own - plain), targets, kept, reduction)
 
 

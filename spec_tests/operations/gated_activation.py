@@ -14,7 +14,7 @@ LIMITS = (None, None, 7.0, 1.0, 0.5, 0.0)
 ALPHAS = single(1.0, 1.0, 1.702, 0.25, 3.0)
 OFFSETS = (0.0, 0.0, 1.0, -0.5)
 
-choices = {"layout": LAYOUTS, "gate": ("first", "second")}  # the activation is not free: it decides whether alpha is
+choices = {"layout": LAYOUTS, "gate": ("first", "second")}  # not the activation: alpha is 1 unless it is silu
 
 
 def draw_options(draw: Draw, *, activations: tuple[str, ...] = ACTIVATIONS) -> dict[str, Any]:
