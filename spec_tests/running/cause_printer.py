@@ -1,8 +1,8 @@
 """A pytest plugin that prints each cause of failures once, when it is found, and the verdict at the end of the run.
 
 Under pytest-xdist it works in the controller, which receives the reports of all workers: each finds its own causes, and those
-with the same key are one. The failures of this suite are left out of pytest's section FAILURES and of its short summary, because
-they would repeat what was said. Other tests are printed as always.
+with the same key are one. Failures that have causes are left out of pytest's section FAILURES and of its short summary, because
+they would repeat what was said. Other failures are printed as always, such as an exception inside the suite.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class CausePrinter:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None, Any, Any]:
-        """Print the summary without our failures, which are printed already, and then the verdict."""
+        """Print the summary without the failures whose causes are printed already, and then the verdict."""
         stats = terminalreporter.stats
         failed = stats.get("failed", [])
-        others = [report for report in failed if not is_ours(report)]
+        others = [report for report in failed if not has_causes(report)]
         if len(others) < len(failed):
             stats["failed"] = others
         try:
@@ -85,3 +85,8 @@ class CausePrinter:
 def is_ours(report: Any) -> bool:
     """Whether a report is the verdict on a law."""
     return any(key == "spec_tests" for key, _ in getattr(report, "user_properties", ()))
+
+
+def has_causes(report: Any) -> bool:
+    """Whether a report is of a law that failed from causes, each of which is printed when it is found."""
+    return is_ours(report) and hasattr(report, CAUSES_ATTRIBUTE)
