@@ -185,7 +185,7 @@ def test_rules_can_be_withheld() -> None:
 @pytest.mark.parametrize("operation", [*operations(), *gradients()])
 def test_every_rule_works_at_every_place_of_every_equation(operation: str) -> None:
     """List all edits, compile a sample of them, and find every syntax tree as it was."""
-    calls = answered_calls(Backend("oracle", OracleBackend(), Framework("numpy")), operation, "float64", "places", 6)
+    calls = list(answered_calls(Backend("oracle", OracleBackend(), Framework("numpy")), operation, "float64", "places", 6))
     source = source_of(operation)
     before = [ast.dump(site.tree) for site in source.sites]
     seen = trace(source, [partial(call.evaluate, np.asarray) for call in calls])

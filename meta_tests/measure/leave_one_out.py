@@ -36,7 +36,7 @@ from spec_tests.trials.trial import Trial
 
 from ..support.in_process import attempt, backend, trials_of
 
-ASKED_CALLS = 24  # that the search may ask for, to tell equations apart
+ASKED_CALLS = 160  # that the search may ask for, to tell equations apart
 FRESH_CALLS = 60  # on which what was found must predict the answers
 OUTCOMES = EXPLAINED, NOTHING, WRONG, UNSEEN = "explained", "no equation found", "WRONG", "no wrong answer to explain"
 MAX_ELEMENTS = 20_000  # in a call that is asked for
@@ -57,17 +57,16 @@ class Row:
     seconds: float = 0.0  # of processor time that the search took
 
 
-def answered_calls(under_test: Backend, name: str, dtype: str, seed: str, count: int) -> list[Call]:
-    """Return fresh calls of an operation with the backend's answers; every second call has every optional argument."""
-    operation, calls = Trial(under_test, dtype).operation(name), []
+def answered_calls(under_test: Backend, name: str, dtype: str, seed: str, count: int) -> Iterator[Call]:
+    """Yield fresh calls of an operation with the backend's answers; every second call has every optional argument."""
+    operation = Trial(under_test, dtype).operation(name)
     for example in range(count):
         with suppress(Exception):  # a call without a readable result is no evidence
             source = random.Random(f"{seed} {name} {dtype} {example}")
             call = Draw(source.randint, operation, shape_choices(name, source)).call(all_arguments=example % 2 == 1)
             if call.size <= MAX_ELEMENTS:
                 operation.values(call, operation.run(call))
-                calls.append(call)
-    return calls
+                yield call
 
 
 def first_failure(under_test: Backend, operation: str, laws: set[str], seed: int) -> tuple[Evidence, str] | None:
@@ -92,12 +91,12 @@ def examine(name: str, operation: str, under_test: Backend, seed: int, seconds: 
     evidence, dtype = failure
     start = time.process_time()
 
-    def ask() -> list[Call]:
+    def ask() -> Iterator[Call]:
         return answered_calls(under_test, operation, dtype, f"asked {seed}", ASKED_CALLS)
 
     found = search_equation(evidence, deadline=start + seconds, clock=time.process_time, ask=ask, **options)
     row = Row(name, seed, NOTHING, dtype, wrong=len(evidence.wrong), seconds=round(time.process_time() - start, 2))
-    return judge(row, found, answered_calls(under_test, operation, dtype, f"fresh {seed}", FRESH_CALLS)) if found else row
+    return judge(row, found, list(answered_calls(under_test, operation, dtype, f"fresh {seed}", FRESH_CALLS))) if found else row
 
 
 def judge(row: Row, found: Explanation, fresh: list[Call]) -> Row:

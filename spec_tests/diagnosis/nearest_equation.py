@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from ..calls.call import Call
-from .evidence import Evidence
+from .evidence import Evidence, wrong_in
 from .explanation import Explanation
 from .fit import Fit, allows, explains, try_fit
+from .further_calls import Ask, FurtherCalls
 from .neighbours.candidate import Candidate
 from .neighbours.edit import UNKNOWN, Edit, compile_edits
 from .neighbours.listing import list_edits
@@ -32,10 +33,12 @@ TRACED_CALLS = 12
 SCREENING_CALLS = 3
 PLAIN, ODD = (0.0, 1.0), (1.0, float("inf"))  # the costs of rules: plain slips, and what takes some thought to get wrong
 JUDGING_SHARE = 0.2  # of the time, kept for error bounds
-MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are judged last
+MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are judged after all others
 PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
 
-Ask = Callable[[], Iterable[Call]]
+CHECK_EVERY = 16  # candidates, after which the clock is read
+MIN_FURTHER_CALLS = 16  # on which an equation is tested if the time ends before all are made
+
 Clock = Callable[[], float]
 
 
@@ -52,26 +55,23 @@ def search_equation(
     deadline: the time, as `clock` tells it, at which the search ends without a result.
     withheld: names of rules that are not used, as measurements need it.
     """
-    if not evidence.wrong:
+    if not evidence.wrong or clock() > deadline:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # changed lines may be odd Python, and compute means of nothing
-        return _search(Search(evidence, deadline, clock, withheld), ask)
-
-
-def _search(search: Search, ask: Ask | None) -> Explanation | None:
-    fits = search.run()
-    if fits and ask is not None:
-        asked = [call for call in ask() if call.operation.name == search.source.operation]
-        fits = [fit for fit in fits if all(explains(fit.deviation, call) for call in asked)]
+        fits = Search(evidence, deadline, clock, withheld, ask).run()
     return describe(fits) if fits else None
 
 
 class Search:
     """The search for one failure. It stops at the first stage that finds an equation."""
 
-    def __init__(self, evidence: Evidence, deadline: float, clock: Clock, withheld: frozenset[str] = frozenset()):
-        self.evidence, self.deadline, self.clock = evidence, deadline, clock
+    def __init__(
+        self, evidence: Evidence, deadline: float, clock: Clock, withheld: frozenset[str] = frozenset(), ask: Ask | None = None
+    ):
+        self.wrong, self.right = list(evidence.wrong), list(evidence.right)
+        self.deadline, self.clock, self.checks = deadline, clock, 0
+        self.further = FurtherCalls(ask, evidence.wrong[0].operation.name)
         self.source: Source = source_of(evidence.wrong[0].operation.name)
         self.screens = [Screen(call) for call in evidence.wrong[:SCREENING_CALLS]]
         self.seen = trace(self.source, [partial(_evaluate_on, call) for call in evidence.wrong[:TRACED_CALLS]])
@@ -79,10 +79,12 @@ class Search:
         self.unknown: list[Edit] = []  # edits with a constant to be solved for
         self.solved: list[Edit] = []  # those of the operation's own lines, which were tried alone
         self.ranked: list[tuple[float, Edit]] = []  # edits of the operation's own lines, by how near they come alone
+        self.unlikely: list[tuple[float, Candidate]] = []  # possible, but far off; judged if nothing else explains everything
 
     def run(self) -> list[Fit]:
         """Return the equations that explain everything and cost least, the best first."""
-        return next((fits for stage in self._stages() if (fits := self._judge(stage))), [])
+        fits = next((fits for stage in self._stages() if (fits := self._judge(self._likely(stage)))), [])
+        return fits or self._judge(self.unlikely)
 
     def _stages(self) -> Iterator[Iterator[tuple[float, Candidate]]]:
         """Yield the stages of the search: plain changes before odd ones, the operation's own lines before those of its parts."""
@@ -103,19 +105,51 @@ class Search:
 
     @property
     def late_for_screening(self) -> bool:
-        """Whether the time that is left is needed for judging what has been screened."""
-        return self.clock() > self.deadline - self.reserve
+        """Whether the time that is left is needed for judging. The clock is read seldom: that takes as long as a candidate."""
+        self.checks += 1
+        return self.checks % CHECK_EVERY == 0 and self.clock() > self.deadline - self.reserve
+
+    def _likely(self, screened: Iterable[tuple[float, Candidate]]) -> Iterator[tuple[float, Candidate]]:
+        """Yield the candidates that are near, and keep those that are far off for later."""
+        for score, candidate in screened:
+            if score > MAX_LIKELY_SCORE:
+                self.unlikely.append((score, candidate))
+            else:
+                yield score, candidate
 
     def _judge(self, screened: Iterable[tuple[float, Candidate]]) -> list[Fit]:
         """Judge candidates with their error bounds, and return the fits of those that explain everything, the best first."""
-        order = sorted(screened, key=lambda item: (item[0] > MAX_LIKELY_SCORE, item[1].cost, item[0]))
         fits: list[Fit] = []
-        for _, candidate in order:
+        known: set[bytes] = set()  # the values of the equations that fit
+        for _, candidate in sorted(screened, key=lambda item: (item[1].cost, item[0])):
             if self.late or (fits and candidate.cost > fits[0].deviation.cost + 1):
                 break
-            if fit := try_fit(candidate, self.evidence.wrong, self.evidence.right):
-                fits.append(fit)
+            fit = try_fit(candidate, self.wrong, self.right)
+            if fit is None or (values := self._values(candidate)) in known or self._is_refuted(candidate):
+                continue
+            known.add(values)
+            fits.append(fit)
         return sorted(fits, key=lambda fit: (fit.order[0], fit.deviation.cost))
+
+    def _values(self, candidate: Candidate) -> bytes:
+        """Return the values of an equation on the screened calls. Equations with the same values need not be told apart."""
+        values = [screen.evaluate(candidate.function) for screen in self.screens]
+        return b"".join(x.tobytes() for x in values if x is not None)
+
+    def _is_refuted(self, candidate: Candidate) -> bool:
+        """Whether the answer to a further call contradicts an equation. The call is added to the evidence if it does.
+
+        An equation that could not be tested for lack of time counts as refuted.
+        """
+        for number, call in enumerate(self.further):
+            if not explains(candidate, call):
+                (self.wrong if np.any(wrong_in(call)) else self.right).append(call)
+                if np.any(wrong_in(call)):
+                    self.screens.append(Screen(call))
+                return True
+            if self.late:
+                return number < MIN_FURTHER_CALLS
+        return False
 
     def _screen(self, edits: tuple[Edit, ...]) -> tuple[bool, float, float]:
         """Return whether an equation may explain the first failing calls, its largest distance, and its mean distance."""
@@ -189,7 +223,7 @@ class Search:
                 if _meet(*pair):
                     continue
                 possible, score, _ = self._screen(pair)
-                if possible and score < MAX_LIKELY_SCORE:
+                if possible and score < MAX_LIKELY_SCORE:  # there are too many for those that are far off
                     yield score, Candidate(self.source, pair)
 
 

@@ -9,9 +9,10 @@ A cause is one of these:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, Protocol
 
 from ..calls.call import Call
@@ -25,6 +26,7 @@ from ..specification.registry import specification
 from .failure import Failure
 
 UNEXPLAINED = "unexplained"
+SETTLING_CALLS = 16  # whose answers decide between explanations that are equally good
 NAMED_KINDS = ("deviation", "near miss")  # of explanations whose ids say something to a reader
 Deadline = tuple[float, Callable[[], float]]  # the seconds that a search may take, and the clock that counts them
 
@@ -37,7 +39,7 @@ class Asker(Protocol):
 
     def find_other_calls(self, failing: list[Call]) -> list[Call]: ...
 
-    def ask(self, name: str) -> list[Call]: ...
+    def ask(self, name: str) -> Iterator[Call]: ...
 
     def find_region(self, name: str, evidence: Evidence, seconds: float, clock: Callable[[], float]) -> list[Explanation]: ...
 
@@ -162,14 +164,14 @@ class Causes:
             explanations = asker.find_region(failure.culprit, evidence, *deadline)
         if explanations:
             if len(explanations) > 1:  # what was seen does not decide between them
-                explanations = _settle(explanations, asker.ask(failure.culprit))
+                explanations = _settle(explanations, islice(asker.ask(failure.culprit), SETTLING_CALLS))
             key = " or ".join(sorted(_identify(explanation) for explanation in explanations))
             return Cause(key, explanations[0].operation, explanations, failure, *counts)
         key = f"{failure.culprit}: {UNEXPLAINED}" if failure.wrong_calls else failure.symptom
         return Cause(key, failure.culprit, [], failure, *counts, dtypes={failure.dtype})
 
 
-def _settle(explanations: list[Explanation], calls: list[Call]) -> list[Explanation]:
+def _settle(explanations: list[Explanation], calls: Iterable[Call]) -> list[Explanation]:
     """Return the explanations that no answer to further calls contradicts, or all if there is none."""
     wrong = [call for call in calls if is_wrong(call)]
     kept = [found for found in explanations if not any(found.predicts(call) is False for call in wrong)]

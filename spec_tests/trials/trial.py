@@ -42,6 +42,8 @@ MAX_RECORDED_ELEMENTS = 4096  # in one call
 
 MAX_FIRST_CALLS = 1024  # per backend, each with a result of another shape
 
+ASKED_CALLS = 160  # at most, to test what was found
+
 FRESH_CALLS = 16  # per operation and dtype, for a diagnosis; every second one has every optional argument
 
 
@@ -205,9 +207,9 @@ class Trial:
             self.backend.fresh_calls[name, self.dtype] = list(self._answer_fresh_examples(name, range(FRESH_CALLS)))
         return self.backend.fresh_calls[name, self.dtype]
 
-    def ask(self, name: str) -> list[Call]:
+    def ask(self, name: str) -> Iterator[Call]:
         """Call the backend on further examples of the operation, on which an explanation that was found is tested."""
-        return list(self._answer_fresh_examples(name, range(FRESH_CALLS, 2 * FRESH_CALLS)))
+        return self._answer_fresh_examples(name, range(FRESH_CALLS, FRESH_CALLS + ASKED_CALLS))
 
     def _answer_fresh_examples(self, name: str, examples: range) -> Iterator[Call]:
         operation = Trial(self.backend, self.dtype, self.precision, self.operation_name).operation(name)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -45,23 +45,13 @@ class Edit:
     changes: tuple[Change, ...]
     rule: str
     cost: float
-
-    @cached_property
-    def has_unknown(self) -> bool:
-        """Whether the change has a constant that is still to be solved for."""
-        new = (node for change in self.changes for node in _walk_new(change.new))
-        return any(isinstance(node, ast.Name) and node.id == UNKNOWN for node in new)
+    has_unknown: bool = False  # whether the change has a constant that is still to be solved for
 
     def with_constant(self, text: str) -> Edit:
         """Return the edit with this number, or expression of numbers, in the place of the unknown constant."""
         constant = ast.parse(text, mode="eval").body
         changes = tuple(Change(c.parent, c.field, c.index, _fill_unknown(c.new, constant)) for c in self.changes)
         return Edit(self.site, changes, self.rule, self.cost)
-
-
-def _walk_new(new: Any) -> Iterator[ast.AST]:
-    for node in new if isinstance(new, list) else [new]:
-        yield from ast.walk(node)
 
 
 def _fill_unknown(new: Any, constant: ast.expr) -> Any:
@@ -102,10 +92,15 @@ def compile_edits(edits: tuple[Edit, ...]) -> dict[Site, FunctionType] | None:
 def changed_lines(edits: tuple[Edit, ...]) -> tuple[list[str], list[str]]:
     """Return the lines that the edits take away, and those that they put in their place."""
     sites = list(dict.fromkeys(edit.site for edit in edits))
-    before = [line for site in sites for line in _list_lines(site.tree)]
+    before = [line for site in sites for line in _list_original_lines(site)]
     with applied(edits):
         after = [line for site in sites for line in _list_lines(site.tree)]
     return [line for line in before if line not in after], [line for line in after if line not in before]
+
+
+@cache
+def _list_original_lines(site: Site) -> list[str]:
+    return _list_lines(site.tree)
 
 
 def _list_lines(function: ast.FunctionDef) -> list[str]:

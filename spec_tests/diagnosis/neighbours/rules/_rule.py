@@ -47,6 +47,7 @@ class Rule:
     nodes: tuple[type[Any], ...]
     cost: float
     list_replacements: Callable[[Place], Iterator[Any]]
+    has_unknown: bool = False  # whether the replacements hold a constant that is solved for
 
     def edits(self, place: Place) -> Iterator[Edit]:
         """Yield the edits at a place. A replacement is a node, or a tuple of changes where several places change together."""
@@ -54,17 +55,19 @@ class Rule:
             for new in self.list_replacements(place):
                 changes = new if isinstance(new, tuple) else (place.replace(new),)
                 if all(change.new is not change.old for change in changes):
-                    yield Edit(place.site, tuple(map(_located, changes)), self.name, self.cost)
+                    yield Edit(place.site, tuple(map(_located, changes)), self.name, self.cost, self.has_unknown)
 
 
 RULES: dict[str, Rule] = {}
 
 
-def rule(*nodes: type[Any], cost: float = 1.0) -> Callable[[Callable[[Place], Iterator[Any]]], Callable[[Place], Iterator[Any]]]:
+def rule(
+    *nodes: type[Any], cost: float = 1.0, has_unknown: bool = False
+) -> Callable[[Callable[[Place], Iterator[Any]]], Callable[[Place], Iterator[Any]]]:
     """Register a function as a rule for nodes of these types."""
 
     def register(f: Callable[[Place], Iterator[Any]]) -> Callable[[Place], Iterator[Any]]:
-        RULES[f.__name__] = Rule(f.__name__, nodes, cost, f)
+        RULES[f.__name__] = Rule(f.__name__, nodes, cost, f, has_unknown)
         return f
 
     return register

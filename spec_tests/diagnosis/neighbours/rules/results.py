@@ -24,7 +24,7 @@ def every_result(place: Place) -> Iterator[Any]:
         yield tuple(Change(node, "value", None, getattr(node.value, side)) for node in sums)
 
 
-@rule(ast.FunctionDef, cost=2.0)
+@rule(ast.FunctionDef, cost=2.0, has_unknown=True)
 def every_result_with_a_constant(place: Place) -> Iterator[Any]:
     """Whatever the function returns is multiplied with a constant, raised by it, or limited by it."""
     returns = _list_returns(place)

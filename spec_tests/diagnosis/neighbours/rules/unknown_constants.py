@@ -17,7 +17,7 @@ STEPS = (
 CURVES = ("logistic", "normal_cdf", "tanh", "positive")
 
 
-@rule(ast.FunctionDef, cost=2.0)
+@rule(ast.FunctionDef, cost=2.0, has_unknown=True)
 def parameter_fixed(place: Place) -> Iterator[Any]:
     """A parameter has a fixed value, whatever is given."""
     known = names_in(place, "number", "none")
@@ -27,14 +27,14 @@ def parameter_fixed(place: Place) -> Iterator[Any]:
             yield (Change(place.node, "body", None, [assignment, *place.node.body]),)
 
 
-@rule(ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.Call, ast.IfExp, cost=2.0)
+@rule(ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.Call, ast.IfExp, cost=2.0, has_unknown=True)
 def number_fixed(place: Place) -> Iterator[Any]:
     """A number of the equation has another value."""
     if place.seen.kind == "number":
         yield load(UNKNOWN)
 
 
-@rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=2.0)
+@rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=2.0, has_unknown=True)
 def constant_joins(place: Place) -> Iterator[Any]:
     """An array or a number is multiplied with a constant, raised by it, or limited by it."""
     if place.seen.kind == "array":
@@ -47,7 +47,7 @@ def constant_joins(place: Place) -> Iterator[Any]:
             yield fill(template, x=place.node, C=load(UNKNOWN))
 
 
-@rule(ast.Call, cost=2.0)
+@rule(ast.Call, cost=2.0, has_unknown=True)
 def curve_with_a_constant(place: Place) -> Iterator[Any]:
     """A curve stands for another, of an argument multiplied with a constant."""
     if name_of(place.node) in CURVES and len(place.node.args) == 1:
@@ -62,7 +62,7 @@ def curve_with_a_constant(place: Place) -> Iterator[Any]:
             yield fill(template, x=x, C=load(UNKNOWN))
 
 
-@rule(ast.Call, cost=2.0)
+@rule(ast.Call, cost=2.0, has_unknown=True)
 def hidden_by_a_constant(place: Place) -> Iterator[Any]:
     """What a mask hides is lowered by a constant, not replaced."""
     if name_of(place.node) == "where" and len(place.node.args) == 3:
