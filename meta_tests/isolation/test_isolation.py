@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from spec_tests.implementation.framework import Foreign
+from spec_tests.implementation.guard import Fault
 from spec_tests.isolation.remote import load_isolated
 from spec_tests.isolation.wire import LENGTHS, Handle, MalformedMessage, pack, unpack
 from spec_tests.specification.registry import gradients, operations
@@ -116,6 +118,24 @@ def test_what_is_refused_is_refused_alike(body: str, tmp_path: Path) -> None:
 
 
 # --- life and death ---------------------------------------------------------------------------------------------------
+
+
+VANISHES = """
+def __getattr__(name):
+    if name == "relu" and len(asked) < 10:
+        asked.append(name)
+        return lambda x: x
+    raise AttributeError(name)
+
+
+asked = []
+"""
+
+
+def test_a_function_that_has_gone_is_a_fault_of_the_call(tmp_path: Path) -> None:
+    backend = load(tmp_path, VANISHES)
+    with pytest.raises(Fault, match="relu was there when the backend was loaded, and is not there now"):
+        deque((call_function(backend, "relu", [1]) for _ in range(10)), maxlen=0)
 
 
 def test_a_process_that_is_lost_is_replaced(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ class Server:
         except Refused as refusal:
             return {"refusal": str(refusal)}
         except Fault as error:
-            return {"fault": error.what, "facts": error.facts, "lost": error.lost, "raised": error.raised}
+            return describe_fault(error)
 
     def to_wire(self, x: Any) -> Any:
         """Replace each array by its handle and its contents."""
@@ -173,8 +173,14 @@ class Server:
             for name, arguments in message["steps"]:
                 answer = getattr(self, name)(*arguments)
         except BaseException as error:
-            answer = {"fault": str(as_fault(error)), "facts": [], "lost": False}
+            answer = describe_fault(as_fault(error))
         return {"reply": answer, "oracle": bool(SEEN_OF_ORACLE)}
+
+
+def describe_fault(error: Exception) -> dict[str, Any]:
+    """Return what is sent of a fault, or of a refusal where none is expected."""
+    fault = error if isinstance(error, Fault) else Fault(str(error))
+    return {"fault": fault.what, "facts": fault.facts, "lost": fault.lost, "raised": fault.raised}
 
 
 def describe_signature(function: Any) -> list[list[Any]] | None:
