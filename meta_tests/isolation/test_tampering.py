@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from spec_tests.implementation.lookup import BackendError
+from spec_tests.isolation.snapshot import CHECKS_OF_VALUES, Snapshot, make_container
 from spec_tests.isolation.tampering import ON_DEMAND, WITH_A_REPORT, PatchDetector, preloaded
 from spec_tests.running.session import Session
 
@@ -80,6 +81,19 @@ def test_constants_and_internals_are_watched_as_functions_are(tmp_path: Path) ->
     for name, (first, second) in zip(PATCHES, json.loads(run.stdout), strict=True):
         assert any(text.endswith(name) for text in first), (name, first)
         assert second == [], (name, second)
+
+
+def test_a_renamed_entry_is_found_although_the_values_are_the_same() -> None:
+    kept, renamed = object(), object()
+    table = {"kept": kept, "renamed": renamed}
+    container = make_container("table", table, table, is_closed=True)
+    assert container
+    snapshot = Snapshot([container])
+    table["other"] = table.pop("renamed")
+    found = [name for _ in range(CHECKS_OF_VALUES) for name in snapshot.restore()]
+    assert found == ["table['renamed']", "table['other']"]
+    assert table == {"kept": kept, "renamed": renamed}
+    assert not any(snapshot.restore() for _ in range(CHECKS_OF_VALUES))
 
 
 @pytest.mark.parametrize("framework", ["numpy", "torch", "jax"])

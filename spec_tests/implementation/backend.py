@@ -6,7 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -187,7 +187,12 @@ def _is_of_oracle(value: Any) -> bool:
     name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
     code = getattr(getattr(value, "__wrapped__", value), "__code__", None)
     file = getattr(value, "__file__", None) if isinstance(value, ModuleType) else getattr(code, "co_filename", None)
-    return str(name).partition(".")[0] == ORACLE or Path(str(file)).parent.name == ORACLE
+    return str(name).partition(".")[0] == ORACLE or _lies_in_oracle(str(file))
+
+
+@cache  # it is asked for each value of the backend in each verdict
+def _lies_in_oracle(file: str) -> bool:
+    return Path(file).parent.name == ORACLE
 
 
 class _Vanished:
