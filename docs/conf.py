@@ -12,13 +12,14 @@ CITATION = dict(re.findall(r"^([\w-]+): (.+)$", (HERE.parent / "CITATION.cff").r
 project = "spec_tests"
 author = "the spec_tests authors"
 version = release = spec_tests.__version__
-extensions = ["myst_parser", "operation_pages", "mathematics", "pictures", "conformance_grid"]
+extensions = ["myst_parser", "operation_pages", "folded_sections", "mathematics", "pictures", "conformance_grid"]
 exclude_patterns = ["_build", "_extensions", "_templates", "pictures", "proofs"]
 html_theme = "furo"
 html_title = f"spec_tests {release}"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = [("cut_blocks.js", {"defer": "defer"})]
 templates_path = ["_templates"]  # the footer of every page
 html_extra_path = ["../CITATION.cff", "../LICENSE"]
 html_context = {"author": author, "citation": {name: CITATION[name].strip('"') for name in ("title", "version", "license")}}

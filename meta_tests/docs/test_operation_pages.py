@@ -16,15 +16,15 @@ from ..support.sphinx_extensions import import_extension
 
 EVERY = (*operations(), *gradients())
 
-PAGES, PROOFS = import_extension("operation_pages"), import_extension("proofs")
+FACTS, PAGES, PROOFS = (import_extension(name) for name in ("operation_facts", "operation_pages", "proofs"))
 
 
 @pytest.mark.parametrize("operation", EVERY)
 def test_a_page_has_every_law_and_every_deviation_of_its_operation(operation: str) -> None:
     text = PAGES.format_page(operation)
     headings = re.findall(r"^### (.*)$", text, re.MULTILINE)
-    laws = [one.id_for(operation).partition(".")[2] for one in PAGES.list_laws(operation)]
-    special, shared = PAGES.split_deviations(operation)
+    laws = [one.id_for(operation).partition(".")[2] for one in FACTS.list_laws(operation)]
+    special, shared = FACTS.split_deviations(operation)
     assert headings == [*laws, *(deviation.name for deviation in special)]
     assert {deviation.id for deviation in deviations_of(operation)} == {deviation.id for deviation in (*special, *shared)}
     assert all(f"- `{deviation.id}`: " in text for deviation in shared)
@@ -34,12 +34,12 @@ def test_a_page_has_every_law_and_every_deviation_of_its_operation(operation: st
 
 
 def test_a_page_begins_with_a_sentence() -> None:
-    assert [op for op in EVERY if not PAGES.first_sentence(op).endswith(".")] == []
-    assert PAGES.first_sentence("rms_norm_vjp") == "Gradients of rms_norm."
+    assert [op for op in EVERY if not FACTS.first_sentence(op).endswith(".")] == []
+    assert FACTS.first_sentence("rms_norm_vjp") == "Gradients of rms_norm."
 
 
 def test_the_pages_have_every_invariant() -> None:
-    on_pages = {law.id for operation in EVERY for law in PAGES.list_laws(operation)}
+    on_pages = {law.id for operation in EVERY for law in FACTS.list_laws(operation)}
     assert on_pages == {test.invariant.id for test in invariants()}
 
 
@@ -69,15 +69,53 @@ def test_a_page_shows_the_kills_of_the_matrix(tmp_path: Path, monkeypatch: pytes
     (file := tmp_path / "kill_matrix.json").write_text(
         '[{"id": "rms_norm/eps-outside-sqrt", "caught": {"rms_norm.odd": {"float32": 1}}, "levels": {}}]'
     )
-    pages = import_extension("operation_pages")
-    monkeypatch.setattr(pages, "MATRIX", file)
-    page = pages.format_page("rms_norm")
+    monkeypatch.setattr(FACTS, "MATRIX", file)
+    FACTS.read_matrix.cache_clear()
+    try:
+        page = PAGES.format_page("rms_norm")
+    finally:
+        FACTS.read_matrix.cache_clear()
     assert "[eps-outside-sqrt]" in page[page.index("### odd") :].partition("\n### ")[0]
 
 
-@pytest.mark.parametrize("section", ["a law", "a deviation"])
+def test_the_top_of_a_page_says_signature_conformance_the_common_bug_and_every_law() -> None:
+    top = PAGES.format_page("rms_norm").partition("## The equation in NumPy")[0]
+    assert "```python\nrms_norm(x, weight, *, eps)\n```" in top
+    conform = next(line for line in top.splitlines() if line.startswith("- conform:"))
+    assert "`torch-cpu`" in conform
+    reported = max(deviations_of("rms_norm"), key=lambda bug: len(bug.seen))
+    assert f"[{reported.name}](#" in top.partition("## The most common bug")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| \[(\w+)\]\(#", top, re.MULTILINE)
+    assert rows == [law.id_for("rms_norm").partition(".")[2] for law in FACTS.list_laws("rms_norm")]
+
+
+def test_the_top_of_a_page_links_deviations_of_backends_to_their_findings() -> None:
+    (operation, backend), *_ = (
+        (operation, backend) for operation in operations() for backend in FACTS.read_reached(operation).deviating
+    )
+    deviating = re.findall(r"^- deviate: (.*)$", PAGES.format_page(operation), re.MULTILINE)[0]
+    assert re.search(rf"`{backend}` in \[\w+\]\(\.\./findings/\w+\.md#", deviating)
+
+
+def test_a_backend_conforms_deviates_or_lacks_an_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    right, wrong = {"class": "fused", "broken": []}, {"class": None, "broken": ["odd"]}
+    cells = {
+        "right": {"float32": right},
+        "half": {"float32": right, "float16": wrong},
+        "unclaimed": {"float32": right | {"class": None}},
+    }
+    results = {name: {"cells": {"relu": by_dtype}} for name, by_dtype in cells.items()} | {"none": {"cells": {}}}
+    monkeypatch.setattr(FACTS, "_read_results", lambda of_gradients: results)
+    reached = FACTS.read_reached("relu")
+    assert reached.conforming == {"right": ["float32"]}
+    assert reached.deviating == {"half": {"float16": ["odd"]}}
+    assert reached.without == ["none", "unclaimed"]
+
+
+@pytest.mark.parametrize("section", ["a bug", "a law", "a deviation"])
 def test_the_command_for_a_wrong_implementation_fails(section: str, tmp_path: Path) -> None:
-    part = PAGES.format_page("relu").partition("## What goes wrong")[0 if section == "a law" else 2]
+    titles = {"a bug": "## The most common bug", "a law": "## Why the laws hold", "a deviation": "## What goes wrong"}
+    part = PAGES.format_page("relu").partition(titles[section])[2]
     command = re.findall(r"^pytest --pyargs spec_tests (--backend=deviation:.*)$", part, re.MULTILINE)[0]
     run = suite(tmp_path, *shlex.split(command), "--effort=default", "--hypothesis-seed=1")
     assert run.code == 1
@@ -85,4 +123,6 @@ def test_the_command_for_a_wrong_implementation_fails(section: str, tmp_path: Pa
 
 
 def test_prose_is_escaped() -> None:
-    assert PAGES.escape_markdown("a_b * c <d> `e` [f](g) | h") == r"a\_b \* c \<d\> \`e\` \[f\](g) \| h"
+    assert (
+        import_extension("markdown_text").escape_markdown("a_b * c <d> `e` [f](g) | h") == r"a\_b \* c \<d\> \`e\` \[f\](g) \| h"
+    )

@@ -116,10 +116,51 @@ def test_a_browser_shows_every_page_of_the_site(width: int, scheme: str, site: P
 
 
 def test_an_operation_s_page_has_equation_bound_proofs_and_pictures(site: Path) -> None:
-    text = (site / "operations" / "rms_norm.html").read_text()
-    parts = [text.index(part) for part in ("<math", "How far off it may be", "What must hold", "What goes wrong")]
+    text = (site / "operations" / "rms_norm.html").read_text().partition('<article role="main"')[2]
+    titles = (
+        "Who conforms",
+        "The most common bug",
+        "What must hold",
+        "How far off it may be",
+        "Why the laws hold",
+        "What goes wrong",
+    )
+    parts = [text.index(part) for part in ("<math", *titles)]
     assert parts == sorted(parts)
     assert (
         text.count("<em>Why.</em>") == len(re.findall("<em>(exact|within the derived bound|statistical|finite)</em>", text)) > 20
     )
     assert text.count('<figure class="picture">') == 2
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_the_top_of_an_operation_s_page_is_short_and_links_unfold_the_rest(width: int, scheme: str, site: Path) -> None:
+    page = site / "operations" / "rms_norm.html"
+    with start_browser() as browser, open_page(browser, page, width, scheme) as (tab, messages):
+        assert tab.evaluate("document.querySelectorAll('details.folded[open]').length") == 0
+        folded = tab.evaluate("document.documentElement.scrollHeight")
+        bug = tab.locator("#rms-norm-eps-outside-sqrt")
+        assert not bug.locator("pre").first.is_visible()
+        tab.locator("#the-most-common-bug a", has_text="eps-outside-sqrt").click()
+        bug.locator("pre").first.wait_for(state="visible")
+        assert tab.evaluate("document.querySelectorAll('details.folded[open]').length") == 2
+        top = "document.getElementById('rms-norm-eps-outside-sqrt').getBoundingClientRect().top"
+        tab.wait_for_function(f"0 <= {top} && {top} < 400")  # scrolling is smooth
+        tab.evaluate("for (const part of document.querySelectorAll('details.folded')) part.open = true")
+        assert tab.evaluate("document.documentElement.scrollHeight") > 3 * folded
+        assert messages == []
+
+
+def test_a_block_that_is_cut_says_so_until_it_is_scrolled(site: Path) -> None:
+    """On the front page at 1280 pixels no block is cut."""
+    frame = "document.querySelector('#test-your-own-kernel .highlight.cut')"
+    with start_browser() as browser:
+        with open_page(browser, site / "index.html", 1280, "light") as (tab, _):
+            assert tab.locator(".highlight").count() > 3
+            assert tab.locator(".highlight.cut").count() == 0
+        with open_page(browser, site / "index.html", 390, "dark") as (tab, _):
+            tab.wait_for_function(frame)
+            assert tab.evaluate(f"getComputedStyle({frame}, '::after').content") == '"…"'
+            cut = tab.locator(".highlight.cut").count()
+            tab.evaluate(f"(pre => {{ pre.scrollLeft = pre.scrollWidth }})({frame}.querySelector('pre'))")
+            tab.wait_for_function(f"document.querySelectorAll('.highlight.cut').length == {cut - 1}")

@@ -1,0 +1,50 @@
+"""Text for the pages that the extensions write: plain text and source code as Markdown."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+def escape_markdown(text: str) -> str:
+    """Escape plain text for Markdown."""
+    return re.sub(r"([\\`*_{}\[\]<>#|~$])", r"\\\1", text)
+
+
+def join_lines(text: str) -> str:
+    """Return a paragraph of plain text as one line of Markdown."""
+    return escape_markdown(" ".join(text.split()))
+
+
+def make_label(name: str) -> str:
+    """Return the target of a law's or a deviation's section."""
+    return re.sub(r"[^a-z0-9_]+", "-", name)
+
+
+def source_without_docstring(function: Callable[..., Any]) -> str:
+    """Return the lines of a function without its docstring and its decorators."""
+    source = textwrap.dedent(inspect.getsource(function))
+    (node,) = ast.parse(source).body
+    assert isinstance(node, ast.FunctionDef)
+    lines, first = source.splitlines(), node.body[0]
+    start = first.end_lineno if ast.get_docstring(node) and first.end_lineno else first.lineno - 1
+    head = lines[node.lineno - 1 : first.lineno - 1]
+    return "\n".join([*head, *lines[start:]])
+
+
+def format_docstring(text: str) -> Iterator[str]:
+    """Yield, in Markdown, the sections and examples of a reference's docstring, given without its first line."""
+    _, *sections = re.split(r"^(?=[A-Z][a-z]+\n    )", text.strip("\n"), flags=re.MULTILINE)
+    for section in sections:
+        title, _, content = section.partition("\n")
+        inside = re.match(r"(?:    [^\n]*\n?|\n)*", content)[0]  # type: ignore[index]
+        outside, inside = content[len(inside) :], textwrap.dedent(inside).strip()
+        whole = ("**Shapes.**", "", "```text", inside, "```") if title == "Shapes" else (f"**{title}.** {join_lines(inside)}",)
+        yield from (*whole, "")
+        for paragraph in filter(None, re.split(r"\n\n+", outside.strip())):
+            example = paragraph.startswith(">>>")
+            yield from (("```pycon", paragraph, "```", "") if example else (join_lines(paragraph), ""))
