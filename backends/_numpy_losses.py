@@ -33,6 +33,13 @@ def cosine_schedule(*, step, max_learning_rate, min_learning_rate, warmup_steps,
     return min_learning_rate + (max_learning_rate - min_learning_rate) * (1 + math.cos(math.pi * share)) / 2
 
 
+def gradient_clipping(gradients, *, max_norm, eps=1e-6):
+    norm = np.sqrt(sum(np.square(wide(g)).sum() for g in gradients))
+    if norm < max_norm:
+        return [g.copy() for g in gradients]
+    return [(wide(g) * (max_norm / (norm + eps)).astype(norm.dtype)).astype(g.dtype) for g in gradients]
+
+
 def adamw_step(
     parameter, gradient, first_moment, second_moment,
     *, step, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.01,

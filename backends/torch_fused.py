@@ -87,6 +87,14 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
     return loss.reshape(targets.shape) if reduction == "none" else loss
 
 
+def gradient_clipping(gradients, *, max_norm):
+    weights = [torch.nn.Parameter(g.clone()) for g in gradients]
+    for weight, g in zip(weights, gradients):
+        weight.grad = g.clone()
+    torch.nn.utils.clip_grad_norm_(weights, max_norm)
+    return [weight.grad for weight in weights]
+
+
 def adamw_step(
     parameter, gradient, first_moment, second_moment,
     *, step, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.01,

@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, five functions, and fifteen marks.
+"""What the equations need besides NumPy: the conversion to float64, five functions, and sixteen marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -112,6 +112,14 @@ def positive(x: Any) -> Any:
 def piled(x: Any, *, axis: int) -> Any:
     """Return the sum along an axis. Mark that unfused 16-bit code may add the terms one by one to a total in its own dtype."""
     return x.piled(axis) if hasattr(x, "piled") else np.sum(x, axis=axis)
+
+
+def below(x: Any, limit: float, first: Any, second: Any, *, slack: float) -> Any:
+    """Return `first` where x is below the limit, else `second`, for an x and a limit without axes.
+
+    Mark that either is right where x, within its error, lies from limit - slack to the limit.
+    """
+    return x.below(limit, first, second, slack) if hasattr(x, "below") else np.where(x < limit, first, second)
 
 
 def chunked(a: Any, b: Any) -> Any:

@@ -10,6 +10,7 @@ from mpmath import mpf
 from reference_numpy.adamw_step import adamw_step
 from reference_numpy.cosine_schedule import cosine_schedule
 from reference_numpy.cross_entropy import cross_entropy
+from reference_numpy.gradient_clipping import gradient_clipping
 from reference_numpy.linear import linear
 from reference_numpy.linear_cross_entropy import linear_cross_entropy
 
@@ -103,3 +104,25 @@ def test_adamw_step(step: int) -> None:
                 found.append(value)
     for got, value in zip(adamw_step(p, g, m, v, step=step, **settings), exact, strict=True):
         assert_within(got, value, 1000 * U)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.999, 1.5])
+def test_gradient_clipping(share: float) -> None:
+    """The numbers are below 10, and their sum of squares below 200: its steps err by at most 20 u in relation to it."""
+    r = rng(44)
+    gradients = [r.standard_normal(shape) for shape in ((2, 3), (), (17,), (0,))]
+    flat = np.concatenate([g.ravel() for g in gradients])
+    with mpmath.workdps(DIGITS):
+        norm = mpmath.sqrt(sum(mpf(float(x)) ** 2 for x in flat))
+        limit = float(norm * share)
+        factor = mpf(1) if norm < mpf(limit) else mpf(limit) / (norm + mpf(0.001))
+        exact = [mpf(float(x)) * factor for x in flat]
+    got = gradient_clipping(gradients, max_norm=limit, eps=0.001)
+    assert [g.shape for g in got] == [g.shape for g in gradients]
+    assert_within(np.concatenate([g.ravel() for g in got]), exact, 200 * U)
+
+
+def test_a_norm_of_exactly_the_limit_is_scaled() -> None:
+    for eps, expected in ((0.0, 3.0), (1.0, 2.5)):
+        assert gradient_clipping([[3.0], [4.0]], max_norm=5.0, eps=eps)[0] == expected
+    assert gradient_clipping([[3.0], [4.0]], max_norm=np.nextafter(5.0, 6.0), eps=1.0)[0] == 3.0

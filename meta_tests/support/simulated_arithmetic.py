@@ -116,6 +116,11 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
             total = self.arithmetic.step_storage.round(self.round_to_compute(total + term))
         return self.with_value(total)
 
+    def below(self, limit: float, first: Simulated, second: Simulated, slack: float) -> Simulated:
+        """Choose as either of the two comparisons does."""
+        low = self.round_to_compute(limit - (slack if self.rng.random() < 0.5 else 0.0))
+        return first if self.value < low else second
+
     def chunked(self, other: Simulated) -> Simulated:
         """Add the products chunk by chunk, in chunks of a random size, and store each total; or all at once."""
         f, n = self.arithmetic.rounded_storage, self.shape[-1]

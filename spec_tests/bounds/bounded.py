@@ -196,6 +196,13 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         size = np.sum(np.abs(self.value) + self.error, axis=axis)
         return self.at(total.value, total.error + (self.shape[axis] - 1) * step_storage.u * size)
 
+    def below(self, limit: float, first: Bounded, second: Bounded, slack: float) -> Bounded:
+        """Return `first` where the value is below the limit, else `second`; where either is right, the error reaches the other."""
+        margin, chosen = self.error + self.round_literal(limit).error, first if self.value < limit else second
+        if self.value + margin < limit - slack or self.value - margin > limit:
+            return chosen
+        return chosen.at(chosen.value, np.abs(first.value - second.value) + np.maximum(first.error, second.error))
+
     def chunked(self, other: Bounded) -> Bounded:
         """Return self @ other. Each of the n terms may be a chunk, and is then rounded with every total that it is added to."""
         total, f = self @ other, self.arithmetic.rounded_storage

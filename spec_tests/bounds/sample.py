@@ -187,10 +187,12 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
         if f is None:
             return total
         a, b = (x.value[:1] for x in (self, other))
-        root = np.sqrt(np.square(a) @ np.square(b))
-        return self.at(
-            self.store(self.perturb(total.value, spread_of_partial_sums(self.shape[-1], total.value[:1], root) * f.u), f)
-        )
+        spread = spread_of_partial_sums(self.shape[-1], total.value[:1], np.sqrt(np.square(a) @ np.square(b)))
+        return self.at(self.store(self.perturb(total.value, spread * f.u), f))
+
+    def below(self, limit: float, first: Any, second: Any, slack: float) -> Sample:
+        low = limit - slack * (self.stream.signs((len(ROUNDING_FACTORS),)) > 0)  # within the slack each draw takes one of the two
+        return self.at(np.where(*align_ranks([self.value < low, first.value, second.value])))
 
     def through_maximum(self, left: Sample, x: Sample, axis: int) -> Sample:
         """Add the remainder `left` to the largest entry instead of subtracting it.

@@ -18,7 +18,7 @@ from ..implementation.guard import Fault, Refused
 from ..implementation.named_results import name_results
 from ..specification.conventions import Convention
 from ..specification.formats import FORMATS, PRECISIONS, WIDER, Arithmetic, Format, at_least_float32
-from ..specification.pytree import join, tree_map
+from ..specification.pytree import join, leaves, tree_map
 from ..specification.registry import Specification
 from .call import Call
 from .history import note_call, note_result
@@ -227,16 +227,23 @@ class Operation:
                 call.record_formats({"": self._answered_format(result)})
             read = partial(read_array, self.backend.framework)
             return call.record(result, read("the result", result, call.value.shape, self.spec.dtype, self.result_format(call)))
-        arrays = self.by_name(result)
-        call.record_formats({name: self._answered_format(x) for name, x in arrays.items() if self.spec.results[name] == WIDER})
+        arrays, rule = self.by_name(result), self.spec.dtype_rule
+        if self.spec.list_like and len(arrays) != len(call.oracle_results):
+            expected = f"{len(call.oracle_results)}, as many as in {self.spec.list_like}"
+            raise Violation(f"the result has {len(arrays)} arrays", [("expected", expected)])
+        call.record_formats({name: self._answered_format(x) for name, x in arrays.items() if rule(name) == WIDER})
         framework = self.backend.framework
-        parts = (read_array(framework, p.name, arrays[p.name], p.shape, self.spec.results[p.name], p.storage) for p in call.parts)
+        parts = (read_array(framework, p.name, arrays[p.name], p.shape, rule(p.name), p.storage) for p in call.parts)
         return call.record(result, join(list(parts)))
 
     def by_name(self, result: Any) -> dict[str, Any]:
         """Return each result by its name. That of a single one is ""."""
         if not self.spec.has_several_results:
             return {"": result}
+        if self.spec.list_like:
+            if not isinstance(result, list | tuple):
+                raise Violation(f"the result is {self.backend.framework.describe_type(result)}, not a list of arrays")
+            return dict(leaves(result, *self.spec.results))
         try:
             return name_results(self.spec.results, result)
         except ValueError as error:
@@ -250,7 +257,7 @@ class Operation:
 
     def expected_dtypes(self, name: str) -> tuple[str, ...]:
         """Return the dtypes that a result of this name may have."""
-        dtype = self.spec.results[name] or self.dtype
+        dtype = self.spec.dtype_rule(name) or self.dtype
         if dtype != WIDER:
             return (dtype,)
         return self.dtype, *(f.name for f in FORMATS.values() if f.precision > self.storage.precision and f.precision >= 24)
@@ -259,12 +266,15 @@ class Operation:
         """Return the results that the call's value is made of, None if there is one."""
         if not self.spec.has_several_results:
             return None
-        shapes = {name: x.shape for name, x in zip(self.spec.results, call.oracle_results, strict=True)}
+        names = self.spec.results
+        if self.spec.list_like:
+            names = dict(leaves(call.oracle_results, *names))
+        shapes = {name: x.shape for name, x in zip(names, call.oracle_results, strict=True)}
         return Parts(shapes, {name: call.formats.get(name, self.default_format(name)) for name in shapes})
 
     def default_format(self, name: str) -> Format:
         """Return the format of the result of this name, as it usually is where it may be wider than the arguments."""
-        rule = self.spec.results[name]
+        rule = self.spec.dtype_rule(name)
         return at_least_float32(self.storage) if rule == WIDER else FORMATS.get(rule or self.dtype, FORMATS["float64"])
 
     def result_format(self, call: Call) -> Format:

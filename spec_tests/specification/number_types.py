@@ -88,6 +88,9 @@ class ErrorCarryingNumber(NumberType, Protocol):
     def joined(self, term: Any, n: int) -> Self:
         """Return self + term, where the term may have been the first of the n + 1 terms of a sum."""
 
+    def below(self, limit: float, first: Any, second: Any, slack: float) -> Self:
+        """Return `first` below the limit, else `second`, or either within the slack and the error."""
+
     def chunked(self, other: Self) -> Self:
         """Return self @ other, a sum that may be added up chunk by chunk in the dtype of the inputs."""
 

@@ -115,6 +115,15 @@ class Specification:
         return "" not in self.results
 
     @property
+    def list_like(self) -> str:
+        """The name of the argument, a list of arrays, that the one result is a list like; "" if no result is a list."""
+        return "" if self.is_gradient else getattr(self.module, "list_like", "")
+
+    def dtype_rule(self, name: str) -> str:
+        """Return the entry in `results` for an array among the results, such as gradients[1] of the list gradients."""
+        return self.results[name.partition("[")[0]]
+
+    @property
     def wide_arguments(self) -> tuple[str, ...]:
         """The names of the floating arguments that are float32 where the others have 16 bits."""
         return getattr(self.module, "wide_arguments", ())
