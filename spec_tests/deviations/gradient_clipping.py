@@ -171,7 +171,6 @@ def squares_not_upcast(gradients: Any, *, max_norm: Any, eps: Any = 1e-6, held: 
 
 @deviation(
     "reference",
-    "any_division_into_arrays",
     kind="arithmetic",
     dtypes=HALF,
     seen=("https://github.com/pytorch/torchtitan/pull/4135",),
@@ -183,3 +182,13 @@ def norms_not_upcast(gradients: Any, *, max_norm: Any, eps: Any = 1e-6, held: An
     """
     norm = held(np.sqrt(sum(np.square(held(x)) for x in _norms(gradients))))
     return _scale_all(gradients, norm, max_norm, eps)
+
+
+@deviation("reference", "length", "opposite_gradients")
+def largest_element(gradients: Any, *, max_norm: Any, eps: Any = 1e-6) -> Any:
+    """the norm is the largest element, its sign included.
+
+    Shows: several elements, negative ones. Hides: a single positive element.
+    """
+    largest = max((np.max(np.reshape(g, (int(np.prod(g.shape)),)), axis=0) for g in gradients if np.prod(g.shape)), key=double)
+    return _scale_all(gradients, largest, max_norm, eps)
