@@ -89,7 +89,7 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
 
 def gradient_clipping(gradients, *, max_norm):
     weights = [torch.nn.Parameter(g.clone()) for g in gradients]
-    for weight, g in zip(weights, gradients):
+    for weight, g in zip(weights, gradients, strict=True):
         weight.grad = g.clone()
     torch.nn.utils.clip_grad_norm_(weights, max_norm)
     return [weight.grad for weight in weights]

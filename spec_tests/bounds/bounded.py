@@ -197,7 +197,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(total.value, total.error + (self.shape[axis] - 1) * step_storage.u * size)
 
     def below(self, limit: float, first: Bounded, second: Bounded, slack: float) -> Bounded:
-        """Return `first` where the value is below the limit, else `second`; where either is right, the error reaches the other."""
+        """Return `first` if the value is below the limit, else `second`. Where either is right, the error reaches both."""
         margin, chosen = self.error + self.round_literal(limit).error, first if self.value < limit else second
         if self.value + margin < limit - slack or self.value - margin > limit:
             return chosen
