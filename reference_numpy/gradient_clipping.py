@@ -32,7 +32,7 @@ def gradient_clipping(gradients: Any, *, max_norm: float, eps: float = 1e-6) -> 
     """
     arrays = [float64(g) for g in gradients]
     sizes = [int(np.prod(g.shape)) for g in arrays]
-    total = None
+    total: Any = None
     for g, size in zip(arrays, sizes, strict=True):  # either all squares are added up, or the squares of each array's norm
         norm = np.sqrt(np.sum(np.square(wide(np.reshape(g, (size,)))), axis=0))
         total = np.square(norm) if total is None else joined(total, np.square(norm), n=sum(sizes))

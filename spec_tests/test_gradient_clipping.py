@@ -23,7 +23,7 @@ def draw_clipped(draw: Draw) -> tuple[list[np.ndarray], dict[str, Any]]:
 
 def flat(result: Result) -> list[Any]:
     """Return each array of a result as a vector."""
-    return [np.reshape(part, (part.value.size,)) for part in result.parts.values()]
+    return [np.reshape(part, (part.value.size,)) for part in result.parts.values()]  # type: ignore[call-overload]
 
 
 def whole(result: Result) -> Any:
