@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from ._numpy_experts import *
 from ._numpy_functions import *
 from ._numpy_losses import *
 from ._numpy_serving import *

@@ -7,6 +7,7 @@ import math
 
 import torch
 
+from ._torch_experts import *
 from ._torch_functions import *
 from ._torch_losses import *
 from ._torch_serving import *

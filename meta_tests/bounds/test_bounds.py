@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ from spec_tests.bounds.bounded import Bounded
 from spec_tests.bounds.expectation import expect
 from spec_tests.calls.call import Call
 from spec_tests.calls.gradient import Gradient
+from spec_tests.calls.open_choices import expect_by_choice
 from spec_tests.calls.operation import Operation
 from spec_tests.inputs.draw import Draw
-from spec_tests.specification.formats import DTYPES, FORMATS, PRECISIONS, Arithmetic, Format
+from spec_tests.specification.formats import DTYPES, FORMATS, INTEGER, PRECISIONS, Arithmetic, Format, JoinedFormat
 from spec_tests.specification.registry import gradients, operations, specification
 
 from ..support.in_process import backend
@@ -32,13 +34,26 @@ COARSE = {bits: Format(f"{bits} bits", bits, -126, 127) for bits in (8, 12)}  # 
 
 
 def check(call: Call, arithmetic: Arithmetic, seeds: range) -> None:
-    storage = arithmetic.storage
-    expectation = expect(call.evaluate, arithmetic, storage, composed=call.operation.spec.composed, inexact=False)
+    storage, spec = storage_of(call, arithmetic), call.operation.spec
+    derive = partial(expect, storage=storage, composed=spec.composed, inexact=False)
+    expectation = derive(call.evaluate, arithmetic)
     assert not np.any(expectation.error < 0)
     for seed in seeds:
         result = simulate(call.evaluate, arithmetic, storage, seed)
+        if spec.chooses:
+            call.observed = result
+            expectation = expect_by_choice(call, call.evaluate, arithmetic, derive)
         accepted = expectation.accepts(result)
         assert np.all(accepted), (result[~accepted], expectation.value[~accepted], expectation.error[~accepted], seed)
+
+
+def storage_of(call: Call, arithmetic: Arithmetic) -> Format | JoinedFormat:
+    """Return the format of the result, in which indices keep all their digits."""
+    if not (call.operation.spec.chooses and call.parts) or call.operation.spec.is_gradient:
+        return arithmetic.storage
+    whole = [rule == INTEGER for rule in call.operation.spec.results.values()]
+    formats = [FORMATS["float64"] if is_whole else arithmetic.storage for is_whole in whole]
+    return JoinedFormat([math.prod(part.shape) for part in call.parts], formats)
 
 
 def operation(name: str, dtype: str) -> Operation:

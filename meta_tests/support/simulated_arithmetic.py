@@ -106,6 +106,9 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
     def positive(self) -> Simulated:
         return self.with_value(np.where((self.value > 0) | ((self.value == 0) & (self.rng.random() < 0.5)), 1.0, 0.0))
 
+    def constant(self, x: np.ndarray) -> Simulated:
+        return self.with_value(x)
+
     def piled(self, axis: int) -> Simulated:
         """Add the terms one by one in random order and store each total, or store none of them."""
         if self.arithmetic.step_storage is None or self.rng.random() < 0.5:

@@ -17,6 +17,7 @@ import numpy as np
 from reference_numpy._marks import logistic, normal_cdf
 
 from ..specification.formats import Arithmetic, Format
+from .choices import MakesChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings, normal_density
 
 RULES: dict[str, Callable[..., Bounded]] = {}  # the rule of each NumPy function, by its name; rules.py fills it
@@ -28,7 +29,7 @@ def implements(f: Callable[..., Bounded]) -> Callable[..., Bounded]:
     return f
 
 
-class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
+class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
     """Arrays within `error` of `value`, element by element, computed in `arithmetic`."""
 
     of_backend = False  # whether the value comes from the backend's answers, which messages say
@@ -230,6 +231,9 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
             value, error = scores(*(x if x is None else Bounded.input(x, arithmetic) for x in operands)).pair
             roundings = logsumexp_roundings(value, axis) + np.max(error, axis=axis, keepdims=True)
             return Bounded(np.ones_like(roundings), np.expm1(roundings * arithmetic.compute.u), arithmetic)
+
+    def constant(self, x: np.ndarray) -> Bounded:
+        return self.at(x, 0.0)
 
     def logistic(self) -> Bounded:
         with np.errstate(all="ignore"):

@@ -24,6 +24,7 @@ class Expectation:
 
     def __init__(self, value: np.ndarray, error: np.ndarray, storage: Format | JoinedFormat):
         self.value, self.error, self.storage = value, error, storage
+        self.open = np.zeros((), dtype=bool)  # the elements that depend on a choice that rounding leaves open
 
     @cached_property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:

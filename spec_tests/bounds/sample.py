@@ -17,6 +17,7 @@ from reference_numpy._marks import logistic, normal_cdf
 
 from ..specification.formats import Arithmetic, Format
 from .axis_of_draws import align_ranks, broadcast_draws, shift_axis
+from .choices import RepeatsChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings
 from .random_rounding import (
     RandomStream,
@@ -33,7 +34,7 @@ ROUNDING_FACTORS = np.array([1.0] * DRAWS + [COARSE_FACTOR] * COARSE_DRAWS)  # o
 SIGMAS = 10  # the allowed error in root mean squares of the draws
 
 
-class Sample(np.lib.mixins.NDArrayOperatorsMixin):
+class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
     """Draws of an array under random roundings.
 
     Axis 0 of `value` holds the draws and is hidden from the equation: `shape`, `ndim` and axis arguments do not count it. Its
@@ -212,8 +213,7 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
     def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Sample:
         """Return exp of the error of s - logsumexp(s), for scores s that are computed a second time with other roundings.
 
-        The scores are not stored in 16 bits here. Code that stores them in 16 bits also stores the weights, and keeps those
-        instead of recomputing them.
+        The scores are not stored in 16 bits here. Code that stores them so also stores the weights, and recomputes nothing.
         """
         arithmetic = replace(self.arithmetic, precision="fused", wide=True)
         operands = [Sample(x.value, arithmetic, self.stream) if isinstance(x, Sample) else x for x in operands]
@@ -252,17 +252,15 @@ class Sample(np.lib.mixins.NDArrayOperatorsMixin):
             if name in ("negative", "absolute", "maximum", "minimum"):
                 return like.at(value)
             if name in ("sin", "cos"):  # the error is relative to 1; the result is stored only where the equation says so
-                return like.at(
-                    like.perturb(value, STEP_ERRORS[name](value[:1], f=like.arithmetic.compute) * like.arithmetic.compute.u)
-                )
+                size = STEP_ERRORS[name](value[:1], f=like.arithmetic.compute) * like.arithmetic.compute.u
+                return like.at(like.perturb(value, size))
             return like.finish_step(name, value, *operands) if name in STEP_ERRORS else NotImplemented
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
         name = function.__name__
         with np.errstate(all="ignore"):
             if name == "mean":
-                n = self.shape[options["axis"]]
-                return np.sum(*args, **options) / self.at(np.full((1,), float(n)))
+                return np.sum(*args, **options) / self.at(np.full((1,), float(self.shape[options["axis"]])))
             if name in ("sum", "max"):
                 options = {**options, "axis": shift_axis(options["axis"])}
                 total = function(args[0].value, **options)

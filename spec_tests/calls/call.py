@@ -17,6 +17,7 @@ from ..specification.conventions import Convention, apply_conventions, conventio
 from ..specification.formats import Arithmetic, Format, JoinedFormat
 from ..specification.pytree import join, leaves, pick, tree_map
 from ..specification.registry import Specification
+from .open_choices import expect_by_choice
 from .parts import Parts
 
 
@@ -43,9 +44,6 @@ class Callee(Protocol):
 
     @property
     def domain(self) -> dict[str, Any]: ...
-
-    @property
-    def accepted_keywords(self) -> frozenset[str] | None: ...
 
     def accepts(self, keyword: str) -> bool: ...
 
@@ -163,6 +161,8 @@ class Call:
         self.result = result if self.result is None else self.result
         if result is self.result:
             self.observed = values
+            if self.operation.spec.chooses:
+                self._expectations.clear()
         return values
 
     def expectation(self, precision: str) -> Expectation:
@@ -188,7 +188,10 @@ class Call:
         """Return the gradients that `wrt` names, or the results, as one array."""
         if wrt is not None:
             return pick(result, self.operation.spec.positional[1:], wrt)
-        return join(result) if self.operation.spec.has_several_results else result
+        if not self.operation.spec.has_several_results:
+            return result
+        like = next((x for x in result if hasattr(x, "constant")), None)
+        return join(result if like is None else (like.constant(x) if isinstance(x, np.ndarray) else x for x in result))
 
     def expect(self, precision: str, equation: Callable[..., Any] | None = None) -> Expectation:
         """Derive the value and the error bound of the reference equation, or of another, in a precision class."""
@@ -205,7 +208,10 @@ class Call:
         widens = any(f.precision > op.storage.precision for f in self.formats.values())
         arithmetic = Arithmetic.of(op.dtype, precision, widens=widens)
         evaluate = partial(self.evaluate, equation=equation)
-        return expect(evaluate, arithmetic, self.storage, composed=op.spec.composed, inexact=self.inexact)
+        derive = partial(expect, storage=self.storage, composed=op.spec.composed, inexact=self.inexact)
+        if op.spec.chooses:
+            return expect_by_choice(self, evaluate, arithmetic, derive)
+        return derive(evaluate, arithmetic)
 
 
 def _wrap_numbers(name: str, value: Any, wrap: Callable[[Any], Any]) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from ..implementation.domain import BROADCASTING_ARGUMENTS, NOT_DIMENSIONS
 from ..specification.registry import argument_dimensions, dimensions
 
 if TYPE_CHECKING:
-    from ..implementation.guard import Fault
     from .call import Call
 
 
@@ -55,14 +53,6 @@ def keyword_not_taken(call: Call) -> str:
         if isinstance(value, np.ndarray) or (value != default and value not in operation.domain.get(name, ())):
             return f"{operation.backend.name}'s {operation.name} takes no {name}"
     return ""
-
-
-def keyword_rejected(call: Call, fault: Fault) -> str:
-    """Return a sentence if a function whose signature takes any keyword raised TypeError for one of the call's, "" otherwise."""
-    found = re.search(r"unexpected keyword argument '(\w+)'", fault.what)
-    if not (found and fault.raised and fault.raised[0] == "TypeError" and call.operation.accepted_keywords is None):
-        return ""
-    return f"{call.operation.backend.name}'s {call.operation.name} takes no {found[1]}" if found[1] in call.keywords else ""
 
 
 def batch_ranks(call: Call) -> list[int]:

@@ -17,12 +17,12 @@ from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused
 from ..implementation.named_results import name_results
 from ..specification.conventions import Convention
-from ..specification.formats import FORMATS, PRECISIONS, WIDER, Arithmetic, Format, at_least_float32
+from ..specification.formats import FORMATS, INTEGER, INTEGER_DTYPES, PRECISIONS, WIDER, Arithmetic, Format, at_least_float32
 from ..specification.pytree import join, leaves, tree_map
 from ..specification.registry import Specification
 from .call import Call
 from .history import note_call, note_result
-from .in_domain import keyword_not_taken, keyword_rejected, outside_domain
+from .in_domain import keyword_not_taken, outside_domain
 from .parts import Parts
 from .read_array import read_array
 from .recorder import Recorder
@@ -164,7 +164,7 @@ class Operation:
         def step() -> Any:
             return framework.describe_foreign(framework.force(self.function(*positional, **keywords)))
 
-        call.result = self.attempt(lambda: framework.in_state(state, step) if state else step(), call)
+        call.result = self.attempt(lambda: framework.in_state(state, step) if state else step())
         if self.spec.updates:
             given = zip(self.spec.positional, positional, strict=False)
             call.result = settle_update(call, call.result, {name: x for name, x in given if name in self.spec.updates})
@@ -176,18 +176,13 @@ class Operation:
         """Return the names of the arguments that the backend's function writes to, as far as is known."""
         return self.spec.updates if known_update(self.backend, self.name) == IN_PLACE else ()
 
-    def attempt(self, step: Callable[[], Any], call: Call | None = None) -> Any:
-        """Run a step of the backend. An exception other than NotImplementedError, a timeout or a crash is a violation.
-
-        A function that takes any keyword may raise Python's TypeError for one of the call's: then it does not take this one.
-        """
+    def attempt(self, step: Callable[[], Any]) -> Any:
+        """Run a step of the backend. An exception other than NotImplementedError, a timeout or a crash is a violation."""
         try:
             return self.backend.run_guarded(step, self.name)
         except Refused as refusal:
             raise NotImplementedVariant(str(refusal), "backend") from refusal
         except Fault as fault:
-            if call and (reason := keyword_rejected(call, fault)):
-                raise NotImplementedVariant(reason, "signature") from fault
             raise from_fault(fault) from fault
 
     def native(self, call: Call, layout: str = "contiguous") -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -203,10 +198,7 @@ class Operation:
             return tree_map(lambda x: self._make_array(x, floating, layout_of), tree)
 
         positional = tuple(convert(name, a) for name, a in zip(self.spec.positional, call.arguments, strict=False))
-        given = {name: x for name, x in call.keywords.items() if self.accepts(name)}
-        if self.accepted_keywords is None:  # it may lack some; None says the same as to leave them out
-            given = {name: x for name, x in given.items() if x is not None}
-        return positional, {name: convert(name, x) for name, x in given.items()}
+        return positional, {name: convert(name, x) for name, x in call.keywords.items() if self.accepts(name)}
 
     def _make_array(self, x: Any, floating: str, layout: str) -> Any:
         """Return an array of the framework for an array of NumPy. A floating one has the dtype `floating`."""
@@ -242,7 +234,7 @@ class Operation:
         call.record_formats({name: self._answered_format(x) for name, x in arrays.items() if rule(name) == WIDER})
         framework = self.backend.framework
         parts = (read_array(framework, p.name, arrays[p.name], p.shape, rule(p.name), p.storage) for p in call.parts)
-        return call.record(result, join(list(parts)))
+        return call.record(result, join(self.spec.arrange(list(parts))))
 
     def by_name(self, result: Any) -> dict[str, Any]:
         """Return each result by its name. That of a single one is ""."""
@@ -267,7 +259,7 @@ class Operation:
         """Return the dtypes that a result of this name may have."""
         dtype = self.spec.dtype_rule(name) or self.dtype
         if dtype != WIDER:
-            return (dtype,)
+            return INTEGER_DTYPES if dtype == INTEGER else (dtype,)
         return self.dtype, *(f.name for f in FORMATS.values() if f.precision > self.storage.precision and f.precision >= 24)
 
     def list_parts(self, call: Call) -> Parts | None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..implementation.array_framework import ArrayFramework
-from ..specification.formats import Format
+from ..specification.formats import INTEGER, Format
 from .violation import Violation
 
 
@@ -30,5 +30,7 @@ def read_array(
         raise Violation(f"{name} has shape {values.shape}", [("expected", str(shape))])
     if dtype == "bool" and values.dtype.kind != "b":
         raise Violation(f"{name} is {framework.dtype_of(x)}", [("expected", "bool")])
+    if dtype == INTEGER and values.dtype.kind not in "iu":
+        raise Violation(f"{name} is {framework.dtype_of(x)}", [("expected", "integers")])
     exact = values.dtype.kind != "f" or framework.dtype_of(x) == storage.name
     return values if exact else storage.round(values)

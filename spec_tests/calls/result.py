@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..bounds.bounded import Bounded
+from ..bounds.expectation import Expectation
 from ..specification.formats import FORMATS, Arithmetic
 from .call import Call
 
@@ -64,6 +65,12 @@ class Result(Bounded):
         expectation = self.call.expectation(operation.precision)
         if operation.precision == "exact":
             return expectation.radius
+        if np.any(expectation.open):
+            return np.where(expectation.open, np.inf, self._closed_error(expectation))
+        return self._closed_error(expectation)
+
+    def _closed_error(self, expectation: Expectation) -> np.ndarray:
+        operation = self.call.operation
         # A law may compare two results, whose expected values the oracle computed separately: add the oracle's own rounding.
         oracle_error = expectation.error * (2.0**-53 / Arithmetic.of(operation.dtype).compute.u)
         return expectation.radius + oracle_error + (expectation.error if self.call.inexact else 0.0)

@@ -67,6 +67,9 @@ class LowPrecision(np.lib.mixins.NDArrayOperatorsMixin):
     def positive(self) -> LowPrecision:
         return self.with_value(np.where(self.value > 0, 1.0, 0.0))
 
+    def constant(self, x: np.ndarray) -> LowPrecision:
+        return self.with_value(x)
+
     def piled(self, axis: int) -> LowPrecision:
         return np.sum(self, axis=axis)  # type: ignore[call-overload]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..calls.operation import Operation
-from ..specification.formats import Format
+from ..specification.formats import INTEGER, Format
 from ..specification.registry import specification
 from . import regimes
 from .choices import Choices, Choose
@@ -137,10 +137,11 @@ class ValueDraw(Choices):
         """
         if not isinstance(results, tuple):
             return self.cotangent(np.asarray(results))
-        names = [*specification(self.operation.spec.forward).results]
+        rules = specification(self.operation.spec.forward).results
+        names = [name for name in rules if rules[name] != INTEGER]
         asked = [*self.operation.domain.get("differentiable", names)]
         asked = self.one_of((asked, asked, *([name] for name in asked))) if len(asked) > 1 else asked
-        drawn = (self.cotangent(y) if name in asked else None for name, y in zip(names, results, strict=True))
+        drawn = (self.cotangent(y) if name in asked else None for name, y in zip(rules, results, strict=True))
         return tuple(c if c is None else np.where(np.isfinite(y), c, 0.0) for c, y in zip(drawn, results, strict=True))
 
     def cotangent(self, y: np.ndarray) -> np.ndarray:

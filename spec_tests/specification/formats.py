@@ -139,6 +139,8 @@ DTYPES = tuple(FORMATS)
 DISCRETE_DTYPES = ("bool", "int64")  # of masks and counts
 RESULT_DTYPES = (*DTYPES, *DISCRETE_DTYPES)
 WIDER = "wider"  # the dtype of a result that may have more digits than the arguments
+INTEGER = "integer"  # the dtype of a result that has one of INTEGER_DTYPES
+INTEGER_DTYPES = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
 
 
 def at_least_float32(f: Format) -> Format:

@@ -51,12 +51,18 @@ class NumberType(Protocol):
     def piled(self, axis: int) -> Self:
         """Return the sum along an axis, of terms that may be added one at a time."""
 
+    def constant(self, x: np.ndarray) -> Self:
+        """Return a plain array as numbers of this type, without an error."""
+
 
 class ErrorCarryingNumber(NumberType, Protocol):
     """The further methods of a number type that stands for all results that correct implementations may compute.
 
     Each but `held` is a mark of `reference_numpy._marks`, which says what an implementation may do at that place.
     """
+
+    def largest(self, k: int) -> np.ndarray:
+        """Return the indices of the k largest entries of each row, which roundings may decide."""
 
     def rounded(self) -> Self:
         """Allow the tensor to be stored in the dtype of the inputs (precision class mixed)."""

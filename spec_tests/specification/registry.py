@@ -106,7 +106,8 @@ class Specification:
     def results(self) -> dict[str, str]:
         """The name and the dtype of each result: a dtype, "" for that of the arguments, or WIDER for that or a wider one.
 
-        A single result has the name "", and so has the result of a gradient: one gradient, or the vector of several.
+        INTEGER is any dtype of integers. A single result has the name "", and so has the result of a gradient: one gradient, or
+        the vector of several.
         """
         return {"": ""} if self.is_gradient else getattr(self.module, "results", {"": self.dtype or ""})
 
@@ -122,6 +123,16 @@ class Specification:
     def dtype_rule(self, name: str) -> str:
         """Return the entry in `results` for an array among the results, such as gradients[1] of the list gradients."""
         return self.results[name.partition("[")[0]]
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the equation chooses the largest of some entries, which roundings may decide."""
+        return getattr(self.module, "chooses", False)
+
+    @property
+    def arrange(self) -> Callable[[list[Any]], list[Any]]:
+        """The function that puts several results into one order, where the order of what they list says nothing."""
+        return getattr(self.module, "arrange", list)
 
     @property
     def wide_arguments(self) -> tuple[str, ...]:

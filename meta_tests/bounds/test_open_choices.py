@@ -1,0 +1,89 @@
+"""A choice between entries that are nearly equal is right either way; any other wrong choice is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spec_tests.calls.operation import Operation
+from spec_tests.calls.result import Result
+from spec_tests.calls.violation import Violation
+from spec_tests.helpers.assertions import assert_conforms
+from spec_tests.specification.registry import specification
+
+from ..support.in_process import backend
+
+
+def answer(logits: Any, weights: Any, indices: Any, *bias: Any, dtype: str = "float32", **options: Any) -> Result:
+    """Return the result of a call of moe_router that was answered with these weights and indices."""
+    operation = Operation(specification("moe_router"), backend("numpy-cpu"), dtype, "eager")
+    call = operation.call(np.asarray(logits, dtype=float), *(np.asarray(b, dtype=float) for b in bias), **options)
+    return Result(operation.values(call, (np.asarray(weights, dtype), np.asarray(indices))), call)
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_equal_entries_may_be_chosen_either_way(chosen: int) -> None:
+    result = answer([[1.0, 1.0, 0.0]], [[1.0]], [[chosen]], k=1)
+    assert_conforms(result)
+    assert np.all(np.isinf(result.error)), "a law would depend on the choice"
+
+
+def test_a_third_entry_may_not() -> None:
+    with pytest.raises(Violation):
+        assert_conforms(answer([[1.0, 1.0, 0.0]], [[1.0]], [[2]], k=1))
+
+
+def test_the_weights_are_those_of_the_choice() -> None:
+    right = np.exp(1.0) / (2 * np.exp(1.0) + 1)
+    assert_conforms(answer([[1.0, 1.0, 0.0]], [[right]], [[1]], k=1, renormalize=False))
+    with pytest.raises(Violation):
+        assert_conforms(answer([[1.0, 1.0, 0.0]], [[0.5]], [[1]], k=1, renormalize=False))
+
+
+@pytest.mark.parametrize("indices", [[0, 0], [0, 3], [-1, 0]])
+def test_what_is_no_set_of_experts_is_wrong(indices: list[int]) -> None:
+    with pytest.raises(Violation):
+        assert_conforms(answer([[1.0, 1.0, 1.0]], [[0.5, 0.5]], [indices], k=2))
+
+
+def test_only_rows_whose_choice_is_open_claim_nothing() -> None:
+    result = answer([[1.0, 1.0, 0.0], [2.0, 1.0, 0.0]], [[1.0], [1.0]], [[1], [0]], k=1)
+    assert np.isinf(result.parts["indices"].error).ravel().tolist() == [True, False]
+
+
+def test_the_order_of_the_experts_says_nothing() -> None:
+    e = np.exp([3.0, 2.0])
+    assert_conforms(answer([[2.0, 3.0, 0.0]], [e / e.sum()], [[1, 0]], k=2))
+    with pytest.raises(Violation):
+        assert_conforms(answer([[2.0, 3.0, 0.0]], [e / e.sum()], [[0, 1]], k=2))
+
+
+@pytest.mark.parametrize("chosen", range(6))
+def test_equal_groups_may_be_chosen_either_way(chosen: int) -> None:
+    assert_conforms(answer(np.zeros((1, 6)), [[1.0]], [[chosen]], k=1, groups=3, top_groups=1))
+
+
+def test_of_equal_groups_no_more_than_the_number_are_chosen() -> None:
+    assert_conforms(answer(np.zeros((1, 6)), [[0.5, 0.5]], [[2, 3]], k=2, groups=3, top_groups=1))
+    with pytest.raises(Violation):
+        assert_conforms(answer(np.zeros((1, 6)), [[0.5, 0.5]], [[1, 2]], k=2, groups=3, top_groups=1))
+
+
+def test_an_equal_group_that_was_not_touched_is_assumed_to_be_the_weaker_one() -> None:
+    """Groups 1 and 2 have equal sums; the second of group 2 is larger than that of group 1, and may be out."""
+    logits = np.log([[8.0, 8.0, 6.0, 2.0, 4.0, 4.0]])
+    weights = [[1 / 3, 1 / 3, 1 / 3]]
+    bias, options = np.zeros(6), {"k": 3, "groups": 3, "top_groups": 2, "group_score": "two"}
+    for third, weight in ((2, 6.0), (4, 4.0), (5, 4.0)):
+        weights = [np.array([8.0, 8.0, weight]) / (16.0 + weight)]
+        assert_conforms(answer(logits, weights, [[0, 1, third]], bias, **options))
+    with pytest.raises(Violation):
+        assert_conforms(answer(logits, [np.array([8.0, 8.0, 2.0]) / 18.0], [[0, 1, 3]], bias, **options))
+
+
+def test_without_an_answer_nothing_is_claimed_of_an_open_row() -> None:
+    operation = Operation(specification("moe_router"), backend("numpy-cpu"), "float32", "eager")
+    expectation = operation.call(np.array([[1.0, 1.0], [2.0, 1.0]]), k=1).expectation("eager")
+    assert expectation.claimed.tolist() == [False, True, False, True]
