@@ -104,8 +104,8 @@ def gelu(x, *, approximate="none"):
 
 
 @overflow_is_inf
-def glu(x, w1, w2):
-    return sigmoid(linear(x, w1)) * linear(x, w2)
+def glu(x, w1, w2, b1=None, b2=None):
+    return sigmoid(linear(x, w1, b1)) * linear(x, w2, b2)
 
 
 @overflow_is_inf
@@ -125,8 +125,8 @@ def gated_activation(x, *, activation="silu", layout="concatenated", gate="first
 
 
 @overflow_is_inf
-def swiglu(x, w1, w2, w3):
-    return linear(silu(linear(x, w1)) * linear(x, w3), w2)
+def swiglu(x, w1, w2, w3, b1=None, b2=None, b3=None):
+    return linear(silu(linear(x, w1, b1)) * linear(x, w3, b3), w2, b2)
 
 
 def feed_forward(x, w1, w2, b1=None, b2=None, *, activation="relu"):

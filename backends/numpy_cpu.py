@@ -23,6 +23,7 @@ conventions = {
     "adamw_epsilon": "corrected",
     "adamw_decay": "before",
 }
+domain = {"transformer_block": {"weights": ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm", "b1", "b2", "b3")}}
 
 
 @overflow_is_inf
@@ -70,16 +71,17 @@ def _join(y):
 
 
 def multihead_self_attention(
-    x, w_q, w_k, w_v, w_o, positions=None,
-    *, num_heads, num_kv_heads=None, is_causal=True, theta=None, layout="interleaved",
+    x, w_q, w_k, w_v, w_o, positions=None, b_q=None, b_k=None, b_v=None, b_o=None, q_norm=None, k_norm=None,
+    *, num_heads, num_kv_heads=None, is_causal=True, theta=None, layout="interleaved", eps=1e-6,
 ):  # fmt: skip
     num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-    q = _split(linear(x, w_q), num_heads)
-    k, v = (_split(linear(x, w), num_kv_heads) for w in (w_k, w_v))
+    q = _split(linear(x, w_q, b_q), num_heads)
+    k, v = (_split(linear(x, w, b), num_kv_heads) for w, b in ((w_k, b_k), (w_v, b_v)))
+    q, k = (y if gain is None else rms_norm(y, gain, eps=eps) for y, gain in ((q, q_norm), (k, k_norm)))
     if theta is not None:
         positions = np.arange(x.shape[-2]) if positions is None else positions[..., None, :]
         q, k = (rope(y, positions, theta=theta, layout=layout) for y in (q, k))
-    return linear(_join(grouped_query_attention(q, k, v, is_causal=is_causal)), w_o)
+    return linear(_join(grouped_query_attention(q, k, v, is_causal=is_causal)), w_o, b_o)
 
 
 @overflow_is_inf
@@ -88,11 +90,12 @@ def transformer_block(
 ):
     def attention(h):
         w = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
-        heads = {"num_heads": num_heads, "num_kv_heads": num_kv_heads}
-        return multihead_self_attention(h, *w, positions, **heads, theta=theta, layout=layout)
+        options = {name: weights.get(name) for name in ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm")}
+        options |= {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout, "eps": eps}
+        return multihead_self_attention(h, *w, positions, **options)
 
     def ffn(h):
-        return swiglu(h, weights["w1"], weights["w2"], weights["w3"])
+        return swiglu(h, *(weights.get(name) for name in ("w1", "w2", "w3", "b1", "b2", "b3")))
 
     def normed(h, name):
         return rms_norm(h, weights[name], eps=eps)

@@ -5,6 +5,9 @@ from .multihead_self_attention import multihead_self_attention
 from .rms_norm import rms_norm
 from .swiglu import swiglu
 
+_ATTENTION_OPTIONS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm")
+_FFN_OPTIONS = ("b1", "b2", "b3")
+
 
 def transformer_block(
     x: Any,
@@ -25,18 +28,21 @@ def transformer_block(
 
     Shapes
         x (..., n, d),  positions (..., n);  weights: attn_norm (d), w_q (h d_k, d), w_k (h_kv d_k, d),
-        w_v (h_kv d_v, d), w_o (d, h d_v), ffn_norm (d), w1 (f, d), w2 (d, f), w3 (f, d)  ->  (..., n, d)
+        w_v (h_kv d_v, d), w_o (d, h d_v), ffn_norm (d), w1 (f, d), w2 (d, f), w3 (f, d), and any of
+        b_q (h d_k), b_k (h_kv d_k), b_v (h_kv d_v), b_o (d), q_norm (d_k), k_norm (d_k), b1 (f), b2 (d), b3 (f)
+        ->  (..., n, d)
     Domain
         All finite; eps > 0.
     Edges
-        pre with w_o = 0 and w2 = 0 gives exactly x. A token's output does not depend on later tokens.
+        pre with w_o = 0 and w2 = 0, and no b_o and b2, gives exactly x. A token's output does not depend on later tokens.
 
     Raises
         ValueError where norm is neither "pre" nor "post", and as multihead_self_attention does.
     Choices
         rms_norm 1 has the gain attn_norm and rms_norm 2 ffn_norm, in both orders. pre leaves the residual path
         untouched and needs one more norm after the last block (transformer_lm has it); post is the order of
-        Vaswani et al., who use layer_norm.
+        Vaswani et al., who use layer_norm. The optional weights are those of multihead_self_attention and swiglu;
+        the norms of queries and keys have the block's eps.
     Source
         Xiong et al. 2020, arXiv:2002.04745, section 3. CS336 assignment 1, section 3.5.
 
@@ -55,11 +61,12 @@ def transformer_block(
 
     def attention(h: Any) -> Any:
         w_q, w_k, w_v, w_o = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
-        heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads}
-        return rounded(multihead_self_attention(h, w_q, w_k, w_v, w_o, positions, theta=theta, layout=layout, **heads))
+        heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
+        given = _given(weights, *_ATTENTION_OPTIONS)
+        return rounded(multihead_self_attention(h, w_q, w_k, w_v, w_o, positions, **given, **heads, eps=eps))
 
     def ffn(h: Any) -> Any:
-        return rounded(swiglu(h, weights["w1"], weights["w2"], weights["w3"]))
+        return rounded(swiglu(h, weights["w1"], weights["w2"], weights["w3"], **_given(weights, *_FFN_OPTIONS)))
 
     x, norm_1, norm_2 = float64(x), weights["attn_norm"], weights["ffn_norm"]
     if norm == "pre":
@@ -67,3 +74,8 @@ def transformer_block(
         return h + ffn(rounded(rms_norm(h, norm_2, eps=eps)))
     h = rounded(rms_norm(rounded(x + attention(x)), norm_1, eps=eps))
     return rms_norm(rounded(h + ffn(h)), norm_2, eps=eps)
+
+
+def _given(weights: Any, *names: str) -> dict[str, Any]:
+    """Return those of the optional weights that are given."""
+    return {name: weights[name] for name in names if weights.get(name) is not None}

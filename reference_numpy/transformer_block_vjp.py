@@ -7,6 +7,7 @@ from .rms_norm import rms_norm
 from .rms_norm_vjp import rms_norm_vjp
 from .swiglu import swiglu
 from .swiglu_vjp import swiglu_vjp
+from .transformer_block import _ATTENTION_OPTIONS, _FFN_OPTIONS, _given
 
 _PROJECTIONS, _MATRICES = ("w_q", "w_k", "w_v", "w_o"), ("w1", "w2", "w3")
 
@@ -52,6 +53,8 @@ def transformer_block_vjp(
     if norm not in ("pre", "post"):
         raise ValueError(f"transformer_block_vjp: norm={norm!r} is unknown; there are 'pre' and 'post'.")
     heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
+    heads |= {"eps": eps, **_given(weights, *_ATTENTION_OPTIONS)}
+    biases = _given(weights, *_FFN_OPTIONS)
     w_q, w_k, w_v, w_o = (weights[name] for name in _PROJECTIONS)
     w1, w2, w3 = (weights[name] for name in _MATRICES)
 
@@ -59,12 +62,12 @@ def transformer_block_vjp(
         return rounded(multihead_self_attention(h, w_q, w_k, w_v, w_o, positions, **heads))
 
     def attention_vjp(c: Any, h: Any) -> Any:
-        dh, *dweights, _ = multihead_self_attention_vjp(rounded(c), h, w_q, w_k, w_v, w_o, positions, **heads)
-        return rounded(dh), dict(zip(_PROJECTIONS, dweights, strict=True))
+        dh, *gradients = multihead_self_attention_vjp(rounded(c), h, w_q, w_k, w_v, w_o, positions, **heads)
+        return rounded(dh), _named((*_PROJECTIONS, "positions", *_ATTENTION_OPTIONS), gradients)
 
     def ffn_vjp(c: Any, h: Any) -> Any:
-        dh, *dweights = swiglu_vjp(rounded(c), h, w1, w2, w3)
-        return rounded(dh), dict(zip(_MATRICES, dweights, strict=True))
+        dh, *gradients = swiglu_vjp(rounded(c), h, w1, w2, w3, **biases)
+        return rounded(dh), _named((*_MATRICES, *_FFN_OPTIONS), gradients)
 
     c, x, norm_1, norm_2 = float64(cotangent), float64(x), weights["attn_norm"], weights["ffn_norm"]
     if norm == "pre":
@@ -78,10 +81,15 @@ def transformer_block_vjp(
         return dh + rounded(dx), {"attn_norm": dnorm_1, **dattention, "ffn_norm": dnorm_2, **dffn}, None
     sum_1 = rounded(x + attention(x))
     h = rounded(rms_norm(sum_1, norm_1, eps=eps))
-    du, dnorm_2 = rms_norm_vjp(c, rounded(h + rounded(swiglu(h, w1, w2, w3))), norm_2, eps=eps)
+    du, dnorm_2 = rms_norm_vjp(c, rounded(h + rounded(swiglu(h, w1, w2, w3, **biases))), norm_2, eps=eps)
     du = rounded(du)
     dh, dffn = ffn_vjp(du, h)
     dt, dnorm_1 = rms_norm_vjp(rounded(du + dh), sum_1, norm_1, eps=eps)
     dt = rounded(dt)
     dx, dattention = attention_vjp(dt, x)
     return dt + dx, {"attn_norm": dnorm_1, **dattention, "ffn_norm": dnorm_2, **dffn}, None
+
+
+def _named(names: tuple[str, ...], gradients: Any) -> dict[str, Any]:
+    """Return the gradients by the names of the weights, without those of weights that are not given."""
+    return {name: d for name, d in zip(names, gradients, strict=True) if d is not None}

@@ -5,7 +5,8 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, assert_within, exactly
 from .helpers.batch import draw_other_tokens
-from .inputs.draw import Draw
+from .helpers.keywords import accepted_keywords
+from .inputs.draw import Draw, within_domain
 from .operations.linear import TOKEN_BATCHES
 from .trials.invariant import invariant
 
@@ -103,3 +104,16 @@ def test_tokens_are_independent(glu: Operation, draw: Draw) -> None:
     kept, *changed = draw_other_tokens(draw, x)
     for other in changed:
         assert_identical(glu(other, w1, w2).value[kept], glu(x, w1, w2).value[kept])
+
+
+@invariant("B", source="Dauphin et al. 2017, eq. 1")
+def test_biases_are_a_constant_feature(glu: Operation, draw: Draw) -> None:
+    """b1 and b2 are the weights of one more feature of x, which is 1."""
+    names = accepted_keywords(draw, "b1", "b2")
+    x, w1, w2 = draw_inputs(draw)
+    within_domain(draw, d=x.shape[-1] + 1)
+    biases = {name: draw.gain(len(w1)) for name in names if name == names[-1] or draw.one_of((True, False))}
+    columns = (np.reshape(biases.get(name, np.zeros(len(w1))), (-1, 1)) for name in ("b1", "b2"))
+    gate, signal = (np.concatenate([w, column], axis=-1) for w, column in zip((w1, w2), columns, strict=True))
+    constant = np.concatenate([x, np.ones((*x.shape[:-1], 1))], axis=-1)
+    assert_equal(glu(x, w1, w2, **biases), glu(constant, gate, signal))

@@ -1,9 +1,11 @@
 """What must hold of multi-head self-attention's gradients."""
 
+from typing import Any
+
 import numpy as np
 
 from .calls.operation import Operation
-from .helpers.assertions import assert_all_zero, assert_identical
+from .helpers.assertions import assert_all_zero, assert_equal, assert_identical, exactly
 from .inputs.draw import Draw
 from .operations.multihead_self_attention import draw_inputs
 from .trials.invariant import invariant
@@ -27,3 +29,13 @@ def test_silent_output_weight(multihead_self_attention_vjp: Operation, draw: Dra
     for name in ("x", "w_q", "w_k", "w_v"):
         silent = multihead_self_attention_vjp(c, x, w_q, w_k, w_v, np.zeros_like(w_o), **keywords, wrt=name)
         assert_identical(silent, np.zeros(silent.shape))
+
+
+@invariant("B", cost=2, needs=("keyword:b_o",))
+def test_output_bias_gains_the_sum(multihead_self_attention_vjp: Operation, draw: Draw) -> None:
+    """The gradient of b_o is the sum of the cotangents of all tokens."""
+    x, weights, keywords = draw_inputs(draw, "theta", "is_causal")
+    c, b_o = draw.vectors(x.shape), draw.gain(x.shape[-1])
+    flat: Any = exactly(c.reshape(-1, x.shape[-1]))
+    total: Any = np.sum(flat, axis=0)
+    assert_equal(multihead_self_attention_vjp(c, x, *weights, b_o=b_o, **keywords, wrt="b_o"), total)

@@ -5,11 +5,13 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, exactly
 from .helpers.batch import draw_other_tokens
-from .inputs.draw import Draw
+from .helpers.keywords import accepted_keywords
+from .inputs.draw import Draw, within_domain
 from .operations.linear import SMALL_TOKEN_BATCHES
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (7)"
+BIASES = "the book's exercise 7"
 
 
 def draw_inputs(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -107,3 +109,29 @@ def test_tokens_are_independent(swiglu: Operation, draw: Draw) -> None:
     kept, *changed = draw_other_tokens(draw, x)
     for other in changed:
         assert_identical(swiglu(other, *weights).value[kept], swiglu(x, *weights).value[kept])
+
+
+# --- biases ---------------------------------------------------------------------------------------------------------
+
+
+@invariant("B", source=BIASES)
+def test_biases_are_a_constant_feature(swiglu: Operation, draw: Draw) -> None:
+    """b1 and b3 are the weights of one more feature of x, which is 1."""
+    names = accepted_keywords(draw, "b1", "b3")
+    x, w1, w2, w3 = draw_inputs(draw)
+    d = x.shape[-1]
+    within_domain(draw, d=d + 1)
+    biases = {name: draw.gain(len(w1)) for name in names if name == names[-1] or draw.one_of((True, False))}
+    columns = (np.reshape(biases.get(name, np.zeros(len(w1))), (-1, 1)) for name in ("b1", "b3"))
+    gate, signal = (np.concatenate([w, column], axis=-1) for w, column in zip((w1, w3), columns, strict=True))
+    last = np.concatenate([w2, np.zeros((1, len(w1)))])
+    y = swiglu(np.concatenate([x, np.ones((*x.shape[:-1], 1))], axis=-1), gate, last, signal)
+    assert_equal(swiglu(x, w1, w2, w3, **biases), y[..., :d])
+
+
+@invariant("B", source=BIASES, needs=("keyword:b2",))
+def test_last_bias_is_added(swiglu: Operation, draw: Draw) -> None:
+    """b2 is added to the result."""
+    x, w1, w2, w3 = draw_inputs(draw)
+    b2 = draw.gain(x.shape[-1])
+    assert_equal(swiglu(x, w1, w2, w3, b2=b2), swiglu(x, w1, w2, w3) + exactly(b2))

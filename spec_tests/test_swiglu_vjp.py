@@ -1,9 +1,11 @@
 """What must hold of swiglu's gradients."""
 
+from typing import Any
+
 import numpy as np
 
 from .calls.operation import Operation
-from .helpers.assertions import assert_equal, assert_identical
+from .helpers.assertions import assert_equal, assert_identical, exactly
 from .inputs.draw import Draw
 from .trials.invariant import invariant
 
@@ -35,3 +37,13 @@ def test_shut_gate(swiglu_vjp: Operation, draw: Draw) -> None:
     assert_equal(swiglu_vjp(*call, wrt="w2"), 0.0)
     assert_equal(swiglu_vjp(*call, wrt="w3"), 0.0)
     assert_equal(swiglu_vjp(*call, wrt="w1"), 0.5 * ((c @ w2 * (x @ w3.T)).T @ x))
+
+
+@invariant("B", source="the book's exercise 7, differentiated", cost=2, needs=("keyword:b2",))
+def test_biases_gain_what_is_summed(swiglu_vjp: Operation, draw: Draw) -> None:
+    """The gradient of b2 is the sum of the cotangents, whatever the weights are."""
+    c, x, w1, w2, w3 = draw_arrays(draw)
+    b2 = draw.gain(x.shape[-1])
+    cotangents: Any = exactly(c)
+    total: Any = np.sum(cotangents, axis=0)
+    assert_equal(swiglu_vjp(c, x, w1, w2, w3, b2=b2, wrt="b2"), total)

@@ -10,6 +10,7 @@ from .helpers.assertions import assert_equal, assert_identical, assert_within, e
 from .helpers.attention_inputs import draw_other_values
 from .helpers.keywords import require_accepted
 from .inputs.draw import Draw, within_domain
+from .operations.multihead_self_attention import NORMS, OPTIONAL_ARRAYS
 from .operations.rope import require_positions
 from .operations.scaled_dot_product_attention import draw_part
 from .operations.transformer_block import draw_inputs
@@ -85,19 +86,21 @@ def test_composition(
 ) -> None:
     """It is the backend's own parts in order. pre: h = x + attention(norm₁(x)), y = h + swiglu(norm₂(h)).
     post: h = norm₁(x + attention(x)), y = norm₂(h + swiglu(h))."""
-    x, weights, keywords = draw_inputs(draw, "theta", "norm")
+    x, weights, keywords = draw_inputs(draw, "theta", "norm", optional=True)
+    of_attention = {name: weights[name] for name in OPTIONAL_ARRAYS if name in weights}
+    of_attention |= {"eps": keywords["eps"]} if {*NORMS} & weights.keys() else {}
+    biases = require_accepted({name: weights[name] for name in ("b1", "b2", "b3") if name in weights}, swiglu)
 
     def norm(h: Any, name: str) -> Any:
         return rms_norm(h, weights[name], eps=keywords["eps"])
 
     def attention(h: Any) -> Any:
         projections = (weights[w] for w in ("w_q", "w_k", "w_v", "w_o"))
-        return multihead_self_attention(
-            h, *projections, **require_accepted(select_attention_keywords(keywords), multihead_self_attention)
-        )
+        options = select_attention_keywords(keywords) | of_attention
+        return multihead_self_attention(h, *projections, **require_accepted(options, multihead_self_attention))
 
     def ffn(h: Any) -> Any:
-        return swiglu(h, weights["w1"], weights["w2"], weights["w3"])
+        return swiglu(h, weights["w1"], weights["w2"], weights["w3"], **biases)
 
     if keywords.get("norm") == "post":
         h = norm(exactly(x) + attention(x), "attn_norm")

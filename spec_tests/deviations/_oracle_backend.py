@@ -23,6 +23,9 @@ from ._steps import make_rounder
 class OracleBackend:
     framework = "numpy"
     conventions: ClassVar[dict[str, str]] = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
+    domain: ClassVar[dict[str, Any]] = {
+        name: {"weights": specification(name).optional_weights} for name in operations() if specification(name).optional_weights
+    }
 
     def __init__(self, deviation: Deviation | None = None):
         self.name = "oracle" if deviation is None else f"deviation:{deviation.name}"

@@ -1,6 +1,6 @@
 """What goes wrong with multihead_self_attention beside its parts: how heads are split, merged and scaled.
 
-It has six steps. A deviation is a function that replaces one of them.
+It has eight steps. A deviation is a function that replaces one of them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from reference_numpy._marks import float64, rounded
 from reference_numpy.grouped_query_attention import grouped_query_attention
 from reference_numpy.linear import linear
+from reference_numpy.rms_norm import rms_norm
 from reference_numpy.rope import rope
 
 from . import deviation
@@ -23,14 +24,39 @@ def project(x: Any, w_q: Any, w_k: Any, w_v: Any, heads: int) -> Any:
     return [rounded(linear(x, float64(w))) for w in (w_q, w_k, w_v)]
 
 
+def with_biases(x: Any, weights: tuple[Any, ...], biases: tuple[Any, ...]) -> list[Any]:
+    """Return x and the weights, with one more feature, which is 1, where there are biases: they are its weights."""
+    if all(b is None for b in biases):
+        return [x, *weights]
+    columns = [
+        np.zeros((w.shape[0], 1)) if b is None else np.reshape(float64(b), (-1, 1)) for w, b in zip(weights, biases, strict=True)
+    ]
+    widened = [np.concatenate([float64(w), column], axis=-1) for w, column in zip(weights, columns, strict=True)]
+    return [np.concatenate([x, np.ones((*x.shape[:-1], 1))], axis=-1), *widened]
+
+
 def split(y: Any, heads: int) -> Any:
     return np.swapaxes(np.reshape(y, (*y.shape[:-1], heads, y.shape[-1] // heads)), -2, -3)
+
+
+def norm_queries_and_keys(q: Any, k: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+    q, k = (norm(y, options[name], options["eps"]) for y, name in ((q, "q_norm"), (k, "k_norm")))
+    return q, k
+
+
+def norm(y: Any, gain: Any, eps: Any) -> Any:
+    return y if gain is None else rounded(rms_norm(y, gain, eps=eps))
 
 
 def rotate_queries_and_keys(q: Any, k: Any, v: Any, positions: Any, rotation: dict[str, Any]) -> tuple[Any, Any, Any]:
     if rotation["theta"] is None:
         return q, k, v
     return rotate(q, positions, rotation), rotate(k, positions, rotation), v
+
+
+def norm_and_rotate(do: Any, q: Any, k: Any, v: Any, positions: Any, rotation: dict[str, Any], options: dict[str, Any]) -> Any:
+    q, k = do(norm_queries_and_keys, q, k, options)
+    return do(rotate_queries_and_keys, q, k, v, positions, rotation)
 
 
 def attend(q: Any, k: Any, v: Any, is_causal: bool, width: int) -> Any:
@@ -66,18 +92,27 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
             w_v: Any,
             w_o: Any,
             positions: Any = None,
+            b_q: Any = None,
+            b_k: Any = None,
+            b_v: Any = None,
+            b_o: Any = None,
+            q_norm: Any = None,
+            k_norm: Any = None,
             *,
             num_heads: int,
             num_kv_heads: int | None = None,
             is_causal: bool = True,
             theta: float | None = None,
             layout: str = "interleaved",
+            eps: float = 1e-6,
         ) -> Any:
             x, shared = float64(x), num_heads if num_kv_heads is None else num_kv_heads
-            q, k, v = do(project, x, w_q, w_k, w_v, num_heads)
+            q, k, v = do(project, *with_biases(x, (w_q, w_k, w_v), (b_q, b_k, b_v)), num_heads)
             q, k, v = do(split, q, num_heads), do(split, k, shared), do(split, v, shared)
-            q, k, v = do(rotate_queries_and_keys, q, k, v, positions, {"theta": theta, "layout": layout})
-            return do(output, do(merge, do(attend, q, k, v, is_causal, x.shape[-1])), w_o, x)
+            options = {"q_norm": q_norm, "k_norm": k_norm, "eps": eps, "b_q": b_q, "b_k": b_k}
+            q, k, v = do(norm_and_rotate, do, q, k, v, positions, {"theta": theta, "layout": layout}, options)
+            y = do(output, do(merge, do(attend, q, k, v, is_causal, x.shape[-1])), w_o, x)
+            return y if b_o is None else y + float64(b_o)
 
         del multihead.__wrapped__  # its signature is the operation's
         return multihead

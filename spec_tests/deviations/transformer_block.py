@@ -12,6 +12,9 @@ from reference_numpy._marks import float64, rounded
 from reference_numpy.multihead_self_attention import multihead_self_attention
 from reference_numpy.rms_norm import rms_norm
 from reference_numpy.swiglu import swiglu
+from reference_numpy.transformer_block import _ATTENTION_OPTIONS as ATTENTION_OPTIONS
+from reference_numpy.transformer_block import _FFN_OPTIONS as FFN_OPTIONS
+from reference_numpy.transformer_block import _given as given
 
 from . import deviation
 
@@ -47,11 +50,12 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
         ) -> Any:
             def attention(h: Any) -> Any:
                 w_q, w_k, w_v, w_o = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
-                heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads}
-                return rounded(multihead_self_attention(h, w_q, w_k, w_v, w_o, positions, theta=theta, layout=layout, **heads))
+                heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
+                heads |= {"eps": eps, **given(weights, *ATTENTION_OPTIONS)}
+                return rounded(multihead_self_attention(h, w_q, w_k, w_v, w_o, positions, **heads))
 
             def ffn(h: Any) -> Any:
-                return rounded(swiglu(h, weights["w1"], weights["w2"], weights["w3"]))
+                return rounded(swiglu(h, weights["w1"], weights["w2"], weights["w3"], **given(weights, *FFN_OPTIONS)))
 
             def norm_1(h: Any, eps: Any = eps) -> Any:
                 return rounded(rms_norm(h, weights["attn_norm"], eps=eps))

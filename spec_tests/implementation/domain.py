@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FLAGS = {"contiguous": "contiguous", "empty": "empty", "broadcast": "batches that broadcast"}  # true or false, in words
 
 # What a domain may name besides dimensions and keywords.
-NOT_DIMENSIONS = {"dtype", "batch_dims", "positions", "differentiable", "index_dtype", *FLAGS}
+NOT_DIMENSIONS = {"dtype", "batch_dims", "positions", "differentiable", "index_dtype", "weights", *FLAGS}
 
 BROADCASTING_ARGUMENTS = {"positions", "mask", "bias"}  # their batch dimensions may differ from those of the others
 
@@ -47,6 +47,7 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
         "differentiable": spec.has_several_results,
         "broadcast": broadcasts,
         "index_dtype": bool(INDEX_ARRAYS.intersection(spec.positional)),
+        "weights": bool(spec.optional_weights),
     }
     known = dimensions(spec) | keywords | {name for name in NOT_DIMENSIONS if applies.get(name, True)}
     for name, allowed in stated.items():
@@ -75,6 +76,8 @@ def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str
         return "it allows no value"
     if name == "differentiable" and (unknown := [result for result in allowed if result not in spec.results]):
         return f"{unknown[0]!r} is none of its results, {', '.join(spec.results)}"
+    if name == "weights" and (unknown := [weight for weight in allowed if weight not in spec.optional_weights]):
+        return f"{unknown[0]!r} is none of its optional weights, {', '.join(spec.optional_weights)}"
     if name == "batch_dims" and has_named_batch(spec) and 1 not in allowed:
         return "its batch has 1 dimension in every call"
     if name == "dtype" and (unknown := [dtype for dtype in allowed if dtype not in DTYPES]):
@@ -96,4 +99,6 @@ def _describe_restriction(name: str, allowed: Any) -> str:
         step = "" if allowed.step == 1 else f" in steps of {allowed.step}"
         return f"{name} {allowed[0]} to {allowed[-1]}{step}"
     values = [str(value) for value in allowed]
+    if name == "weights":
+        return f"weights with {', '.join(values)}"
     return f"{name} {' or '.join(values)}"

@@ -4,6 +4,7 @@ from typing import Any
 
 from spec_tests.inputs.draw import Draw
 from spec_tests.operations.linear import TOKEN_BATCHES
+from spec_tests.operations.swiglu import draw_biases
 
 core = {"x": 1}
 
@@ -12,4 +13,5 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     d, h = draw.dims(d=1025, h=257)
     batch = draw.batch(TOKEN_BATCHES)
     gate = draw.weight(h, d, scales=(1.0, 4.0, 30.0))  # half open, or nearly shut and nearly open
-    return (draw.vectors((*batch, d)), gate, draw.weight(h, d, scales=(1.0, 2.0**-12))), {}
+    arrays = draw.vectors((*batch, d)), gate, draw.weight(h, d, scales=(1.0, 2.0**-12))
+    return arrays, draw_biases(draw, {"b1": h, "b2": h})

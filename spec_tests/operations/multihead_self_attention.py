@@ -17,6 +17,10 @@ choices = {"layout": LAYOUTS}
 
 EVEN_WIDTHS = (2, 4, 6, 8)
 
+OPTIONAL_ARRAYS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm")
+
+NORMS = ("q_norm", "k_norm")
+
 
 def longest_sequence(h: int) -> int:
     """Return the longest sequence to draw: with few heads, longer than two tiles of 64."""
@@ -46,9 +50,16 @@ def draw_projections(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int) 
     return (*(draw.weight(r, d) for r in rows), draw.weight(d, h * d_v))
 
 
+def draw_optional_arrays(draw: Draw, names: set[str], projections: tuple[Any, ...], d_k: int) -> dict[str, Any]:
+    """Draw the biases and gains of these names, for the projections w_q, w_k, w_v and w_o."""
+    lengths = dict(zip(("b_q", "b_k", "b_v", "b_o"), map(len, projections), strict=True)) | {"q_norm": d_k, "k_norm": d_k}
+    return {name: draw.gain(n) for name, n in lengths.items() if name in names}
+
+
 def draw_inputs(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ...]:
     """Draw x, the four weights and keywords, some of the optional ones among them."""
-    used = draw.variants(*optional)
+    arrays = draw.variants(*(name for name in optional if name in OPTIONAL_ARRAYS))
+    used = draw.variants(*(name for name in optional if name not in OPTIONAL_ARRAYS))
     h, h_kv, keywords = draw_heads_and_keywords(draw)
     d_k = draw.size("d_k", EVEN_WIDTHS if "theta" in used or even else (1, *EVEN_WIDTHS, 3, 5))
     n, d = draw.dims(n=longest_sequence(h), d=65)
@@ -57,9 +68,13 @@ def draw_inputs(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ..
         keywords["is_causal"] = False
     if "theta" in used:
         keywords |= draw_rotation(draw, b, n)
-    return draw.vectors((*b, n, d)), draw_projections(draw, d, h, h_kv, d_k, draw.size("d_v", (d_k, 1, 2, 3, 4, 7))), keywords
+    x, weights = draw.vectors((*b, n, d)), draw_projections(draw, d, h, h_kv, d_k, draw.size("d_v", (d_k, 1, 2, 3, 4, 7)))
+    if arrays:
+        keywords |= draw_optional_arrays(draw, arrays, weights, d_k)
+        keywords |= draw.keyword("eps", draw.eps_values()) if arrays.intersection(NORMS) else {}
+    return x, weights, keywords
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    x, weights, keywords = draw_inputs(draw, "theta", "is_causal")
+    x, weights, keywords = draw_inputs(draw, "theta", "is_causal", *OPTIONAL_ARRAYS)
     return (x, *weights), keywords

@@ -7,7 +7,9 @@ import numpy as np
 from spec_tests.inputs.draw import Draw
 from spec_tests.operations.multihead_self_attention import (
     EVEN_WIDTHS,
+    OPTIONAL_ARRAYS,
     draw_heads_and_keywords,
+    draw_optional_arrays,
     draw_projections,
     draw_rotation,
     longest_sequence,
@@ -19,6 +21,7 @@ short = True
 composed = True
 core = {"x": 2, "positions": 1}
 choices = {"layout": LAYOUTS, "norm": ("pre", "post")}
+optional_weights = (*OPTIONAL_ARRAYS, "b1", "b2", "b3")
 
 
 def draw_block_weights(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int, f: int) -> dict[str, np.ndarray]:
@@ -30,13 +33,28 @@ def draw_block_weights(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int
     }  # fmt: skip
 
 
-def draw_inputs(draw: Draw, *optional: str, rotated: bool = False) -> tuple[Any, ...]:
-    """Draw x, the weights and keywords, some of the optional ones among them. rotated: theta in any case."""
-    used = draw.variants(*optional) | ({"theta"} if rotated else set())
+def draw_optional_weights(draw: Draw, weights: dict[str, np.ndarray], h: int) -> dict[str, np.ndarray]:
+    """Draw some of the optional weights that the backend's domain lists: none, one, two or all."""
+    listed = [name for name in optional_weights if name in draw.operation.domain.get("weights", ())]
+    count = draw.one_of((0, 0, 1, 1, 2, len(listed))) if listed else 0
+    names = {str(name) for name in draw.rng.permutation(listed)[:count]}
+    projections = tuple(weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
+    d, f = len(weights["w2"]), len(weights["w1"])
+    biases = {name: draw.gain(n) for name, n in {"b1": f, "b2": d, "b3": f}.items() if name in names}
+    return draw_optional_arrays(draw, names, projections, len(projections[0]) // h) | biases
+
+
+def draw_inputs(draw: Draw, *used_options: str, rotated: bool = False, optional: bool = False) -> tuple[Any, ...]:
+    """Draw x, the weights and keywords, some of these options among them.
+
+    rotated: theta in any case. optional: some of the optional weights, too.
+    """
+    used = draw.variants(*used_options) | ({"theta"} if rotated else set())
     h, h_kv, keywords = draw_heads_and_keywords(draw, (1, 2, 3, 4, 4))
     d_k = draw.size("d_k", EVEN_WIDTHS[:3] if "theta" in used else (1, 2, 3, 4, 5))
     n, d, f = draw.dims(n=longest_sequence(h), d=65, f=65)
     weights = draw_block_weights(draw, d, h, h_kv, d_k, draw.size("d_v", (d_k, 1, 2, 3, 5)), f)
+    weights |= draw_optional_weights(draw, weights, h) if optional else {}
     b = draw_batch(draw, 2 * max(h * n * n, n * d, n * f))
     keywords |= draw.keyword("eps", draw.eps_values())
     if "norm" in used:
@@ -47,5 +65,5 @@ def draw_inputs(draw: Draw, *optional: str, rotated: bool = False) -> tuple[Any,
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    x, weights, keywords = draw_inputs(draw, "theta", "norm")
+    x, weights, keywords = draw_inputs(draw, "theta", "norm", optional=True)
     return (x, weights), keywords

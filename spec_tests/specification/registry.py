@@ -160,6 +160,11 @@ class Specification:
         return getattr(self.module, "updates", ())
 
     @property
+    def optional_weights(self) -> tuple[str, ...]:
+        """The names of the entries that a dict of weights may have besides, where the backend's domain lists them."""
+        return getattr(self.module, "optional_weights", ())
+
+    @property
     def structure(self) -> tuple[str, ...]:
         """The names of the integer arrays that say how other arrays are divided. Other values need other arrays."""
         return getattr(self.module, "structure", ())
