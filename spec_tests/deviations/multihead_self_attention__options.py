@@ -66,28 +66,6 @@ def gain_of_queries_for_both(q: Any, k: Any, options: Options) -> Any:
     return norm(q, options["q_norm"], options["eps"]), norm(k, gain, options["eps"])
 
 
-@deviation("reference", "gains_meet_in_the_product", kind="convention")
-@instead_of(norm_queries_and_keys)
-def gains_are_offsets_from_one(q: Any, k: Any, options: Options) -> Any:
-    """the gains are 1 + q_norm and 1 + k_norm, as in Gemma 3.
-
-    Shows: every gain. Hides: no norms.
-    """
-    gains = (None if options[name] is None else 1 + float64(options[name]) for name in ("q_norm", "k_norm"))
-    q, k = (norm(y, gain, options["eps"]) for y, gain in zip((q, k), gains, strict=True))
-    return q, k
-
-
-@deviation("reference", "norms_forget_the_scale")
-@instead_of(norm_queries_and_keys)
-def eps_of_the_norms_fixed(q: Any, k: Any, options: Options) -> Any:
-    """eps is 1e-6 whatever is given.
-
-    Shows: a large eps, small queries or keys. Hides: eps = 1e-6.
-    """
-    return norm_queries_and_keys(q, k, {**options, "eps": 1e-6})
-
-
 @deviation("reference")
 @instead_of(norm_queries_and_keys)
 def heads_normed_without_their_root(q: Any, k: Any, options: Options) -> Any:
@@ -125,7 +103,16 @@ def _split_bias(bias: Any, heads: Any) -> Any:
 
 @deviation("reference", "output_bias_is_added")
 def output_bias_of_each_head(
-    x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, positions: Any = None, *, b_o: Any = None, num_heads: int, **options: Any
+    x: Any,
+    w_q: Any,
+    w_k: Any,
+    w_v: Any,
+    w_o: Any,
+    positions: Any = None,
+    b_o: Any = None,
+    *,
+    num_heads: int,
+    **options: Any,
 ) -> Any:
     """b_o is added once for each head, as where every rank of a tensor-parallel layer adds it before the sum.
 
@@ -137,7 +124,7 @@ def output_bias_of_each_head(
 
 @deviation("reference", "output_bias_is_added")
 def output_bias_missing(
-    x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, positions: Any = None, *, b_o: Any = None, **options: Any
+    x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, positions: Any = None, b_o: Any = None, **options: Any
 ) -> Any:
     """b_o is not added.
 
@@ -148,7 +135,7 @@ def output_bias_missing(
 
 @deviation("reference", "biases_are_a_constant_feature")
 def value_bias_missing(
-    x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, positions: Any = None, *, b_v: Any = None, **options: Any
+    x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, positions: Any = None, b_v: Any = None, **options: Any
 ) -> Any:
     """b_v is not added, as where a fused projection has biases of queries and keys alone.
 
@@ -165,7 +152,6 @@ def query_and_key_biases_exchanged(
     w_v: Any,
     w_o: Any,
     positions: Any = None,
-    *,
     b_q: Any = None,
     b_k: Any = None,
     **options: Any,
@@ -186,7 +172,6 @@ def query_bias_not_scaled(
     w_v: Any,
     w_o: Any,
     positions: Any = None,
-    *,
     b_q: Any = None,
     q_norm: Any = None,
     **options: Any,
