@@ -9,6 +9,7 @@ import pytest
 
 from spec_tests.specification.registry import gradients, operations
 
+from ..support.docs_scripts import import_script
 from ..support.in_process import invariants
 from ..support.paths import DOCS, ROOT
 from ..support.pytest_process import environment, python, suite
@@ -67,7 +68,8 @@ def mask_numbers(text: str) -> str:
 
 def follow(page: Path, folder: Path) -> None:
     """Save each block of Python as the file that its first line names, run each command, and compare its output with the page."""
-    for language, text in BLOCK.findall(page.read_text()):
+    by_hand = re.sub(r"<!-- ([\w ]+): written by .*?<!-- end of \1 -->", "", page.read_text(), flags=re.DOTALL)
+    for language, text in BLOCK.findall(by_hand):
         first, _, rest = text.partition("\n")
         if language == "python":
             path = folder / first.removeprefix("# ")
@@ -95,3 +97,27 @@ def test_a_guide_does_what_it_says(page: Path, tmp_path: Path) -> None:
         for part in CHECKOUT:
             shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     follow(page, tmp_path)
+
+
+# --- the five verdicts ------------------------------------------------------------------------------------------------
+
+
+def test_the_five_verdicts_are_those_of_their_command() -> None:
+    """Where this fails, run `python docs/five_verdicts.py`. Numbers may differ: they depend on versions."""
+    script = import_script("five_verdicts")
+    assert mask_numbers(script.write_section()) == mask_numbers(script.read_section())
+
+
+def test_each_of_the_five_verdicts_says_operation_cause_dtype_and_next_command() -> None:
+    script = import_script("five_verdicts")
+    parts = re.split(r"^### ", script.read_section(), flags=re.MULTILINE)[1:]
+    assert len(parts) == len(script.VERDICTS) == 5
+    for verdict, part in zip(script.VERDICTS, parts, strict=True):
+        _, _, code, _, _, printed, conclusion = BLOCK.split(part)
+        closing = printed.partition(f"\n{verdict.name}: ")[2]
+        assert verdict.law.partition(".")[0] in closing
+        assert "float32" in printed
+        assert re.search(r"^next: \S+", closing, re.MULTILINE)
+        assert verdict.code.strip() in code
+        assert verdict.conclusion.strip() in conclusion
+        assert all(words in printed for words in re.findall(r"`([\w .]+)`", verdict.conclusion) if words not in ("-k", "x * x"))

@@ -6,6 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spec_tests.report import script
+from spec_tests.trials.trial import Trial
+
+from ..support.in_process import backend
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, environment, python, suite, write
 from .test_messages import extract_message, extract_script
 
@@ -43,15 +47,36 @@ def run_script(folder: Path, text: str) -> str:
     return shown.stdout
 
 
-def test_large_arrays_are_saved_beside_the_report(tmp_path: Path) -> None:
+def test_large_arrays_are_saved_in_the_temporary_folder_or_beside_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (temporary := tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     write(tmp_path, mine=NUMPY + WIDE_ONLY)
     selected = ("--backend=mine.py", "--hypothesis-seed=1", "-k", "relu.reference", "--effort=default")
     text = extract_message(suite(tmp_path, *selected))
-    assert re.search(r"# no script: its arrays have \d+ elements; a run with --report=DIR saves them", extract_script(text)), text
     assert re.search(r"x = float32 array of shape", text)
+    (saved,) = (temporary / "spec_tests-failures").glob("*.npz")
+    assert f"np.load({str(saved)!r})" in extract_script(text)
+    assert re.search(r"[1-9]", run_script(tmp_path, text))
     text = extract_message(suite(tmp_path, *selected, "--report=seen"))
     assert [path.suffix for path in (tmp_path / "seen" / "failures").iterdir()] == [".npz"]
     assert re.search(r"[1-9]", run_script(tmp_path, text))
+
+
+def test_arrays_too_large_for_the_temporary_folder_have_a_sentence_instead_of_a_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(script, "MAX_TEMPORARY_BYTES", 4000)
+    for size, expected in (
+        (500, "saved = np.load("),
+        (501, "# no script: its arrays have 501 elements; a run with --report=DIR"),
+    ):
+        trial = Trial(backend("numpy-cpu"), "float64")
+        call = trial.operation("relu").call(np.ones(size))
+        assert expected in script.build_script(trial, [call], "relu")
+    assert len(list((tmp_path / "spec_tests-failures").iterdir())) == 1
 
 
 def test_a_bfloat16_array_is_called_so(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A script that shows a failure and needs no part of this suite: NumPy, the framework and the backend are enough.
 
-Arrays with many elements are saved beside the report of --report=DIR, and the script loads them. What no script can show is said
-in a comment in its place.
+Arrays with many elements are saved, and the script loads them: beside the report of --report=DIR, or else in the system's
+temporary folder. What no script can show is said in a comment in its place.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ..trials.trial import Trial
 from .reproduction import MAX_SCRIPT_ELEMENTS, format_array
 
 STATE = "the backend keeps a result or a buffer"
+MAX_TEMPORARY_BYTES = 2**26  # of the arrays of a script that are saved in the system's temporary folder
 MAX_SEQUENCE = 4  # calls in a script of calls that are wrong only after each other
 
 
@@ -130,10 +131,12 @@ class Script:
 
     def write(self, calls: Sequence[Call]) -> list[str]:
         """Return the lines that make the calls one after the other and print their results."""
-        sizes = [x.size for call in calls for _, x in leaves(_drop_errors(call.named)) if isinstance(x, np.ndarray)]
-        self.saves = sum(sizes) > MAX_SCRIPT_ELEMENTS
-        if self.saves and current_settings().failures_folder is None:
-            raise NoScript(f"its arrays have {sum(sizes)} elements; a run with --report=DIR saves them, and writes a script")
+        arrays = [x for call in calls for _, x in leaves(_drop_errors(call.named)) if isinstance(x, np.ndarray)]
+        count = sum(x.size for x in arrays)
+        self.saves = count > MAX_SCRIPT_ELEMENTS
+        is_small = sum(x.nbytes for x in arrays) <= MAX_TEMPORARY_BYTES
+        if self.saves and current_settings().failures_folder is None and not is_small:
+            raise NoScript(f"its arrays have {count} elements; a run with --report=DIR saves them, and writes a script")
         lines = [line for number, call in enumerate(calls) for line in self._write_call(call, number if len(calls) > 1 else None)]
         text = "\n".join(lines)
         imports = {"torch": "import torch", "numpy": "import ml_dtypes" if "ml_dtypes" in text else ""}
@@ -196,9 +199,13 @@ class Script:
         """Save the large arrays, and return the line that loads them."""
         if not self.saved:
             return []
-        folder = current_settings().failures_folder
-        assert folder is not None
-        path = Path(folder) / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', self.name)}.npz"
+        name, folder = re.sub(r"[^A-Za-z0-9_.-]+", "-", self.name), current_settings().failures_folder
+        if folder is None:
+            folder, digest = Path(tempfile.gettempdir()) / "spec_tests-failures", hashlib.sha256()
+            for x in self.saved.values():
+                digest.update(x.tobytes())
+            name = f"{name}-{digest.hexdigest()[:8]}"  # other runs save there, too
+        path = Path(folder) / f"{name}.npz"
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(path, allow_pickle=False, **self.saved)
         return [f"saved = np.load({str(path)!r})"]

@@ -30,7 +30,7 @@ class RunSettings:
     shape_count: int | None = None  # how many shapes each operation may have at most; None: no limit
     limits: Limits = Limits()
     request_folder: Path | None = None  # where failing requests to a process are kept; None: the system's temporary folder
-    failures_folder: Path | None = None  # where the arrays of failures are saved; None: nowhere
+    failures_folder: Path | None = None  # where arrays of failures are saved; None: the system's temporary folder
 
 
 _current = RunSettings()
