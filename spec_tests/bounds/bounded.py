@@ -8,7 +8,7 @@ An infinite error means that nothing is claimed. An infinite value with an infin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -276,8 +276,15 @@ def _mark(result: Any, args: Any) -> Any:
     return result
 
 
-def _is_of_backend(x: Any) -> bool:
-    return any(map(_is_of_backend, x)) if isinstance(x, list | tuple) else getattr(x, "of_backend", False)
+def _is_of_backend(arguments: Iterable[Any]) -> bool:
+    """Whether one of these arguments, or of the lists among them, is one of the backend's answers."""
+    for x in arguments:
+        if isinstance(x, Bounded):
+            if x.of_backend:
+                return True
+        elif isinstance(x, list | tuple) and _is_of_backend(x):
+            return True
+    return False
 
 
 def _select(part: str, x: Any) -> Any:

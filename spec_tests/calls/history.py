@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from ..bounds.bounded import Bounded
 from ..specification.pytree import leaves
 from .call import Call
 
@@ -25,7 +29,7 @@ class History:
     def add(self, call: Call) -> dict[str, Any]:
         """Count a call that is about to be made, and return the facts of its position."""
         dtype = call.operation.dtype
-        arrays = {f"{name}{path}": x.shape for name, value in call.named.items() for path, x in leaves(value) if _has_shape(x)}
+        arrays = dict(_find_shapes(call.named))
         sizes = tuple((name, x) for name, x in call.keywords.items() if isinstance(x, int) and not isinstance(x, bool))
         width = next((shape[-1] for shape in arrays.values() if shape), 0)
         shapes = ("shapes", dtype, *arrays.items(), *sizes)
@@ -39,7 +43,8 @@ class History:
         for key in arguments:
             facts[f"calls before with {key[0]} of this shape"] = self.seen[key]
         self.calls += 1
-        self.seen.update((shapes, *arguments))
+        for counted in (shapes, *arguments):
+            self.seen[counted] += 1
         self.last, self.widest = shapes, max(self.widest, width)
         return facts
 
@@ -55,8 +60,13 @@ class History:
         return facts
 
 
-def _has_shape(x: Any) -> bool:
-    return hasattr(x, "shape") and not isinstance(x, int | float)
+def _find_shapes(named: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the name and the shape of each array among the arguments."""
+    for name, value in named.items():
+        if isinstance(value, np.ndarray | Bounded):
+            yield name, value.shape
+        elif isinstance(value, dict | list | tuple):
+            yield from ((name + path, x.shape) for path, x in leaves(value) if isinstance(x, np.ndarray | Bounded))
 
 
 def _shape_of(result: Any) -> tuple[int, ...]:

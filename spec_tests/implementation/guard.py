@@ -15,7 +15,7 @@ from typing import Any
 
 from .facilities import has_timer
 from .printable import printable
-from .process_state import PROCESS_SETTINGS, ProcessState, Setting
+from .process_state import PROCESS_SETTINGS, ProcessState, Setting, get_handler, set_handler
 
 SUITE = Path(__file__).parents[1]
 STANDARD_LIBRARY = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
@@ -94,9 +94,9 @@ def _handle_signals(interruption: _Interruption, seconds: float) -> Iterator[Non
         return
     handlers: dict[int, Any] = {signal.SIGALRM: interruption.ring} if has_timer() else {}
     for number in ENDING_SIGNALS:
-        if signal.getsignal(number) in (signal.default_int_handler, interrupt_run):
+        if get_handler(number) in (signal.default_int_handler, interrupt_run):
             handlers[number] = interruption.interrupt
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    before = {number: set_handler(number, handler) for number, handler in handlers.items()}
     # The alarm repeats, because the step may catch what the first one raises.
     timer = signal.setitimer(signal.ITIMER_REAL, seconds, MIN_TIMEOUT_SECONDS) if has_timer() else None
     try:
@@ -106,7 +106,7 @@ def _handle_signals(interruption: _Interruption, seconds: float) -> Iterator[Non
         if timer is not None:
             signal.setitimer(signal.ITIMER_REAL, *timer)
         for number, handler in before.items():
-            signal.signal(number, signal.SIG_IGN if interruption.ignores_more and handler is interrupt_run else handler)
+            set_handler(number, signal.SIG_IGN if interruption.ignores_more and handler is interrupt_run else handler)
 
 
 def run_guarded(step: Callable[[], Any], seconds: float, settings: tuple[Setting, ...] = PROCESS_SETTINGS) -> Any:

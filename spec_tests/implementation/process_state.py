@@ -25,6 +25,22 @@ SIGNAL_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
 FRAMEWORK_SETTING_NAMES = ("default_dtype", "default_device", "grad_enabled", "num_threads", "float32_matmul_precision")
 
 
+# The functions in C. Those of the module `signal` look each handler up among enums, which takes longer than all other settings.
+_getsignal: Callable[[int], Any] = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+_signal: Callable[[int, Any], Any] = getattr(signal.signal, "__wrapped__", signal.signal)
+
+
+def get_handler(number: int) -> Any:
+    """Return the handler of a signal, as `signal.getsignal` does."""
+    handler = _getsignal(number)
+    return signal.Handlers(handler) if isinstance(handler, int) else handler
+
+
+def set_handler(number: int, handler: Any) -> Any:
+    """Install the handler of a signal, and return the one before."""
+    return _signal(number, int(handler) if isinstance(handler, int) else handler)
+
+
 @dataclass(frozen=True)
 class Setting:
     """One piece of the state of a process: how it is read and written."""
@@ -62,7 +78,7 @@ PROCESS_SETTINGS = (
     Setting("sys.stdout", lambda: sys.stdout, partial(setattr, sys, "stdout")),
     Setting("sys.stderr", lambda: sys.stderr, partial(setattr, sys, "stderr")),
     *(
-        Setting(f"the handler of {name}", partial(signal.getsignal, number), partial(signal.signal, number))
+        Setting(f"the handler of {name}", partial(get_handler, number), partial(signal.signal, number))
         for name in SIGNAL_NAMES
         if (number := getattr(signal, name, None)) is not None
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from operator import attrgetter, call, is_, itemgetter
 from types import CellType, FunctionType, MappingProxyType, ModuleType
@@ -132,28 +133,23 @@ class Snapshot:
         self.dicts = [_writable(container.place) for container in in_dicts]
         others = [container for container in self.containers if not isinstance(container.place, dict | MappingProxyType)]
         single = [container for container in others if len(container.keys) == 1]
-        self.single_reads = [
-            (attrgetter(name), [container.owner for container in single if container.keys == (name,)])
-            for name in dict.fromkeys(container.keys[0] for container in single)
+        several = [container for container in others if len(container.keys) != 1]
+        reads, places = [container.read for container in several], [container.place for container in several]
+        self.parts: list[Callable[[], Iterable[Any]]] = [
+            partial(map, attrgetter(name), [container.owner for container in single if container.keys == (name,)])
+            for name in dict.fromkeys(container.keys[0] for container in single)  # one attribute is read faster than several
         ]
-        others = [container for container in others if len(container.keys) != 1]
-        self.reads = [container.read for container in others]
-        self.places = [container.place for container in others]
+        self.parts += [lambda: chain.from_iterable(map(call, reads, places)), partial(gc.get_referents, *self.dicts)]
         self.before = [tuple(container.read(container.place)) for container in self.containers]
-        self.sized = [*self.dicts, *(container.place for container in others if not container.has_attributes)]
+        self.sized = [*self.dicts, *(container.place for container in several if not container.has_attributes)]
         self.arrays = [(name, array, array.tobytes()) for name, array in (arrays or {}).items()]
         self.checks = 0
         self._record()
 
     def _record(self) -> None:
-        self.recorded = list(self._read())
+        self.recorded = [list(read()) for read in self.parts]
         self.sizes = list(map(len, self.sized))
         self.keys = list(map(tuple, self.dicts))
-
-    def _read(self) -> Iterator[Any]:
-        """Return what is compared: the values of all containers, those with one attribute first, because they are read faster."""
-        single = chain.from_iterable(map(read, owners) for read, owners in self.single_reads)
-        return chain(single, chain.from_iterable(map(call, self.reads, self.places)), gc.get_referents(*self.dicts))
 
     def restore(self) -> list[str]:
         """Put back what was replaced, added or removed, and return the names of it."""
@@ -165,12 +161,12 @@ class Snapshot:
         return list(dict.fromkeys(changed))
 
     def _is_unchanged(self) -> bool:
-        """Whether all is as it was. There is no loop in Python here, because it looks at thousands of values in each test."""
+        """Whether all is as it was. No loop in Python goes over the values, because there are thousands in each test."""
         self.checks += 1
         try:
             return (
                 list(map(len, self.sized)) == self.sizes
-                and all(map(is_, self._read(), self.recorded))
+                and all(all(map(is_, read(), before)) for read, before in zip(self.parts, self.recorded, strict=True))
                 and (self.checks % CHECKS_OF_VALUES != 0 or list(map(tuple, self.dicts)) == self.keys)
             )
         except (KeyError, AttributeError, ValueError):  # a name was deleted, or a cell was emptied

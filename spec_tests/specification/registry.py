@@ -134,7 +134,7 @@ class Specification:
         """The function that puts several results into one order, where the order of what they list says nothing."""
         return getattr(self.module, "arrange", list)
 
-    @property
+    @cached_property
     def wide_arguments(self) -> tuple[str, ...]:
         """The names of the floating arguments that are float32 where the others have 16 bits."""
         return getattr(self.module, "wide_arguments", ())
@@ -154,7 +154,7 @@ class Specification:
         """The names of the operation's own real-valued keywords, each of which may take any value beside all others."""
         return getattr(self.module, "changeable", ())
 
-    @property
+    @cached_property
     def updates(self) -> tuple[str, ...]:
         """The names of the arguments that the operation may write to, if that is the backend's convention `cache_update`."""
         return getattr(self.module, "updates", ())
