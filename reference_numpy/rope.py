@@ -56,7 +56,11 @@ def rope(
     d_k = x.shape[-1]
     r = d_k if rotary_dim is None else rotary_dim
     if r % 2 or not 0 <= r <= d_k:
-        raise ValueError(f"rope: {r} of d_k = {d_k} features cannot be turned; their number is even and at most d_k.")
+        raise ValueError(
+            f"rope: d_k = {d_k} is odd; features are turned in pairs."
+            if rotary_dim is None
+            else f"rope: rotary_dim = {r} is not an even number from 0 to d_k = {d_k}."
+        )
     angle = wide(float64(positions))[..., None] * np.power(wide(theta), -np.arange(0, r, 2) / max(r, 1))
     cos, sin = (eager(scaled(f(angle), attention_factor)) for f in (np.cos, np.sin))
     x, passed = x[..., :r], x[..., r:]

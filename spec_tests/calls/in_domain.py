@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,19 +43,40 @@ def _shape(name: str, named: dict[str, Any]) -> tuple[int, ...] | None:
     return getattr(named.get(name, named.get("weights", {}).get(name)), "shape", None)
 
 
-def keyword_not_taken(call: Call) -> str:
+def list_keywords(function: Callable[..., Any]) -> frozenset[str] | None:
+    """Return the keywords that a function takes, None if it takes any or has no signature."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    return frozenset(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
+
+
+def keyword_not_taken(call: Call, rejected: Collection[str] = ()) -> str:
     """Return a sentence if the backend's function lacks a keyword of the call, "" otherwise.
 
-    A keyword may be left out if the call gives its default, or the one value that the backend's domain states.
+    It lacks those that it has rejected, too. A keyword may be left out if the call gives its default, or the one value that the
+    backend's domain states.
     """
     operation = call.operation
     for name, value in call.keywords.items():
-        if value is None or operation.accepts(name):
+        if value is None or (operation.accepts(name) and name not in rejected):
             continue
         default = -1 if name == "axis" else operation.spec.parameters[name].default
         if isinstance(value, np.ndarray) or (value != default and value not in operation.domain.get(name, ())):
             return f"{operation.backend.name}'s {operation.name} takes no {name}"
     return ""
+
+
+def keyword_rejected(call: Call, fault: BaseException | None) -> str:
+    """Return the keyword for which a function whose signature takes any keyword raised TypeError, "" if there is none."""
+    raised = getattr(fault, "raised", None)
+    if call.operation.accepted_keywords is not None or not raised or raised[0] != "TypeError":
+        return ""
+    found = re.search(r"unexpected keyword argument '(\w+)'", str(fault))
+    return found[1] if found else ""
 
 
 def batch_ranks(call: Call) -> list[int]:

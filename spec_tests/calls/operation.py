@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -22,7 +21,7 @@ from ..specification.pytree import join, leaves, tree_map
 from ..specification.registry import Specification
 from .call import Call
 from .history import note_call, note_result
-from .in_domain import keyword_not_taken, outside_domain
+from .in_domain import keyword_not_taken, keyword_rejected, list_keywords, outside_domain
 from .parts import Parts
 from .read_array import read_array
 from .recorder import Recorder
@@ -64,13 +63,7 @@ class Operation:
     @cached_property
     def accepted_keywords(self) -> frozenset[str] | None:
         """Return the keywords that the function takes, None if it takes any."""
-        try:
-            parameters = inspect.signature(self.function).parameters.values()
-        except (TypeError, ValueError):
-            return None
-        if any(p.kind is p.VAR_KEYWORD for p in parameters):
-            return None
-        return frozenset(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
+        return list_keywords(self.function)
 
     def accepts(self, keyword: str) -> bool:
         return self.accepted_keywords is None or keyword in self.accepted_keywords
@@ -164,7 +157,14 @@ class Operation:
         def step() -> Any:
             return framework.describe_foreign(framework.force(self.function(*positional, **keywords)))
 
-        call.result = self.attempt(lambda: framework.in_state(state, step) if state else step())
+        try:
+            call.result = self.attempt(lambda: framework.in_state(state, step) if state else step())
+        except Violation as violation:
+            if not (rejected := keyword_rejected(call, violation.__cause__)) or rejected not in keywords:
+                raise
+            if reason := keyword_not_taken(call, {rejected}):
+                raise NotImplementedVariant(reason, "signature") from violation
+            return self.run(call, (positional, {name: x for name, x in keywords.items() if name != rejected}), state)
         if self.spec.updates:
             given = zip(self.spec.positional, positional, strict=False)
             call.result = settle_update(call, call.result, {name: x for name, x in given if name in self.spec.updates})

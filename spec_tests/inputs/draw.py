@@ -113,9 +113,10 @@ class Draw(ValueDraw):
         return tuple(self.size(name, high[name] if name == very_long else SMALL) for name in ceilings)
 
     def _sizes_up_to(self, ceiling: int) -> tuple[int, ...]:
-        """Return the sizes up to the ceiling. Long ones stand in it twice, and the largest seven or eight times.
+        """Return the sizes up to the ceiling. Long ones stand in it twice, and the largest four to eight times.
 
-        The largest matters most, because it alone exceeds the largest blocks of kernels.
+        The largest matters most, because it alone exceeds the largest blocks of kernels. Rows may also be as wide as the largest
+        models.
         """
         spec = self.operation.spec
         if spec.composed and ceiling < SIZES[-1] and effort.current_effort().name == "smoke":
@@ -126,6 +127,8 @@ class Draw(ValueDraw):
         models = tuple(s for s in MODELS if s <= budget // SMALL[-1])
         if ceiling >= SIZES[-1] and not costly and self.shape.integer(0, MODEL_SHARE - 1) == MODEL_SHARE - 1:
             return models
+        if ceiling >= LONG[-1]:  # rows, which cost little
+            return (*pool, *pool[-1:] * 3, *MODELS[-3:])
         return (*pool, *pool[-1:] * 6)
 
     def size(self, name: str, pool: tuple[int, ...]) -> int:

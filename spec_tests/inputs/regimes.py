@@ -123,6 +123,11 @@ def tails(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any:
     return rng.uniform(-1, 1, shape) * rng.choice((1.5, 4.0, 6.0, 12.0, 20.0, 40.0, 110.0), size=shape)
 
 
+def wide(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any:
+    """Magnitudes of every size from 2^-6 to 2^16, or to a quarter of the largest number: squares and cubes overflow float16."""
+    return rng.choice((-1.0, 1.0), size=shape) * 2.0 ** rng.uniform(-6, min(16, np.log2(f.max) - 2), size=shape)
+
+
 def zero_and_ends(rng: np.random.Generator, shape: tuple[int, int], f: Format) -> Any:
     return rng.choice(
         (0.0, 1.0, -1.0, f.tiny, -f.tiny, f.max / 2, -f.max / 2, 0.9 * f.max, f.max, -f.max, 3.0, 9.0, -13.0), size=shape
@@ -141,7 +146,7 @@ LOGITS: dict[str, Fill] = {  # for softmax
 }  # fmt: skip
 POINTS: dict[str, Fill] = {  # for activations
     "normal": normal, "integers": integers, "zeros": zeros, "tails": tails, "small": small, "zero and ends": zero_and_ends,
-    "heavy tails": heavy_tailed, "subnormal": subnormal,
+    "heavy tails": heavy_tailed, "subnormal": subnormal, "wide": wide,
 }  # fmt: skip
 VECTORS: dict[str, Fill] = {  # for matrix products, rotations and attention
     "normal": normal, "integers": integers, "one hot": one_hot, "positive": positive, "scaled": scaled(0.1, 3.0, 10.0),
