@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ..measure.first_verdict import FIRST_FAILURE, MAX_LINES, MAX_SECONDS, VERDICT
 from ..support.browser import open_page, start_browser
 from ..support.docs_scripts import import_script
-from ..support.paths import ROOT
+from ..support.paths import MEASURED, ROOT
 from .test_documentation import mask_numbers
 from .test_site import site as site  # a fixture
 
@@ -67,6 +68,19 @@ def test_the_quoted_failure_is_that_of_the_run(printed: str) -> None:
     for line in quoted:
         _, found, rest = rest.partition(mask_numbers(line.removeprefix("    ")))
         assert found, f"the run does not print {line!r}, or not there:\n{printed}"
+
+
+def test_the_output_of_the_example_is_short(printed: str) -> None:
+    assert len(printed.splitlines()) < MAX_LINES
+
+
+def test_the_measured_first_verdict_came_in_time_and_is_short() -> None:
+    """Where this fails, run `python -m meta_tests.measure.first_verdict > docs/measured/first_verdict.txt` on an idle machine."""
+    text = (MEASURED / "first_verdict.txt").read_text(encoding="utf-8")
+    figures = {name: float(number) for name, number in re.findall(r"^(\w[\w ]*?)(?: after)? +([\d.]+) ", text, re.MULTILINE)}
+    assert figures["first failure"] <= MAX_SECONDS[FIRST_FAILURE]
+    assert figures["verdict"] <= MAX_SECONDS[VERDICT]
+    assert figures["output"] < MAX_LINES
 
 
 def test_no_block_of_the_front_page_is_cut(site: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from spec_tests.report.backend_results import build_results, find_differences
+from spec_tests.report.github_step import format_step_summary
 
 from ..support.browser import open_page, start_browser
 from ..support.handmade_reports import BACKEND, failed, report, verdict
@@ -162,6 +163,18 @@ def test_the_matrix_shows_class_and_shares(tmp_path: Path) -> None:
     text = render_page(build_results([report(tmp_path, *verdicts)]))
     assert 'class="bar fused" aria-hidden="true"><i style="width:75.0%"></i><b style="left:50.0%"></b>' in text
     assert "&lt;0.01" in text
+
+
+@pytest.mark.parametrize("effort", ["smoke", "default"])
+def test_a_bug_in_one_dtype_leaves_untried_dtypes_open_at_smoke_and_the_legend_says_so(effort: str, tmp_path: Path) -> None:
+    records = [failed("relu.odd", dtype="float64"), verdict("relu.reference", dtype="float32")]
+    (result,) = build_results([report(tmp_path, *records, effort=effort)])
+    assert (result.cell("relu", "float32").state == "little") is (effort == "smoke")
+    text = " ".join(" ".join(Elements(render_page([result])).words).split())
+    assert ("Open: a law that fails in another dtype was not tried in this one." in text) is (effort == "smoke")
+    summary = format_step_summary([result])
+    assert ("⚪ open |" in summary) is (effort == "smoke")
+    assert ("*open*: a law that fails in another dtype was not tried in this one." in summary) is (effort == "smoke")
 
 
 def test_two_reports_are_compared(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from .verdicts import (
     describe_stale_entries,
     find_shortfall,
     find_shortfalls,
+    is_open,
 )
 
 Verdict = dict[str, Any]
@@ -37,6 +38,7 @@ class Cell:
 
     verdicts: list[Verdict]
     shortfall: str = ""  # how little of the comparison with the oracle was answered, "" if enough was
+    is_open: bool = False  # whether a law that fails in another dtype was not tried in this one
 
     @cached_property
     def tried(self) -> list[Verdict]:
@@ -56,7 +58,7 @@ class Cell:
         """The class that the cell has in page.css."""
         if self.failed:
             return "deviates"
-        if self.shortfall:
+        if self.shortfall or self.is_open:
             return "little"
         return "conforms" if self.comparison else "held" if self.tried else "absent" if self.verdicts else ""
 
@@ -94,7 +96,19 @@ class BackendResults:
             if v["level"] is None:
                 found.setdefault((v["operation"], v["dtype"]), []).append(v)
         shortfalls = find_shortfalls(self.verdicts)
-        return {key: Cell(verdicts, find_shortfall(shortfalls.get(key, NO_VERDICT))) for key, verdicts in found.items()}
+        whole: dict[str, list[Verdict]] = {}
+        for (operation, _), verdicts in found.items():
+            whole.setdefault(operation, []).extend(verdicts)
+        effort = self.report.header["effort"]
+        return {
+            key: Cell(verdicts, find_shortfall(shortfalls.get(key, NO_VERDICT)), is_open(whole[key[0]], key[1], effort))
+            for key, verdicts in found.items()
+        }
+
+    @property
+    def has_open_cells(self) -> bool:
+        """Whether a cell is open, which the legends then explain."""
+        return any(cell.is_open for cell in self._cells.values())
 
     def cell(self, operation: str, dtype: str) -> Cell:
         """Return the cell of an operation in a dtype. It is empty if nothing is known about it."""

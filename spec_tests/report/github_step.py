@@ -11,7 +11,7 @@ from ..inputs.effort import describe_shapes
 from ..specification.formats import RESULT_DTYPES
 from .backend_results import BackendResults, Cell
 from .bugs import Bug
-from .verdicts import LAWS_HOLD
+from .verdicts import LAWS_HOLD, OPEN, OPEN_MEANS
 
 TONE_SYMBOLS = {"good": "✅", "bad": "❌", "open": "⚪"}
 MAX_DESCRIBED = 20  # bugs, and errors, of a backend: GitHub limits the size of a summary
@@ -56,6 +56,8 @@ def _describe_backend(result: BackendResults) -> Iterator[str]:
                 yield f"- {title}: {_escape(sentence, 300)}"
         yield ""
         yield "The precision class reached, and the largest and the median share of the allowed error that an example used."
+        if result.has_open_cells:
+            yield f"*{OPEN}*: {OPEN_MEANS}."
     yield ""
 
 
@@ -80,6 +82,8 @@ def _format_cell(cell: Cell) -> str:
         return f"❌ {len(cell.failed)} of {len(cell.tried)} fail"
     if cell.shortfall:
         return f"⚪ {cell.shortfall}"
+    if cell.is_open:
+        return f"⚪ {OPEN}"
     if cell.worst is None or cell.median is None:
         return LAWS_HOLD if cell.tried else ""
     return f"{_escape(cell.reached)} {cell.worst:.2f} {cell.median:.2g}"

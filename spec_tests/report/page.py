@@ -17,6 +17,7 @@ from ..specification.formats import DTYPES, RESULT_DTYPES
 from ..trials.invariant import KINDS
 from . import ReportError
 from .backend_results import BackendResults, find_differences
+from .verdicts import OPEN, OPEN_MEANS
 
 FOLDER = Path(__file__).parent
 SELECTION_OPTIONS = {"keyword": "-k", "markexpr": "-m", "deselect": "--deselect", "lf": "--lf"}
@@ -45,6 +46,8 @@ def render_page(results: Sequence[BackendResults]) -> str:
             title=" and ".join(dict.fromkeys(result.name for result in results)),
             dtypes=present,
             columns=[dtype for dtype in present if dtype in DTYPES] or present,
+            open_word=OPEN,
+            open_means=OPEN_MEANS,
             errors=[error for report in reports.values() for error in report.errors],
             groups=_group_operations(operations),
             comparisons=[(first, other, find_differences(first, other)) for other in others],

@@ -6,11 +6,10 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from ..specification.formats import RESULT_DTYPES
-from .verdicts import LAWS_HOLD, find_shortfall, find_shortfalls
+from .verdicts import LAWS_HOLD, OPEN, OPEN_MEANS, find_shortfall, find_shortfalls, is_open
 
 Verdicts = list[dict[str, Any]]
 
-OPEN = "open"  # shown where a law that fails in another dtype was not tried
 CELL = 24  # characters of a column
 TITLES = f"{'class':<6} {'worst':>5} {'median':>6}"
 LEGEND = "class: fused rounds no intermediate result to 16 bits, mixed some, eager all; worst, median: share of the allowed error"
@@ -18,7 +17,7 @@ NOTES = {  # what a cell or a dot may show, and what that means
     "FAIL": "FAIL: so many of the laws that ran fail",
     LAWS_HOLD: "laws hold: they do, without a comparison with the reference, so that nothing is claimed",
     "answered": "answered: too few examples to conform",
-    OPEN: "open: a law that fails in another dtype was not tried in this one",
+    OPEN: f"{OPEN}: {OPEN_MEANS}",
     "not held": "x among the dots: an optional property that does not hold, which fails no run",
 }
 
@@ -33,7 +32,7 @@ def format_table(verdicts: Verdicts, effort: str) -> list[str]:
             little = shortfalls.get((operation, dtype))
             cell = _format_cell([v for v in whole if v["dtype"] == dtype], find_shortfall(little) if little else "")
             if cell:
-                cells[operation][dtype] = OPEN if effort == "smoke" and is_open(whole, dtype) else cell
+                cells[operation][dtype] = OPEN if is_open(whole, dtype, effort) else cell
     if not cells:
         return []
     dtypes = [dtype for dtype in RESULT_DTYPES if any(dtype in row for row in cells.values())]
@@ -43,13 +42,6 @@ def format_table(verdicts: Verdicts, effort: str) -> list[str]:
     lines += ["".join(f"{TITLES * has_shares:<{CELL}}" for has_shares in shares)] * any(shares)
     rows = [f"{operation:<{width}}" + "".join(f"{row.get(d, ''):<{CELL}}" for d in dtypes) for operation, row in cells.items()]
     return [*(" " * width + line for line in lines), *rows, *_write_legend(cells, verdicts, any(shares))]
-
-
-def is_open(verdicts: Verdicts, dtype: str) -> bool:
-    """Whether a law of an operation fails in another dtype, and was not tried in this one: nothing is known of the bug here."""
-    tried = {v["id"] for v in verdicts if v["dtype"] == dtype and v["status"] in ("passed", "failed")}
-    failing_here = any(v["status"] == "failed" and v["dtype"] == dtype for v in verdicts)
-    return not failing_here and any(v["status"] == "failed" and v["id"] not in tried for v in verdicts)
 
 
 def _format_cell(verdicts: Verdicts, shortfall: str) -> str:

@@ -11,6 +11,8 @@ from ..trials.coverage import PLAIN
 from ..trials.tally import NOT_CALLED, REFUSED_PREFIX
 
 LAWS_HOLD = "laws hold"  # shown in place of the shares where no comparison with the oracle ran
+OPEN = "open"  # shown where a law that fails in another dtype was not tried
+OPEN_MEANS = "a law that fails in another dtype was not tried in this one"
 
 
 def describe_known_failures(verdicts: list[dict[str, Any]]) -> list[str]:
@@ -156,3 +158,15 @@ def describe_not_tried(verdicts: list[dict[str, Any]]) -> list[str]:
         else:
             operations_by_start[reason].update()
     return [start + ", ".join(sorted(operations)) for start, operations in sorted(operations_by_start.items())]
+
+
+def is_open(verdicts: list[dict[str, Any]], dtype: str, effort: str) -> bool:
+    """Whether a law of an operation fails in another dtype, and smoke effort did not try it in this one.
+
+    Nothing is known of the bug in this dtype, so its precision class is not shown.
+    """
+    if effort != "smoke":
+        return False
+    tried = {v["id"] for v in verdicts if v["dtype"] == dtype and v["status"] in ("passed", "failed")}
+    failing_here = any(v["status"] == "failed" and v["dtype"] == dtype for v in verdicts)
+    return not failing_here and any(v["status"] == "failed" and v["id"] not in tried for v in verdicts)
