@@ -50,3 +50,12 @@ def adamw_step(
     root = np.sqrt(v / kind(1 - beta2**step)) + kind(eps)
     update = m / kind(1 - beta1**step) / root
     return parameter * kind(1 - learning_rate * weight_decay) - kind(learning_rate) * update, m, v
+
+
+def adamw_steps(parameter, gradients, **settings):
+    state, after = (parameter, np.zeros_like(parameter), np.zeros_like(parameter)), []
+    for i in range(gradients.shape[-1]):
+        p, m, v = state
+        state = adamw_step(p, gradients[..., i], m, v, step=i + 1, **settings)
+        after.append(state[0])
+    return np.stack(after, axis=-1)

@@ -45,3 +45,12 @@ def adamw_step(
     root = (v / (1 - beta2**step)).sqrt() + eps
     update = m / (1 - beta1**step) / root
     return parameter * (1 - learning_rate * weight_decay) - learning_rate * update, m, v
+
+
+def adamw_steps(parameter, gradients, **settings):
+    state, after = (parameter, torch.zeros_like(parameter), torch.zeros_like(parameter)), []
+    for i in range(gradients.shape[-1]):
+        p, m, v = state
+        state = adamw_step(p, gradients[..., i], m, v, step=i + 1, **settings)
+        after.append(state[0])
+    return torch.stack(after, dim=-1)

@@ -109,6 +109,16 @@ def adamw_step(
     return weight.detach(), state["exp_avg"], state["exp_avg_sq"]
 
 
+def adamw_steps(parameter, gradients, *, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.01):
+    weight, after = torch.nn.Parameter(parameter.clone()), []
+    optimizer = torch.optim.AdamW([weight], lr=learning_rate, betas=(beta1, beta2), eps=eps, weight_decay=weight_decay)
+    for gradient in gradients.unbind(-1):
+        weight.grad = gradient.clone()
+        optimizer.step()
+        after.append(weight.detach().clone())
+    return torch.stack(after, dim=-1)
+
+
 def causal_mask(*, n, m=None, aligned="bottom-right", device=device):
     m = n if m is None else m
     return torch.ones(n, m, dtype=torch.bool, device=device).tril(m - n if aligned == "bottom-right" else 0)

@@ -8,6 +8,7 @@ import pytest
 from mpmath import mpf
 
 from reference_numpy.adamw_step import adamw_step
+from reference_numpy.adamw_steps import adamw_steps
 from reference_numpy.cosine_schedule import cosine_schedule
 from reference_numpy.cross_entropy import cross_entropy
 from reference_numpy.gradient_clipping import gradient_clipping
@@ -126,3 +127,14 @@ def test_a_norm_of_exactly_the_limit_is_scaled() -> None:
     for eps, expected in ((0.0, 3.0), (1.0, 2.5)):
         assert gradient_clipping([[3.0], [4.0]], max_norm=5.0, eps=eps)[0] == expected
     assert gradient_clipping([[3.0], [4.0]], max_norm=np.nextafter(5.0, 6.0), eps=1.0)[0] == 3.0
+
+
+def test_adamw_steps_are_steps_from_moments_of_zero() -> None:
+    r = rng(45)
+    p, g = r.standard_normal(4), r.standard_normal((4, 3))
+    m = v = np.zeros(4)
+    settings = {"learning_rate": 0.1, "eps": 1e-3, "weight_decay": 0.25}
+    after = adamw_steps(p, g, **settings)
+    for i in range(3):
+        p, m, v = adamw_step(p, g[:, i], m, v, step=i + 1, **settings)
+        assert np.array_equal(after[:, i], p)

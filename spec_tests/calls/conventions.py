@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
 
 from ..bounds.expectation import Expectation
-from ..specification.conventions import Convention, conventions_of
+from ..specification.conventions import UPDATE, Convention, conventions_of
 from .call import Call
 from .recorder import UNKNOWN
 from .violation import Violation, exceeds_bound
@@ -16,8 +17,17 @@ Values = dict[str, str]  # of conventions, by their names
 
 
 def fits(call: Call, convention: Convention, value: str, settled: Values | None = None) -> bool:
-    """Whether the answer lies within the bound of the equation under this value. `settled` are those of earlier conventions."""
-    return bool(np.all(_compare(call, convention, value, settled or {})[1]))
+    """Whether the answer lies within the bound of the equation under this value. `settled` are those of earlier conventions.
+
+    Other closed conventions that decide the same elements may have any value that the backend does not contradict.
+    """
+    operation, fixed = call.operation, {**(settled or {}), convention.name: value}
+    others = [c for c in conventions_of(operation.name) if c.is_closed and c.name not in {*fixed, UPDATE}]
+    asked = [c for c in others if c.is_asked(call.named, fixed)]
+    stated = [operation.backend.convention(c.name, operation.name) for c in asked]
+    choices = itertools.product(*((known,) if known else tuple(c.values) for c, known in zip(asked, stated, strict=True)))
+    assignments = ({c.name: v for c, v in zip(asked, choice, strict=True)} for choice in choices)
+    return any(bool(np.all(_compare(call, convention, value, {**fixed, **rest})[1])) for rest in assignments)
 
 
 def _compare(call: Call, convention: Convention, value: str, settled: Values) -> tuple[Expectation, np.ndarray]:

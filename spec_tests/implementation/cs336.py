@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from . import cs336_training
+
 AdapterCall = tuple[str, dict[str, Any]]  # the name of a function, and its arguments by keyword
 
 BLOCK_STATE_NAMES = {  # our name of a weight, and its name in the state dict of a block
@@ -60,7 +62,8 @@ MAX_TABLE_ELEMENTS = 2**20  # max_seq_len × d_k. A function may compute its tab
 
 def is_adapters_file(source: Any) -> bool:
     """Whether the object names no framework and has a function of the assignment."""
-    present = (hasattr(source, name) for names in ADAPTER_FUNCTIONS.values() for name in names)
+    functions = [*ADAPTER_FUNCTIONS.values(), *(names for names, _ in cs336_training.FUNCTIONS.values())]
+    present = (hasattr(source, name) for names in functions for name in names)
     return not hasattr(source, "framework") and any(present)
 
 
@@ -238,11 +241,36 @@ class Adapters:
             translate = getattr(self.edition, operation)
             if translate and any(hasattr(module, name) for name in names):
                 setattr(self, operation, self._build_function(translate))
-        self.domain = {operation: {"empty": False, **DOMAIN.get(operation, {})} for operation in ADAPTER_FUNCTIONS}
+        for operation, (names, call) in cs336_training.FUNCTIONS.items():
+            if any(hasattr(module, name) for name in names):
+                setattr(self, operation, self._bind(call, names[0]))
+        domain = DOMAIN | cs336_training.DOMAIN
+        self.domain = {
+            operation: {"empty": False, **domain.get(operation, {})} for operation in ADAPTER_FUNCTIONS | cs336_training.FUNCTIONS
+        }
+        self.beyond = tuple(name for name in cs336_training.UNCOVERED if hasattr(module, name))
 
     def translate_call(self, operation: str, *arrays: Any, **keywords: Any) -> AdapterCall:
-        """Return the function of the assignment that the operation calls, and its arguments."""
+        """Return the function of the assignment that the operation calls, and its arguments.
+
+        The name is "" if the assignment has no function of these arrays.
+        """
+        if operation in cs336_training.FUNCTIONS:
+            return "", {}
         return getattr(self.edition, operation)(*arrays, **keywords)
+
+    def _bind(self, call: Callable[..., Any], adapter: str) -> Callable[..., Any]:
+        """Return the operation: a function of arrays, which uses what the file offers."""
+        parameters = list(inspect.signature(call).parameters.values())[1:]
+
+        def function(*arrays: Any, **keywords: Any) -> Any:
+            try:
+                return call(self.module, *arrays, **keywords)
+            except NotImplementedError as error:
+                raise NotImplementedError(str(error) or f"{adapter} is not written yet") from error
+
+        function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return function
 
     def _build_function(self, translate: Callable[..., AdapterCall]) -> Callable[..., Any]:
         """Return the operation: a function that translates its arguments and calls the file's function."""

@@ -17,6 +17,7 @@ from .conventions import describe_conventions
 from .verdicts import (
     count_levels,
     count_variants,
+    describe_beyond,
     describe_domains,
     describe_names,
     describe_not_tried,
@@ -168,6 +169,7 @@ class BackendResults:
             "Taken under other names": describe_names(self.verdicts),
             "Tried within the domain that it states": describe_domains(self.verdicts),
             "Not tried": describe_not_tried(self.verdicts),
+            "Not covered by this suite": describe_beyond(self.verdicts),
         }
 
     # --- the verdict ------------------------------------------------------------------------------------------------

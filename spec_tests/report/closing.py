@@ -8,7 +8,7 @@ from typing import Any
 
 from ..inputs.effort import current_effort
 from .bugs import Bug, group_bugs
-from .verdicts import find_shortfalls
+from .verdicts import describe_beyond, find_shortfalls
 
 Told = Mapping[tuple[str, str], Mapping[str, Any]]
 
@@ -58,6 +58,8 @@ def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug
     if absent:
         text = ", ".join(sorted(absent)) if len(absent) <= NAMED_OPERATIONS else f"{len(absent)} operations, listed above"
         lines += _wrap(f"not tried: {text}", "    ")
+    for text in describe_beyond(verdicts):
+        lines += _wrap(f"not covered by this suite: {text}", "    ")
     return lines
 
 

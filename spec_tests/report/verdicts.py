@@ -134,6 +134,11 @@ def describe_names(verdicts: list[dict[str, Any]]) -> list[str]:
     return sorted({f"{v['operation'].removesuffix('_vjp')}: {v['names']}" for v in verdicts if v.get("names") and v["examples"]})
 
 
+def describe_beyond(verdicts: list[dict[str, Any]]) -> list[str]:
+    """Return what the backend's file has that the suite has no operation for, in one line."""
+    return sorted({v["beyond"] for v in verdicts if v.get("beyond")})
+
+
 def count_levels(verdicts: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     """Return, for each level, how often it held and how often it was tried."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)

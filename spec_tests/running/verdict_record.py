@@ -36,6 +36,7 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         "operation": trial.operation_name or invariant.module,
         "version": trial.backend.version,
         "names": trial.backend.describe_names(trial.operation_name or invariant.module),
+        **({"beyond": ", ".join(beyond)} if (beyond := getattr(trial.backend.source, "beyond", ())) else {}),
         "domain": describe_domain(trial.operation(trial.operation_name or invariant.module).domain),
         "kind": invariant.kind,
         "level": invariant.level,

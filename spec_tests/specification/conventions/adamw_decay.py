@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any
 
 from ._convention import Convention, Equation, Value
+from ._in_parts import change_part
 
 
 def _decays_parameter(named: dict[str, Any], settled: dict[str, str]) -> bool:
@@ -27,10 +28,14 @@ def _decay_last(equation: Equation) -> Equation:
 CONVENTION = Convention(
     "adamw_decay",
     "whether the decay multiplies the old or the new parameter",
-    ("adamw_step",),
+    ("adamw_step", "adamw_steps"),
     {
         "before": Value("p (1 − a d) less the update", lambda equation: equation),
-        "after": Value("(p less the update) (1 − a d)", _decay_last),
+        "after": Value(
+            "(p less the update) (1 − a d)",
+            _decay_last,
+            elsewhere={"adamw_steps": change_part("adamw_steps", "adamw_step", _decay_last)},
+        ),
     },
     _decays_parameter,
     is_closed=True,

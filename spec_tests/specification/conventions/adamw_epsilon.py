@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._convention import Convention, Equation, Value
+from ._in_parts import change_part
 
 
 def _updates_parameter(named: dict[str, Any], settled: dict[str, str]) -> bool:
@@ -28,10 +29,14 @@ def _add_epsilon_first(equation: Equation) -> Equation:
 CONVENTION = Convention(
     "adamw_epsilon",
     "whether eps is added to the root before or after the correction of the second moment",
-    ("adamw_step",),
+    ("adamw_step", "adamw_steps"),
     {
         "corrected": Value("added to √(v / (1 − β₂^t))", lambda equation: equation),
-        "uncorrected": Value("added to √v, which is corrected afterwards", _add_epsilon_first),
+        "uncorrected": Value(
+            "added to √v, which is corrected afterwards",
+            _add_epsilon_first,
+            elsewhere={"adamw_steps": change_part("adamw_steps", "adamw_step", _add_epsilon_first)},
+        ),
     },
     _updates_parameter,
     is_closed=True,

@@ -34,3 +34,11 @@ def learning_rate(step, largest, smallest, warmup, end):
     if step > end:
         return smallest
     return smallest + (1 + math.cos(math.pi * (step - warmup) / (end - warmup))) * (largest - smallest) / 2
+
+
+def clip_gradients(parameters, limit, eps=1e-6):
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    norm = torch.sqrt(sum(g.square().sum() for g in gradients))
+    if norm >= limit:
+        for g in gradients:
+            g.mul_(limit / (norm + eps))

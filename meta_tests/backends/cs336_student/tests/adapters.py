@@ -1,6 +1,7 @@
 """The adapters through which the assignment's tests call a student's code."""
 
-from cs336_basics.functions import cross_entropy, learning_rate, scaled_dot_product_attention, silu, softmax
+from cs336_basics.functions import clip_gradients, cross_entropy, learning_rate, scaled_dot_product_attention, silu, softmax
+from cs336_basics.optimizer import AdamW
 
 from .common import EXACT
 
@@ -107,3 +108,17 @@ def run_cross_entropy(inputs, targets):
 
 def run_get_lr_cosine_schedule(it, max_learning_rate, min_learning_rate, warmup_iters, cosine_cycle_iters):
     return learning_rate(it, max_learning_rate, min_learning_rate, warmup_iters, cosine_cycle_iters)
+
+
+def run_gradient_clipping(parameters, max_l2_norm):
+    clip_gradients(parameters, max_l2_norm)
+
+
+def get_adamw_cls():
+    return AdamW
+
+
+def get_flashattention_autograd_function_pytorch():
+    from cs336_basics.flash import FlashAttention
+
+    return FlashAttention

@@ -1,0 +1,45 @@
+"""How adamw_steps is drawn."""
+
+from typing import Any
+
+import numpy as np
+
+from spec_tests.inputs.draw import Draw
+from spec_tests.operations.adamw_step import draw_settings
+
+core = {"parameter": 0, "gradients": 1}
+dtypes = ("float32", "float64")
+changeable = ("weight_decay",)
+cost = 2.0
+
+COUNTS = (1, 2, 3, 5, 8)  # of steps
+
+
+def draw_run(draw: Draw, counts: tuple[int, ...] = COUNTS) -> tuple[np.ndarray, np.ndarray]:
+    """Draw a parameter and the gradients of some steps, sometimes zeros among them."""
+    (d,) = draw.dims(d=65)
+    shape, t = draw.rows_or_less(d), draw.size("t", counts)
+    gradients = draw.normal((*shape, t), draw.one_of((1.0, 1e-4, 1e3)))
+    return draw.normal(shape), np.where(draw.rng.random((*shape, t)) < draw.one_of((0.0, 0.0, 0.2)), 0.0, gradients)
+
+
+def draw_run_settings(draw: Draw) -> dict[str, Any]:
+    """Draw the scalars."""
+    return {name: value for name, value in draw_settings(draw).items() if name != "step"}
+
+
+def draw_question(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw a few steps with an eps and a decay that show."""
+    (d,), t = draw.dims(d=17), draw.size("t", (1, 2, 3))
+    settings = draw_run_settings(draw) | {"learning_rate": 0.1}
+    for name, value in (("eps", 0.1), ("weight_decay", 1.0), ("beta2", 0.999)):
+        if name in settings:
+            settings[name] = value
+    return (draw.normal((d,), 8.0), draw.normal((d, t))), settings
+
+
+open_questions = {"adamw_epsilon": draw_question, "adamw_decay": draw_question}
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return draw_run(draw), draw_run_settings(draw)
