@@ -3,6 +3,7 @@
 `python -m meta_tests.measure.breakages` writes breakages.txt and dishonest.txt into docs/measured;
 a test compares them with new runs.
 Each backend has a `sigmoid` that is broken, and a `relu` that is right and must be found so.
+Some are servers of the process protocol, started by a .toml file. They are in a process of their own with --isolate and without.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Outcome:
 
 
 def list_backends(table: str) -> list[Path]:
-    return sorted(path for path in FOLDERS[table].glob("*.py") if not path.stem.startswith("_"))
+    return sorted(path for path in FOLDERS[table].iterdir() if path.suffix in (".py", ".toml") and not path.stem.startswith("_"))
 
 
 def find_table(path: Path) -> str:
@@ -128,13 +129,14 @@ def _summarize(status: int | None, text: str, facts: list[dict[str, Any]]) -> Ou
 
 def _drop_local_details(text: str) -> str:
     """Drop paths and numbers, which differ from machine to machine."""
-    text = re.sub(r"from '/\S*'", "from its own", re.sub(r"/\S*/(\w+\.py)", r"\1", text)).replace("--backend=", "")
+    text = re.sub(r"from '/\S*'", "from its own", re.sub(r"/\S*/(\w+\.(py|toml))", r"\1", text)).replace("--backend=", "")
     return re.sub(r"\d+ of \d+ elements are wrong; the worst is .*", "elements are wrong", text)
 
 
 def format_block(path: Path) -> str:
-    docstring = path.read_text().split('"""')[1]
-    lines = [f"{path.stem}: {docstring}", *(f"  {column:<10} {run_suite(path, column)}" for column in ISOLATION_OPTIONS)]
+    text = path.read_text()
+    sentence = text.split('"""')[1] if path.suffix == ".py" else text.splitlines()[0].removeprefix("# ")
+    lines = [f"{path.stem}: {sentence}", *(f"  {column:<10} {run_suite(path, column)}" for column in ISOLATION_OPTIONS)]
     return "\n".join(lines)
 
 

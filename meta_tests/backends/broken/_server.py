@@ -1,0 +1,100 @@
+"""A server of the process protocol with the standard library alone, whose sigmoid fails in the way that its argument names.
+
+Its relu is right. `server_*.toml` start it, each with a fault of its own.
+"""
+
+import array
+import json
+import math
+import os
+import struct
+import sys
+import time
+
+LETTERS = {"F64": "d", "F32": "f"}
+DESCRIPTION = {"protocol": 1, "name": "broken", "dtypes": ["float32"]}
+OPERATIONS = {"sigmoid": {"arrays": ["x"]}, "relu": {"arrays": ["x"]}}
+
+
+def receive():
+    """Return the metadata and the array of a request, or None at the end of the input."""
+    length = sys.stdin.buffer.read(8)
+    if not length:
+        return None
+    header = json.loads(sys.stdin.buffer.read(struct.unpack("<Q", length)[0]))
+    metadata = header.pop("__metadata__")
+    x = header.get("x")
+    if x:
+        x["data"] = array.array(LETTERS[x["dtype"]], sys.stdin.buffer.read(x["data_offsets"][1]))
+    return metadata, x
+
+
+def pack(metadata, **arrays):
+    """Return the bytes of an answer."""
+    data = b"".join(x["data"].tobytes() for x in arrays.values())
+    header = {name: {"dtype": x["dtype"], "shape": x["shape"], "data_offsets": [0, len(data)]} for name, x in arrays.items()}
+    text = json.dumps({"__metadata__": metadata, **header}).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def logistic(value):
+    return 1 / (1 + math.exp(-value)) if value > -700 else math.exp(value)
+
+
+def compute(function, x):
+    return {**x, "data": array.array(x["data"].typecode, map(function, x["data"]))}
+
+
+def answer_sigmoid(fault, x):
+    """Return the bytes of the answer with its fault."""
+    right = compute(logistic, x)
+    answer = pack({}, result=right)
+    if fault == "dies":
+        os._exit(0)
+    if fault == "dies_in_an_answer":
+        os.write(1, answer[: len(answer) // 2])
+        os._exit(0)
+    if fault == "hangs":
+        time.sleep(600)
+    if fault == "trickles":
+        for byte in answer:
+            os.write(1, bytes([byte]))
+            time.sleep(0.2)
+    answers = {
+        "prints": b"loading weights ...\n" + answer,
+        "sends_half": answer[:-1],
+        "sends_a_header_without_end": struct.pack("<Q", 1 << 62) + answer[8:],
+        "sends_no_json": answer[:8] + answer[8:].replace(b'":', b'";'),
+        "answers_nothing": pack({}),
+        "answers_another_shape": pack({}, result={**right, "shape": [1, *x["shape"]]}),
+        "answers_more_than_it_sends": pack({}, result={**right, "shape": [2, *x["shape"]]}),
+        "answers_with_its_argument": pack({}, result=x),
+        "says_that_it_is_lost": pack({"error": "the device is gone", "lost": "true"}),
+    }
+    return answers[fault]
+
+
+def describe(fault):
+    if fault == "never_describes_itself":
+        time.sleep(600)
+    if fault == "describes_what_is_not":
+        return pack({"describe": json.dumps({**DESCRIPTION, "operations": {"sigmoid": {"arrays": ["x", "slope"]}}})})
+    return pack({"describe": json.dumps({**DESCRIPTION, "operations": OPERATIONS})})
+
+
+def main(fault):
+    while (request := receive()) is not None:
+        metadata, x = request
+        if metadata["request"] == "describe":
+            answer = describe(fault)
+        elif metadata["request"] == "quit":
+            answer = pack({})
+        elif metadata["operation"] == "sigmoid":
+            answer = answer_sigmoid(fault, x)
+        else:
+            answer = pack({}, result=compute(lambda value: value if value > 0 or value != value else 0.0, x))
+        sys.stdout.buffer.write(answer)
+        sys.stdout.buffer.flush()
+
+
+main(sys.argv[1])
