@@ -13,6 +13,8 @@ import time
 
 LETTERS = {"F64": "d", "F32": "f"}
 DESCRIPTION = {"protocol": 1, "name": "broken", "dtypes": ["float32"]}
+CODES = "\x1b[2J\x1b]0;title\x07\n::error::all is well\n"
+OVERLAPPING = b'{"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}'
 OPERATIONS = {"sigmoid": {"arrays": ["x"]}, "relu": {"arrays": ["x"]}}
 
 
@@ -33,8 +35,11 @@ def pack(metadata, **arrays):
     """Return the bytes of an answer."""
     data = b"".join(x["data"].tobytes() for x in arrays.values())
     header = {name: {"dtype": x["dtype"], "shape": x["shape"], "data_offsets": [0, len(data)]} for name, x in arrays.items()}
-    text = json.dumps({"__metadata__": metadata, **header}).encode()
-    return struct.pack("<Q", len(text)) + text + data
+    return put_header(json.dumps({"__metadata__": metadata, **header}).encode()) + data
+
+
+def put_header(text):
+    return struct.pack("<Q", len(text)) + text
 
 
 def logistic(value):
@@ -60,6 +65,14 @@ def answer_sigmoid(fault, x):
         for byte in answer:
             os.write(1, bytes([byte]))
             time.sleep(0.2)
+    if fault == "fills_standard_error":
+        os.write(2, b"loading weights ...\n" * (1 << 20))
+    if fault == "prints_terminal_codes":
+        os.write(2, CODES.encode())
+    if fault == "allocates_without_end":
+        kept = []
+        while True:
+            kept.append(bytearray(1 << 24))
     answers = {
         "prints": b"loading weights ...\n" + answer,
         "sends_half": answer[:-1],
@@ -69,6 +82,16 @@ def answer_sigmoid(fault, x):
         "answers_another_shape": pack({}, result={**right, "shape": [1, *x["shape"]]}),
         "answers_more_than_it_sends": pack({}, result={**right, "shape": [2, *x["shape"]]}),
         "answers_with_its_argument": pack({}, result=x),
+        "answers_twice": 2 * answer,
+        "answers_in_another_dtype": pack({}, result={**right, "dtype": "F64", "data": array.array("d", right["data"])}),
+        "answers_with_a_number": pack({"value": "7"}),
+        "sends_long_numbers": put_header(b'{"result": {"dtype": "F32", "shape": [%s], "data_offsets": [0, 4]}}' % (b"9" * 4000)),
+        "sends_deep_nesting": put_header(b'{"__metadata__": ' + b"[" * 10_000 + b"]" * 10_000 + b"}"),
+        "sends_overlapping_arrays": put_header(b'{"result": %s, "y": %s}' % (OVERLAPPING, OVERLAPPING)) + bytes(4),
+        "fills_standard_error": pack({}, result=x),
+        "prints_terminal_codes": pack({"error": CODES}),
+        "raises_text_without_end": pack({"error": "out of memory " * 36_000}),
+        "refuses_everything": pack({"not_implemented": "not today"}),
         "says_that_it_is_lost": pack({"error": "the device is gone", "lost": "true"}),
     }
     return answers[fault]
@@ -77,9 +100,12 @@ def answer_sigmoid(fault, x):
 def describe(fault):
     if fault == "never_describes_itself":
         time.sleep(600)
-    if fault == "describes_what_is_not":
-        return pack({"describe": json.dumps({**DESCRIPTION, "operations": {"sigmoid": {"arrays": ["x", "slope"]}}})})
-    return pack({"describe": json.dumps({**DESCRIPTION, "operations": OPERATIONS})})
+    changes = {
+        "describes_what_is_not": {"operations": {"sigmoid": {"arrays": ["x", "slope"]}}},
+        "describes_no_sigmoid": {"operations": {"relu": {"arrays": ["x"]}}},
+        "states_an_empty_domain": {"domain": {"sigmoid": {"d": {"range": [1, 1]}}}},
+    }
+    return pack({"describe": json.dumps({**DESCRIPTION, "operations": OPERATIONS, **changes.get(fault, {})})})
 
 
 def main(fault):

@@ -12,8 +12,8 @@ module.__package__ = "reference_numpy"
 spec.loader.exec_module(module)
 equation = module.sigmoid
 del module, spec
-for name in [name for name in sys.modules if name.startswith("reference_numpy")] if "pytest" not in sys.modules else ():
-    del sys.modules[name]
+for loaded in [key for key in sys.modules if key.startswith("reference_numpy")] if "pytest" not in sys.modules else ():
+    del sys.modules[loaded]
 
 
 def sigmoid(x):
