@@ -30,6 +30,7 @@ def lint(session: nox.Session) -> None:
     run(session, "ruff", "format", "--check", ".")
     run(session, "codespell")
     run(session, "python", "docs/vocabulary.py")
+    run(session, "python", "docs/prose.py")
 
 
 @nox.session

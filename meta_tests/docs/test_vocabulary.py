@@ -75,3 +75,26 @@ def test_the_changelog_can_be_scanned() -> None:
     body = CHANGELOG.partition("\n## ")[2].splitlines()[1:]
     assert [line for line in body if line and not re.match(r"- \S|### |[A-Z]", line)] == [], "an entry is one line"
     assert [line for line in body if len(line) > 160] == []
+
+
+# --- proselint --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def prose(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return docs/prose.py as a module, which imports docs/vocabulary.py."""
+    pytest.importorskip("proselint")
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    return import_script("prose")
+
+
+def test_proselint_has_no_complaint(prose: ModuleType) -> None:
+    assert prose.complaints() == []
+
+
+def test_proselint_sees_prose_and_no_code(prose: ModuleType, tmp_path: Path) -> None:
+    bad = "It is very unique"
+    (tmp_path / "page.md").write_text(f"# Title\n\n`{bad}`\n\n    {bad}\n\n```\n{bad}\n```\n\n{bad} indeed.\n")
+    found = prose.complaints(tmp_path)
+    assert found
+    assert [line for line in found if not line.startswith("page.md:11:")] == []
