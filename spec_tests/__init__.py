@@ -5,14 +5,19 @@ from typing import TYPE_CHECKING, Any
 from .specification.version import SPEC_VERSION, __version__
 
 if TYPE_CHECKING:
+    from .commands.score import score
     from .running.check import DoesNotConform, check, parametrize
 
 
-__all__ = ["SPEC_VERSION", "DoesNotConform", "__version__", "check", "parametrize"]
+__all__ = ["SPEC_VERSION", "DoesNotConform", "__version__", "check", "parametrize", "score"]
 
 
 def __getattr__(name: str) -> Any:
     """Import the functions when they are first used, because every pytest run with this plugin imports the package."""
+    if name == "score":
+        from .commands.score import score
+
+        return score
     if name not in ("DoesNotConform", "check", "parametrize"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .running import check

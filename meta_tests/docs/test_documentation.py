@@ -55,6 +55,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CHECKOUT = ("reference_numpy", "spec_tests", "backends", "meta_tests")
 NUMBER = r"-?\b\d[\d.]*(?:e[+-]?\d+)?"
 PLUGIN = ("-m", "pytest", "-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--hypothesis-seed=1")
+LEADING = {"pytest": PLUGIN, "spec-tests": ("-m", "spec_tests")}
 
 
 def collapse_spaces(text: str) -> str:
@@ -80,9 +81,9 @@ def follow(page: Path, folder: Path) -> None:
         else:
             assert language == "console"
             command = shlex.split(first.removeprefix("$ ").replace("python -m pytest", "pytest"))
-            args = (*PLUGIN, *command[1:]) if command[0] == "pytest" else command[1:]
+            args = (*LEADING.get(command[0], ()), *command[1:])
             done = python(folder, *args, env=environment(folder if (folder / "spec_tests").exists() else ROOT))
-            normalize = mask_numbers if " breaks " in rest else collapse_spaces
+            normalize = mask_numbers if " breaks " in rest or " laws " in rest else collapse_spaces
             printed = normalize(done.stdout)
             for line in rest.splitlines():
                 _, found, printed = printed.partition(normalize(line))

@@ -106,6 +106,13 @@ class Backend:
     def domain(self) -> dict[str, dict[str, Any]]:
         return dict(getattr(self.source, "domain", {}))
 
+    def replace_domain(self, domain: dict[str, dict[str, Any]]) -> None:
+        """Test this domain in place of the one that the backend states. Raise BackendError if it does not fit the operations."""
+        for name, restrictions in domain.items():
+            for complaint in find_complaints(specification(name), restrictions):
+                raise BackendError(f"--domain: {complaint}")
+        self.__dict__["domain"] = domain
+
     @cached_property
     def conventions(self) -> dict[str, str | dict[str, str]]:
         return dict(getattr(self.source, "conventions", {}))

@@ -55,9 +55,7 @@ def read_description(text: str) -> Description:
     }
     stated = {key: said[key] for key in ("conventions", "precision") if key in said}
     if "domain" in said:
-        stated["domain"] = {
-            name: {key: _as_python(value) for key, value in entry.items()} for name, entry in said["domain"].items()
-        }
+        stated["domain"] = domain_as_python(said["domain"])
     return Description(
         **texts, dtypes=tuple(said["dtypes"]), integer=said.get("integer", "int64"), operations=operations, stated=stated
     )
@@ -84,7 +82,7 @@ def _find_complaints(said: Any) -> Iterator[str]:
     if said.get("integer", "int64") not in ("int64", "int32"):
         yield f"has the integer {said['integer']!r}; it is int64 or int32"
     yield from _find_operation_complaints(said["operations"])
-    yield from _find_domain_complaints(said.get("domain", {}))
+    yield from find_domain_complaints(said.get("domain", {}))
     conventions, precision = said.get("conventions", {}), said.get("precision", {})
     if not isinstance(conventions, dict) or not all(isinstance(value, str) for value in conventions.values()):
         yield "has conventions that are no texts"
@@ -110,7 +108,8 @@ def _find_operation_complaints(operations: Any) -> Iterator[str]:
             yield f"says of {name} what is no list of different names"
 
 
-def _find_domain_complaints(domain: Any) -> Iterator[str]:
+def find_domain_complaints(domain: Any) -> Iterator[str]:
+    """Yield what is wrong with a domain that was read from JSON."""
     if not isinstance(domain, dict) or not all(isinstance(entry, dict) for entry in domain.values()):
         yield "has a domain that is no object of objects"
         return
@@ -129,6 +128,11 @@ def _is_range(value: Any) -> bool:
     if not isinstance(numbers, list) or not all(type(x) is int for x in numbers):
         return False
     return len(numbers) in (2, 3) and numbers[2:] != [0]
+
+
+def domain_as_python(domain: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return a domain that was read from JSON as a Python backend states it."""
+    return {name: {key: _as_python(value) for key, value in entry.items()} for name, entry in domain.items()}
 
 
 def _as_python(value: Any) -> Any:

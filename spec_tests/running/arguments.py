@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import os
 import re
@@ -15,11 +16,14 @@ import pytest
 
 from ..implementation.facilities import can_limit_memory, find_obstacles_to_processes
 from ..inputs.choices import parse_choices
+from ..isolation.description import domain_as_python, find_domain_complaints
 from ..isolation.server_command import names_process
+from ..specification.registry import gradients, operations
 from ..specification.run_settings import Limits
 from .known_failures import FAILING, FLAKY, KnownFailures, MalformedKnownFile, read_known_file
 
 NOUNS = {"require": "operation", "require-level": "level", "precision": "precision class"}  # what the values of an option are
+DOMAIN_EXAMPLE = """--domain='{"rms_norm": {"d": [64, 128]}}'"""
 UNIT_BYTES = {"MIB": 1 << 20, "GIB": 1 << 30}
 
 
@@ -64,6 +68,25 @@ def parse_limits(option: Callable[[str], Any]) -> Limits:
             f"--memory-limit={size}: this system has no resource module to set a limit with; leave the option out"
         )
     return Limits(limit, int(found[1]) * UNIT_BYTES[found[2]])
+
+
+def parse_domain(option: Callable[[str], Any], folder: Path) -> dict[str, dict[str, Any]] | None:
+    """Parse --domain: JSON, or a file that holds it. None if the option is not given."""
+    text = option("domain")
+    if text is None:
+        return None
+    try:
+        found = json.loads(text if text.lstrip().startswith("{") else (folder / text).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise pytest.UsageError(f"--domain={text}: {reason}; give JSON or a file of it, as in {DOMAIN_EXAMPLE}") from None
+    complaints = [
+        *find_domain_complaints(found),
+        *(f"names {name!r}, which is no operation" for name in found if name not in (*operations(), *gradients())),
+    ]
+    if complaints:
+        raise pytest.UsageError(f"--domain={text} {complaints[0]}, as in {DOMAIN_EXAMPLE}")
+    return domain_as_python(found)
 
 
 def parse_memory_budget(option: Callable[[str], Any]) -> float:

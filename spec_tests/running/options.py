@@ -44,6 +44,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "EFFORT",
         "help": "how many examples to try: smoke (seconds), default (a minute or more) or thorough (hours)",
     },
+    "domain": {
+        "metavar": "JSON",
+        "help": 'the domain to test, or a file of it, in place of what the backend states: {"rms_norm": {"d": [64, 128]}}; '
+        "{} is everything",
+    },
     "memory-budget": {
         "default": f"{MEMORY_BUDGET_GB:g}",
         "metavar": "GB",

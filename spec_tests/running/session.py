@@ -24,6 +24,7 @@ from ..specification.run_settings import RunSettings, set_settings
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 from .arguments import (
+    parse_domain,
     parse_example,
     parse_limits,
     parse_memory_budget,
@@ -50,6 +51,7 @@ class Session:
     required: tuple[str, ...]  # operations that a backend must implement
     levels: frozenset[str]  # levels that a backend must hold
     isolate: bool = False
+    domain: dict[str, dict[str, Any]] | None = None  # to test in place of what the backends state
     example: tuple[int, ...] = ()  # the choices of the only example to try; empty means that examples are drawn
     known_failures: KnownFailures = field(default_factory=KnownFailures)
     plugin_manager: pytest.PytestPluginManager | None = None  # of the run, if a command line has started it
@@ -75,6 +77,7 @@ class Session:
             validate_choices("require", option("require"), (*operations(), *gradients())),
             frozenset(validate_choices("require-level", option("require_level"), LEVELS)),
             option("isolate"),
+            parse_domain(option, config.invocation_params.dir),
             parse_example(option),
             read_known_failures(option, config.invocation_params.dir),
             plugin_manager=config.pluginmanager,
@@ -95,6 +98,9 @@ class Session:
         """The backends under test, loaded when they are first used."""
         try:
             loaded = [self._load(text) for text in self.backend_texts or (DEFAULT_BACKEND,)]
+            if self.domain is not None:
+                for backend in loaded:
+                    backend.replace_domain(self.domain)
         except BackendError as error:
             raise pytest.UsageError(printable(str(error))) from None
         return self.check_dtypes(loaded)

@@ -1,0 +1,122 @@
+"""Print a score between 0 and 1 for one operation of a backend: `spec-tests score my_backend.py rms_norm`.
+
+The backend runs in a process of its own (--isolate), the examples follow from a seed, and the score follows from the report:
+1 is a backend that answers every example in the strictest precision class, and a backend of which a law fails has at most 1/4.
+The domain that the backend states is not used: --domain says what the task asks for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..report import ReportError, read
+from ..report.score import Score, compute_score
+from ._parser import Parser
+
+NOT_INHERITED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")  # they could change what runs
+USAGE_STATUS, NOT_RUN = 4, "the suite could not run: "
+
+
+def score(
+    backend: str,
+    operation: str,
+    *,
+    domain: dict[str, Any] | None = None,
+    dtype: Sequence[str] = (),
+    effort: str = "default",
+    seed: int | None = None,
+    time_limit: float | None = None,
+) -> Score:
+    """Return the score of one operation of a backend. It runs in a process of its own.
+
+    `backend` is a text that --backend takes. `domain` is what the task asks of the operation, such as {"d": [64, 128]}; without
+    it everything is drawn, whatever the backend states. `dtype` names the dtypes that the task asks for; one that the backend
+    lacks counts as unanswered. A `seed` that is None is drawn; the same seed gives the same score. `time_limit` is in seconds,
+    for one call. Raise ValueError if the suite cannot run with these arguments.
+    """
+    seed = secrets.randbits(64) if seed is None else seed
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        (path / "pytest.ini").write_text("[pytest]\n")
+        asked = {} if domain is None else {operation.removesuffix("_vjp"): domain}  # a gradient has its operation's
+        words = [
+            *(
+                "-m",
+                "pytest",
+                "-p",
+                "spec_tests.plugin",
+                "-p",
+                "no:cacheprovider",
+                "--noconftest",
+                "-c",
+                str(path / "pytest.ini"),
+            ),
+            *("--pyargs", "spec_tests", f"--spec-backend={backend}", f"--spec-require={operation}", f"--spec-effort={effort}"),
+            *("--spec-isolate", f"--spec-report={path / 'report'}", f"--spec-domain={json.dumps(asked)}", "-k", f"{operation}."),
+            *(f"--spec-dtype={name}" for name in dtype),
+            *([] if time_limit is None else [f"--spec-time-limit={time_limit}"]),
+            *("--hypothesis-seed", str(seed), "--quiet", "--tb=no"),
+        ]
+        environment = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
+        ended = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=False)
+        if ended.returncode == USAGE_STATUS:
+            errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR: ")]
+            raise ValueError(errors[-1].removeprefix("ERROR: ") if errors else ended.stderr.strip()[-500:])
+        try:
+            return compute_score(read(path / "report"), operation, dtype, seed)
+        except ReportError as error:
+            return Score(
+                0.0, 0.0, 0.0, 0.0, reason=f"the run left no report: {error}", operation=operation, effort=effort, seed=seed
+            )
+
+
+def main(argv: list[str]) -> int:
+    """Print the score, and return the exit status: 0, or 4 if the suite cannot run with these options."""
+    parser = Parser("score", __doc__)
+    parser.add_argument("backend", metavar="BACKEND", help="a .py file, a name, a module, module:attribute or process:COMMAND")
+    parser.add_argument("operation", metavar="OPERATION", help="an operation, or a gradient such as softmax_vjp")
+    parser.add_argument("--domain", metavar="JSON", help='what the task asks for, such as {"d": [64, 128]} (default: everything)')
+    parser.add_argument("--dtype", action="append", default=[], metavar="DTYPE", help="a dtype of the task; may be repeated")
+    parser.add_argument("--effort", default="default", metavar="EFFORT", help="smoke, default or thorough (default: default)")
+    parser.add_argument("--seed", type=int, metavar="N", help="the seed of the examples (default: a random one)")
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="the seconds that one call may take")
+    parser.add_argument("--json", action="store_true", help="print the score and its parts as JSON")
+    options = parser.parse_args(argv)
+    try:
+        domain = None if options.domain is None else json.loads(options.domain)
+    except ValueError as error:
+        parser.error(f"--domain={options.domain} is no JSON: {error}")
+    try:
+        found = score(
+            options.backend,
+            options.operation,
+            domain=domain,
+            dtype=options.dtype,
+            effort=options.effort,
+            seed=options.seed,
+            time_limit=options.time_limit,
+        )
+    except ValueError as error:
+        parser.error(str(error))
+    print(json.dumps(found.as_dict(), indent=2) if options.json else format_score(found))
+    return 0
+
+
+def format_score(found: Score) -> str:
+    """Return the score and its parts as lines of text."""
+    lines = [
+        f"{found.value:.3f}  {found.operation}",
+        f"  laws {found.laws:.3f}, coverage {found.coverage:.3f}, precision {found.precision:.3f}, causes {len(found.causes)}",
+        *(f"  {number}. {cause}" for number, cause in enumerate(found.causes, 1)),
+        *([f"  0 because {found.reason}"] if found.reason else []),
+        f"  effort {found.effort}, seed {found.seed}",
+    ]
+    return "\n".join(lines)
