@@ -17,6 +17,9 @@ NAMES = {
 }
 
 
+MAX_LINES = 60  # of the whole output with -q
+
+
 @pytest.mark.slow
 def test_six_bugs_are_six_causes() -> None:
     run = suite(BACKENDS / "student", "--backend=six_bugs.py", "--effort=default", "--hypothesis-seed=1", "-q")
@@ -25,6 +28,9 @@ def test_six_bugs_are_six_causes() -> None:
     assert said.keys() == NAMES.keys(), run.text
     assert all(said[name].startswith(what) for name, what in NAMES.items()), said
     assert len(re.findall(r"^cause \d+: ", run.text, re.MULTILINE)) == len(NAMES)
+    assert len(run.text.splitlines()) < MAX_LINES, run.text
+    assert "has no argument" not in run.text  # what lacks an argument is said once, among the refused variants
+    assert re.search(r"refuses these optional variants: .*linear: bias; rope: attention_factor", run.text)
     verdict = run.text.rpartition("= verdict =")[2]
     assert "six_bugs: 6 causes of failures in 7 operations" in verdict  # the attention uses the wrong softmax
     assert re.search(r"2\. softmax \(.*also of scaled_dot_product_attention", verdict)

@@ -13,7 +13,7 @@ def accepted_keywords(draw: Draw, *names: str) -> tuple[str, ...]:
     """Return those of the keywords that the function takes. It must take one."""
     found = tuple(name for name in names if draw.operation.accepts(name))
     if not found:
-        raise NotImplementedVariant(f"{draw.operation.name} takes none of {', '.join(names)}", "signature")
+        raise NotImplementedVariant(f"{draw.operation.name} takes none of {', '.join(dict.fromkeys(names))}", "signature")
     return found
 
 

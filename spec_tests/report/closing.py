@@ -55,7 +55,7 @@ def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug
         if names:
             lines += _wrap(f"{title}: {', '.join(sorted(names))}", "    ")
     absent = {v["operation"] for v in verdicts} - tried - failed - known
-    if absent:
+    if 0 < len(absent) <= NAMED_OPERATIONS or (absent and not failed):
         text = ", ".join(sorted(absent)) if len(absent) <= NAMED_OPERATIONS else f"{len(absent)} operations, listed above"
         lines += _wrap(f"not tried: {text}", "    ")
     for text in describe_beyond(verdicts):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-MAX_WIDTH = 120
 MAX_INPUT_CHARACTERS = 170  # of all arguments together; the command prints them whole
 LEFT_OUT = ("bound", "line", "yours")  # facts that another one, or the sentence of the cause, implies
 
@@ -16,8 +15,7 @@ def format_short(parts: dict[str, Any]) -> str:
     facts = ", ".join(f"{label} {_drop_ulps(fact)}" for label, fact in parts["facts"] if label not in LEFT_OUT)
     law = parts["broken"].rpartition(" ")[2]
     seen = ": ".join(filter(None, [arguments, facts])) or parts["what"]
-    lines = textwrap.wrap(f"{law}: {seen}", MAX_WIDTH - 2, subsequent_indent="  ", break_on_hyphens=False)
-    return "\n".join(f"  {line}" for line in [*lines, f"again: {parts['again']}"])
+    return f"  {law}: {seen}\n  again: {parts['again']}"
 
 
 def _drop_ulps(fact: str) -> str:

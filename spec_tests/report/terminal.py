@@ -51,25 +51,32 @@ def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
     """Return the lines below the table: known failures, domains, what was not tried, and levels."""
     remarks = {
         "fails nothing, because a file says that it is known:": describe_known_failures(verdicts),
-        "refuses these optional variants:": describe_refused_variants(verdicts),
         "holds now, and is listed as failing: remove the line, or run with --update-known": describe_stale_entries(verdicts),
         "taken under other names:": describe_names(verdicts),
         "tried within the domain that it states:": describe_domains(verdicts),
-        "not tried:": describe_not_tried(verdicts),
         "judged by itself:": [ORACLE_WARNING] * any(v.get("oracle") for v in verdicts),
     }
-    lines = [line for title, found in remarks.items() if found for line in ("", title, *_wrap_sentences(found))]
+    lines = [line for title, found in remarks.items() if found for line in (title, *_wrap_sentences(found))]
+    if refused := describe_refused_variants(verdicts):
+        lines = [*_wrap(f"refuses these optional variants: {'; '.join(refused)}"), *lines]
+    if not_tried := describe_not_tried(verdicts):
+        has_code = any("\n" in sentence for sentence in not_tried)  # which is to be copied
+        lines += ["not tried:", *_wrap_sentences(not_tried)] if has_code else _wrap(f"not tried: {'; '.join(not_tried)}")
     if doubles := describe_undeclared_double(verdicts):
-        lines += ["", "computes float64 in float32:", *_wrap_advised(doubles)]
+        lines += ["computes float64 in float32:", *_wrap_advised(doubles)]
     if found := describe_conventions(verdicts):
-        lines += ["", "conventions that it does not state:", *_wrap_advised(found)]
+        lines += ["conventions that it does not state:", *_wrap_advised(found)]
     if shortfalls := describe_shortfalls(verdicts):
-        lines += ["", "answered too little to conform:", *_wrap_advised(shortfalls)]
+        lines += ["answered too little to conform:", *_wrap_advised(shortfalls)]
     if counts := count_levels(verdicts):
         held_in = ", ".join(f"{level} {held} of {tried}" for level, (held, tried) in counts.items())
         sentence = f"levels, which are optional properties, and in how many of their laws they hold: {held_in}"
-        lines += ["", *textwrap.wrap(sentence, 120, subsequent_indent="  ", break_on_hyphens=False)]
+        lines += _wrap(sentence)
     return lines
+
+
+def _wrap(sentence: str) -> list[str]:
+    return textwrap.wrap(sentence, 120, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _wrap_advised(sentences: list[tuple[str, str]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -10,6 +11,10 @@ from ..specification.formats import RESULT_DTYPES
 from ..trials.coverage import PLAIN
 from ..trials.tally import NOT_CALLED, REFUSED_PREFIX
 
+NO_ARGUMENT = re.compile(  # the reasons of running/selection.py and helpers/keywords.py
+    r".*'s (?P<function>\w+) has no argument (?P<name>\w+), which the law varies"
+    r"|(?P<operation>\w+) takes none of (?P<names>[\w, ]+)"
+)
 LAWS_HOLD = "laws hold"  # shown in place of the shares where no comparison with the oracle ran
 OPEN = "open"  # shown where a law that fails in another dtype was not tried
 OPEN_MEANS = "a law that fails in another dtype was not tried in this one"
@@ -148,21 +153,46 @@ def count_levels(verdicts: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
     return {level: (count["passed"], count.total()) for level, count in sorted(counts.items())}
 
 
+def _list_names(operations: set[str], has_gradients: bool) -> str:
+    """Return the names of operations in one sentence, without the gradients if none was tried."""
+    gradients = {name for name in operations if name.endswith("_vjp")}
+    if has_gradients or len(gradients) < 2 or gradients == operations:
+        return ", ".join(sorted(operations))
+    return f"{', '.join(sorted(operations - gradients))}, nor any gradient"
+
+
 def describe_not_tried(verdicts: list[dict[str, Any]]) -> list[str]:
-    """Return one sentence for each reason why something was not tried, with the operations that share it."""
+    """Return one sentence for each reason why something was not tried, with the operations that share it.
+
+    The laws of an argument that the function lacks are left out where that is among the refused variants.
+    """
     operations_by_start: dict[str, set[str]] = defaultdict(set)
+    operations_by_reason: dict[str, set[str]] = defaultdict(set)
+    lacking: dict[str, set[str]] = defaultdict(set)
+    refused = {(operation, name) for operation, (_, names) in count_variants(verdicts).items() for name in names}
     for v in verdicts:
         if v["status"] != "skipped":
             continue
         reason = v["reason"].removeprefix("Skipped: ")
+        if lack := NO_ARGUMENT.fullmatch(reason.removeprefix(REFUSED_PREFIX)):
+            operation, names = lack["operation"] or lack["function"], re.split(", ", lack["names"] or lack["name"])
+            lacking[operation].update(name for name in names if (operation, name) not in refused)
+            continue
         backend, absent, operation = reason.partition(" does not implement ")
         if absent and ";" not in operation:  # else it says what is there instead
             operations_by_start[f"{backend} does not implement "].add(operation)
         elif reason.startswith(REFUSED_PREFIX) or reason == NOT_CALLED:
-            operations_by_start[f"{reason.removeprefix(REFUSED_PREFIX)}: "].add(v["operation"])
+            operations_by_reason[reason.removeprefix(REFUSED_PREFIX)].add(v["operation"])
         else:
             operations_by_start[reason].update()
-    return [start + ", ".join(sorted(operations)) for start, operations in sorted(operations_by_start.items())]
+    sentences = [f"{', '.join(sorted(operations))} ({reason})" for reason, operations in sorted(operations_by_reason.items())]
+    has_gradients = any(v["examples"] and v["operation"].endswith("_vjp") for v in verdicts)
+    sentences += [start + _list_names(names, has_gradients) for start, names in sorted(operations_by_start.items())]
+    return sentences + [
+        f"laws of {operation} that vary {', '.join(sorted(names))}, which it lacks"
+        for operation, names in sorted(lacking.items())
+        if names
+    ]
 
 
 def is_open(verdicts: list[dict[str, Any]], dtype: str, effort: str) -> bool:
