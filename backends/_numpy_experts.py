@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._numpy_functions import sigmoid, softmax
+from ._numpy_functions import linear, sigmoid, softmax, swiglu
 
 
 def _largest(x, k):
@@ -28,3 +28,13 @@ def moe_router(
     if renormalize:
         weights = weights / weights.sum(axis=-1, keepdims=True)
     return weights * weights.dtype.type(scaling_factor), indices
+
+
+def mixture_of_experts(x, router, w1, w2, w3, *, k, renormalize=True):
+    tokens = x.reshape(-1, x.shape[-1])
+    weights, indices = moe_router(linear(tokens, router), k=k, renormalize=renormalize)
+    y = np.zeros_like(tokens)
+    for e in range(len(router)):
+        rows, slot = np.nonzero(indices == e)
+        y[rows] += weights[rows, slot, None] * swiglu(tokens[rows], w1[e], w2[e], w3[e])
+    return y.reshape(x.shape)

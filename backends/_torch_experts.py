@@ -2,7 +2,9 @@
 
 import math
 
-from ._torch_functions import _widened, sigmoid, softmax
+import torch
+
+from ._torch_functions import _widened, in_float32, sigmoid, softmax, swiglu
 
 
 def moe_router(
@@ -23,3 +25,15 @@ def moe_router(
     if renormalize:
         weights = weights / weights.sum(-1, keepdim=True)
     return weights * scaling_factor, indices
+
+
+@in_float32
+def mixture_of_experts(x, router, w1, w2, w3, *, k, renormalize=True):
+    tokens = x.reshape(-1, x.shape[-1])
+    weights, indices = moe_router(tokens @ router.mT, k=k, renormalize=renormalize)
+    y = torch.zeros_like(tokens)
+    for e in range(len(router)):
+        rows, slot = torch.nonzero(indices == e, as_tuple=True)
+        expert = swiglu(tokens[rows], w1[e], w2[e], w3[e])
+        y = y.index_add(0, rows, weights[rows, slot, None] * expert)
+    return y.reshape(x.shape)

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 
 from ._choice import in_top_groups, largest, taken
-from ._marks import float64, widened
+from ._marks import float64, scaled, widened
 from .sigmoid import sigmoid
 from .softmax import softmax
 
@@ -77,4 +77,4 @@ def weigh(scores: Any, indices: Any, *, renormalize: bool, scaling_factor: float
     weights = taken(scores, indices)
     if renormalize:
         weights = weights / np.sum(weights, axis=-1, keepdims=True)
-    return weights * scaling_factor
+    return scaled(weights, scaling_factor)

@@ -87,3 +87,27 @@ def test_without_an_answer_nothing_is_claimed_of_an_open_row() -> None:
     operation = Operation(specification("moe_router"), backend("numpy-cpu"), "float32", "eager")
     expectation = operation.call(np.array([[1.0, 1.0], [2.0, 1.0]]), k=1).expectation("eager")
     assert expectation.claimed.tolist() == [False, True, False, True]
+
+
+def mix(chosen: int, *, router: Any = ((1.0,), (1.0,), (0.0,)), x: float = 1.0) -> Result:
+    """Return the result of a call of mixture_of_experts with one token, answered by the expert `chosen` alone."""
+    operation = Operation(specification("mixture_of_experts"), backend("numpy-cpu"), "float32", "eager")
+    weight = np.arange(1.0, 4.0)[:, None, None]
+    call = operation.call(np.array([[x]]), np.asarray(router), weight, weight, weight, k=1)
+    w = weight[chosen, 0, 0]
+    answer = np.array([[w * (w * x / (1 + np.exp(-w * x))) * w * x]], dtype=np.float32)
+    return Result(operation.values(call, answer), call)
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_either_of_two_equal_experts_may_answer(chosen: int) -> None:
+    result = mix(chosen)
+    assert_conforms(result)
+    assert np.all(np.isinf(result.error)), "a law would depend on the choice"
+
+
+def test_another_expert_may_not_answer() -> None:
+    with pytest.raises(Violation):
+        assert_conforms(mix(2))
+    with pytest.raises(Violation):
+        assert_conforms(mix(1, router=((1.0,), (0.5,), (0.0,))))

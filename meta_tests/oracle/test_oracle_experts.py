@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
+from reference_numpy.mixture_of_experts import mixture_of_experts
 from reference_numpy.moe_router import moe_router
 
 from ..support.sixty_digits import DIGITS, U, assert_within, rng
@@ -55,3 +56,25 @@ def test_moe_router(options: dict[str, Any]) -> None:
 def test_unknown_choices_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="unknown"):
         moe_router(np.zeros((1, 4)), k=1, **options)
+
+
+@pytest.mark.parametrize("renormalize", [True, False])
+def test_mixture_of_experts(renormalize: bool) -> None:
+    generator = rng(1)
+    x, router = generator.standard_normal((2, 3, 4)), generator.standard_normal((5, 4))
+    w1, w3, w2 = (generator.standard_normal((5, *shape)) / 2 for shape in ((6, 4), (6, 4), (4, 6)))
+    y = mixture_of_experts(x, router, w1, w2, w3, k=2, renormalize=renormalize)
+    with mpmath.workdps(DIGITS):
+        for token, found in zip(x.reshape(-1, 4), y.reshape(-1, 4), strict=True):
+            logits = [_dot(row, token) for row in router]
+            weights, chosen = route(logits, np.zeros(5), {"k": 2, "renormalize": renormalize})
+            expected = [mpf(0)] * 4
+            for weight, e in zip(weights, chosen, strict=True):
+                gate, signal = ([_dot(row, token) for row in w[e]] for w in (w1, w3))
+                hidden = [g / (1 + mpmath.exp(-g)) * s for g, s in zip(gate, signal, strict=True)]
+                expected = [total + weight * _dot(row, hidden) for total, row in zip(expected, w2[e], strict=True)]
+            assert_within(found, expected, 400 * U)
+
+
+def _dot(a: Any, b: Any) -> Any:
+    return sum(mpf(x) * mpf(y) for x, y in zip(a, b, strict=True))

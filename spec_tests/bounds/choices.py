@@ -37,7 +37,11 @@ class OpenChoice:
 
         Each is an array like `chosen`; a row with fewer choices than another repeats its own.
         """
-        k, found, too_many = self.chosen.shape[-1], dict[tuple[int, ...], list[tuple[int, ...]]](), self.rows & False
+        k, found, too_many = (
+            self.chosen.shape[-1],
+            dict[tuple[int, ...], list[tuple[int, ...]]](),
+            np.zeros(self.rows.shape, bool),
+        )
         for row in _places(self.rows):
             sets = _possible_sets(self.low[row], self.high[row], k)
             too_many[row] = not sets
@@ -123,7 +127,9 @@ def choose_largest(value: np.ndarray, error: np.ndarray, k: int) -> np.ndarray:
     if current is None:
         return chosen
     low, high = value - error, value + error
-    rows = ~(_lowest(low, chosen) > _highest_other(high, chosen)) if k < value.shape[-1] else np.zeros(value.shape[:-1], bool)
+    rows = np.zeros(value.shape[:-1], dtype=bool)
+    if k < value.shape[-1]:
+        rows = np.asarray(~(_lowest(low, chosen) > _highest_other(high, chosen)))
     if current.forced is not None:
         chosen = current.forced
     elif current.answered is not None and current.answered.shape == chosen.shape:
@@ -148,7 +154,7 @@ def choose_groups(
         return members(chosen, groups, n)
     low, high = (group_scores(x, groups, group_score) for x in (value - error, value + error))
     low, high = low - 2 * unit * np.abs(low), high + 2 * unit * np.abs(high)
-    rows = ~(_lowest(low, chosen) > _highest_other(high, chosen))
+    rows = np.asarray(~(_lowest(low, chosen) > _highest_other(high, chosen)))
     if current.answered is not None and current.answered.shape[:-1] == rows.shape:
         reach = np.max(np.reshape(value - error, (*value.shape[:-1], groups, n // groups)), axis=-1)
         for row in _places(rows & is_set(current.answered, n)):

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..implementation.autodiff import Differentiation
-from ..specification.formats import Format
+from ..specification.formats import INTEGER, Format
 from ..specification.pytree import join, leaves
 from ..specification.registry import specification
 from .call import Call
@@ -153,11 +153,31 @@ class Gradient(Operation):
 
     def linearize(self, *arrays: Any, **keywords: Any) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
         """Return the forward result for native arguments, and a function from a cotangent to their gradients."""
-        return self.backend.linearize(self._differentiation(arrays, keywords))
+        y, pull_back = self.backend.linearize(self._differentiation(arrays, keywords))
+        if not self._lists_choices:
+            return y, pull_back
+        return y, lambda cotangent: pull_back(self._in_order_of(y, cotangent))
 
     def accumulate(self, cotangents: list[Any], *arrays: Any, **keywords: Any) -> dict[str, Any]:
         """Return what the gradient of each argument holds after a backward pass for each cotangent."""
+        if self._lists_choices:
+            y, _ = self.linearize(*arrays, **keywords)
+            cotangents = [self._in_order_of(y, c) for c in cotangents]
         return self.backend.accumulate(self._differentiation(arrays, keywords), cotangents)
+
+    @property
+    def _lists_choices(self) -> bool:
+        return INTEGER in self.forward.spec.results.values()
+
+    def _in_order_of(self, y: tuple[Any, ...], cotangent: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the cotangents, which are in the order of the indices, in the order in which the result lists these."""
+        framework, rules = self.backend.framework, list(self.forward.spec.results.values())
+        places = np.argsort(np.argsort(framework.numpy(y[rules.index(INTEGER)]), axis=-1, kind="stable"), axis=-1, kind="stable")
+
+        def move(c: Any) -> Any:
+            return framework.lay_out(np.take_along_axis(framework.numpy(c), places, axis=-1), framework.dtype_of(c), "contiguous")
+
+        return tuple(c if c is None else move(c) for c in cotangent)
 
     def _differentiation(self, arrays: tuple[Any, ...], keywords: dict[str, Any]) -> Differentiation:
         names = tuple(self.forward.spec.results) if self.forward.spec.has_several_results else ()

@@ -1,0 +1,63 @@
+from typing import Any
+
+import numpy as np
+
+from ._choice import taken
+from ._marks import float64, rounded
+from ._sums import rows
+from .linear import linear
+from .linear_vjp import linear_vjp
+from .mixture_of_experts import chosen_by
+from .moe_router import weigh
+from .moe_router_vjp import scattered, weigh_vjp
+from .softmax import softmax
+from .softmax_vjp import softmax_vjp
+from .swiglu import swiglu
+from .swiglu_vjp import swiglu_vjp
+
+
+def mixture_of_experts_vjp(
+    cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True
+) -> Any:
+    """Gradients of mixture_of_experts: of y = sum over the chosen e of w_e E_e(x),
+
+        dE_e = w_e c,   dw_e = c . E_e(x)
+
+    and on through swiglu_vjp of each expert, for the tokens that chose it, and through moe_router_vjp and linear_vjp.
+
+    Shapes
+        cotangent (..., d),  x (..., d),  router (experts, d),  w1 (experts, h, d),  w2 (experts, d, h),  w3 (experts, h, d)
+        ->  (dx, drouter, dw1, dw2, dw3), each as its argument
+    Domain
+        As in mixture_of_experts; cotangents finite.
+    Edges
+        An expert that no token chooses has gradients of exactly 0. The choice has no slope. One renormalized expert: the router
+        has a gradient of 0, but for roundings.
+    Source
+        Differentiation of Shazeer et al. 2017, arXiv:1701.06538, eq. 1.
+
+    Both experts are chosen. The second has the larger output, so that the router is to favour it:
+
+    >>> x, w = [[1.0]], [[[1.0]], [[2.0]]]
+    >>> mixture_of_experts_vjp([[1.0]], x, [[0.0], [0.0]], w, w, w, k=2)[1].round(4)
+    array([[-1.5788],
+           [ 1.5788]])
+    """
+    x, router, w1, w2, w3 = (float64(a) for a in (x, router, w1, w2, w3))
+    experts, tokens, c = router.shape[0], rows(x), rows(float64(cotangent))
+    logits = rounded(linear(tokens, router))
+    scores = softmax(logits, axis=-1)
+    indices = chosen_by(scores, k, x.shape[:-1])
+    weights = rounded(weigh(scores, indices, renormalize=renormalize, scaling_factor=1.0))
+    dense, parts, slopes = scattered(weights, indices, experts), [], []
+    for e in range(experts):
+        parts.append(swiglu_vjp(rounded(dense[:, e : e + 1] * c), tokens, w1[e], w2[e], w3[e]))
+        slopes.append(np.sum(c * rounded(swiglu(tokens, w1[e], w2[e], w3[e])), axis=-1))
+    dweights = taken(np.stack(slopes, axis=-1), indices)
+    dscores = weigh_vjp(rounded(dweights), scores, indices, renormalize=renormalize, scaling_factor=1.0)
+    (dlogits,) = softmax_vjp(dscores, logits, axis=-1)
+    through_router, drouter, _ = linear_vjp(rounded(dlogits), tokens, router)
+    chosen = np.any(indices[:, :, None] == np.arange(experts), axis=1)
+    through_experts = [np.where(chosen[:, e : e + 1], part[0], 0.0) for e, part in enumerate(parts)]
+    dx = np.sum(np.stack([rounded(d) for d in (*through_experts, through_router)], axis=0), axis=0)
+    return np.reshape(dx, x.shape), drouter, *(np.stack([part[i] for part in parts], axis=0) for i in (1, 2, 3))

@@ -1,0 +1,93 @@
+"""What goes wrong with the gradients of mixture_of_experts: the router's, and which experts and tokens take part."""
+
+from typing import Any
+
+import numpy as np
+
+from reference_numpy._choice import taken
+from reference_numpy._sums import rows
+from reference_numpy.linear import linear
+from reference_numpy.linear_vjp import linear_vjp
+from reference_numpy.mixture_of_experts import chosen_by
+from reference_numpy.mixture_of_experts_vjp import mixture_of_experts_vjp
+from reference_numpy.moe_router import weigh
+from reference_numpy.moe_router_vjp import scattered
+from reference_numpy.softmax import softmax
+from reference_numpy.softmax_vjp import softmax_vjp
+from reference_numpy.swiglu import swiglu
+
+from . import deviation
+
+
+@deviation("reference")
+def router_learns_nothing(
+    cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True
+) -> Any:
+    """the weights are detached: the router has a gradient of 0.
+
+    Shows: experts that differ. Hides: one renormalized expert.
+    """
+    dx, drouter, *rest = mixture_of_experts_vjp(cotangent, x, router, w1, w2, w3, k=k, renormalize=renormalize)
+    return dx, 0.0 * drouter, *rest
+
+
+@deviation(
+    "equal_outputs_teach_the_router_nothing", "reference", seen=("https://github.com/huggingface/transformers/issues/48687",)
+)
+def constant_sum(cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True) -> Any:
+    """the sum that divides the weights is taken for a constant, as where it is computed apart from them.
+
+    Shows: renormalize=True. Hides: renormalize=False.
+    """
+    dx, drouter, *rest = mixture_of_experts_vjp(cotangent, x, router, w1, w2, w3, k=k, renormalize=renormalize)
+    if not renormalize:
+        return dx, drouter, *rest
+    tokens, c, experts = rows(x), rows(cotangent), router.shape[0]
+    logits = linear(tokens, router)
+    scores = softmax(logits, axis=-1)
+    indices = chosen_by(scores, k, x.shape[:-1])
+    slopes = [np.sum(c * swiglu(tokens, w1[e], w2[e], w3[e]), axis=-1) for e in range(experts)]
+    chosen = scattered(taken(scores, indices), indices, experts)
+    dweights = taken(np.stack(slopes, axis=-1), indices) / np.sum(chosen, axis=-1, keepdims=True)
+    (dlogits,) = softmax_vjp(scattered(dweights, indices, experts), logits, axis=-1)
+    _, other, _ = linear_vjp(dlogits, tokens, router)
+    return dx, other, *rest
+
+
+@deviation("router_sums_to_zero", "reference")
+def slope_of_the_chosen_alone(
+    cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True
+) -> Any:
+    """of the softmax's Jacobian only the diagonal is used for the router.
+
+    Shows: several experts. Hides: one.
+    """
+    dx, _, *rest = mixture_of_experts_vjp(cotangent, x, router, w1, w2, w3, k=k, renormalize=renormalize)
+    tokens, c, experts = rows(x), rows(cotangent), router.shape[0]
+    scores = softmax(linear(tokens, router), axis=-1)
+    indices = chosen_by(scores, k, x.shape[:-1])
+    slopes = [np.sum(c * swiglu(tokens, w1[e], w2[e], w3[e]), axis=-1) for e in range(experts)]
+    weights = weigh(scores, indices, renormalize=renormalize, scaling_factor=1.0)
+    dlogits = scattered(weights * taken(np.stack(slopes, axis=-1), indices), indices, experts)
+    return dx, linear_vjp(dlogits, tokens, router)[1], *rest
+
+
+@deviation("one_chosen_expert_is_swiglu", "reference")
+def experts_learn_half(
+    cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True
+) -> Any:
+    """the experts' gradients are those of half the weight: they are averaged over two copies.
+
+    Shows: any cotangent. Hides: one of 0.
+    """
+    dx, drouter, *rest = mixture_of_experts_vjp(cotangent, x, router, w1, w2, w3, k=k, renormalize=renormalize)
+    return dx, drouter, *(0.5 * part for part in rest)
+
+
+@deviation("idle_experts_learn_nothing", "reference")
+def all_experts_learn(cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True) -> Any:
+    """every expert gets the gradient that it would have if all were chosen.
+
+    Shows: k < experts. Hides: k = experts.
+    """
+    return mixture_of_experts_vjp(cotangent, x, router, w1, w2, w3, k=router.shape[0], renormalize=renormalize)
