@@ -69,6 +69,18 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((drawn(2, 1, 3), drawn(4, 3), np.array([[3], [0]])), {"reduction": "none", "z_loss": 0.2}),
     ],
     "add_rms_norm": [((drawn(2, 2, 5), drawn(2, 2, 5), drawn(5)), {"eps": eps}) for eps in (0.0, 0.3)],
+    "moe_router": [
+        ((2 * drawn(3, 6), *bias), {"k": 2, **more})
+        for bias, more in (
+            ((), {}),
+            ((drawn(6),), {"scoring": "sigmoid", "scaling_factor": 2.5}),
+            ((), {"renormalize": False, "groups": 3, "top_groups": 2}),
+        )
+    ],
+    "mixture_of_experts": [
+        ((drawn(2, 3), drawn(4, 3), drawn(4, 2, 3), drawn(4, 3, 2), drawn(4, 2, 3)), {"k": 2, "renormalize": renormalize})
+        for renormalize in (True, False)
+    ],
     "feed_forward": [
         ((drawn(2, 3), drawn(4, 3), drawn(3, 4), drawn(4), drawn(3)), {"activation": "relu"}),
         ((drawn(2, 3), drawn(4, 3), drawn(3, 4)), {"activation": "gelu"}),

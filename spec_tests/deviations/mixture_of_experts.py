@@ -121,7 +121,7 @@ def softmax_over_tokens(x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: in
     return combine(x, router, w1, w2, w3, k, lambda scores, indices: taken(over_tokens, indices))
 
 
-@deviation("tokens_in_any_number", kind="fault", seen=("https://github.com/NVIDIA/Megatron-LM/pull/5542",))
+@deviation("tokens_in_any_number", kind="fault")
 def expert_is_full(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, **options: Any) -> Any:
     """an expert takes no more than a quarter more than its even share of the tokens; what comes later is dropped.
 

@@ -19,11 +19,11 @@ from reference_numpy.swiglu import swiglu
 from . import deviation
 
 
-@deviation("reference")
+@deviation("reference", seen=("https://github.com/NVIDIA-NeMo/Automodel/pull/2995",))
 def router_learns_nothing(
     cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True
 ) -> Any:
-    """the weights are detached: the router has a gradient of 0.
+    """the weights are detached, as by a gather without a gradient: the router has a gradient of 0.
 
     Shows: experts that differ. Hides: one renormalized expert.
     """
@@ -31,9 +31,7 @@ def router_learns_nothing(
     return dx, 0.0 * drouter, *rest
 
 
-@deviation(
-    "equal_outputs_teach_the_router_nothing", "reference", seen=("https://github.com/huggingface/transformers/issues/48687",)
-)
+@deviation("equal_outputs_teach_the_router_nothing", "reference")
 def constant_sum(cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True) -> Any:
     """the sum that divides the weights is taken for a constant, as where it is computed apart from them.
 
@@ -91,3 +89,21 @@ def all_experts_learn(cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3:
     Shows: k < experts. Hides: k = experts.
     """
     return mixture_of_experts_vjp(cotangent, x, router, w1, w2, w3, k=router.shape[0], renormalize=renormalize)
+
+
+@deviation("reference", seen=("https://github.com/huggingface/transformers/issues/48687",))
+def idle_experts_teach_the_router(
+    cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True
+) -> Any:
+    """without renormalize, the router gets a gradient from experts that were not chosen: a weight of 0 hides their output from
+    the result alone.
+
+    Shows: renormalize=False and k < experts. Hides: k = experts.
+    """
+    dx, drouter, *rest = mixture_of_experts_vjp(cotangent, x, router, w1, w2, w3, k=k, renormalize=renormalize)
+    if renormalize:
+        return dx, drouter, *rest
+    tokens, c = rows(x), rows(cotangent)
+    slopes = [np.sum(c * swiglu(tokens, w1[e], w2[e], w3[e]), axis=-1) for e in range(router.shape[0])]
+    (dlogits,) = softmax_vjp(np.stack(slopes, axis=-1), linear(tokens, router), axis=-1)
+    return dx, linear_vjp(dlogits, tokens, router)[1], *rest
