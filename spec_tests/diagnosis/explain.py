@@ -12,19 +12,20 @@ from ..calls.call import Call
 from ..deviations import Deviation, deviations_of, deviations_of_parts
 from .evidence import Evidence
 from .explanation import Explanation
-from .fit import diagnose, predicts
+from .fit import IsLate, diagnose, never, predicts
 from .near_misses import find_near_miss
 from .nearest_equation import search_equation
 
 
-def explain(evidence: Evidence, known: Sequence[Explanation] = ()) -> list[Explanation]:
+def explain(evidence: Evidence, known: Sequence[Explanation] = (), is_late: IsLate = never) -> list[Explanation]:
     """Return the explanations of the evidence that are equally good, the likeliest first, or [] if there is none.
 
     `known` are explanations of other answers. A near miss may come on top of one of them.
+    Once `is_late` returns True, nothing else is tried.
     """
-    if deviations := diagnose(evidence):
+    if deviations := diagnose(evidence, is_late):
         return [_describe_deviation(deviation) for deviation in deviations]
-    near_miss = find_near_miss(evidence, known)
+    near_miss = None if is_late() else find_near_miss(evidence, known)
     return [near_miss] if near_miss else []
 
 

@@ -26,6 +26,13 @@ from .evidence import Evidence, answer_of, truth_of, wrong_in
 MAX_CANDIDATES = 3  # more than these are no diagnosis
 MIN_WRONG_CALLS = 2  # that a deviation explains, if it leaves others to another cause
 
+IsLate = Callable[[], bool]  # whether the time for a diagnosis is over
+
+
+def never() -> bool:
+    """Return False: a diagnosis without a deadline is never late."""
+    return False
+
 
 class Candidate(Protocol):
     """What a fit asks of an equation: of a deviation of the catalogue, or of a neighbour of the reference equation."""
@@ -59,15 +66,18 @@ class Fit:
         return (round(np.log2(self.distance + 2.0**-20)), -self.told_apart)
 
 
-def diagnose(evidence: Evidence) -> list[Deviation]:
-    """Return the deviations that explain the evidence, those that fit equally well; none if too many do, or none does."""
+def diagnose(evidence: Evidence, is_late: IsLate = never) -> list[Deviation]:
+    """Return the deviations that explain the evidence, those that fit equally well; none if too many do, or none does.
+
+    Once `is_late` returns True, no other deviation is tried: those that were found by then do.
+    """
     wrong, right = evidence.wrong, evidence.right
     if not wrong:
         return []
-    candidates = list(_candidates(wrong[0].operation))
-    fits = [fit for deviation in candidates if (fit := try_fit(deviation, wrong, right)) is not None]
-    fits = fits or [Fit(deviation) for deviation in candidates if _coincides(deviation, wrong, right)]
-    fits = fits or [fit for deviation in candidates if (fit := _try_partial_fit(deviation, evidence)) is not None]
+    candidates = [deviation for deviation in _candidates(wrong[0].operation) if not is_late()]
+    fits = [fit for deviation in candidates if (fit := try_fit(deviation, wrong, right, is_late)) is not None]
+    fits = fits or [Fit(deviation) for deviation in candidates if not is_late() and _coincides(deviation, wrong, right)]
+    fits = fits or [fit for deviation in candidates if (fit := _try_partial_fit(deviation, evidence, is_late)) is not None]
     fits.sort(key=lambda fit: (*fit.order, fit.deviation.part is not None))
     best = [fit.deviation for fit in fits if fit.order == fits[0].order]
     return best if len(best) <= MAX_CANDIDATES else []
@@ -88,13 +98,20 @@ def _candidates(operation: Callee) -> Iterable[Deviation]:
     return (d for d in deviations if d.kind != "fault" and d.shows_in(operation.dtype))
 
 
-def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call]) -> Fit | None:
-    """Return how well the deviation explains the calls, None if it contradicts one or explains no wrong element alone."""
+def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], is_late: IsLate = never) -> Fit | None:
+    """Return how well the deviation explains the calls, None if it contradicts one or explains no wrong element alone.
+
+    It is None too if `is_late` returns True before all calls are judged.
+    """
     fit = Fit(deviation)
+    if is_late():
+        return None
     nearer = [_is_nearer(deviation, call) for call in wrong]
     if not any(nearer) or any(_shows(deviation, call) for call, near in zip(wrong, nearer, strict=True) if not near):
         return None  # where a deviation is right in float64, its arithmetic may still be wrong
     for call in (*wrong, *(call for call in right if _shows(deviation, call))):
+        if is_late():
+            return None
         for precision in call.operation.classes():
             if explanation := _explain(deviation, call, precision):
                 break
@@ -108,11 +125,11 @@ def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call]) 
 def explains(deviation: Candidate, call: Call) -> bool:
     """Whether the answer of a call is the one that the deviation's equation gives, in some precision class that passes."""
     if not _shows(deviation, call):
-        return allows(deviation, call) or not np.any(wrong_in(call))
+        return not np.any(wrong_in(call)) or allows(deviation, call)
     return any(_explain(deviation, call, precision) is not None for precision in call.operation.classes())
 
 
-def _try_partial_fit(deviation: Deviation, evidence: Evidence) -> Fit | None:
+def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsLate) -> Fit | None:
     """Return how well the deviation explains a part of the wrong calls, if another cause is at work in the others.
 
     It must explain the failing example, and every other wrong call but those on which it agrees with the right equation: there
@@ -123,7 +140,7 @@ def _try_partial_fit(deviation: Deviation, evidence: Evidence) -> Fit | None:
     own = [call for call in evidence.wrong if call in evidence.failing or _shows(deviation, call)]
     if len(own) < MIN_WRONG_CALLS or len(own) == len(evidence.wrong) or not evidence.failing:
         return None
-    return try_fit(deviation, own, evidence.right)
+    return try_fit(deviation, own, evidence.right, is_late)
 
 
 def _cache(judge: Callable[..., Any]) -> Callable[..., Any]:

@@ -31,7 +31,7 @@ from .neighbours.trace import trace
 
 TRACED_CALLS = 12
 SCREENING_CALLS = 3
-PLAIN, ODD = (0.0, 1.0), (1.0, float("inf"))  # the costs of rules: plain slips, and what takes some thought to get wrong
+PLAIN, LESS_PLAIN, ODD = (0.0, 1.0), (1.0, 1.25), (1.25, float("inf"))  # the costs of rules: plain slips, and rarer ones
 JUDGING_SHARE = 0.2  # of the time, kept for error bounds
 MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are judged after all others
 PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
@@ -90,17 +90,17 @@ class Search:
         """Yield the stages of the search: plain changes before odd ones, the operation's own lines before those of its parts."""
         depths = range(max(site.depth for site in self.source.sites) + 1)
         yield self._single_edits(0, PLAIN)
+        yield self._single_edits(0, LESS_PLAIN)
         yield from (self._single_edits(depth, PLAIN) for depth in depths[1:2])
         yield self._single_edits(0, ODD)
         yield self._solved_constants()
         yield from (self._single_edits(depth, PLAIN) for depth in depths[2:])
-        yield from (self._single_edits(depth, ODD) for depth in depths[1:])
+        yield from (self._single_edits(depth, costs) for costs in (LESS_PLAIN, ODD) for depth in depths[1:])
         yield self._pairs()
         yield self._solved_constants_in_one_mode()
         yield self._solved_constants()
 
-    @property
-    def late(self) -> bool:
+    def is_late(self) -> bool:
         return self.clock() > self.deadline
 
     @property
@@ -122,9 +122,9 @@ class Search:
         fits: list[Fit] = []
         known: set[bytes] = set()  # the values of the equations that fit
         for _, candidate in sorted(screened, key=lambda item: (item[1].cost, item[0])):
-            if self.late or (fits and candidate.cost > fits[0].deviation.cost + 1):
+            if self.is_late() or (fits and candidate.cost > fits[0].deviation.cost + 1):
                 break
-            fit = try_fit(candidate, self.wrong, self.right)
+            fit = try_fit(candidate, self.wrong, self.right, self.is_late)
             if fit is None or (values := self._values(candidate)) in known or self._is_refuted(candidate):
                 continue
             known.add(values)
@@ -147,7 +147,7 @@ class Search:
                 if np.any(wrong_in(call)):
                     self.screens.append(Screen(call))
                 return True
-            if self.late:
+            if self.is_late():
                 return number < MIN_FURTHER_CALLS
         return False
 

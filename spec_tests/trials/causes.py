@@ -156,7 +156,8 @@ class Causes:
         evidence = Evidence.gather(failure.calls, others, self.predicts)
         counts = len(evidence.wrong), len(evidence.right)
         known = [explanation for cause in self.found for explanation in cause.explanations]
-        explanations = explain(evidence, known)
+        seconds, clock = deadline
+        explanations = explain(evidence, known, lambda: clock() > seconds)
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged
         explanations = explanations or search(evidence, partial(asker.ask, failure.culprit), *deadline)

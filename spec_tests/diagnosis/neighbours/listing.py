@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from .edit import Edit
 from .rules import rules
-from .rules._rule import Place
+from .rules._rule import Place, without_marks
 from .source import Site, Source
 from .trace import Trace
 
@@ -34,6 +35,7 @@ def _list_places(site: Site, trace: Trace) -> Iterator[Place]:
     if not any(node in trace for node in ast.walk(site.tree)):
         return
     yield Place(site, site.tree, site.tree, "", None, trace)
+    once = _list_used_once(site.tree)
     stack: list[ast.AST] = [site.tree]
     while stack:
         parent = stack.pop()
@@ -44,5 +46,18 @@ def _list_places(site: Site, trace: Trace) -> Iterator[Place]:
                 if not isinstance(node, ast.AST) or isinstance(node, ast.Raise | ast.JoinedStr):
                     continue
                 stack.append(node)
+                if without_marks(node) is not node:
+                    continue  # a mark changes no value
                 if node in trace or isinstance(node, ast.stmt | ast.Tuple | ast.Dict):
-                    yield Place(site, node, parent, field, index, trace)
+                    repeats = isinstance(node, ast.Name) and node.id in once
+                    yield Place(site, node, parent, field, index, trace, repeats)
+
+
+def _list_used_once(function: ast.FunctionDef) -> set[str]:
+    """Return the variables that one line sets, outside of any branch or loop, and one expression uses."""
+    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    used, set_ = (Counter(n.id for n in names if isinstance(n.ctx, context)) for context in (ast.Load, ast.Store))
+    lines = [statement for statement in function.body if isinstance(statement, ast.Assign)]
+    plain = {target.id for line in lines for target in line.targets if isinstance(target, ast.Name)}
+    parameters = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
+    return {name for name in plain - parameters if used[name] == set_[name] == 1}

@@ -176,6 +176,70 @@ def all_of(x: Any) -> Any:
     return np.reshape(x, (math.prod(x.shape),))
 
 
+def head_of(x: Any, axis: int, size: int) -> Any:
+    """The first entries of x along the axis, so many."""
+    return x[_at(x, axis, slice(0, size))] if -len(x.shape) <= axis else x
+
+
+def tail_of(x: Any, axis: int, size: int) -> Any:
+    """The last entries of x along the axis, so many."""
+    return x[_at(x, axis, slice(-size, None))] if -len(x.shape) <= axis else x
+
+
+def tail_from(x: Any, axis: int, start: int) -> Any:
+    """x from that entry along the axis on, where it has more."""
+    return x[_at(x, axis, slice(start, None))] if x.shape[axis] > start else x
+
+
+def head_without(x: Any, axis: int, count: int) -> Any:
+    """x without its last entries along the axis, where it has more."""
+    return x[_at(x, axis, slice(0, -count))] if x.shape[axis] > count else x
+
+
+def cut_to_blocks(x: Any, axis: int, block: int) -> Any:
+    """The whole blocks of x along the axis, where there is more than one."""
+    n = x.shape[axis]
+    return x[_at(x, axis, slice(0, n // block * block))] if n > block else x
+
+
+def maximum_so_far(x: Any, axis: int, block: int) -> Any:
+    """The maximum of each block along the axis and of all blocks before it, in the place of each entry."""
+    n, maxima, largest = x.shape[axis], [], None
+    for start in range(0, n, block):
+        part = x[_at(x, axis, slice(start, start + block))]
+        own = np.max(part, axis=axis, keepdims=True)
+        largest = own if largest is None else np.maximum(largest, own)
+        maxima.append(np.repeat(largest, part.shape[axis], axis=axis))
+    return np.concatenate(maxima, axis=axis)
+
+
+def along_rest(function: Any, x: Any, axis: int) -> Any:
+    """A reduction of x along the axis and all axes after it."""
+    for each in range(axis % len(x.shape), len(x.shape)):
+        x = function(x, axis=each, keepdims=True)
+    return x
+
+
+def first_entry(x: Any, count: int) -> Any:
+    """x with its first entry in the place of every entry, along all axes but the last so many."""
+    for axis in range(max(len(x.shape) - count, 0)):
+        x = np.repeat(x[_at(x, axis, slice(0, 1))], x.shape[axis], axis=axis)
+    return x
+
+
+def rows_of(x: Any) -> int:
+    """The number of rows of x, at least 1."""
+    return max(math.prod(x.shape[:-1]), 1)
+
+
+def compounded(x: Any) -> Any:
+    """The fast exponential (1 + x/256)^256."""
+    y = np.maximum(1 + x / 256, 0.0)
+    for _ in range(8):
+        y = np.square(y)
+    return y
+
+
 def _at(x: Any, axis: int, place: slice) -> tuple[slice, ...]:
     index = [slice(None)] * len(x.shape)
     index[axis] = place

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ class Seen:
 
     kind: str  # "array" of real numbers, "integers", "mask", "number", "integer", "truth", "text", "none" or "other"
     shape: tuple[int, ...] = ()
+    largest: int = 0  # the length of the longest axis in any call, or the largest integer
 
     @property
     def clarity(self) -> int:
@@ -55,8 +56,10 @@ def trace(source: Source, evaluations: Iterable[Callable[[Callable[..., Any]], A
         instrumented = _Instrumenter(nodes).instrument(site)
         functions[site] = site.compile(instrumented)
     seen: dict[int, Seen] = {}
+    largest: dict[int, int] = {}
 
     def hook(number: int, value: Any) -> Any:
+        largest[number] = max(largest.get(number, 0), _measure(value))
         if number not in seen or seen[number].clarity < MAX_AXES:
             new = _describe(value)
             if number not in seen or new.clarity > seen[number].clarity:
@@ -70,7 +73,14 @@ def trace(source: Source, evaluations: Iterable[Callable[[Callable[..., Any]], A
             evaluate(source.with_functions(functions))
         except Exception:
             continue  # the equation does not take such arguments; what was reached before counts
-    return {nodes[number]: found for number, found in seen.items()}
+    return {nodes[number]: replace(found, largest=largest[number]) for number, found in seen.items()}
+
+
+def _measure(value: Any) -> int:
+    """Return the length of the longest axis of an array, or an integer itself."""
+    if isinstance(value, np.ndarray):
+        return max(value.shape, default=0)
+    return int(value) if isinstance(value, int | np.integer) else 0
 
 
 def _describe(value: Any) -> Seen:

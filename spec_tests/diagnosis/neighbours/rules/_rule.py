@@ -30,6 +30,7 @@ class Place:
     field: str
     index: int | None
     trace: Trace
+    repeats: bool = False  # whether the value is that of another place, where rules that wrap values are tried
 
     @property
     def seen(self) -> Seen:
@@ -49,9 +50,14 @@ class Rule:
     list_replacements: Callable[[Place], Iterator[Any]]
     has_unknown: bool = False  # whether the replacements hold a constant that is solved for
 
+    @property
+    def wraps(self) -> bool:
+        """Whether the rule does something to any value, wherever it comes from."""
+        return ast.BinOp in self.nodes and ast.Name in self.nodes
+
     def edits(self, place: Place) -> Iterator[Edit]:
         """Yield the edits at a place. A replacement is a node, or a tuple of changes where several places change together."""
-        if isinstance(place.node, self.nodes):
+        if isinstance(place.node, self.nodes) and not (place.repeats and self.wraps):
             for new in self.list_replacements(place):
                 changes = new if isinstance(new, tuple) else (place.replace(new),)
                 if all(change.new is not change.old for change in changes):
@@ -150,8 +156,13 @@ def definition(place: Place, node: Any) -> Any:
     if isinstance(node, ast.Name):
         lines = [n for n in ast.walk(place.site.tree) if isinstance(n, ast.Assign) and _sets(n, node.id)]
         parameters = {a.arg for a in (*place.site.tree.args.args, *place.site.tree.args.kwonlyargs)}
-        if len(lines) == 1 and isinstance(lines[0].targets[0], ast.Name) and node.id not in parameters:
-            return without_marks(lines[0].value)
+        if len(lines) == 1 and node.id not in parameters:
+            target, value = lines[0].targets[0], lines[0].value
+            if isinstance(target, ast.Name):
+                return without_marks(value)
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                pairs = zip(target.elts, value.elts, strict=True)
+                return next((without_marks(v) for t, v in pairs if isinstance(t, ast.Name) and t.id == node.id), node)
     return node
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..edit import Change
+from ..trace import Seen
 from ._rule import Place, children, fill, name_of, rule
 
 BLOCKS = (4, 8, 16, 32, 64, 128)
@@ -46,17 +47,25 @@ def every_reduction_along_another_axis(place: Place) -> Iterator[Any]:
     yield tuple(replace(change, new=fill(both, f=call.func, x=call.args[0])) for change, call in reductions)
 
 
+def list_axes(seen: Seen, most: int) -> list[int]:
+    """Return the last axes of an array, at most so many, and its first one."""
+    axes = list(range(-min(len(seen.shape), most), 0))
+    return axes if len(seen.shape) <= most else [*axes, 0]
+
+
 @rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=1.5)
 def another_place(place: Place) -> Iterator[Any]:
     """The first or last entry along an axis serves for all, entries stand in another order, or two axes are exchanged."""
     seen, node = place.seen, place.node
     if seen.kind not in ("array", "mask", "integers"):
         return
-    for axis in (*range(-min(len(seen.shape), 4), 0), 0):
+    for axis in list_axes(seen, 4):
         for step in ("first_of", "last_of", "reversed_along", "rolled"):
             yield fill(f"{step}(x, {axis})", x=node)
         if seen.kind == "array":
             yield fill(f"delayed(x, {axis})", x=node)
+    for count in range(1, min(len(seen.shape), 4)):
+        yield fill(f"first_entry(x, {count})", x=node)
     if len(seen.shape) > 1:
         yield fill("transposed_if_square(x)", x=node)
         for a in range(-min(len(seen.shape), 4), 0):
@@ -71,16 +80,17 @@ def part_left_out(place: Place) -> Iterator[Any]:
     seen, node = place.seen, place.node
     if seen.kind != "array":
         return
-    for axis in (*range(-min(len(seen.shape), 3), 0), 0):
+    yield fill("0.0 * x", x=node)
+    for axis in list_axes(seen, 3):
         yield fill(f"only_first(x, {axis})", x=node)
         yield fill(f"only_last(x, {axis})", x=node)
         yield fill(f"without_first(x, {axis})", x=node)
         yield fill(f"without_last(x, {axis})", x=node)
-        for block in BLOCKS:
+        for block in (block for block in BLOCKS if block <= seen.largest):
             yield fill(f"without_tail(x, {axis}, {block})", x=node)
             yield fill(f"whole_blocks(x, {axis}, {block})", x=node)
             yield fill(f"ones_in_tail(x, {axis}, {block})", x=node)
-        for size in SIZES:
+        for size in (size for size in SIZES if size < seen.largest):
             yield fill(f"cut_after(x, {axis}, {size})", x=node)
 
 
@@ -91,6 +101,9 @@ def statistic_removed(place: Place) -> Iterator[Any]:
         for axis in (-1, -2)[: len(place.seen.shape)]:
             yield fill(f"x - np.mean(x, axis={axis}, keepdims=True)", x=place.node)
             yield fill(f"x / np.sqrt(np.mean(np.square(x), axis={axis}, keepdims=True))", x=place.node)
+            length = f"np.sqrt(np.sum(np.square(x), axis={axis}, keepdims=True))"
+            yield fill(f"x / {length}", x=place.node)
+            yield fill(f"x / np.maximum({length}, 1.0)", x=place.node)
             yield fill(f"softmax_of(x, {axis})", x=place.node)
 
 

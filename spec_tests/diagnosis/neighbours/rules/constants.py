@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ._rule import Place, fill, load, names_in, rule
+from ._rule import Place, fill, load, name_of, names_in, rule
 
+LIMITS = (64, 128, 256, 512, 1024, 4096)
 BLOCKS = (4, 8, 16, 32, 64, 128)
 COUNT = (
     "n + 1", "n - 1", "2 * n", "n // 2", "power_of_two_above(n)", "power_of_two_below(n)", "2 * power_of_two_below(n)",
-    "n or 1", "-n", "n * n",
+    "n or 1", "max(n, 0)", "-n", "n * n", "n // 4 * 2 or 2",
     *(f"rounded_up(n, {block})" for block in BLOCKS), *(f"whole_blocks_of(n, {block})" for block in BLOCKS),
-    *(f"min(n, {limit})" for limit in (64, 128, 256, 512, 1024, 4096)), "n % 65536", "(n + 2**31) % 2**32 - 2**31",
 )  # fmt: skip
 
 OTHER_COUNT = (
@@ -44,6 +44,9 @@ def another_count(place: Place) -> Iterator[Any]:
     if place.seen.kind == "integer":
         for template in COUNT:
             yield fill(template, n=place.node)
+        yield from (fill(f"min(n, {limit})", n=place.node) for limit in LIMITS if limit < place.seen.largest)
+        if place.seen.largest >= 2**16:
+            yield from (fill(template, n=place.node) for template in ("n % 65536", "(n + 2**31) % 2**32 - 2**31"))
 
 
 @rule(ast.Name, ast.BinOp, cost=1.5)
@@ -65,6 +68,10 @@ def divided_by_a_count(place: Place) -> Iterator[Any]:
         if -len(seen.shape) <= axis < len(seen.shape) and not (axis == 0 and len(seen.shape) < 4):
             for template in ("x / n", "x * n", "x / np.sqrt(n)", "x * np.sqrt(n)"):
                 yield fill(template, x=place.node, n=fill(f"x.shape[{axis}]", x=place.node))
+    for name, other in names_in(place, "array").items():
+        if len(other.shape) > 1:
+            for template in ("x / rows_of(y)", "x * rows_of(y)"):
+                yield fill(template, x=place.node, y=load(name))
     for name in names_in(place, "integer"):
         for template in ("x / n", "x * n", "x / y.shape[n]", "x * y.shape[n]"):
             yield fill(template, x=place.node, n=load(name), y=place.node)
@@ -79,9 +86,17 @@ def averaged(place: Place) -> Iterator[Any]:
         if inner is not None and inner.kind == "array":
             if len(inner.shape) > len(seen.shape) or inner.shape != seen.shape:
                 yield fill("x / (math.prod(y.shape) / math.prod(x.shape))", x=place.node, y=place.node.args[0])
-            for axis in range(-len(inner.shape), 0):
-                n = fill(f"y.shape[{axis}]", y=place.node.args[0])
+            for n in _list_counts(place.node):
                 yield fill("x / n", x=place.node, n=n)
                 yield fill("x * n", x=place.node, n=n)
                 for template in OTHER_COUNT:
                     yield fill(f"x * quotient(n, {template})", x=place.node, n=n)
+
+
+def _list_counts(call: Any) -> Iterator[Any]:
+    """Yield the numbers of terms that a sum, a mean or a product of matrices has, and the other lengths of what it sums."""
+    axis = next((keyword.value for keyword in call.keywords if keyword.arg == "axis"), None)
+    if name_of(call) in ("sum", "mean", "max") and axis is not None:
+        yield fill("y.shape[a]", y=call.args[0], a=axis)
+    elif name_of(call) in ("matmul", "sum", "mean"):
+        yield from (fill(f"y.shape[{axis}]", y=call.args[0]) for axis in (-1, -2))

@@ -53,7 +53,7 @@ def another_function(place: Place) -> Iterator[Any]:
     """An elementwise function stands for another."""
     is_unary = name_of(place.node) in UNARY and len(place.node.args) == 1
     if is_unary or (place.seen.kind == "array" and name_of(place.node) in (*operations(), "maximum")):
-        for template in (*ELEMENTWISE, "softmax_of(x, -1)"):
+        for template in (*ELEMENTWISE, "softmax_of(x, -1)", "compounded(x)"):
             yield fill(template, x=place.node.args[0])
     pairs = {"logical_and": "logical_or", "logical_or": "logical_and"}
     if other := pairs.get(name_of(place.node)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,7 +33,12 @@ def parameter_changed(place: Place) -> Iterator[Any]:
     )
     defaults = _find_defaults(function)
     optional = names_that_may_be_none(function)
+    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
     for name in [a.arg for a in (*function.args.args, *function.args.kwonlyargs)]:
+        if name not in used:  # the right equation needs it not
+            for other, like in known.items():
+                if like.kind == "array":
+                    yield _begin_with(function, other, load(name))
         if name not in known:
             continue
         seen = known[name]
@@ -50,10 +56,16 @@ def parameter_changed(place: Place) -> Iterator[Any]:
                 texts += ARRAY if seen.kind == "array" else ["None", "np.logical_not(p)", "transposed_if_square(p)"]
                 for axis in range(-min(len(seen.shape), 4), 0):
                     texts += [f"{step}(p, {axis})" for step in ("first_of", "last_of", "reversed_along", "rolled")]
+                texts += [f"first_entry(p, {count})" for count in range(1, min(len(seen.shape), 4))]
                 for a in range(-min(len(seen.shape), 4), 0):
                     texts += [f"{step}(p, {a}, {b})" for b in range(a + 1, 0) for step in ("reinterpreted", "np.swapaxes")]
             case "text":
-                texts += [repr(text) for text in _list_texts(function)]
+                values = _list_texts(place)
+                texts += [repr(text) for text in values]
+                for one, instead in itertools.permutations(values, 2):
+                    texts.append(f"{one!r} if p == {instead!r} else p")
+                    if one < instead:
+                        texts.append(f"{{{one!r}: {instead!r}, {instead!r}: {one!r}}}.get(p, p)")
             case "integers":
                 texts += ["p + 1", "p - 1", "np.abs(p)", "p * 0"]
         for text in texts:
@@ -88,11 +100,14 @@ def parameter_ignored_beside_another(place: Place) -> Iterator[Any]:
                 yield _begin_with(function, name, absent)
 
 
-def _list_texts(function: ast.FunctionDef) -> list[str]:
-    """Return the texts that the function compares something with: the values of options."""
-    compared = (part for node in ast.walk(function) if isinstance(node, ast.Compare) for part in node.comparators)
-    texts = (part.value for part in compared if isinstance(part, ast.Constant) and isinstance(part.value, str))
-    return list(dict.fromkeys(texts))
+def _list_texts(place: Place) -> list[str]:
+    """Return the texts that the functions of the file compare something with, or look up: the values of options."""
+    compared = [part for node in ast.walk(place.node) if isinstance(node, ast.Compare) for part in node.comparators]
+    names = {node.id for node in ast.walk(place.node) if isinstance(node, ast.Name)}
+    tables = [table for name in sorted(names) if isinstance(table := place.site.namespace.get(name), dict)]
+    texts = [part.value for part in compared if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    looked_up = [key for table in tables for key in table if isinstance(key, str)]
+    return list(dict.fromkeys([*texts, *looked_up]))
 
 
 def _find_defaults(function: ast.FunctionDef) -> dict[str, Any]:

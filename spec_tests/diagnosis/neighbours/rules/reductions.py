@@ -1,0 +1,60 @@
+"""Reductions over a part of an axis, over all axes from one on, or block by block without a correction."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from ..edit import Change
+from ._rule import Place, children, fill, name_of, rule
+
+BLOCKS = (4, 8, 16, 32, 64, 128, 256, 512)
+SIZES = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+REDUCTIONS = ("max", "sum", "mean")
+
+
+@rule(ast.Call, cost=1.25)
+def reduction_over_a_part(place: Place) -> Iterator[Any]:
+    """A reduction sees only the first entries, only whole blocks, or all but the first or last entry."""
+    node = place.node
+    if (axis := _axis_of(node)) is not None:
+        largest = place.trace.get(node.args[0], place.seen).largest
+        parts = [f"head_of(x, a, {size})" for size in SIZES if size < largest]
+        parts += [f"cut_to_blocks(x, a, {block})" for block in BLOCKS if block < largest]
+        parts += ["tail_of(x, a, 1)", "tail_from(x, a, 1)", "head_without(x, a, 1)", "head_of(x, a, max(x.shape[a] // 2, 1))"]
+        for part in parts:
+            yield ast.Call(node.func, [fill(part, x=node.args[0], a=axis), *node.args[1:]], node.keywords)
+
+
+@rule(ast.Call, cost=1.5)
+def maximum_so_far(place: Place) -> Iterator[Any]:
+    """A maximum is that of the blocks that came so far, without a correction when it grows."""
+    if name_of(place.node) == "max" and (axis := _axis_of(place.node)) is not None:
+        largest = place.trace.get(place.node.args[0], place.seen).largest
+        for block in (block for block in (1, *BLOCKS) if block < largest):
+            yield fill(f"maximum_so_far(x, a, {block})", x=place.node.args[0], a=axis)
+
+
+@rule(ast.FunctionDef, cost=1.25)
+def every_reduction_along_the_rest(place: Place) -> Iterator[Any]:
+    """All reductions of the function run along their axis and all after it, or over the same part."""
+    found = [
+        (Change(parent, field, index, node), node, axis)
+        for parent, field, index, node in children(place.node)
+        if (axis := _axis_of(node)) is not None
+    ]
+    yield tuple(
+        Change(c.parent, c.field, c.index, fill("along_rest(f, x, a)", f=node.func, x=node.args[0], a=axis))
+        for c, node, axis in found
+    )
+    if len(found) > 1:
+        for part in (*(f"head_of(x, a, {size})" for size in SIZES), *(f"cut_to_blocks(x, a, {block})" for block in BLOCKS)):
+            yield tuple(Change(node, "args", 0, fill(part, x=node.args[0], a=axis)) for _, node, axis in found)
+
+
+def _axis_of(node: Any) -> Any:
+    """Return the axis of a reduction, None if the node is none."""
+    if not (isinstance(node, ast.Call) and name_of(node) in REDUCTIONS and node.args):
+        return None
+    return next((keyword.value for keyword in node.keywords if keyword.arg == "axis"), None)
