@@ -48,11 +48,11 @@ def describe(deviation: Deviation, seed: int, seconds: float) -> Row | None:
             continue
         calls = trial.tally.failure.calls if trial.tally.failure else []
         evidence = Evidence.gather(calls, trial.find_other_calls(calls))
-        operation, start = trial.operation(deviation.operation), time.monotonic()
-        ask = ask_about(operation, seed=seed, seconds=seconds)
+        operation, start = trial.operation(deviation.operation), time.process_time()
+        ask = ask_about(operation, seed=seed, seconds=seconds, clock=time.process_time)
         failure = describe_failure_kind(violation) if isinstance(violation, NoAnswer) else ""
-        region = find_wrong_region(evidence, ask=ask, deadline=start + seconds, failure=failure)
-        row: Row = {"law": law, "dtype": trial.dtype, "seconds": round(time.monotonic() - start, 1), "asked": ask.count}
+        region = find_wrong_region(evidence, ask=ask, deadline=start + seconds, failure=failure, clock=time.process_time)
+        row: Row = {"law": law, "dtype": trial.dtype, "seconds": round(time.process_time() - start, 1), "asked": ask.count}
         checking = ask_about(operation, seed=f"fresh {seed}", seconds=60.0)
         if region is None:
             wishes = list(filter(None, (checking(Wish(as_drawn=number % 2 == 0)) for number in range(FRESH // 2))))

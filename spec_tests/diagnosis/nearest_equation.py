@@ -105,9 +105,14 @@ class Search:
 
     @property
     def late_for_screening(self) -> bool:
-        """Whether the time that is left is needed for judging. The clock is read seldom: that takes as long as a candidate."""
+        """Whether the time that is left is needed for judging."""
+        return self.clock() > self.deadline - self.reserve
+
+    @property
+    def seen_late(self) -> bool:
+        """The same, but the clock is read only now and then, since reading it takes as long as a candidate."""
         self.checks += 1
-        return self.checks % CHECK_EVERY == 0 and self.clock() > self.deadline - self.reserve
+        return self.checks % CHECK_EVERY == 0 and self.late_for_screening
 
     def _likely(self, screened: Iterable[tuple[float, Candidate]]) -> Iterator[tuple[float, Candidate]]:
         """Yield the candidates that are near, and keep those that are far off for later."""
@@ -169,7 +174,7 @@ class Search:
 
     def _single_edits(self, depth: int, costs: tuple[float, float]) -> Iterator[tuple[float, Candidate]]:
         for edit in list_edits(self.source, self.seen, depth, costs, self.withheld):
-            if self.late_for_screening:
+            if self.seen_late:
                 return
             if edit.has_unknown:
                 self.unknown.append(edit)
@@ -217,7 +222,7 @@ class Search:
         nearest = [edit for _, edit in sorted(distinct.items())][:PAIRED_EDITS]
         for total in range(1, 2 * len(nearest)):
             for i in range(max(0, total - len(nearest) + 1), (total + 1) // 2):
-                if self.late_for_screening:
+                if self.seen_late:
                     return
                 pair = nearest[i], nearest[total - i]
                 if _meet(*pair):

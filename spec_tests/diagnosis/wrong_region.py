@@ -68,18 +68,21 @@ class Region(Explanation):
         return bool(self.inside.covers(Answer(call, self.failure, np.zeros(call.value.size, dtype=bool))).any())
 
 
-def find_wrong_region(evidence: Evidence, *, ask: Ask, deadline: float, failure: str = "") -> Region | None:
+def find_wrong_region(
+    evidence: Evidence, *, ask: Ask, deadline: float, failure: str = "", clock: Callable[[], float] = time.monotonic
+) -> Region | None:
     """Return where the answers are wrong; None if no region predicts fresh answers.
 
-    `deadline` is a time of time.monotonic(). `failure` is what is looked for in place of wrong values, such as "the call raised
-    ValueError": see `Answer.failure`. Without it, that is wrong values if the evidence holds some, else the first failure found.
+    `deadline` is the time, as `clock` tells it, at which the search ends. `failure` is what is looked for in place of wrong
+    values, such as "the call raised ValueError": see `Answer.failure`. Without it, that is wrong values if the evidence holds
+    some, else the first failure found.
     """
-    return _Search(evidence, ask, deadline, failure).run()
+    return _Search(evidence, ask, deadline, failure, clock).run()
 
 
 class _Search:
-    def __init__(self, evidence: Evidence, ask: Ask, deadline: float, failure: str):
-        self.ask, self.deadline, self.start = ask, deadline, time.monotonic()
+    def __init__(self, evidence: Evidence, ask: Ask, deadline: float, failure: str, clock: Callable[[], float]):
+        self.ask, self.deadline, self.start, self.clock = ask, deadline, clock(), clock
         self.failure = failure or (WRONG if evidence.wrong else "")
         self.answers: list[Answer] = []  # that the region is fitted to
         self.asked: list[Answer] = []  # all that were asked for
@@ -125,11 +128,11 @@ class _Search:
 
     @property
     def _is_late(self) -> bool:
-        return time.monotonic() > self.deadline
+        return self.clock() > self.deadline
 
     def _has_spent(self, share: float) -> bool:
         """Whether this share of the time is over."""
-        return time.monotonic() > self.start + share * (self.deadline - self.start)
+        return self.clock() > self.start + share * (self.deadline - self.start)
 
     def fails(self, answer: Answer) -> bool:
         return bool(answer.failure) and answer.failure == self.failure

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -28,10 +29,11 @@ from ..specification.pytree import tree_map
 class Asker:
     """Draw and answer calls of one operation of a backend in one dtype. What is drawn depends on the seed alone."""
 
-    def __init__(self, operation: Operation, *, seed: Any, deadline: float):
-        """`deadline` is a time of time.monotonic() after which nothing is asked."""
+    def __init__(self, operation: Operation, *, seed: Any, deadline: float, clock: Callable[[], float]):
+        """`deadline` is the time, as `clock` tells it, after which nothing is asked."""
         self.operation = replace(operation, recorder=Recorder())
-        self.random, self.deadline = random.Random(f"{seed} {operation.name} {operation.dtype}"), deadline
+        self.random = random.Random(f"{seed} {operation.name} {operation.dtype}")
+        self.deadline, self.clock = deadline, clock
         self.is_lost = False  # whether a call ended its process or timed out, so that nothing else is asked
         self._largest: dict[str, int] = {}
         self._ordinary: dict[int, Call] = {}  # the calls with ordinary values
@@ -39,7 +41,7 @@ class Asker:
         self.count = 0  # of the calls made
 
     def __call__(self, wish: Wish) -> Answer | None:
-        if self.is_lost or time.monotonic() > self.deadline or (call := self._draw(wish)) is None:
+        if self.is_lost or self.clock() > self.deadline or (call := self._draw(wish)) is None:
             return None
         self.count, self.last = self.count + 1, call
         try:
@@ -144,7 +146,7 @@ def describe_failure_kind(violation: Violation) -> str:
     return f"{head} has another shape" if shape else head
 
 
-def ask_about(operation: Operation, *, seed: Any, seconds: float) -> Asker:
-    """Return what asks about an operation for so many seconds."""
+def ask_about(operation: Operation, *, seed: Any, seconds: float, clock: Callable[[], float] = time.monotonic) -> Asker:
+    """Return what asks about an operation for so many seconds of the clock."""
     assert isinstance(operation, Operation | Gradient)
-    return Asker(operation, seed=seed, deadline=time.monotonic() + seconds)
+    return Asker(operation, seed=seed, deadline=clock() + seconds, clock=clock)

@@ -26,6 +26,7 @@ from ..specification.registry import specification
 from .failure import Failure
 
 UNEXPLAINED = "unexplained"
+EQUATION_SHARE = 0.6  # of the time that is left when nothing known explains a failure
 SETTLING_CALLS = 16  # whose answers decide between explanations that are equally good
 NAMED_KINDS = ("deviation", "near miss")  # of explanations whose ids say something to a reader
 Deadline = tuple[float, Callable[[], float]]  # the seconds that a search may take, and the clock that counts them
@@ -160,7 +161,7 @@ class Causes:
         explanations = explain(evidence, known, lambda: clock() > seconds)
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged
-        explanations = explanations or search(evidence, partial(asker.ask, failure.culprit), *deadline)
+        explanations = explanations or search(evidence, partial(asker.ask, failure.culprit), *share(deadline))
         if not explanations and failure.wrong_calls:
             explanations = asker.find_region(failure.culprit, evidence, *deadline)
         if explanations:
@@ -170,6 +171,13 @@ class Causes:
             return Cause(key, explanations[0].operation, explanations, failure, *counts)
         key = f"{failure.culprit}: {UNEXPLAINED}" if failure.wrong_calls else failure.symptom
         return Cause(key, failure.culprit, [], failure, *counts, dtypes={failure.dtype})
+
+
+def share(deadline: Deadline) -> Deadline:
+    """Return the deadline of the search for an equation. What is left of the time is for the search for a region."""
+    seconds, clock = deadline
+    now = clock()
+    return now + EQUATION_SHARE * max(0.0, seconds - now), clock
 
 
 def _settle(explanations: list[Explanation], calls: Iterable[Call]) -> list[Explanation]:

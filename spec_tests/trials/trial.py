@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -150,8 +149,8 @@ class Trial:
         left = seconds - clock()
         if self.tally.losses or left <= 0:
             return []
-        ask = ask_about(self.operation(name), seed=0, seconds=left)
-        region = find_wrong_region(evidence, ask=ask, deadline=time.monotonic() + left)
+        ask = ask_about(self.operation(name), seed=0, seconds=left, clock=clock)
+        region = find_wrong_region(evidence, ask=ask, deadline=seconds, clock=clock)
         return [region] if region else []
 
     def is_forward_wrong(self, gradient: Call) -> bool:
