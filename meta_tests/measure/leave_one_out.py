@@ -55,6 +55,7 @@ class Row:
     predicted: int = 0  # fresh calls whose answers were predicted
     mispredicted: int = 0
     seconds: float = 0.0  # of processor time that the search took
+    kind: str = "equation"  # what explains it: an equation or a region
 
 
 def answered_calls(under_test: Backend, name: str, dtype: str, seed: str, count: int) -> Iterator[Call]:
@@ -142,8 +143,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--again", choices=OUTCOMES, nargs="*", default=(), help="compute rows with these outcomes again")
 
 
-def measure(jobs: dict[str, Any], work: Any, options: argparse.Namespace, what: str) -> None:
-    """Do the jobs that have no row yet, write each row at once, and print the summary."""
+def measure(jobs: dict[str, Any], work: Any, options: argparse.Namespace, what: str) -> dict[str, Row]:
+    """Do the jobs that have no row yet, write each row at once, print the summary, and return all rows."""
     rows = read_rows(options.write)
     done = {name for name, row in rows.items() if row.outcome not in options.again} if options.new or options.again else set()
     with ProcessPoolExecutor(options.workers) as pool:
@@ -154,6 +155,7 @@ def measure(jobs: dict[str, Any], work: Any, options: argparse.Namespace, what: 
                 write_rows(options.write, rows)
     for line in summarize(rows, what):
         print(line)
+    return rows
 
 
 def main() -> None:
