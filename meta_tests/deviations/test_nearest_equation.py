@@ -1,6 +1,7 @@
 """Test the search for the nearest equation with bugs that the catalogue does not have."""
 
 import ast
+import itertools
 import time
 from collections.abc import Callable
 from functools import partial
@@ -12,8 +13,9 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
-from spec_tests.deviations import OracleBackend
+from spec_tests.deviations import OracleBackend, deviations_of
 from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.diagnosis.explain import explain
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.fit import diagnose
 from spec_tests.diagnosis.nearest_equation import search_equation
@@ -65,6 +67,10 @@ def of_mask(function: Callable[..., Any]) -> list[Call]:
 
 def rms_norm_with_cubes(x: Any, weight: Any, *, eps: float) -> Any:
     return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps) * weight**3
+
+
+def rms_norm_eps_outside(x: Any, weight: Any, *, eps: float) -> Any:
+    return x / (np.sqrt(np.mean(x * x, axis=-1, keepdims=True)) + eps) * weight
 
 
 def rms_norm_with_seven_eps(x: Any, weight: Any, *, eps: float) -> Any:
@@ -157,6 +163,36 @@ def test_the_search_ends_in_time() -> None:
     evidence = Evidence.gather(of_norm(lambda x, weight, *, eps: x * np.sin(weight * 1e6)))
     assert search_equation(evidence, deadline=start + 0.2, clock=time.process_time) is None
     assert time.process_time() - start < 2
+
+
+def test_a_late_diagnosis_tries_nothing_else() -> None:
+    """Each step of a diagnosis asks whether it is late, so that the time ends it wherever it is."""
+    evidence = Evidence.gather(of_norm(rms_norm_eps_outside))
+    asked = itertools.count()
+    assert [found.id for found in diagnose(evidence, lambda: next(asked) < 0)] == ["rms_norm/eps-outside-sqrt"]
+    assert next(asked) >= len(deviations_of("rms_norm")) / 2
+    evidence = Evidence.gather(of_norm(rms_norm_eps_outside))
+    assert diagnose(evidence, lambda: True) == []
+    assert explain(evidence, is_late=lambda: True) == []
+    assert [call.deviation_results for call in evidence.wrong if call.deviation_results] == []  # no equation was evaluated
+
+
+def test_the_time_for_solving_constants_is_limited() -> None:
+    """The clock counts its own readings, so that no machine is too slow for this test."""
+    readings = itertools.count()
+    evidence = Evidence.gather(of_norm(lambda x, weight, *, eps: x * np.sin(weight * 1e6)))
+    assert search_equation(evidence, deadline=40.0, clock=lambda: float(next(readings))) is None
+    assert next(readings) < 400
+
+
+def test_the_search_goes_on_where_a_further_answer_contradicts_an_equation() -> None:
+    """For an eps of 1/7 the answers are those for a fixed eps of 1 as well, which is simpler."""
+    first = answers("rms_norm", rms_norm_with_seven_eps, [((rows(*shape), rows(shape[-1])), {"eps": 1 / 7}) for shape in SHAPES])
+    ambiguous, settled = search(first), search(first, ask=lambda: of_norm(rms_norm_with_seven_eps))
+    assert ambiguous is not None
+    assert settled is not None
+    assert "7" not in ambiguous.what
+    assert "7" in settled.what
 
 
 def test_a_changed_part_is_the_same_change_in_what_is_made_of_it() -> None:

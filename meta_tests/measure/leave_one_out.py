@@ -18,7 +18,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -148,7 +148,8 @@ def measure(jobs: dict[str, Any], work: Any, options: argparse.Namespace, what: 
     rows = read_rows(options.write)
     done = {name for name, row in rows.items() if row.outcome not in options.again} if options.new or options.again else set()
     with ProcessPoolExecutor(options.workers) as pool:
-        for row in pool.map(work, [job for name, job in jobs.items() if name not in done]):
+        for future in as_completed([pool.submit(work, job) for name, job in jobs.items() if name not in done]):
+            row = future.result()
             rows[row.id] = row
             print(f"{row.outcome:<20} {row.seconds:>5} s  {row.id}  {row.equation}", flush=True)
             if options.write:

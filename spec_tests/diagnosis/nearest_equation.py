@@ -147,7 +147,7 @@ class Search:
         An equation that could not be tested for lack of time counts as refuted.
         """
         for number, call in enumerate(self.further):
-            if not explains(candidate, call):
+            if not explains(candidate, call) and not allows(candidate, call):
                 (self.wrong if np.any(wrong_in(call)) else self.right).append(call)
                 if np.any(wrong_in(call)):
                     self.screens.append(Screen(call))

@@ -18,7 +18,7 @@ from ..calls.operation import Operation
 from ..calls.recorder import Recorder
 from ..calls.violation import Lost, NoAnswer, NotImplementedVariant, Violation
 from ..diagnosis.asking import RIGHT, WRONG, Answer, Wish
-from ..diagnosis.evidence import truth_of, wrong_in
+from ..diagnosis.evidence import answer_of, truth_of, wrong_in
 from ..implementation.domain import HEAD_DIMENSIONS
 from ..inputs.choices import NoExample
 from ..inputs.chosen_draw import MAX_ELEMENTS, Chosen, ChosenDraw
@@ -68,7 +68,7 @@ class Asker:
         assert call.observed is not None
         with np.errstate(all="ignore"):
             nearest = self.operation.storage.round(np.asarray(call.value, dtype=np.float64))
-        if np.array_equal(call.observed, nearest, equal_nan=True):
+        if np.array_equal(answer_of(call), nearest, equal_nan=True):
             wrong = np.zeros(call.value.size, dtype=bool)  # every bound admits it, so that none has to be derived
         else:
             wrong = np.ravel(wrong_in(call))

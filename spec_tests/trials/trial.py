@@ -43,6 +43,8 @@ MAX_FIRST_CALLS = 1024  # per backend, each with a result of another shape
 
 ASKED_CALLS = 160  # at most, to test what was found
 
+SHARE_OF_ONE_FAILURE = 0.8  # of the time that is left for the failures of an operation
+
 FRESH_CALLS = 16  # per operation and dtype, for a diagnosis; every second one has every optional argument
 
 
@@ -104,10 +106,14 @@ class Trial:
 
     @contextmanager
     def after_failure(self, operation: str) -> Iterator[tuple[float, Stopwatch]]:
-        """Give the seconds that are left for a failure of the operation, and a stopwatch. Count what the block takes."""
+        """Give the seconds that a failure of the operation may take, and a stopwatch. Count what the block takes.
+
+        A part of the seconds that are left is kept for failures with another cause.
+        """
         spent, stopwatch = self.backend.seconds_after_failures, Stopwatch()
         try:
-            yield max(0.0, current_effort().failure_seconds - spent.get(operation, 0.0)), stopwatch
+            left = max(0.0, current_effort().failure_seconds - spent.get(operation, 0.0))
+            yield SHARE_OF_ONE_FAILURE * left, stopwatch
         finally:
             spent[operation] = spent.get(operation, 0.0) + stopwatch()
 

@@ -1,0 +1,104 @@
+"""Measure the time that a run spends after failures: shrinking the examples and looking for the causes, for each operation.
+
+Each backend has one bug: a deviation of the catalogue, or a machine-made bug, which nothing known explains, so that the searches
+for an equation and for a region run. The laws of the operation are tried as a run tries them. The time is that of the processor
+(see spec_tests/trials/stopwatch.py).
+
+python -m meta_tests.measure.time_after_failure [--count 40] [--seed 1] [--effort default] [--workers 2] [--write] [--new]
+
+--write adds each row to docs/measured/time_after_failure.json as soon as it is computed. --new leaves out bugs that have a row
+there. With --count 0 it prints the summary of the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+from benchmarks.wrong_implementations import list_mutants
+from spec_tests.deviations import catalogue
+from spec_tests.implementation.backend import Backend
+from spec_tests.inputs.effort import EFFORTS
+from spec_tests.specification.composition import parts_of
+from spec_tests.specification.run_settings import RunSettings, set_settings
+
+from ..support.in_process import attempt, backend, trials
+from ..support.paths import MEASURED
+from .mutants_explained import draw_mutants, key
+
+FILE = MEASURED / "time_after_failure.json"
+
+Row = dict[str, Any]
+Job = tuple[str, int | str, int, str]  # the name of the bug, its number or the id of its deviation, the seed, and the effort
+
+
+def list_jobs(count: int, seed: int, effort: str) -> list[Job]:
+    """Return as many machine-made bugs as deviations, in a random order."""
+    source, mutants = random.Random(f"time {seed}"), list_mutants()
+    deviations = [d.id for d in catalogue().values() if "every_operation__" not in d.function.__module__]
+    jobs: list[Job] = [(name, name, seed, effort) for name in source.sample(deviations, count // 2)]
+    jobs += [(key(mutants[number]), number, seed, effort) for number in draw_mutants(count - count // 2, seed)]
+    source.shuffle(jobs)
+    return jobs
+
+
+def measure(job: Job) -> Row:
+    """Try every law on the operation with the bug, and return the most seconds that an operation's failures took."""
+    name, bug, seed, effort = job
+    set_settings(RunSettings(effort))
+    if isinstance(bug, int):
+        mutant = list_mutants()[bug]
+        under_test: Backend = mutant.backend()
+        operation = min(mutant.operations, key=lambda name: (len(parts_of(name)), name))
+    else:
+        under_test, operation = backend(f"deviation:{bug}"), bug.partition("/")[0]
+    for test, trial in trials(under_test):
+        if test.invariant.level is None and test.invariant.subject(trial.operation_name) == operation:
+            attempt(test, trial, seed, shrink=True)
+    seconds = max(under_test.seconds_after_failures.values(), default=0.0)
+    return {"bug": name, "effort": effort, "seconds": round(seconds, 2), "causes": [cause.kind for cause in under_test.causes]}
+
+
+def summarize(rows: dict[str, Row]) -> Iterator[str]:
+    """Yield the sentences about all rows."""
+    failed = [row for row in rows.values() if row["causes"]]
+    seconds = sorted(row["seconds"] for row in failed)
+    if seconds:
+        yield f"{len(failed)} bugs that failed: median {seconds[len(seconds) // 2]} s, longest {seconds[-1]} s after the failures"
+        yield f"the limit at default effort is {EFFORTS['default'].failure_seconds} s for each operation"
+    right = [row["seconds"] for row in rows.values() if not row["causes"]]
+    yield f"{len(right)} bugs that did not fail: {max(right, default=0.0)} s"
+
+
+def read_rows() -> dict[str, Row]:
+    return {row["bug"]: row for row in json.loads(FILE.read_text())} if FILE.exists() else {}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=40, help="of bugs")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--effort", default="default")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--new", action="store_true", help="only bugs that have no row")
+    options = parser.parse_args()
+    rows = read_rows() if options.new or options.write else {}
+    jobs = [job for job in list_jobs(options.count, options.seed, options.effort) if not (options.new and job[0] in rows)]
+    with ProcessPoolExecutor(options.workers) as pool:
+        for row in pool.map(measure, jobs):
+            rows[row["bug"]] = row
+            print(f"{row['seconds']:>5} s  {row['bug']}  {', '.join(row['causes'])}", flush=True)
+            if options.write:
+                lines = ",\n".join(json.dumps(row, ensure_ascii=False) for _, row in sorted(rows.items()))
+                FILE.write_text(f"[\n{lines}\n]\n")
+    for line in summarize(rows):
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
