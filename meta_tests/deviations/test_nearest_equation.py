@@ -195,6 +195,24 @@ def test_the_search_goes_on_where_a_further_answer_contradicts_an_equation() -> 
     assert "7" in settled.what
 
 
+def test_an_equation_of_one_mode_is_said_with_its_mode() -> None:
+    """A scale that is ignored where no softcap is given. With a softcap the answers are right, and only further calls show it."""
+    attention = specification("scaled_dot_product_attention").reference
+
+    def unscaled(q: Any, k: Any, v: Any, *, softcap: float | None = None) -> Any:
+        return attention(q, k, v, softcap=softcap, scale=1.0 if softcap is None else None)
+
+    def of_attention(*softcaps: float | None) -> list[Call]:
+        arrays = [((rows(3, 4), rows(5, 4), rows(5, 2)), {"softcap": softcap}) for softcap in softcaps]
+        return answers("scaled_dot_product_attention", unscaled, arrays)
+
+    found = search(of_attention(None, None), ask=lambda: of_attention(None, 2.0, None, 0.5))
+    assert found is not None
+    assert found.what.endswith("where softcap is not given, and right elsewhere")
+    assert all(found.predicts(call) for call in of_attention(None, 3.0, 1.0))
+    assert found.equation_of("softmax") is None
+
+
 def test_a_changed_part_is_the_same_change_in_what_is_made_of_it() -> None:
     """A softmax that is wrong explains the attention that calls it."""
     found = search(of_softmax(softmax_of_thirds))

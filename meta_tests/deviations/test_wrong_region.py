@@ -10,9 +10,7 @@ import pytest
 from spec_tests.calls.call import Call
 from spec_tests.diagnosis.condition import Condition, simplest_between
 from spec_tests.diagnosis.evidence import Evidence
-from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.region_words import describe_conditions
-from spec_tests.diagnosis.restriction import restrict, restrict_evidence
 from spec_tests.diagnosis.wrong_region import Region, find_wrong_region
 from spec_tests.trials.asker import Asker, ask_about
 
@@ -89,20 +87,6 @@ def test_a_region_predicts_answers() -> None:
     never, short = MadeFault("rms_norm", (), lambda *_: False), MadeFault("rms_norm", (), lambda y, a, k, m: a[0].shape[-1] < 4)
     assert region.predicts(answered(never, (2, 7))[0]) is (None if region.only else False)
     assert region.predicts(answered(short, (2, 3))[0]) is False
-
-
-def test_an_explanation_is_restricted_to_a_region() -> None:
-    region, _ = search(LONG_ROWS, 1)
-    assert region is not None
-    spoiled = Explanation("equation", "one-more", "one more is added", "rms_norm", lambda call: True)
-    inside = restrict(spoiled, region)
-    assert inside.what == "right up to d = 6; beyond, one more is added"
-    assert inside.kind == "equation"
-    right, wrong = answered(LONG_ROWS, (2, 6), (2, 7))
-    assert [inside.predicts(call) for call in (right, wrong)] == [True, True]
-    everywhere = MadeFault("rms_norm", (), lambda *_: True)
-    assert inside.predicts(answered(everywhere, (2, 6))[0]) is False
-    assert restrict_evidence(Evidence([wrong], [right]), region).right == []
 
 
 @pytest.mark.parametrize(

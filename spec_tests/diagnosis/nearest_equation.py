@@ -10,13 +10,15 @@ from __future__ import annotations
 import ast
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..calls.call import Call
+from .equation_words import describe_equation
 from .evidence import Evidence, wrong_in
 from .explanation import Explanation
 from .fit import Fit, allows, explains, try_fit
@@ -24,6 +26,7 @@ from .further_calls import Ask, FurtherCalls
 from .neighbours.candidate import Candidate
 from .neighbours.edit import UNKNOWN, Edit, compile_edits
 from .neighbours.listing import list_edits
+from .neighbours.mode import Mode, find_mode
 from .neighbours.screen import FAR, Screen
 from .neighbours.solve import solve
 from .neighbours.source import Source, source_of
@@ -34,9 +37,11 @@ SCREENING_CALLS = 3
 PLAIN, LESS_PLAIN, ODD = (0.0, 1.0), (1.0, 1.25), (1.25, float("inf"))  # the costs of rules: plain slips, and rarer ones
 JUDGING_SHARE = 0.2  # of the time, kept for error bounds
 MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are judged after all others
+MAX_UNLIKELY = 200  # of these, the nearest
 PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
 
 CHECK_EVERY = 16  # candidates, after which the clock is read
+MAX_MODES = 2  # in which an equation is tried
 MIN_FURTHER_CALLS = 16  # on which an equation is tested if the time ends before all are made
 
 Clock = Callable[[], float]
@@ -60,7 +65,7 @@ def search_equation(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # changed lines may be odd Python, and compute means of nothing
         fits = Search(evidence, deadline, clock, withheld, ask).run()
-    return describe(fits) if fits else None
+    return describe_equation(fits[0].deviation) if fits else None
 
 
 class Search:
@@ -84,7 +89,7 @@ class Search:
     def run(self) -> list[Fit]:
         """Return the equations that explain everything and cost least, the best first."""
         fits = next((fits for stage in self._stages() if (fits := self._judge(self._likely(stage)))), [])
-        return fits or self._judge(self.unlikely)
+        return fits or self._judge(sorted(self.unlikely, key=lambda item: item[0])[:MAX_UNLIKELY])
 
     def _stages(self) -> Iterator[Iterator[tuple[float, Candidate]]]:
         """Yield the stages of the search: plain changes before odd ones, the operation's own lines before those of its parts."""
@@ -129,12 +134,28 @@ class Search:
         for _, candidate in sorted(screened, key=lambda item: (item[1].cost, item[0])):
             if self.is_late() or (fits and candidate.cost > fits[0].deviation.cost + 1):
                 break
-            fit = try_fit(candidate, self.wrong, self.right, self.is_late)
-            if fit is None or (values := self._values(candidate)) in known or self._is_refuted(candidate):
-                continue
-            known.add(values)
-            fits.append(fit)
+            fit = self._confirm(candidate, known)
+            for _ in range(MAX_MODES):  # each time with one contradicting answer more
+                if fit is None and not self.is_late() and (mode := self._find_mode(candidate)):
+                    fit = self._confirm(replace(candidate, mode=mode), known)
+            if fit is not None:
+                fits.append(fit)
         return sorted(fits, key=lambda fit: (fit.order[0], fit.deviation.cost))
+
+    def _confirm(self, candidate: Candidate, known: set[bytes]) -> Fit | None:
+        """Return the fit of an equation that explains everything, also further answers, and whose values are not known yet."""
+        fit = try_fit(candidate, self.wrong, self.right, self.is_late)
+        if fit is None or (values := self._values(candidate)) in known or self._is_refuted(candidate):
+            return None
+        known.add(values)
+        return fit
+
+    def _find_mode(self, candidate: Candidate) -> Mode | None:
+        """Return the mode in which the equation holds, if it explains all wrong answers and right ones alone contradict it."""
+        if candidate.mode is not None or try_fit(candidate, self.wrong, [], self.is_late) is None:
+            return None
+        against = [call for call in self.right if not explains(candidate, call) and not allows(candidate, call)]
+        return find_mode(self.wrong, against) if against else None
 
     def _values(self, candidate: Candidate) -> bytes:
         """Return the values of an equation on the screened calls. Equations with the same values need not be told apart."""
@@ -246,44 +267,3 @@ def _fixes_an_option(edit: Edit) -> bool:
 def _meet(a: Edit, b: Edit) -> bool:
     """Whether two edits change the same place."""
     return any((x.parent, x.field, x.index) == (y.parent, y.field, y.index) for x in a.changes for y in b.changes)
-
-
-def describe(fits: Sequence[Fit]) -> Explanation:
-    """Return the best fit as an explanation, with the changed lines."""
-    candidate: Candidate = fits[0].deviation
-    before, after = candidate.lines
-    facts = [("line", line) for line in before] + [("yours", line) for line in after]
-    facts += candidate.steps
-    what = f"the answers are those of `{'; '.join(after)}`" if after else f"the answers are those without `{'; '.join(before)}`"
-    counterparts = _Counterparts(candidate)
-    return Explanation(
-        "equation", candidate.id, what, candidate.part, counterparts.predict, tuple(facts), equation_of=counterparts.equation
-    )
-
-
-class _Counterparts:
-    """The same change in every operation that evaluates the changed lines."""
-
-    def __init__(self, candidate: Candidate):
-        self._found: dict[str, Candidate | None] = {candidate.operation: candidate}
-        self._candidate = candidate
-
-    def of(self, operation: str) -> Candidate | None:
-        if operation not in self._found:
-            self._found[operation] = self._candidate.inside(operation)
-        return self._found[operation]
-
-    def equation(self, operation: str) -> Callable[..., Any] | None:
-        counterpart = self.of(operation)
-        return counterpart.function if counterpart else None
-
-    def predict(self, call: Call) -> bool | None:
-        """Whether the answer of a call is the one that the equation gives.
-
-        None if it says nothing about the call: if the call's operation does not evaluate the changed lines, or if the equation
-        overflows on the way, so that its bound claims nothing where it has no finite value.
-        """
-        counterpart = self.of(call.operation.name)
-        if counterpart is None:
-            return None
-        return True if explains(counterpart, call) else None if allows(counterpart, call) else False

@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ...specification.registry import specification
 from .edit import Edit, changed_lines, compile_edits
+from .mode import Mode
 from .source import STEPS, Source, source_of
+
+COST_OF_A_MODE = 0.5
 
 
 @dataclass(eq=False)
@@ -18,6 +22,7 @@ class Candidate:
     source: Source
     edits: tuple[Edit, ...]
     kind: str = "equation"
+    mode: Mode | None = None  # the condition under which the edits hold; None if they hold everywhere
 
     @property
     def operation(self) -> str:
@@ -31,7 +36,8 @@ class Candidate:
     @cached_property
     def id(self) -> str:
         before, after = self.lines
-        return f"{self.operation}: {'; '.join(after) or 'nothing'} for {'; '.join(before) or 'nothing'}"
+        where = f" {self.mode.words}" if self.mode else ""
+        return f"{self.operation}: {'; '.join(after) or 'nothing'} for {'; '.join(before) or 'nothing'}{where}"
 
     @cached_property
     def lines(self) -> tuple[list[str], list[str]]:
@@ -48,7 +54,14 @@ class Candidate:
     def function(self) -> Callable[..., Any]:
         functions = compile_edits(self.edits)
         assert functions is not None
-        return self.source.with_functions(functions)
+        changed, mode = self.source.with_functions(functions), self.mode
+        if mode is None:
+            return changed
+
+        def in_one_mode(*arguments: Any, **keywords: Any) -> Any:
+            return (changed if mode.read(self.operation, arguments, keywords) else self.source)(*arguments, **keywords)
+
+        return in_one_mode
 
     def inside(self, operation: str) -> Candidate | None:
         """Return the same change in another operation, None if that does not evaluate the changed function."""
@@ -56,13 +69,21 @@ class Candidate:
         sites = {id(site.tree): site for site in other.sites}
         if not all(id(edit.site.tree) in sites for edit in self.edits):
             return None
-        return Candidate(other, tuple(replace(edit, site=sites[id(edit.site.tree)]) for edit in self.edits))
+        if self.mode is not None and self.mode.option not in specification(operation).parameters:
+            return None
+        edits = tuple(replace(edit, site=sites[id(edit.site.tree)]) for edit in self.edits)
+        return Candidate(other, edits, mode=self.mode)
 
     @property
     def cost(self) -> float:
         """How far the equation is from the reference: the costs of its edits, and a little for long lines."""
         after = self.lines[1]
-        return sum(edit.cost for edit in self.edits) + sum(map(len, after)) / 1000 + len(after) / 1000
+        return (
+            COST_OF_A_MODE * (self.mode is not None)
+            + sum(edit.cost for edit in self.edits)
+            + sum(map(len, after)) / 1000
+            + len(after) / 1000
+        )
 
     def shows_in(self, dtype: str) -> bool:
         return True
