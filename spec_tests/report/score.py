@@ -39,7 +39,7 @@ class Score:
 def compute_score(report: Report, operation: str, dtypes: Collection[str], seed: int) -> Score:
     """Return the score of the operation in these dtypes, or in those of the report if none are given."""
     verdicts = [v for v in report.verdicts if v["operation"] == operation and v["level"] is None]
-    tried = [v for v in verdicts if v["status"] in ("passed", "failed")]
+    tried = [v for v in verdicts if v["status"] in ("passed", "failed") and v["examples"]]
     failed = [v for v in tried if v["status"] == "failed"]
     causes = {cause["key"]: str(cause["what"]) for v in failed for cause in v["causes"]}
     count = len(causes) or len({v["id"] for v in failed})
