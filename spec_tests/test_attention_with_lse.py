@@ -156,7 +156,7 @@ def test_order_of_keys(attention_with_lse: Operation, draw: Draw) -> None:
 
 @invariant("F", source=SOURCE)
 def test_large_scores(attention_with_lse: Operation, draw: Draw) -> None:
-    """Scores of ±10000/√d_k overflow nothing, in neither result; nor do those of a head that are all so low."""
+    """Scores of ±10000/√d_k overflow in neither result, also in a head whose scores are all so low."""
     (q, k, v), _ = draw_grouped_qkv(draw)
     one_hot = np.eye(q.shape[-1])[0]
     q, k = (np.broadcast_to(draw.rng.choice((-100.0, 100.0), (*x.shape[:-1], 1)) * one_hot, x.shape) for x in (q, k))

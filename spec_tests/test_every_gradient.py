@@ -32,8 +32,9 @@ from .trials.invariant import invariant
 
 @invariant("B", cost=0.5, each_dtype=True)
 def test_reference(gradient: Gradient, draw: Draw) -> None:
-    """The gradient of every argument equals the equation's, within the bound that its own lines derive; the cotangent is
-    random, a sum's ones, a single one, or the result itself."""
+    """The gradient of every argument equals that of the equation, within the bound that is derived from the gradient's own
+    lines. The cotangent is random, all ones as that of a sum, a single one, or the result itself.
+    """
     assert_conforms(gradient.result(draw.call()), gradient.recorder.add_comparison)
 
 
@@ -57,8 +58,9 @@ def test_zero_cotangent(gradient: Gradient, draw: Draw) -> None:
 
 @invariant("B", cost=4, needs=("own memory",))
 def test_layout_blind(gradient: Gradient, draw: Draw) -> None:
-    """A cotangent expanded from a single number, as a sum's is, transposed, strided or offset, gives what its contiguous copy
-    gives; and so do arguments that are stored so."""
+    """The gradients do not depend on how the cotangent and the arguments are stored. Transposed, strided and offset views,
+    and one number expanded as the cotangent of a sum is, give what contiguous copies give.
+    """
     if gradient.domain.get("contiguous"):
         raise NotImplementedVariant("its domain has contiguous arrays alone")
     call = draw.call()
@@ -75,7 +77,7 @@ def test_layout_blind(gradient: Gradient, draw: Draw) -> None:
 
 @invariant("E", cost=2)
 def test_dtype_shape_device(gradient: Gradient, draw: Draw) -> None:
-    """Each gradient is an array of the framework, of its argument's shape and dtype, and on its device."""
+    """Each gradient is an array of the framework. It has its argument's shape and dtype, and is on its device."""
     call, framework = draw.call(), gradient.backend.framework
     result = gradient.run(call)
     gradient.values(call, result)
@@ -90,14 +92,15 @@ def test_dtype_shape_device(gradient: Gradient, draw: Draw) -> None:
 
 @invariant("B", needs=("about:broadcasts",), cost=4)
 def test_broadcasting(gradient: Gradient, draw: Draw) -> None:
-    """The gradient of an array that is broadcast along batch axes is the sum over its copies; or the call is refused, by whatever
-    exception."""
+    """If an array is broadcast along batch axes, its gradient is the sum over its copies. A backend may refuse such a call
+    with any exception.
+    """
     assert_conforms(answer_broadcast(gradient, draw_call_with_unequal_batches(draw)))
 
 
 @invariant("E", cost=4, needs=("own memory",))
 def test_inputs_unchanged(gradient: Gradient, draw: Draw) -> None:
-    """After the backward pass every argument, the cotangent included, has the bits that it had."""
+    """The backward pass changes no bit of any argument or of the cotangent."""
     call, framework = draw.call(), gradient.backend.framework
     native = gradient.native(call)
     arrays = {path: x for path, x in leaves({"": list(native[0]), **native[1]}) if framework.is_array(x)}
@@ -111,8 +114,9 @@ def test_inputs_unchanged(gradient: Gradient, draw: Draw) -> None:
 
 @invariant("B", cost=4)
 def test_repeatable(gradient: Gradient, draw: Draw) -> None:
-    """The same backward pass gives the same again, also after one of other shapes and values; no later one changes what an
-    earlier one gave."""
+    """The same backward pass gives the same gradients again, also after one of other shapes and values. A later backward
+    pass does not change the gradients of an earlier one.
+    """
     call = draw.call()
     native = gradient.run(call)
     first = Result(gradient.values(call, native), call)
@@ -125,7 +129,7 @@ def test_repeatable(gradient: Gradient, draw: Draw) -> None:
 
 @invariant("E", cost=3, needs=BATCHED)
 def test_entries_are_independent(gradient: Gradient, draw: Draw) -> None:
-    """Where only one entry of the batch has a cotangent, every other entry's arguments have a gradient of exactly 0."""
+    """If only one entry of the batch has a cotangent, the gradients of every other entry are exactly 0."""
     drawn = draw.call()
     call = ensure_batch(gradient.forward.call(*drawn.arguments[1:], **drop_wrt(drawn)))
     index = draw_entry(call, draw)
@@ -152,7 +156,9 @@ def test_entries_are_independent(gradient: Gradient, draw: Draw) -> None:
 
 @invariant("B", cost=4)
 def test_forward_unchanged(gradient: Gradient, draw: Draw) -> None:
-    """Differentiated or not, the operation answers the same; and its answer is still the same after the backward pass."""
+    """The operation gives the same result whether it is differentiated or not. The backward pass does not change that
+    result.
+    """
     call = draw.call()
     plain = gradient.forward.call(*call.arguments[1:], **drop_wrt(call))
     y, pull, cotangent = run_forward(gradient, call)
@@ -164,7 +170,9 @@ def test_forward_unchanged(gradient: Gradient, draw: Draw) -> None:
 
 @invariant("B", cost=4)
 def test_backward_twice(gradient: Gradient, draw: Draw) -> None:
-    """The same graph pulled back again, after another cotangent, gives the same gradients, and leaves those it gave before."""
+    """A second backward pass through the same graph, after one with another cotangent, gives the same gradients, and does
+    not change those of the first.
+    """
     call = draw.call()
     _, pull, cotangent = run_forward(gradient, call)
     native = gradient.attempt(lambda: pull(cotangent))
@@ -178,7 +186,7 @@ def test_backward_twice(gradient: Gradient, draw: Draw) -> None:
 
 @invariant("B", cost=4)
 def test_accumulates(gradient: Gradient, draw: Draw) -> None:
-    """Two backward passes into the same arguments add up, with what was in their gradients before."""
+    """Two backward passes into the same arguments add their gradients to what was there before."""
     call = draw.call()
     other = change_cotangent(call, lambda c: draw.vectors(c.shape))
     one, two = gradient.result(call), gradient.result(other)
@@ -196,8 +204,10 @@ def test_accumulates(gradient: Gradient, draw: Draw) -> None:
 
 @invariant("B", cost=16, needs=("states",), dtypes=("float32",), max_examples=3)
 def test_states(gradient: Gradient, draw: Draw) -> None:
-    """After a call in inference mode, and where weights are parameters, no argument is a leaf, only the first argument or only
-    the others have gradients, or another default dtype is set: each gradient that is asked for is what it is otherwise."""
+    """Each gradient that is asked for is the same in every state of the framework: after a call in inference mode, with
+    weights that are parameters, with no argument that is a leaf, with gradients for the first argument alone or for the
+    others alone, and with another default dtype.
+    """
     call = draw.call()
     if gradient.own:
         raise NotImplementedVariant("its gradients are no framework's", "suite")

@@ -40,7 +40,9 @@ def test_reference(operation: Operation, draw: Draw) -> None:
 
 @invariant("E", each_dtype=True)
 def test_dtype_shape_device(operation: Operation, draw: Draw) -> None:
-    """Each result is an array of the framework, of the shape of the equation, of the arguments' dtype and on their device."""
+    """Each result is an array of the framework. It has the equation's shape and the arguments' dtype, and is on their
+    device.
+    """
     call, framework = draw.call(), operation.backend.framework
     result = operation.run(call)
     operation.values(call, result)
@@ -54,8 +56,9 @@ def test_dtype_shape_device(operation: Operation, draw: Draw) -> None:
 
 @invariant("E", needs=("about:core", "own memory"), each_dtype=True)
 def test_inputs_unchanged(operation: Operation, draw: Draw) -> None:
-    """Every argument has the bits that it had, in each dtype, also where an upcast would copy nothing; but for caches that the
-    backend updates in place."""
+    """The call changes no bit of any argument, except of caches that the backend updates in place. This holds in each dtype,
+    also in those that need no upcast, where code may work on the argument itself.
+    """
     call, framework = draw.call(), operation.backend.framework
     layout = draw.one_of((LAYOUTS[0], *_list_layouts(operation)))
     native = operation.native(call, layout)
@@ -70,8 +73,9 @@ def test_inputs_unchanged(operation: Operation, draw: Draw) -> None:
 
 @invariant("B", needs=("about:core", "own memory"))
 def test_layout_blind(operation: Operation, draw: Draw) -> None:
-    """Transposed, strided, offset, broadcast, reversed and read-only views, of all arguments or of some, give what their
-    contiguous copies give; and one array that is given for two arguments gives what two equal arrays give."""
+    """The result does not depend on how arguments are stored. Transposed, strided, offset, broadcast, reversed and read-only
+    views give what contiguous copies give. One array that is given for two arguments gives what two equal arrays give.
+    """
     equal_rows = draw.one_of((False, True))  # which alone can be broadcast views
     call = draw_call_with_equal_rows(draw) if equal_rows else draw.call()
     which, plain = draw.one_of(("all", *WHICH)), operation.result(call)
@@ -87,7 +91,7 @@ def test_layout_blind(operation: Operation, draw: Draw) -> None:
 
 @invariant("B", needs=BATCHED)
 def test_batch_independence(operation: Operation, draw: Draw) -> None:
-    """An entry's result is the same alone, and beside any other content of the batch, NaN and infinities included."""
+    """An entry of the batch has the result that it has alone, whatever the other entries contain, also NaN and infinities."""
     call = ensure_batch(draw.call())
     whole = operation.result(call)
     index = draw_entry(call, draw)
@@ -127,9 +131,9 @@ def _call_ignoring_failures(operation: Operation, call: Call) -> None:
 
 @invariant("E", needs=("about:core",))
 def test_every_argument_counts(operation: Operation, draw: Draw) -> None:
-    """Where changing one argument, or one element of it, and nothing else, changes the equation's value, it changes the
-    result: nothing that was given is ignored, and nothing is remembered from the call before, also if the same arrays are
-    given again with other values in them."""
+    """If a change of one argument, or of one element of it, changes the equation's value, it changes the result. So the code
+    ignores no argument, and keeps nothing of the call before, also if the caller writes other values into the same arrays.
+    """
     before, framework = draw.call(all_arguments=draw.one_of((False, True))), operation.backend.framework
     place = draw.one_of((None, 0.999, draw.integer(0, 99) / 100))
     same_memory = draw.one_of((False, True))
@@ -154,7 +158,9 @@ def test_every_argument_counts(operation: Operation, draw: Draw) -> None:
 
 @invariant("E", needs=("own memory",))
 def test_not_an_alias(operation: Operation, draw: Draw) -> None:
-    """Writing to a result changes no argument, and neither a later nor an earlier result; nor does any later call."""
+    """A result shares no memory with an argument or with another result. Writing to it changes none of them, and later calls
+    do not change it.
+    """
     call, framework = draw.call(), operation.backend.framework
     alone = len(call.arguments) == 1 and set(operation.spec.core.values()) == {0} and is_floating(call.arguments[0])
     if alone and draw.one_of((False, False, True)):
@@ -184,7 +190,7 @@ def test_not_an_alias(operation: Operation, draw: Draw) -> None:
 
 @invariant("E", cost=4, needs=BATCHED)
 def test_empty(operation: Operation, draw: Draw) -> None:
-    """A batch of none gives a result of none, of the right shape and dtype."""
+    """An empty batch gives an empty result of the right shape and dtype."""
     if operation.domain.get("empty") is False:
         raise NotImplementedVariant("its domain excludes empty arrays")
     call = ensure_batch(draw.call())
@@ -215,7 +221,7 @@ def test_batch_invariant(operation: Operation, draw: Draw) -> None:
 
 @invariant("E", level="nan-propagation", cost=2, needs=("about:core", "about:not joins_rows"))
 def test_nan_propagation(operation: Operation, draw: Draw) -> None:
-    """A NaN in an entry of the batch shows in that entry's result."""
+    """A NaN in an entry of the batch gives a NaN in the result of that entry."""
     call = ensure_batch(draw.call())
     name, index = operation.spec.positional[0], draw_entry(call, draw)
     x = call.named[name].astype(float)
@@ -232,7 +238,7 @@ def test_nan_propagation(operation: Operation, draw: Draw) -> None:
 
 @invariant("B", level="mixed-dtypes", cost=2, needs=("about:mixed_dtypes",), bits=16)
 def test_mixed_dtypes(operation: Operation, draw: Draw) -> None:
-    """x of 16 bits with float32 weights gives a result of x's dtype, rounded once."""
+    """If x has 16 bits and the weights are float32, the result has the dtype of x, and is rounded once."""
     drawn = draw.call()
     wide = replace(draw.operation, dtype="float32")
     finer = (w * (1 + draw.rng.uniform(-1, 1, w.shape) * 2.0**-9) for w in drawn.arguments[1:])
@@ -248,9 +254,11 @@ def test_mixed_dtypes(operation: Operation, draw: Draw) -> None:
 
 @invariant("S", level="unbiased", needs=("about:core",))
 def test_unbiased(operation: Operation, draw: Draw) -> None:
-    """The mean error of many results, in ulps, is that of rounding to nearest, upwards and away from zero: within the mean share
-    of the bound, plus Hoeffding's deviation of bounded independent errors at a probability of 1e-9. Where each step may be
-    stored, storing the last one is the rounding of the result itself, and gives it no further share."""
+    """On average, results are rounded neither upwards nor away from zero. The mean error of many results, in
+    ulps, is that of rounding to nearest, within the mean share of the bound plus Hoeffding's deviation of bounded
+    independent errors at a probability of 1e-9. Where a precision class allows each step to be stored in 16 bits, storing
+    the last step is the rounding of the result itself, and adds no further share.
+    """
     drawn = draw.call()
     fresh = tree_map(lambda x: draw.normal(x.shape) if is_floating(x) else x, list(drawn.arguments))
     call = operation.call(*fresh, **{name: x for name, x in drawn.keywords.items() if not is_floating(x)})

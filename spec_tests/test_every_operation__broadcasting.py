@@ -10,6 +10,7 @@ from .trials.invariant import invariant
 
 @invariant("B", needs=("about:broadcasts",))
 def test_broadcasting(operation: Operation, draw: Draw) -> None:
-    """Batch axes of one, or none, of some of the arrays are broadcast, as if the arrays were repeated along them; or the call is
-    refused, by whatever exception."""
+    """Arrays whose batch axes are missing or have length one are broadcast: the result is that of the arrays repeated along
+    these axes. A backend may refuse such a call with any exception.
+    """
     assert_conforms(answer_broadcast(operation, draw_call_with_unequal_batches(draw)))

@@ -24,8 +24,9 @@ ARRAYS_IF_ANALYSED, ARRAYS_IF_SAMPLED = 10, 200  # float64 arrays of a call's si
 
 @invariant("B", effort="thorough", cost=4, needs=("about:not short",))
 def test_long(operation: Operation, draw: Draw) -> None:
-    """Rows of 65 537 numbers and more, sequences of 8193 and batches of 65 537 give what the equation gives: no count ends at
-    2¹⁵ or 2¹⁶, no grid of blocks at its limit, and no block is the last."""
+    """Rows of 65 537 numbers and more, sequences of 8193 and batches of 65 537 give what the equation gives. Code fails here
+    if a counter ends at 2¹⁵ or 2¹⁶, if a grid of blocks has a limit, or if a buffer has a fixed number of blocks.
+    """
     call = draw.call(long=True)
     arrays = ARRAYS_IF_SAMPLED if operation.spec.composed else ARRAYS_IF_ANALYSED
     _require_memory(arrays * (call.size + call.value.size), 8, "its bound takes")

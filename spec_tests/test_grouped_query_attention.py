@@ -169,7 +169,7 @@ def test_scale_multiplies_scores(grouped_query_attention: Operation, draw: Draw)
 
 @invariant("F", source=SOURCE)
 def test_large_scores(grouped_query_attention: Operation, draw: Draw) -> None:
-    """Scores of ±10000/√d_k overflow nothing; nor do those of a head that are all so low."""
+    """Scores of ±10000/√d_k do not overflow, also in a head whose scores are all so low."""
     (q, k, v), _ = draw_grouped_qkv(draw)
     one_hot = np.eye(q.shape[-1])[0]
     q, k = (np.broadcast_to(draw.rng.choice((-100.0, 100.0), (*x.shape[:-1], 1)) * one_hot, x.shape) for x in (q, k))

@@ -42,7 +42,9 @@ def test_zero_mean(layer_norm: Operation, draw: Draw) -> None:
 
 @invariant("B", source=EQUATION)
 def test_unit_variance(layer_norm: Operation, draw: Draw) -> None:
-    """With gain 1 and bias 0 the mean of y² is var / (var + ε), where var is the mean of (x − mean)²: one, but for ε."""
+    """With gain 1 and bias 0 the mean of y² is var / (var + ε), where var is the mean of (x − mean)². It differs from one
+    only because of ε.
+    """
     x, weight, bias, eps = draw_inputs(draw)
     y = layer_norm(x, np.ones_like(weight), np.zeros_like(bias), **eps)
     variance = center(x)[1][..., 0]
@@ -142,7 +144,7 @@ def test_gain_then_bias(layer_norm: Operation, draw: Draw) -> None:
 
 @invariant("B", source=EQUATION, needs=("keyword:eps",))
 def test_eps_is_inside_the_root(layer_norm: Operation, draw: Draw) -> None:
-    """y = b + (x − mean) g / √(var + ε) for a spread near √ε or far below it, and the very ε that is given, from 1e-12 to 1."""
+    """y = b + (x − mean) g / √(var + ε), for a spread near √ε or far below it, and for the ε that is given, from 1e-12 to 1."""
     size = draw_row_shape(draw, d=300)
     (eps,) = single(10.0 ** draw.rng.uniform(-12, 0)) if draw.one_of((True, False)) else (draw.one_of(EPS),)
     spread = np.sqrt(eps) * 2.0 ** draw.rng.integers(-8, 3, (*size[:-1], 1))
@@ -177,7 +179,7 @@ def test_one_rounding(layer_norm: Operation, draw: Draw) -> None:
 
 @invariant("B", source="CS336 assignment 1, the note on upcasting to float32")
 def test_float32_inside(layer_norm: Operation, draw: Draw) -> None:
-    """The squares neither overflow nor vanish where float32 holds them: x and x·2^k normalize alike, ε scaled along."""
+    """The equation holds for entries from 2^-14 to 2^16. Their squares overflow or vanish in float16, but not in float32."""
     (d,) = draw.dims(d=64)
     k = draw.one_of((0, 6, 12, 15, -6, -12, -14))
     x = draw.held(draw.rng.choice((1.0, -1.0), (2, d)) * draw.rng.uniform(1, 1.9, (2, d))) * 2.0**k

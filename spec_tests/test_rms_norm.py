@@ -20,7 +20,7 @@ def draw_inputs(draw: Draw) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
 
 @invariant("B", source=EQUATION)
 def test_unit_scale(rms_norm: Operation, draw: Draw) -> None:
-    """With gain 1 the mean of y² is ms / (ms + ε), where ms is the mean of x²: one, but for ε."""
+    """With gain 1 the mean of y² is ms / (ms + ε), where ms is the mean of x². It differs from one only because of ε."""
     x, weight, eps = draw_inputs(draw)
     y = rms_norm(x, np.ones_like(weight), **eps)
     ms = np.mean(np.square(exactly(x)), axis=-1)
@@ -78,7 +78,7 @@ def test_gain_is_linear(rms_norm: Operation, draw: Draw) -> None:
 
 @invariant("B", source=EQUATION, needs=("keyword:eps",))
 def test_eps_is_inside_the_root(rms_norm: Operation, draw: Draw) -> None:
-    """For |x| far below √ε, y = x g / √ε, for the ε that is given; a row of zeros gives exactly zeros."""
+    """For |x| far below √ε, y = x g / √ε for the ε that is given. A row of zeros gives exactly zeros."""
     (d,) = draw.dims(d=300)
     eps = draw.one_of(EPS)
     x = draw.held(draw.normal((3, d)) * 2.0**-8 * np.sqrt(eps))
@@ -91,7 +91,9 @@ def test_eps_is_inside_the_root(rms_norm: Operation, draw: Draw) -> None:
 
 @invariant("B", source=EQUATION, needs=("keyword:eps",))
 def test_eps_as_given(rms_norm: Operation, draw: Draw) -> None:
-    """y²(ms + ε) = x²g² for the very ε that is given, any number from 1e-12 to 1, where it is ms or far from it."""
+    """y²(ms + ε) = x²g², where ms is the mean of x². This holds for every ε from 1e-12 to 1, near ms and far from it, so the
+    code uses the ε that is given.
+    """
     (d,) = draw.dims(d=300)
     (eps,) = single(10.0 ** draw.rng.uniform(-12, 0)) if "eps" not in rms_norm.domain else (draw.one_of(EPS),)
     x = draw.held(draw.normal((4, d)) * 2.0 ** draw.integer(-8, 3) * np.sqrt(eps))
@@ -134,7 +136,7 @@ def test_permutation(rms_norm: Operation, draw: Draw) -> None:
 
 @invariant("B", source="CS336 assignment 1, the note on upcasting to float32")
 def test_float32_inside(rms_norm: Operation, draw: Draw) -> None:
-    """The squares neither overflow nor vanish where float32 holds them: x and x·2^k normalize alike, ε scaled along."""
+    """The equation holds for entries from 2^-14 to 2^16. Their squares overflow or vanish in float16, but not in float32."""
     (d,) = draw.dims(d=64)
     x, weight = draw.held(draw.rng.choice((1.0, -1.0), (2, d)) * draw.rng.uniform(1, 1.99, (2, d))), draw.gain(d)
     k = draw.one_of((0, 6, 12, 15, -6, -12, -14))

@@ -183,8 +183,9 @@ def test_split_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None
 
 @invariant("B", source=EQUATION)
 def test_scale_follows_the_width_of_queries(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """Three times as many features, all zero, halve the scale, and 2q makes up for it: the scale is a multiple of 1/√d_k, and
-    neither d_v nor the number of keys or queries enters."""
+    """The scale is a multiple of 1/√d_k. Three times as many features, all of them zero, halve the scale, and 2q makes up
+    for it. The scale depends neither on d_v nor on the number of keys or queries.
+    """
     arrays, _ = draw_qkv(draw)
     assert_scale_follows_width(scaled_dot_product_attention, draw, arrays, {})
 
