@@ -10,6 +10,7 @@ import torch
 from ._torch_experts import *
 from ._torch_functions import *
 from ._torch_losses import *
+from ._torch_rotary import *
 from ._torch_serving import *
 
 framework = "torch"

@@ -22,6 +22,8 @@ from transformers.masking_utils import (
 )
 from transformers.models.llama import modeling_llama as llama
 
+from ._transformers_rotary import rope_frequencies as rope_frequencies
+
 framework = "torch"
 device = "cpu"
 version = f"transformers {transformers.__version__}, torch {torch.__version__}"

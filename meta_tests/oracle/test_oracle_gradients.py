@@ -17,7 +17,7 @@ from ..support.tiny_model import H_KV, D, H, block_weights, model_weights
 
 R = rng(5)
 LIMIT = 1e-12
-CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "cosine_schedule", "parameter_count"}
+CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "cosine_schedule", "parameter_count", "rope_frequencies"}
 OPTIMIZING = {"adamw_step", "adamw_steps", "gradient_clipping"}  # of which nobody takes gradients
 SERVING = {"kv_cache_append", "attention_with_kv_cache", "paged_attention"}  # of which nobody takes gradients
 

@@ -33,6 +33,8 @@ def describe_call(call: Call) -> tuple[dict[str, Any], frozenset[str]]:
                 facts["empty"] = True
             if is_optional:
                 options.add(name)
+        elif isinstance(value, tuple):  # of numbers, which are no fact that a region could be told by
+            options |= {name} if is_optional else set()
         elif not isinstance(value, dict | list):
             facts[name] = value.item() if isinstance(value, np.generic) else value
             if is_optional and value is not None and value != spec.defaults.get(name):

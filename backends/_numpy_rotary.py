@@ -1,0 +1,34 @@
+"""Frequencies of RoPE, of numpy_cpu."""
+
+import math
+
+import numpy as np
+
+
+def rope_frequencies(
+    *, d_k, theta=10000.0, scaling="default", factor=1.0, original_length=None, length=None,
+    low_frequency_factor=1.0, high_frequency_factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=True,
+    attention_factor=None, short_factors=None, long_factors=None,
+):  # fmt: skip
+    o, k, a = original_length, np.arange(0, d_k, 2), 1.0
+    if scaling == "dynamic" and (length or o) > o:
+        theta = theta * (factor * length / o - (factor - 1)) ** (d_k / (d_k - 2))
+    f = 1 / theta ** (k / d_k)
+    if scaling == "linear":
+        f = f / factor
+    elif scaling == "yarn":
+        lo, hi = (d_k * math.log(o / (2 * math.pi * beta)) / (2 * math.log(theta)) for beta in (beta_fast, beta_slow))
+        lo, hi = (math.floor(lo), math.ceil(hi)) if truncate else (lo, hi)
+        lo, hi = max(lo, 0), min(hi, d_k - 1)
+        ramp = np.clip((k / 2 - lo) / (hi - lo if hi != lo else 0.001), 0, 1)
+        f, a = f / factor * ramp + f * (1 - ramp), 0.1 * math.log(factor) + 1
+    elif scaling == "llama3":
+        low, high, turns = low_frequency_factor, high_frequency_factor, o * f / (2 * math.pi)
+        smooth = (turns - low) / (high - low)
+        between = (1 - smooth) * f / factor + smooth * f
+        f = np.where(turns < low, f / factor, np.where(turns > high, f, between))
+    elif scaling == "longrope":
+        f = f / np.array(long_factors if length is not None and length > o else short_factors)
+        a = math.sqrt(1 + math.log(factor) / math.log(o))
+    a = attention_factor if attention_factor is not None and scaling in ("yarn", "longrope") else a
+    return f.astype(np.float32), np.asarray(a, dtype=np.float32)

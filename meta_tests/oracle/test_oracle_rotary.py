@@ -1,0 +1,68 @@
+"""The frequencies of the oracle, compared with 60 digits and with numbers that were computed by hand."""
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mpf
+
+from reference_numpy.rope_frequencies import rope_frequencies, yarn_limits
+
+from ..support.sixty_digits import DIGITS, U, assert_within
+
+WIDTH, THETA, ORIGINAL, FACTOR = 16, 10_000.0, 4096, 8.0
+LONG = tuple(1.0 + 0.25 * i for i in range(WIDTH // 2))
+
+
+def _expected(scaling: str, f: Any, k: int) -> Any:
+    """Return the frequency of one pair in 60 digits."""
+    o, factor, theta = mpf(ORIGINAL), mpf(FACTOR), mpf(THETA)
+    if scaling == "linear":
+        return f / factor
+    if scaling == "dynamic":
+        stretch = factor * 3 - (factor - 1)
+        return (theta * stretch ** (mpf(WIDTH) / (WIDTH - 2))) ** (-mpf(2 * k) / WIDTH)
+    if scaling == "yarn":
+        lo, hi = (WIDTH * mpmath.log(o / (2 * mpmath.pi * beta)) / (2 * mpmath.log(theta)) for beta in (32, 1))
+        lo, hi = mpmath.floor(lo), mpmath.ceil(hi)
+        p = min(max((k - lo) / (hi - lo), mpf(0)), mpf(1))
+        return (1 - p) * f + p * f / factor
+    if scaling == "llama3":
+        s = min(max((o * f / (2 * mpmath.pi) - 1) / 3, mpf(0)), mpf(1))
+        return (1 - s) * f / factor + s * f
+    return f / mpf(LONG[k]) if scaling == "longrope" else f
+
+
+@pytest.mark.parametrize("scaling", ["default", "linear", "dynamic", "yarn", "llama3", "longrope"])
+def test_frequencies(scaling: str) -> None:
+    """The exponent of at most ln θ and the steps after it err by 40 u; the middle band multiplies that by o f / 2π < 4."""
+    given: dict[str, Any] = {"original_length": ORIGINAL, "factor": FACTOR, "length": 3 * ORIGINAL}
+    given |= {"short_factors": LONG[::-1], "long_factors": LONG}
+    got, _ = rope_frequencies(d_k=WIDTH, theta=THETA, scaling=scaling, **given)
+    with mpmath.workdps(DIGITS):
+        exact = [_expected(scaling, mpf(THETA) ** (-mpf(2 * k) / WIDTH), k) for k in range(WIDTH // 2)]
+        assert_within(np.asarray(got) / np.array(exact, dtype=float), [mpf(1)] * (WIDTH // 2), 400 * U)
+
+
+def test_attention_factors() -> None:
+    yarn = {"d_k": 64, "scaling": "yarn", "original_length": 4096}
+    assert rope_frequencies(**yarn, factor=8.0)[1] == pytest.approx(1.2079441541679836, rel=1e-15)  # 0.1 ln 8 + 1
+    assert rope_frequencies(**yarn, factor=8.0, attention_factor=0.0)[1] == 0.0
+    assert rope_frequencies(**yarn, factor=1.0)[1] == 1.0
+    longrope = {"d_k": 2, "scaling": "longrope", "original_length": 4096, "short_factors": (1.0,), "long_factors": (2.0,)}
+    assert rope_frequencies(**longrope, factor=16.0)[1] == pytest.approx((1 + 1 / 3) ** 0.5, rel=1e-15)  # ln 16 / ln 4096 = 1/3
+    assert rope_frequencies(**longrope, factor=16.0, length=4096)[0] == 1.0
+    assert rope_frequencies(**longrope, factor=16.0, length=4097)[0] == 0.5
+
+
+def test_limits_of_yarn() -> None:
+    """Those of 64 features, θ = 150000 and 4096 positions, to one digit."""
+    assert np.round(yarn_limits(64, 150_000.0, 4096, 32.0, 1.0, False), 1).tolist() == [8.1, 17.4]
+    assert yarn_limits(64, 150_000.0, 4096, 32.0, 1.0, True) == (8, 18)
+    assert yarn_limits(4, 10_000.0, 300, 1.1, 1.0, True)[0] < yarn_limits(4, 10_000.0, 300, 1.1, 1.0, True)[1]
+
+
+def test_unknown_scalings_are_named() -> None:
+    with pytest.raises(ValueError, match="ntk"):
+        rope_frequencies(d_k=4, scaling="ntk")

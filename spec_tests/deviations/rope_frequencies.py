@@ -1,0 +1,191 @@
+"""What goes wrong with rope_frequencies: the factor of attention, yarn's ramp, llama3's bands, and when longrope switches."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from reference_numpy._marks import double
+from reference_numpy.rope_frequencies import rope_frequencies
+
+from . import deviation
+
+
+def _change_factor(given: dict[str, Any], scaling: str, change: Any) -> Any:
+    """Return the result with the attention factor of one scaling changed."""
+    f, a = rope_frequencies(**given)
+    return f, np.asarray(change(float(a))) if given.get("scaling") == scaling else a
+
+
+@deviation("reference", "attention_factor", seen=("https://github.com/sgl-project/sglang/pull/33558",))
+def yarn_factor_squared(**given: Any) -> Any:
+    """yarn's attention factor is squared, as where it is applied to the cache of angles and again to the scores.
+
+    Shows: yarn with a factor above 1. Hides: every other scaling.
+    """
+    return _change_factor(given, "yarn", lambda a: a * a)
+
+
+@deviation("reference", "attention_factor", kind="convention")
+def yarn_factor_multiplies(**given: Any) -> Any:
+    """a given attention factor multiplies yarn's own 0.1 ln F + 1, as in vLLM, instead of replacing it.
+
+    Shows: yarn with a given factor. Hides: none given.
+    """
+    own = 0.1 * math.log(double(given.get("factor", 1.0))) + 1
+    return _change_factor(given, "yarn", lambda a: a if given.get("attention_factor") is None else a * own)
+
+
+@deviation("reference", "attention_factor", seen=("https://github.com/NVIDIA/TensorRT-LLM/pull/16379",))
+def yarn_logarithm_twice(**given: Any) -> Any:
+    """yarn's logarithm is taken of what is the attention factor already: 0.1 ln(0.1 ln F + 1) + 1.
+
+    Shows: yarn without a given factor. Hides: a given one.
+    """
+    return _change_factor(given, "yarn", lambda a: a if given.get("attention_factor") is not None else 0.1 * math.log(a) + 1)
+
+
+@deviation("reference", "attention_factor")
+def given_factor_of_zero_is_none(**given: Any) -> Any:
+    """a given attention factor of 0 is taken for none, as `factor or default` does.
+
+    Shows: a factor of 0. Hides: every other one.
+    """
+    return rope_frequencies(**{**given, "attention_factor": given.get("attention_factor") or None})
+
+
+@deviation("reference", "attention_factor")
+def factor_of_attention_left_out(**given: Any) -> Any:
+    """the attention factor is always 1.
+
+    Shows: yarn and longrope. Hides: every other scaling.
+    """
+    f, a = rope_frequencies(**given)
+    return f, 0 * a + 1
+
+
+@deviation("reference", kind="convention")
+def limits_never_rounded(**given: Any) -> Any:
+    """yarn's limits are not rounded, as in gpt-oss, whatever truncate says.
+
+    Shows: yarn. Hides: truncate = False.
+    """
+    return rope_frequencies(**{**given, "truncate": False})
+
+
+@deviation("reference", "between")
+def ramp_reversed(**given: Any) -> Any:
+    """yarn's ramp falls: fast pairs are divided and slow ones are left.
+
+    Shows: yarn with a factor above 1. Hides: a factor of 1.
+    """
+    f, a = rope_frequencies(**given)
+    if given.get("scaling") != "yarn":
+        return f, a
+    plain, _ = rope_frequencies(d_k=given["d_k"], theta=given.get("theta", 10_000.0))
+    return plain + plain / given["factor"] - f, a
+
+
+@deviation("reference", "slow_pairs")
+def smooth_factor_reversed(**given: Any) -> Any:
+    """llama3's bands are exchanged: fast pairs are divided and slow ones are left.
+
+    Shows: llama3 with a factor above 1. Hides: a factor of 1.
+    """
+    f, a = rope_frequencies(**given)
+    if given.get("scaling") != "llama3":
+        return f, a
+    plain, _ = rope_frequencies(d_k=given["d_k"], theta=given.get("theta", 10_000.0))
+    return plain + plain / given["factor"] - f, a
+
+
+@deviation("reference")
+def no_band_between(**given: Any) -> Any:
+    """llama3 has no middle band: pairs that turn less than high_frequency_factor times are divided by the whole factor.
+
+    Shows: pairs between both limits. Hides: a factor of 1.
+    """
+    if given.get("scaling") != "llama3":
+        return rope_frequencies(**given)
+    return rope_frequencies(**{**given, "low_frequency_factor": given.get("high_frequency_factor", 4.0) - 1e-9})
+
+
+@deviation("reference", "longrope", seen=("https://github.com/unslothai/unsloth/pull/10681",))
+def long_from_the_original_length_on(**given: Any) -> Any:
+    """longrope takes the long factors at the original length, too, not only beyond it.
+
+    Shows: a length equal to the original one. Hides: every other one.
+    """
+    length = given.get("length")
+    if given.get("scaling") == "longrope" and length is not None and length == given["original_length"]:
+        return rope_frequencies(**{**given, "length": length + 1})
+    return rope_frequencies(**given)
+
+
+@deviation("reference", "longrope")
+def always_short(**given: Any) -> Any:
+    """longrope never takes the long factors.
+
+    Shows: a length beyond the original one. Hides: shorter ones.
+    """
+    return rope_frequencies(**{**given, "long_factors": given.get("short_factors")})
+
+
+@deviation("reference", "dynamic")
+def dynamic_divides(**given: Any) -> Any:
+    """dynamic divides every frequency by the stretch, as linear does by its factor.
+
+    Shows: lengths beyond the original one. Hides: shorter ones.
+    """
+    if given.get("scaling") != "dynamic":
+        return rope_frequencies(**given)
+    f, a = rope_frequencies(d_k=given["d_k"], theta=given.get("theta", 10_000.0))
+    o, factor = given["original_length"], given["factor"]
+    return f / (factor * max(given.get("length") or o, o) / o - (factor - 1)), a
+
+
+@deviation("reference", "dynamic")
+def exponent_of_the_base_left_out(**given: Any) -> Any:
+    """dynamic multiplies theta by the stretch itself, not by its power r / (r − 2).
+
+    Shows: lengths beyond the original one. Hides: shorter ones.
+    """
+    if given.get("scaling") != "dynamic":
+        return rope_frequencies(**given)
+    o, factor = given["original_length"], given["factor"]
+    stretch = factor * max(given.get("length") or o, o) / o - (factor - 1)
+    return rope_frequencies(d_k=given["d_k"], theta=given.get("theta", 10_000.0) * stretch)
+
+
+@deviation("reference", "linear")
+def linear_multiplies(**given: Any) -> Any:
+    """linear multiplies by the factor instead of dividing.
+
+    Shows: linear with a factor above 1. Hides: a factor of 1.
+    """
+    f, a = rope_frequencies(**given)
+    return (f * given["factor"] * given["factor"] if given.get("scaling") == "linear" else f), a
+
+
+@deviation("reference", "geometric")
+def pairs_counted_from_one(**given: Any) -> Any:
+    """the exponents begin with −2/r: every pair turns as the next one should.
+
+    Shows: every pair. Hides: nothing.
+    """
+    f, a = rope_frequencies(**given)
+    return f * np.power(double(given.get("theta", 10_000.0)), -2 / given["d_k"]), a
+
+
+@deviation("reference", "factor_of_one", "between")
+def weights_above_one(**given: Any) -> Any:
+    """yarn adds the divided part to the whole frequency: f + ρ f / F, without the weight 1 − ρ.
+
+    Shows: yarn, with any factor. Hides: every other scaling.
+    """
+    f, a = rope_frequencies(**given)
+    if given.get("scaling") != "yarn":
+        return f, a
+    plain, _ = rope_frequencies(d_k=given["d_k"], theta=given.get("theta", 10_000.0))
+    divided, _ = rope_frequencies(**{**given, "factor": 1e30})  # (1 - ρ) f
+    return f + plain - divided, a

@@ -1,0 +1,107 @@
+"""How rope_frequencies is drawn."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from reference_numpy.rope_frequencies import SCALINGS, rope_frequencies, yarn_limits
+from spec_tests.calls.violation import NotImplementedVariant
+from spec_tests.inputs.draw import Draw, single
+from spec_tests.specification.pytree import join, tree_map
+
+short = True
+dtype = "float32"
+results = {"inverse_frequencies": "float32", "attention_factor": "float32"}
+choices = {"scaling": SCALINGS}
+
+WIDTHS = (2, 4, 6, 8, 32, 64, 96, 128, 256)
+THETAS = single(10_000.0, 500_000.0, 150_000.0, 1_000_000.0, 100.0)
+FACTORS = (8.0, 32.0, 4.0, 1.0, 2.5, 40.0)
+ORIGINALS = (4096, 8192, 2048, 32_768, 300)
+NEAREST = 1e-3  # of a limit of yarn to an integer
+
+
+def bound(wrap: Callable[[Any], Any], **given: Any) -> Any:
+    """Evaluate the equation with errors: of the exponent and the power, of the ramp, and of the slope of llama3's middle band."""
+    plain = tree_map(lambda x: float(x.value) if hasattr(x, "value") else x, given)
+    spec, (_, a) = {**DEFAULTS, **plain}, rope_frequencies(**plain)
+    d_k, scaling, factor, o = (spec[name] for name in ("d_k", "scaling", "factor", "original_length"))
+    k, theta = np.arange(d_k // 2), spec["theta"]
+    if scaling == "dynamic":
+        theta = theta * (factor * max(spec["length"] or o, o) / o - (factor - 1)) ** (d_k / (d_k - 2))
+    exponents = wrap(-2.0 * k) / float(d_k)
+    f = np.power(_rounded_once(wrap, theta), exponents)
+    if scaling == "linear":
+        f = f / wrap(factor)
+    elif scaling == "yarn":
+        limits = yarn_limits(d_k, theta, o, spec["beta_fast"], spec["beta_slow"], spec["truncate"])
+        lo, hi = (_rounded_once(wrap, x) for x in limits)
+        p = np.minimum(np.maximum((wrap(k.astype(float)) - lo) / (hi - lo), 0.0), 1.0)
+        f = (1 - p) * f + p * f / wrap(factor)
+    elif scaling == "llama3":
+        low, high = spec["low_frequency_factor"], spec["high_frequency_factor"]
+        s = np.minimum(np.maximum((o * f / _rounded_once(wrap, 2 * np.pi) - low) / (high - low), 0.0), 1.0)
+        f = (1 - s) * f / wrap(factor) + s * f
+    elif scaling == "longrope":
+        is_long = spec["length"] is not None and spec["length"] > o
+        f = f / _rounded_once(wrap, np.asarray(spec["long_factors" if is_long else "short_factors"]))
+    return join([f, _rounded_once(wrap, a)])
+
+
+def _rounded_once(wrap: Callable[[Any], Any], x: Any) -> Any:
+    """Return numbers that code may have rounded to float32."""
+    return wrap(np.asarray(x, dtype=float)) * 1.1 / 1.1
+
+
+DEFAULTS = {
+    "theta": 10_000.0, "scaling": "default", "factor": 1.0, "original_length": None, "length": None,
+    "low_frequency_factor": 1.0, "high_frequency_factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": True,
+    "attention_factor": None, "short_factors": None, "long_factors": None,
+}  # fmt: skip
+
+
+def draw_scaling(draw: Draw, *scalings: str) -> dict[str, Any]:
+    """Draw one of these scalings, or of all, with what it needs."""
+    wanted = tuple(s for s in draw.operation.domain.get("scaling", SCALINGS) if s in (scalings or SCALINGS))
+    if not wanted:
+        raise NotImplementedVariant("its domain lacks these scalings")
+    kind = draw.one_of(wanted)
+    given: dict[str, Any] = {"d_k": draw.one_of(WIDTHS[1:]), **draw.keyword("theta", THETAS), "scaling": kind}
+    if kind == "default":
+        return given
+    given["factor"] = draw.one_of(FACTORS)
+    if kind == "linear":
+        return given
+    o = given["original_length"] = draw.one_of(ORIGINALS)
+    if kind in ("dynamic", "longrope"):
+        given["length"] = draw.one_of((None, o, o + 1, o - 1, 2 * o, 10 * o))
+    if kind == "longrope":
+        for name in ("short_factors", "long_factors"):
+            given[name] = tuple(float(x) for x in draw.rng.integers(8, 256, given["d_k"] // 2) / 8)
+    if kind in ("yarn", "longrope") and draw.one_of((False, True)):
+        given["attention_factor"] = draw.one_of((1.25, 0.5, 0.0))
+    if kind == "llama3":
+        given |= draw.one_of(({}, {"low_frequency_factor": 2.0, "high_frequency_factor": 32.0}, {"high_frequency_factor": 1.5}))
+    if kind == "yarn":
+        given |= draw.one_of(({}, {}, {"beta_fast": 16.0, "beta_slow": 2.0}, {"truncate": False}))
+        _avoid_integers(given)
+    return given
+
+
+def _avoid_integers(given: dict[str, Any]) -> None:
+    """Raise the original length until neither limit of yarn is near an integer."""
+    betas = given.get("beta_fast", 32.0), given.get("beta_slow", 1.0)
+    theta = given.get("theta", DEFAULTS["theta"])
+
+    def is_near() -> bool:
+        limits = (given["d_k"] * math.log(given["original_length"] / (2 * math.pi * b)) / (2 * math.log(theta)) for b in betas)
+        return any(abs(x - round(x)) < 2 * NEAREST for x in limits)
+
+    while is_near():
+        given["original_length"] += 37
+
+
+def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (), draw_scaling(draw)
