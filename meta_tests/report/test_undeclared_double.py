@@ -1,7 +1,11 @@
 """float64 computed in float32 is one remark with the line to add, unless the backend states that it has float64."""
 
+import html
 import re
 from pathlib import Path
+
+from spec_tests.report import read
+from spec_tests.report.backend_results import build_results
 
 from ..support.pytest_process import suite, write
 
@@ -25,8 +29,13 @@ def sigmoid(x):
 
 def test_it_is_one_remark_with_the_line_to_add(tmp_path: Path) -> None:
     write(tmp_path, mine=IN_FLOAT32)
-    run = suite(tmp_path, "--backend=mine.py", "-k", "silu.reference or sigmoid.reference or relu.reference")
+    run = suite(tmp_path, "--backend=mine.py", "--report=found", "-k", "silu.reference or sigmoid.reference or relu.reference")
     assert run.code == 1
+    page = html.unescape((tmp_path / "found" / "report.html").read_text())
+    (remark,) = build_results([read(tmp_path / "found")])[0].remarks["Computes float64 in float32"]
+    assert remark.endswith('a line says so; add dtypes = ("float32", "bfloat16", "float16")')
+    assert page.count("Computes float64 in float32") == 1
+    assert page.count(remark) == 1
     assert re.findall(r"^cause \d+: ", run.text, re.MULTILINE) == ["cause 1: "]
     _, _, remark = run.text.partition("computes float64 in float32:")
     assert "sigmoid, silu: the right equation" in remark

@@ -14,6 +14,7 @@ from typing import Any
 from . import Report
 from .bugs import Bug, group_bugs
 from .conventions import describe_conventions
+from .undeclared_double import describe_undeclared_double
 from .verdicts import (
     count_levels,
     count_variants,
@@ -163,6 +164,9 @@ class BackendResults:
             ],
             "Conventions that it does not state": [
                 f"{sentence}{f'; add {advice}' * bool(advice)}" for sentence, advice in describe_conventions(self.verdicts)
+            ],
+            "Computes float64 in float32": [
+                f"{sentence}; add {advice}" for sentence, advice in describe_undeclared_double(self.verdicts)
             ],
             "Optional variants that it refuses": describe_refused_variants(self.verdicts),
             "Holds now, and is listed as failing": describe_stale_entries(self.verdicts),

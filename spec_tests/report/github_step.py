@@ -49,6 +49,7 @@ def _describe_backend(result: BackendResults) -> Iterator[str]:
         yield ""
         for title in (
             "Answered too little to conform",
+            "Computes float64 in float32",
             "Optional variants that it refuses",
             "Tried within the domain that it states",
         ):
