@@ -1,3 +1,4 @@
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,15 @@ from .relu import relu
 from .sigmoid import sigmoid
 from .silu import silu
 
-ACTIVATIONS = {
-    "silu": silu,
-    "gelu": gelu,
-    "gelu_tanh": lambda x: gelu(x, approximate="tanh"),
-    "relu": relu,
-    "sigmoid": sigmoid,
-}
+ACTIVATIONS = MappingProxyType(
+    {
+        "silu": silu,
+        "gelu": gelu,
+        "gelu_tanh": lambda x: gelu(x, approximate="tanh"),
+        "relu": relu,
+        "sigmoid": sigmoid,
+    }
+)
 
 
 def gated_activation(

@@ -1,3 +1,4 @@
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,15 @@ from .relu_vjp import relu_vjp
 from .sigmoid_vjp import sigmoid_vjp
 from .silu_vjp import silu_vjp
 
-SLOPES = {
-    "silu": silu_vjp,
-    "gelu": gelu_vjp,
-    "gelu_tanh": lambda c, x: gelu_vjp(c, x, approximate="tanh"),
-    "relu": relu_vjp,
-    "sigmoid": sigmoid_vjp,
-}
+SLOPES = MappingProxyType(
+    {
+        "silu": silu_vjp,
+        "gelu": gelu_vjp,
+        "gelu_tanh": lambda c, x: gelu_vjp(c, x, approximate="tanh"),
+        "relu": relu_vjp,
+        "sigmoid": sigmoid_vjp,
+    }
+)
 
 
 def gated_activation_vjp(

@@ -1,5 +1,7 @@
 """What must hold of feed_forward."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,9 @@ from .trials.invariant import invariant
 EQUATION = "CS336 assignment 1, earlier edition, eq. (3)"
 ACTIVATIONS = ("relu", "gelu")
 # An infinity here would reach its neighbours, as 0 · ∞.
-MODERATE_REGIMES: dict[str, regimes.Fill] = {"normal": regimes.normal, "tails": regimes.tails, "small": regimes.small}
+MODERATE_REGIMES: Mapping[str, regimes.Fill] = MappingProxyType(
+    {"normal": regimes.normal, "tails": regimes.tails, "small": regimes.small}
+)
 
 
 def draw_inputs(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,6 +1,7 @@
 """What must hold of gelu, in both of its forms."""
 
 import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,12 @@ from .specification.formats import Arithmetic
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, earlier edition, eq. (2)"
-MINIMUM = {  # x and gelu(x) at the minimum of each form
-    "none": (-0.75179152469356445745790494678, -0.169971207479903661693868470982),
-    "tanh": (-0.752461422071016258487954443289, -0.170040750571254050639067427988),
-}
+MINIMUM = MappingProxyType(
+    {  # x and gelu(x) at the minimum of each form
+        "none": (-0.75179152469356445745790494678, -0.169971207479903661693868470982),
+        "tanh": (-0.752461422071016258487954443289, -0.170040750571254050639067427988),
+    }
+)
 # Where the two forms differ most, and by how much
 LARGEST_DIFFERENCE = (2.69894138637727030047803986577, 0.000473235520687284877113982295)
 _erf, _erfc = (np.vectorize(f, otypes=[float]) for f in (math.erf, math.erfc))

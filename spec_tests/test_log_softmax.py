@@ -1,5 +1,6 @@
 """What must hold of log_softmax."""
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from .inputs.regimes import LOGITS
 from .trials.invariant import invariant
 
 EQUATION = "the logarithm of CS336 assignment 1, eq. (10)"
-UNDERFLOWING_REGIMES = {name: LOGITS[name] for name in ("spread", "shifted", "peaked")}
+UNDERFLOWING_REGIMES = MappingProxyType({name: LOGITS[name] for name in ("spread", "shifted", "peaked")})
 
 
 @invariant("B", source=EQUATION)

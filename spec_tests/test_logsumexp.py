@@ -1,5 +1,7 @@
 """What must hold of logsumexp."""
 
+from types import MappingProxyType
+
 import numpy as np
 
 from .calls.operation import Operation
@@ -16,8 +18,8 @@ from .inputs.regimes import LOGITS
 from .trials.invariant import invariant
 
 EQUATION = "the denominator of CS336 assignment 1, eq. (10)"
-FINITE_REGIMES = {name: fill for name, fill in LOGITS.items() if name != "minus infinity"}
-WIDE_REGIMES = {name: LOGITS[name] for name in ("extreme", "shifted", "spread", "peaked")}
+FINITE_REGIMES = MappingProxyType({name: fill for name, fill in LOGITS.items() if name != "minus infinity"})
+WIDE_REGIMES = MappingProxyType({name: LOGITS[name] for name in ("extreme", "shifted", "spread", "peaked")})
 
 
 @invariant("B", source=EQUATION)

@@ -1,5 +1,7 @@
 """What must hold of relu."""
 
+from types import MappingProxyType
+
 import numpy as np
 
 from .calls.operation import Operation
@@ -9,7 +11,9 @@ from .inputs.regimes import POINTS
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, section 3.5.2"
-NORMAL_REGIMES = {name: fill for name, fill in POINTS.items() if name != "subnormal"}  # which may be read as zeros
+NORMAL_REGIMES = MappingProxyType(
+    {name: fill for name, fill in POINTS.items() if name != "subnormal"}
+)  # which may be read as zeros
 
 
 def draw_normal_points(draw: Draw) -> np.ndarray:

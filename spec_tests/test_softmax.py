@@ -1,5 +1,6 @@
 """What must hold of softmax."""
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from .inputs.regimes import LOGITS
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (10)"
-WIDE_REGIMES = {name: LOGITS[name] for name in ("extreme", "shifted", "spread", "peaked", "minus infinity")}
+WIDE_REGIMES = MappingProxyType({name: LOGITS[name] for name in ("extreme", "shifted", "spread", "peaked", "minus infinity")})
 
 
 @invariant("B", source=EQUATION)

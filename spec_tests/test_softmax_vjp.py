@@ -1,5 +1,6 @@
 """What must hold of softmax's gradient."""
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from .inputs.regimes import LOGITS
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eq. (10), differentiated"
-FLAT_REGIMES = {name: LOGITS[name] for name in ("constant", "zeros", "ties")}  # all of a row counts in its sum
+FLAT_REGIMES = MappingProxyType({name: LOGITS[name] for name in ("constant", "zeros", "ties")})  # all of a row counts in its sum
 
 
 @invariant("B", source=EQUATION)

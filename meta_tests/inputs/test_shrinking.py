@@ -34,7 +34,7 @@ def make_trial(**attributes: Any) -> Trial:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_shrinking_timeout_is_not_reported_as_flaky(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(effort.EFFORTS, "default", replace(effort.EFFORTS["default"], failure_seconds=0.1))
+    monkeypatch.setattr(effort, "EFFORTS", {"default": replace(effort.EFFORTS["default"], failure_seconds=0.1)})
 
     def relu(x: np.ndarray) -> np.ndarray:
         time.sleep(0.002)

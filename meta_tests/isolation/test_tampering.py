@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from spec_tests.implementation.lookup import BackendError
+from spec_tests.isolation.reachable import STATE, own_modules
 from spec_tests.isolation.snapshot import CHECKS_OF_VALUES, Snapshot, make_container
 from spec_tests.isolation.tampering import ON_DEMAND, WITH_A_REPORT, PatchDetector, preloaded
 from spec_tests.running.session import Session
@@ -34,8 +35,9 @@ def test_what_is_replaced_is_told_and_put_back(monkeypatch: pytest.MonkeyPatch) 
 
 
 PATCHES = {  # by the end of what a message calls it: code that an attacker may run
-    ".ROUNDINGS['exp']": "from spec_tests.bounds.error_model import *; ROUNDINGS['exp'] = 1e9",
-    ".STEP_ERRORS['new']": "from spec_tests.bounds.error_model import *; STEP_ERRORS['new'] = print",
+    ".ROUNDINGS['exp']": "import gc; from spec_tests.bounds.error_model import *; gc.get_referents(ROUNDINGS)[0]['exp'] = 1e9",
+    ".STEP_ERRORS['new']":
+        "import gc; from spec_tests.bounds.error_model import *; gc.get_referents(STEP_ERRORS)[0]['new'] = print",
     ".FORMATS['float32'].u":
         "from spec_tests.specification.formats import FORMATS; vars(FORMATS['float32'])['u'] = 1.0",
     ".FORMATS['float16'].precision":
@@ -62,6 +64,26 @@ PATCHES = {  # by the end of what a message calls it: code that an attacker may 
     "numpy.all": "import numpy as np; np.all.__wrapped__.__code__ = (lambda *_, **__: True).__code__",
     "sys.modules['numpy']": "import sys, types; sys.modules['numpy'] = types.ModuleType('numpy')",
 }  # fmt: skip
+
+
+MUTABLE = {  # what a run changes, and the options, which decide nothing once they are parsed
+    *STATE, "spec_tests.isolation.server.SEEN_OF_ORACLE", "spec_tests.running.options.LISTS", "spec_tests.running.options.SWITCH",
+    "spec_tests.running.options.OPTIONS", "spec_tests.report.backend_results.NO_VERDICT",
+}  # fmt: skip
+
+
+def test_constants_cannot_be_written_to() -> None:
+    """A name in capitals is a mapping that is read-only, a tuple or a frozenset, wherever verdicts are made."""
+    PatchDetector()
+    mutable = {
+        f"{name}.{key}"
+        for name, module in own_modules().items()
+        for key, value in vars(module).items()
+        if key.isupper() and not key.startswith("_") and isinstance(value, dict | list | set)
+        if not name.startswith("spec_tests.implementation.cs336")  # which are backends
+    }
+    assert mutable <= MUTABLE
+    assert {*STATE} <= mutable
 
 
 def test_constants_and_internals_are_watched_as_functions_are(tmp_path: Path) -> None:

@@ -19,14 +19,7 @@ from reference_numpy._marks import logistic, normal_cdf
 from ..specification.formats import Arithmetic, Format
 from .choices import MakesChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings, normal_density
-
-RULES: dict[str, Callable[..., Bounded]] = {}  # the rule of each NumPy function, by its name; rules.py fills it
-
-
-def implements(f: Callable[..., Bounded]) -> Callable[..., Bounded]:
-    """Register f as the rule of the NumPy function with its name; leading underscores do not count."""
-    RULES[f.__name__.strip("_")] = f
-    return f
+from .registered_rules import REARRANGING, RULES
 
 
 class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
@@ -296,10 +289,3 @@ def _select(part: str, x: Any) -> Any:
     if isinstance(x, dict):
         return {key: _select(part, item) for key, item in x.items()}
     return x
-
-
-# NumPy functions that only move elements. They apply to the value and to the error alike.
-REARRANGING = {
-    "swapaxes", "moveaxis", "transpose", "reshape", "repeat", "squeeze", "expand_dims", "concatenate", "stack",
-    "broadcast_to", "take", "take_along_axis", "flip", "roll",
-}  # fmt: skip

@@ -11,15 +11,20 @@ An error function takes the size z of the result and the operands, and returns a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ..specification.formats import Format
 
-MAX_ERROR_ULPS = {"divide": 2.5, "sqrt": 3, "exp": 3, "log": 3, "sin": 4, "cos": 4, "tanh": 5, "power": 16, "erf": 16}
-ROUNDINGS = {name: 2 * ulps for name, ulps in MAX_ERROR_ULPS.items()}  # the same errors in units of the unit roundoff u
+MAX_ERROR_ULPS = MappingProxyType(
+    {"divide": 2.5, "sqrt": 3, "exp": 3, "log": 3, "sin": 4, "cos": 4, "tanh": 5, "power": 16, "erf": 16}
+)
+ROUNDINGS = MappingProxyType(
+    {name: 2 * ulps for name, ulps in MAX_ERROR_ULPS.items()}
+)  # the same errors in units of the unit roundoff u
 
 
 def saturation(f: Format) -> float:
@@ -78,22 +83,24 @@ def _normal_cdf_error(z: Any, x: Any, *, f: Format) -> Any:
 
 
 # The absolute error of each step, in units of u of the compute format f.
-STEP_ERRORS: dict[str, Callable[..., Any]] = {
-    "add": _one_rounding,
-    "subtract": _one_rounding,
-    "multiply": _one_rounding,
-    "square": _one_rounding,
-    "divide": _relative_error("divide"),
-    "sqrt": _relative_error("sqrt"),
-    "exp": _exp_error,
-    "log": _relative_error("log"),
-    "sin": _absolute_error("sin"),
-    "cos": _absolute_error("cos"),
-    "tanh": _tanh_error,
-    "power": _power_error,
-    "logistic": _logistic_error,
-    "normal_cdf": _normal_cdf_error,
-}
+STEP_ERRORS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "add": _one_rounding,
+        "subtract": _one_rounding,
+        "multiply": _one_rounding,
+        "square": _one_rounding,
+        "divide": _relative_error("divide"),
+        "sqrt": _relative_error("sqrt"),
+        "exp": _exp_error,
+        "log": _relative_error("log"),
+        "sin": _absolute_error("sin"),
+        "cos": _absolute_error("cos"),
+        "tanh": _tanh_error,
+        "power": _power_error,
+        "logistic": _logistic_error,
+        "normal_cdf": _normal_cdf_error,
+    }
+)
 
 
 def logsumexp_roundings(scores: Any, axis: int) -> Any:
@@ -118,7 +125,9 @@ def _eager_normal_cdf_error(z: Any, x: Any, f: Format) -> Any:
 
 
 # The further absolute error of steps that are several operations in unfused code, which stores each result in the format f.
-EAGER_ERRORS: dict[str, Callable[..., Any]] = {
-    "logistic": _eager_logistic_error,
-    "normal_cdf": _eager_normal_cdf_error,
-}
+EAGER_ERRORS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "logistic": _eager_logistic_error,
+        "normal_cdf": _eager_normal_cdf_error,
+    }
+)

@@ -7,13 +7,13 @@ The first argument, `like`, is the operand whose arithmetic applies.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .bounded import RULES, Bounded, implements
+from .bounded import Bounded
 from .error_model import ROUNDINGS
+from .registered_rules import implements
 
 
 @implements
@@ -83,19 +83,21 @@ def _tanh(like: Bounded, x: Bounded) -> Bounded:
     return like.finish_step("tanh", np.tanh(x.value), inherited, x.value)
 
 
-def _make_circular_rule(function: np.ufunc) -> Callable[..., Bounded]:
-    """Make the rule of sin or cos. The result is not a step: it is stored only where the equation says so."""
-
-    def apply(like: Bounded, x: Bounded) -> Bounded:
-        inherited = np.where(np.isinf(x.error), np.inf, np.minimum(x.error, 2))
-        value = function(x.value)
-        own = ROUNDINGS[function.__name__] * like.arithmetic.compute.u
-        return like.store(value, inherited + own, like.arithmetic.compute, 0.0)
-
-    return apply
+@implements
+def _sin(like: Bounded, x: Bounded) -> Bounded:
+    return _bound_circular(like, x, np.sin)
 
 
-RULES["sin"], RULES["cos"] = _make_circular_rule(np.sin), _make_circular_rule(np.cos)
+@implements
+def _cos(like: Bounded, x: Bounded) -> Bounded:
+    return _bound_circular(like, x, np.cos)
+
+
+def _bound_circular(like: Bounded, x: Bounded, function: np.ufunc) -> Bounded:
+    """Return the sine or the cosine. It is not a step: it is stored only where the equation says so."""
+    inherited = np.where(np.isinf(x.error), np.inf, np.minimum(x.error, 2))
+    own = ROUNDINGS[function.__name__] * like.arithmetic.compute.u
+    return like.store(function(x.value), inherited + own, like.arithmetic.compute, 0.0)
 
 
 @implements

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from .signature import ask_for_keyword, find_unknown_argument
 from .updates import IN_PLACE, known_update, settle_update
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
 
-PLAIN_NUMBERS = {"int64": int, "float64": float}  # the Python number that may stand for an array without axes
+PLAIN_NUMBERS = MappingProxyType({"int64": int, "float64": float})  # the Python number that may stand for an array without axes
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from types import MappingProxyType
 from typing import Any
 
 from ..specification.registry import Specification
 
-EXAMPLE_VALUES = {"eps": "1e-5", "theta": "10000.0", "num_heads": "8", "window": "128"}  # for the line of a domain to copy
+EXAMPLE_VALUES = MappingProxyType(
+    {"eps": "1e-5", "theta": "10000.0", "num_heads": "8", "window": "128"}
+)  # for the line of a domain to copy
 
 
 def ask_for_keyword(operation: str, keyword: str) -> str:

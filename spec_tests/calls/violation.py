@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,14 +68,16 @@ class NotImplementedVariant(Exception):
         self.kind = kind
 
 
-REFUSAL_KINDS = {
-    "domain": "the arguments lie outside the domain that the backend states",
-    "signature": "the backend's function does not take a keyword or an optional argument",
-    "gradient": "the framework's graph reaches no argument that is asked about",
-    "framework": "the framework cannot make such an array",
-    "suite": "the law or the suite does not try such arguments",
-    "backend": "the backend raised NotImplementedError",
-}
+REFUSAL_KINDS = MappingProxyType(
+    {
+        "domain": "the arguments lie outside the domain that the backend states",
+        "signature": "the backend's function does not take a keyword or an optional argument",
+        "gradient": "the framework's graph reaches no argument that is asked about",
+        "framework": "the framework cannot make such an array",
+        "suite": "the law or the suite does not try such arguments",
+        "backend": "the backend raised NotImplementedError",
+    }
+)
 
 
 def format_pair(a: Any, b: Any) -> tuple[str, str]:

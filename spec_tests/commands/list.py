@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from ._parser import Parser
 
@@ -42,12 +43,14 @@ def _list_levels() -> str:
     return "\n".join(f"{level:<20} {sentence}" for level, sentence in LEVELS.items())
 
 
-KINDS: dict[str, Callable[[], str]] = {
-    "backends": _list_backends,
-    "operations": _list_operations,
-    "levels": _list_levels,
-    "deviations": _list_deviations,
-}
+KINDS: Mapping[str, Callable[[], str]] = MappingProxyType(
+    {
+        "backends": _list_backends,
+        "operations": _list_operations,
+        "levels": _list_levels,
+        "deviations": _list_deviations,
+    }
+)
 
 
 def main(argv: list[str]) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..specification.composition import parts_of, substitute
@@ -20,12 +21,14 @@ from ..specification.registry import specification
 
 FOLDER = Path(__file__).parent
 HALF = ("bfloat16", "float16")
-KINDS = {
-    "equation": "another equation: NumPy lines that any number type runs through",
-    "convention": "another equation, which some of the field mean",
-    "arithmetic": "the right equation in an arithmetic that nobody promised",
-    "fault": "the right equation and arithmetic, in code that mishandles memory, state or shapes",
-}
+KINDS = MappingProxyType(
+    {
+        "equation": "another equation: NumPy lines that any number type runs through",
+        "convention": "another equation, which some of the field mean",
+        "arithmetic": "the right equation in an arithmetic that nobody promised",
+        "fault": "the right equation and arithmetic, in code that mishandles memory, state or shapes",
+    }
+)
 
 SUBSTITUTED = ("equation", "convention")  # kinds that can replace a part of a composed operation, on any number type
 

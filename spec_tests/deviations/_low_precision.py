@@ -13,7 +13,7 @@ import numpy as np
 
 from reference_numpy._marks import logistic, normal_cdf
 
-from ..bounds.bounded import REARRANGING
+from ..bounds.registered_rules import REARRANGING
 from ..specification.formats import FORMATS, Format
 from ._faults import change_numbers
 

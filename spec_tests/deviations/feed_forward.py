@@ -1,5 +1,6 @@
 """What goes wrong with feed_forward."""
 
+from types import MappingProxyType
 from typing import Any
 
 from reference_numpy.feed_forward import feed_forward
@@ -10,7 +11,7 @@ from reference_numpy.silu import silu
 
 from . import deviation
 
-ACTIVATIONS = {"relu": relu, "gelu": gelu}
+ACTIVATIONS = MappingProxyType({"relu": relu, "gelu": gelu})
 
 
 @deviation("reference")

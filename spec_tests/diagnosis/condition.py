@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -64,16 +65,18 @@ def _list_test(*_: Any) -> Any:
     raise TypeError("a list of values is not tested as a number is")
 
 
-KINDS = {
-    "above": Kind(lambda x, limit: x > limit, 1),
-    "below": Kind(lambda x, limit: x < limit, 1),
-    "no multiple": Kind(lambda x, step: x % step != 0, 2),
-    "multiple": Kind(lambda x, step: (x % step == 0) & (x != 0), 2),
-    "remainder": Kind(lambda x, step, remainder: x % step == remainder, 3),
-    "power of two": Kind(_is_power_of_two, 2),
-    "is": Kind(_list_test, 1, numeric=False),
-    "is not": Kind(_list_test, 2, numeric=False),
-}
+KINDS = MappingProxyType(
+    {
+        "above": Kind(lambda x, limit: x > limit, 1),
+        "below": Kind(lambda x, limit: x < limit, 1),
+        "no multiple": Kind(lambda x, step: x % step != 0, 2),
+        "multiple": Kind(lambda x, step: (x % step == 0) & (x != 0), 2),
+        "remainder": Kind(lambda x, step, remainder: x % step == remainder, 3),
+        "power of two": Kind(_is_power_of_two, 2),
+        "is": Kind(_list_test, 1, numeric=False),
+        "is not": Kind(_list_test, 2, numeric=False),
+    }
+)
 
 
 def is_number(value: Any) -> bool:

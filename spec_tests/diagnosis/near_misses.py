@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ MIN_FLOAT32_SHARE = 1 / 64  # of the float32 bound; among many elements one come
 FLOAT64_IN_FLOAT32 = "float64 in float32"  # id of the near miss
 MIN_WRONG_ANSWERS = 2  # one answer may fit another option by chance
 MAX_SHOWN_VALUES = 3
-LOOSER = {"mixed": "some of its intermediate results", "eager": "its intermediate results"}
+LOOSER = MappingProxyType({"mixed": "some of its intermediate results", "eager": "its intermediate results"})
 
 
 def find_near_miss(evidence: Evidence, known: Sequence[Explanation] = ()) -> Explanation | None:

@@ -17,7 +17,7 @@ from .condition import Condition, is_integer, is_number
 MAX_CHANCE = 0.01  # a region that separates the examples by chance more often is not named
 MAX_NAMED_VALUES = 4
 
-POSITION_KINDS = ["consecutive", "offset", "arbitrary"]  # as in a domain, each includes those before it
+POSITION_KINDS = ("consecutive", "offset", "arbitrary")  # as in a domain, each includes those before it
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def _list_regions(operation: str, name: str, inside: Counter[Any], outside: Coun
         return
     choices = _count_choices([*inside.values(), *outside.values()], inside.total())
     if name == "positions":  # a domain states the most general kind, which includes those before it
-        kinds = [kind for kind in POSITION_KINDS if kind in outside]
+        kinds = tuple(kind for kind in POSITION_KINDS if kind in outside)
         if kinds and all(kind in inside for kind in POSITION_KINDS[len(kinds) :]) and kinds == POSITION_KINDS[: len(kinds)]:
             words = f"refuses all positions but {' and '.join(kinds)} ones"
             yield 3, choices, Region(words, f'domain = {{"{operation}": {{"positions": "{kinds[-1]}"}}}}')

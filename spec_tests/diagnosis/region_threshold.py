@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,13 @@ ROUNDS = 3  # of asking for values between the nearest right one and the nearest
 
 SIZE = 24  # of each dimension that is asked for
 
-STATISTICS = {  # the beginning of a fact's name, and what it is of a row
-    "the largest entry of a row of ": np.max,
-    "the smallest entry of a row of ": np.min,
-    "the largest magnitude in a row of ": None,
-}
+STATISTICS = MappingProxyType(
+    {  # the beginning of a fact's name, and what it is of a row
+        "the largest entry of a row of ": np.max,
+        "the smallest entry of a row of ": np.min,
+        "the largest magnitude in a row of ": None,
+    }
+)
 
 
 def sharpen(ask: Ask, region: Conjunction, answers: list[Answer]) -> Conjunction:

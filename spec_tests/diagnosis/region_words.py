@@ -3,55 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 from .condition import Condition, is_integer, join
 from .element_facts import BEYOND
 from .region_facts import WITH_OPTIONS
 
-ORDINALS = {2: "second", 3: "third", 4: "fourth"}
+ORDINALS = MappingProxyType({2: "second", 3: "third", 4: "fourth"})
 
-INDICES = {  # facts that are indices: the word for one, and for several
-    "column": ("column", "columns"),
-    "row": ("row", "rows"),
-    "head": ("head", "heads"),
-    "batch entry": ("batch entry", "batch entries"),
-    "second batch axis": ("index of the second batch axis", "indices of the second batch axis"),
-    "row of all": ("row", "rows"),
-}
+INDICES = MappingProxyType(
+    {  # facts that are indices: the word for one, and for several
+        "column": ("column", "columns"),
+        "row": ("row", "rows"),
+        "head": ("head", "heads"),
+        "batch entry": ("batch entry", "batch entries"),
+        "second batch axis": ("index of the second batch axis", "indices of the second batch axis"),
+        "row of all": ("row", "rows"),
+    }
+)
 
-COUNTED = {  # facts that count something: what has them, and the word for one and for several
-    "batch_dims": ("the batch", "dimension", "dimensions"),
-    "batch entries": ("the batch", "entry", "entries"),
-    "first batch axis": ("the first batch axis", "entry", "entries"),
-    "axes of the result": ("the result", "axis", "axes"),
-    "columns of the result": ("the result", "column", "columns"),
-    "rows of the result": ("the result", "row", "rows"),
-    "first axis of the result": ("the first axis of the result", "index", "indices"),
-    "axes of the argument": ("the argument", "axis", "axes"),
-}
+COUNTED = MappingProxyType(
+    {  # facts that count something: what has them, and the word for one and for several
+        "batch_dims": ("the batch", "dimension", "dimensions"),
+        "batch entries": ("the batch", "entry", "entries"),
+        "first batch axis": ("the first batch axis", "entry", "entries"),
+        "axes of the result": ("the result", "axis", "axes"),
+        "columns of the result": ("the result", "column", "columns"),
+        "rows of the result": ("the result", "row", "rows"),
+        "first axis of the result": ("the first axis of the result", "index", "indices"),
+        "axes of the argument": ("the argument", "axis", "axes"),
+    }
+)
 
-FLAGS = {  # the words for a fact that is true, and for one that is false
-    WITH_OPTIONS: ("with any optional argument", "without optional arguments"),
-    "empty": ("where an array is empty", "where no array is empty"),
-    "batches that broadcast": ("where batches broadcast", "where the batches are equal"),
-    "a negative axis": ("where axis is negative", "where axis is not negative"),
-    "the last axis": ("where axis is the last one", "where axis is not the last one"),
-    "the first axis": ("where axis is the first one", "where axis is not the first one"),
-    "a middle axis": ("where axis is neither the first nor the last", "where axis is the first or the last"),
-    "an axis of size 1 in the result": ("where the result has an axis of size 1", "where the result has no axis of size 1"),
-    "several rows and columns": ("where no axis of an argument has size 1", "where an axis of an argument has size 1"),
-    "a square result": ("where the result is square", "where the result is not square"),
-    "the call before had these shapes": (
-        "where the call before had the same shapes",
-        "where the call before had other shapes",
-    ),
-    "the call before had a result of this shape": (
-        "where the call before had a result of the same shape",
-        "where the call before had a result of another shape",
-    ),
-    "a wider call came before": ("after a call with longer rows", "where no call with longer rows came before"),
-}
+FLAGS = MappingProxyType(
+    {  # the words for a fact that is true, and for one that is false
+        WITH_OPTIONS: ("with any optional argument", "without optional arguments"),
+        "empty": ("where an array is empty", "where no array is empty"),
+        "batches that broadcast": ("where batches broadcast", "where the batches are equal"),
+        "a negative axis": ("where axis is negative", "where axis is not negative"),
+        "the last axis": ("where axis is the last one", "where axis is not the last one"),
+        "the first axis": ("where axis is the first one", "where axis is not the first one"),
+        "a middle axis": ("where axis is neither the first nor the last", "where axis is the first or the last"),
+        "an axis of size 1 in the result": ("where the result has an axis of size 1", "where the result has no axis of size 1"),
+        "several rows and columns": ("where no axis of an argument has size 1", "where an axis of an argument has size 1"),
+        "a square result": ("where the result is square", "where the result is not square"),
+        "the call before had these shapes": (
+            "where the call before had the same shapes",
+            "where the call before had other shapes",
+        ),
+        "the call before had a result of this shape": (
+            "where the call before had a result of the same shape",
+            "where the call before had a result of another shape",
+        ),
+        "a wider call came before": ("after a call with longer rows", "where no call with longer rows came before"),
+    }
+)
 
 
 def describe_conditions(of_call: Sequence[Condition], of_element: Sequence[Condition]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ..inputs.draw import MANY_ROWS, Draw
@@ -14,7 +16,7 @@ def draw_logit_rows(draw: Draw, longest: int = 300) -> np.ndarray:
     return draw.logits(draw_row_shape(draw, n=longest))
 
 
-def draw_logit_rows_to_differentiate(draw: Draw, kinds: dict[str, Fill] = LOGITS) -> np.ndarray:
+def draw_logit_rows_to_differentiate(draw: Draw, kinds: Mapping[str, Fill] = LOGITS) -> np.ndarray:
     """Draw rows of one of the regimes, on which gradients are tried."""
     return draw.array(draw_row_shape(draw, n=2049), kinds)
 

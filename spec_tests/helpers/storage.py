@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..calls.call import Call
 from ..calls.operation import Operation
 from ..specification.formats import is_floating
 
-WHICH = {"all": (True, True), "the first alone": (True, False), "all but the first": (False, True)}
+WHICH = MappingProxyType({"all": (True, True), "the first alone": (True, False), "all but the first": (False, True)})
 
 
 def lay_out_some(operation: Operation, call: Call, layout: str, which: str) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -1,97 +1,110 @@
 """Other names of operations and of their arguments that are common in the field. A backend's functions may have them."""
 
-OPERATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    # the operation: its other names, and the arrays that it is called with, by position
-    "embedding": (("embed", "embedding_lookup"), ("token_ids", "weight")),
-    "feed_forward": (("feedforward", "ffn", "mlp"), ("x", "w1", "w2")),
-    "gelu": ((), ("x",)),
-    "grouped_query_attention": (("gqa",), ("q", "k", "v")),
-    "layer_norm": (("layernorm", "layer_normalization"), ("x", "weight", "bias")),
-    "linear": (("dense", "fully_connected"), ("x", "weight")),
-    "local_attention": (("sliding_window_attention",), ("q", "k", "v")),
-    "log_softmax": (("logsoftmax",), ("x",)),
-    "logsumexp": (("log_sum_exp",), ("x",)),
-    "multihead_self_attention": (
-        ("mha", "multihead_attention", "multi_head_attention", "multi_head_self_attention"),
-        ("x", "w_q", "w_k", "w_v", "w_o"),
-    ),
-    "relu": ((), ("x",)),
-    "rms_norm": (("rmsnorm", "rms_normalization"), ("x", "weight")),
-    "rope": (("rotary", "rotary_embedding", "apply_rope", "apply_rotary_emb"), ("x", "positions")),
-    "scaled_dot_product_attention": (("sdpa", "attention", "dot_product_attention", "flash_attention"), ("q", "k", "v")),
-    "sigmoid": (("logistic",), ("x",)),
-    "silu": (("swish",), ("x",)),
-    "softmax": (("soft_max",), ("x",)),
-    "swiglu": (("swi_glu",), ("x", "w1", "w2", "w3")),
-}
+from collections.abc import Mapping
+from types import MappingProxyType
 
-ARRAYS: dict[str, tuple[str, ...]] = {
-    # An array that is passed by position, and its other names. A function with another operation name is taken only if its
-    # first parameters have these names, in this order.
-    "x": ("input", "inputs", "hidden_states", "hidden", "h", "X", "in_features"),
-    "weight": ("gamma", "gain", "g", "w", "scale", "weights"),
-    "bias": ("beta", "b"),
-    "q": ("query", "queries", "Q"),
-    "k": ("key", "keys", "K"),
-    "v": ("value", "values", "V"),
-    "positions": ("position_ids", "pos", "token_positions"),
-    "token_ids": ("input_ids", "ids", "tokens", "indices"),
-}
+OPERATIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
+    {
+        # the operation: its other names, and the arrays that it is called with, by position
+        "embedding": (("embed", "embedding_lookup"), ("token_ids", "weight")),
+        "feed_forward": (("feedforward", "ffn", "mlp"), ("x", "w1", "w2")),
+        "gelu": ((), ("x",)),
+        "grouped_query_attention": (("gqa",), ("q", "k", "v")),
+        "layer_norm": (("layernorm", "layer_normalization"), ("x", "weight", "bias")),
+        "linear": (("dense", "fully_connected"), ("x", "weight")),
+        "local_attention": (("sliding_window_attention",), ("q", "k", "v")),
+        "log_softmax": (("logsoftmax",), ("x",)),
+        "logsumexp": (("log_sum_exp",), ("x",)),
+        "multihead_self_attention": (
+            ("mha", "multihead_attention", "multi_head_attention", "multi_head_self_attention"),
+            ("x", "w_q", "w_k", "w_v", "w_o"),
+        ),
+        "relu": ((), ("x",)),
+        "rms_norm": (("rmsnorm", "rms_normalization"), ("x", "weight")),
+        "rope": (("rotary", "rotary_embedding", "apply_rope", "apply_rotary_emb"), ("x", "positions")),
+        "scaled_dot_product_attention": (("sdpa", "attention", "dot_product_attention", "flash_attention"), ("q", "k", "v")),
+        "sigmoid": (("logistic",), ("x",)),
+        "silu": (("swish",), ("x",)),
+        "softmax": (("soft_max",), ("x",)),
+        "swiglu": (("swi_glu",), ("x", "w1", "w2", "w3")),
+    }
+)
 
-KEYWORDS: dict[str, tuple[str, ...]] = {
-    # an argument that is passed by name, and its other names
-    "axis": ("dim",),
-    "eps": ("epsilon", "variance_epsilon", "layer_norm_eps", "rms_norm_eps", "norm_eps"),
-    "mask": ("attn_mask",),
-    "bias": ("attn_bias", "beta"),
-    "is_causal": ("causal",),
-    "scale": ("sm_scale", "softmax_scale"),
-    "theta": ("base", "rope_theta", "rope_base"),
-    "positions": ("position_ids", "token_positions"),
-    "num_heads": ("n_heads", "n_head", "num_attention_heads"),
-    "num_kv_heads": ("n_kv_heads", "num_key_value_heads"),
-    "window": ("window_size",),
-}
+ARRAYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        # An array that is passed by position, and its other names. A function with another operation name is taken only if its
+        # first parameters have these names, in this order.
+        "x": ("input", "inputs", "hidden_states", "hidden", "h", "X", "in_features"),
+        "weight": ("gamma", "gain", "g", "w", "scale", "weights"),
+        "bias": ("beta", "b"),
+        "q": ("query", "queries", "Q"),
+        "k": ("key", "keys", "K"),
+        "v": ("value", "values", "V"),
+        "positions": ("position_ids", "pos", "token_positions"),
+        "token_ids": ("input_ids", "ids", "tokens", "indices"),
+    }
+)
+
+KEYWORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        # an argument that is passed by name, and its other names
+        "axis": ("dim",),
+        "eps": ("epsilon", "variance_epsilon", "layer_norm_eps", "rms_norm_eps", "norm_eps"),
+        "mask": ("attn_mask",),
+        "bias": ("attn_bias", "beta"),
+        "is_causal": ("causal",),
+        "scale": ("sm_scale", "softmax_scale"),
+        "theta": ("base", "rope_theta", "rope_base"),
+        "positions": ("position_ids", "token_positions"),
+        "num_heads": ("n_heads", "n_head", "num_attention_heads"),
+        "num_kv_heads": ("n_kv_heads", "num_key_value_heads"),
+        "window": ("window_size",),
+    }
+)
 
 # A class that is an operation: its names, and the lines of a function that calls it. {name} is the class; {width} and {eps}
 # are filled from the names of its constructor's parameters, {weight} and {bias} from the names of its parameters.
-CLASS_LINES: dict[str, tuple[tuple[str, ...], str]] = {
-    "rms_norm": (
-        ("RMSNorm", "RmsNorm", "LlamaRMSNorm"),
-        "def rms_norm(x, weight, *, eps):\n"
-        "    module = {name}({width}=x.shape[-1], {eps}=eps)\n"
-        '    return torch.func.functional_call(module, {{"{weight}": weight}}, (x,), strict=True)',
-    ),
-    "layer_norm": (
-        ("LayerNorm",),
-        "def layer_norm(x, weight, bias, *, eps):\n"
-        "    module = {name}({width}=x.shape[-1], {eps}=eps)\n"
-        '    return torch.func.functional_call(module, {{"{weight}": weight, "{bias}": bias}}, (x,), strict=True)',
-    ),
-    "linear": (
-        ("Linear",),
-        "def linear(x, weight):\n"
-        "    module = {name}(x.shape[-1], len(weight))\n"
-        '    return torch.func.functional_call(module, {{"{weight}": weight}}, (x,), strict=True)',
-    ),
-    "embedding": (
-        ("Embedding",),
-        "def embedding(token_ids, weight):\n"
-        "    module = {name}(*weight.shape)\n"
-        '    return torch.func.functional_call(module, {{"{weight}": weight}}, (token_ids,), strict=True)',
-    ),
-}
-CLASS_NAMES: dict[str, tuple[str, ...]] = {  # of operations whose classes differ too much for lines that fit all
-    "softmax": ("Softmax",),
-    "silu": ("SiLU", "Swish"),
-    "gelu": ("GELU", "Gelu"),
-    "swiglu": ("SwiGLU",),
-    "feed_forward": ("FeedForward", "MLP"),
-    "rope": ("RoPE", "RotaryEmbedding", "RotaryPositionalEmbedding"),
-    "scaled_dot_product_attention": ("ScaledDotProductAttention", "Attention"),
-    "multihead_self_attention": ("MultiHeadAttention", "MultiheadAttention", "MultiHeadSelfAttention", "CausalSelfAttention"),
-    "transformer_block": ("TransformerBlock", "Block", "DecoderLayer"),
-    "transformer_lm": ("TransformerLM", "Transformer", "GPT"),
-}
+CLASS_LINES: Mapping[str, tuple[tuple[str, ...], str]] = MappingProxyType(
+    {
+        "rms_norm": (
+            ("RMSNorm", "RmsNorm", "LlamaRMSNorm"),
+            "def rms_norm(x, weight, *, eps):\n"
+            "    module = {name}({width}=x.shape[-1], {eps}=eps)\n"
+            '    return torch.func.functional_call(module, {{"{weight}": weight}}, (x,), strict=True)',
+        ),
+        "layer_norm": (
+            ("LayerNorm",),
+            "def layer_norm(x, weight, bias, *, eps):\n"
+            "    module = {name}({width}=x.shape[-1], {eps}=eps)\n"
+            '    return torch.func.functional_call(module, {{"{weight}": weight, "{bias}": bias}}, (x,), strict=True)',
+        ),
+        "linear": (
+            ("Linear",),
+            "def linear(x, weight):\n"
+            "    module = {name}(x.shape[-1], len(weight))\n"
+            '    return torch.func.functional_call(module, {{"{weight}": weight}}, (x,), strict=True)',
+        ),
+        "embedding": (
+            ("Embedding",),
+            "def embedding(token_ids, weight):\n"
+            "    module = {name}(*weight.shape)\n"
+            '    return torch.func.functional_call(module, {{"{weight}": weight}}, (token_ids,), strict=True)',
+        ),
+    }
+)
+CLASS_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {  # of operations whose classes differ too much for lines that fit all
+        "softmax": ("Softmax",),
+        "silu": ("SiLU", "Swish"),
+        "gelu": ("GELU", "Gelu"),
+        "swiglu": ("SwiGLU",),
+        "feed_forward": ("FeedForward", "MLP"),
+        "rope": ("RoPE", "RotaryEmbedding", "RotaryPositionalEmbedding"),
+        "scaled_dot_product_attention": ("ScaledDotProductAttention", "Attention"),
+        "multihead_self_attention": ("MultiHeadAttention", "MultiheadAttention", "MultiHeadSelfAttention", "CausalSelfAttention"),
+        "transformer_block": ("TransformerBlock", "Block", "DecoderLayer"),
+        "transformer_lm": ("TransformerLM", "Transformer", "GPT"),
+    }
+)
 WIDTH_NAMES = ("normalized_shape", "d_model", "dim", "hidden_size", "width", "d", "n_embd", "features", "size")
 GUIDE = "docs/guides/adapt_a_class.md"

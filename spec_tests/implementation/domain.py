@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterator
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..specification.formats import DTYPES
@@ -13,20 +14,22 @@ if TYPE_CHECKING:
     from ..specification.registry import Specification
 
 
-FLAGS = {"contiguous": "contiguous", "empty": "empty", "broadcast": "batches that broadcast"}  # true or false, in words
+FLAGS = MappingProxyType(
+    {"contiguous": "contiguous", "empty": "empty", "broadcast": "batches that broadcast"}
+)  # true or false, in words
 
 # What a domain may name besides dimensions and keywords.
-NOT_DIMENSIONS = {"dtype", "batch_dims", "positions", "differentiable", "index_dtype", "weights", *FLAGS}
+NOT_DIMENSIONS = frozenset({"dtype", "batch_dims", "positions", "differentiable", "index_dtype", "weights", *FLAGS})
 
-BROADCASTING_ARGUMENTS = {"positions", "mask", "bias"}  # their batch dimensions may differ from those of the others
+BROADCASTING_ARGUMENTS = frozenset({"positions", "mask", "bias"})  # their batch dimensions may differ from those of the others
 
-INDEX_ARRAYS = {"lengths", "cu_seqlens_q", "cu_seqlens_k", "block_table"}
+INDEX_ARRAYS = frozenset({"lengths", "cu_seqlens_q", "cu_seqlens_k", "block_table"})
 
 INDEX_DTYPES = ("int32", "int64")
 
 POSITIONS = ("arbitrary", "offset", "consecutive")
 
-HEAD_DIMENSIONS = {"num_heads": "h", "num_kv_heads": "h_kv"}  # a keyword, and the dimension with the same size
+HEAD_DIMENSIONS = MappingProxyType({"num_heads": "h", "num_kv_heads": "h_kv"})  # a keyword, and the dimension with the same size
 
 
 def canonical(spec: Specification, stated: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import importlib
 import inspect
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from . import cs336
@@ -79,7 +80,9 @@ def _list_other_backends(text: str) -> str:
     return f"built in are {', '.join(name for name in built_in_backends() if name != text)}"
 
 
-SCHEMES = {DEVIATION_PREFIX: "spec_tests.deviations:backend"}  # a name, so that this module does not import the catalogue
+SCHEMES = MappingProxyType(
+    {DEVIATION_PREFIX: "spec_tests.deviations:backend"}
+)  # a name, so that this module does not import the catalogue
 
 
 def _resolve_scheme(scheme: str, text: str) -> Any:

@@ -7,7 +7,7 @@ import unicodedata
 
 MAX_CHARACTERS = 4000  # characters of one message; the report's data hold all of it
 CI_COMMAND = re.compile(r"^(?P<space>\s*):(?=:)|#(?=#\w*\[)", re.MULTILINE)  # GitHub; Azure, TeamCity
-ESCAPED_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # Unicode's general categories
+ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode's general categories
 
 
 def printable(text: str, max_characters: int = MAX_CHARACTERS) -> str:

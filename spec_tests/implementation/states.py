@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 INFERENCE = "inference mode"
 AUTOCAST = "autocast to bfloat16"
 AUTOCAST_DTYPE = "bfloat16"
-DEFAULT_DTYPES = {f"the default dtype {dtype}": dtype for dtype in ("float64", "bfloat16")}
+DEFAULT_DTYPES = MappingProxyType({f"the default dtype {dtype}": dtype for dtype in ("float64", "bfloat16")})
 
 CALL_STATES = ("no_grad", INFERENCE, *DEFAULT_DTYPES, AUTOCAST)
 

@@ -97,7 +97,7 @@ class ChosenDraw(Draw):
         _require_small((out_features, in_features))
         return super().weight(out_features, in_features, scales=scales)
 
-    def array(self, shape: tuple[int, ...], kinds: dict[str, regimes.Fill]) -> np.ndarray:
+    def array(self, shape: tuple[int, ...], kinds: Mapping[str, regimes.Fill]) -> np.ndarray:
         _require_small(shape)
         if self.chosen.fill is not None:
             return super().array(shape, {"chosen": self.chosen.fill})

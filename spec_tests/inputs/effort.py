@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
+from types import MappingProxyType
 
 from ..specification.run_settings import MEMORY_BUDGET_GB, current_settings, using_settings
 
@@ -30,11 +31,13 @@ class Effort:
         return max(1, int(self.base / (cost * self.min_examples_per_dtype)))
 
 
-EFFORTS = {
-    "smoke": Effort("smoke", 4, 3, 1, 3.0, composed=2.0, max_cost=15.0, skip_minimal_up_to=4),
-    "default": Effort("default", 32, 4, 4, 5.0),
-    "thorough": Effort("thorough", 160, 20, 20, 60.0),
-}
+EFFORTS = MappingProxyType(
+    {
+        "smoke": Effort("smoke", 4, 3, 1, 3.0, composed=2.0, max_cost=15.0, skip_minimal_up_to=4),
+        "default": Effort("default", 32, 4, 4, 5.0),
+        "thorough": Effort("thorough", 160, 20, 20, 60.0),
+    }
+)
 
 
 def current_effort() -> Effort:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -134,29 +135,31 @@ def zero_and_ends(rng: np.random.Generator, shape: tuple[int, int], f: Format) -
     )
 
 
-ROWS: dict[str, Fill] = {  # for normalizations
+ROWS: Mapping[str, Fill] = MappingProxyType({  # for normalizations
     "normal": normal, "integers": integers, "constant": constant, "zeros": zeros, "one hot": one_hot, "small": small,
     "scaled": scaled(0.03, 0.3, 10.0, 100.0), "offset": offset, "outlier": outlier, "positive": positive,
     "heavy tails": heavy_tailed, "large": large, "subnormal": subnormal,
-}  # fmt: skip
-LOGITS: dict[str, Fill] = {  # for softmax
+})  # fmt: skip
+LOGITS: Mapping[str, Fill] = MappingProxyType({  # for softmax
     "normal": normal, "integers": integers, "constant": constant, "zeros": zeros, "one hot": one_hot,
     "scaled": scaled(0.1, 4.0, 20.0), "ties": ties, "peaked": peaked, "ascending": ascending, "shifted": shifted,
     "spread": spread, "minus infinity": with_minus_infinity, "extreme": extreme, "subnormal": subnormal,
-}  # fmt: skip
-POINTS: dict[str, Fill] = {  # for activations
+})  # fmt: skip
+POINTS: Mapping[str, Fill] = MappingProxyType({  # for activations
     "normal": normal, "integers": integers, "zeros": zeros, "tails": tails, "small": small, "zero and ends": zero_and_ends,
     "heavy tails": heavy_tailed, "subnormal": subnormal, "wide": wide,
-}  # fmt: skip
-VECTORS: dict[str, Fill] = {  # for matrix products, rotations and attention
+})  # fmt: skip
+VECTORS: Mapping[str, Fill] = MappingProxyType({  # for matrix products, rotations and attention
     "normal": normal, "integers": integers, "one hot": one_hot, "positive": positive, "scaled": scaled(0.1, 3.0, 10.0),
     "constant": constant, "zeros": zeros,
-}  # fmt: skip
+})  # fmt: skip
 
-EXTREME = {"large", "subnormal", "extreme", "zero and ends"}  # in these, a usual form of some derivative overflows or underflows
+EXTREME = frozenset(
+    {"large", "subnormal", "extreme", "zero and ends"}
+)  # in these, a usual form of some derivative overflows or underflows
 
 
-def fill(rng: np.random.Generator, shape: tuple[int, ...], kinds: dict[str, Fill], regime: str, f: Format) -> np.ndarray:
+def fill(rng: np.random.Generator, shape: tuple[int, ...], kinds: Mapping[str, Fill], regime: str, f: Format) -> np.ndarray:
     """Return an array whose rows (its last axis) are of one regime, or of different regimes if `regime` is "mixed"."""
     n = shape[-1] if shape else 1
     count = int(np.prod(shape[:-1])) if shape else 1

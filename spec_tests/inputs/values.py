@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -51,7 +52,7 @@ class ValueDraw(Choices):
             finite = np.clip(x, -f.max, f.max)
             return f.round(np.where(infinite, x, finite) if infinite.any() else finite)
 
-    def array(self, shape: tuple[int, ...], kinds: dict[str, regimes.Fill]) -> np.ndarray:
+    def array(self, shape: tuple[int, ...], kinds: Mapping[str, regimes.Fill]) -> np.ndarray:
         """Draw an array whose rows are of one regime, or of different ones. Gradients leave out the extreme regimes."""
         if self.operation.spec.is_gradient:
             kinds = {name: fill for name, fill in kinds.items() if name not in regimes.EXTREME}

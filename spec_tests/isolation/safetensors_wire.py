@@ -7,7 +7,7 @@ import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ LENGTH = struct.Struct("<Q")  # the number of bytes of the header, before it
 MAX_HEADER_BYTES = 1 << 20
 MAX_DATA_BYTES = 1 << 32
 MAX_DIGITS = 20  # of a number in a header: more than a size may have, few enough to be read in no time
-DTYPES = {
+DTYPES = MappingProxyType({
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32", "BOOL": "bool",
-}  # fmt: skip
+})  # fmt: skip
 KINDS = ("describe", "not_implemented", "error", "value")  # the entries of an answer that has no arrays
 
 

@@ -1,5 +1,6 @@
 """What attentions of servers are drawn with: sinks, caps, windows, and masks that leave each query a key."""
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ SCALES = single(1.0, 0.125, 0.0, 0.3, 0.0, 1.7, -0.6)
 SOFTCAPS = single(30.0, 50.0, 5.0, 1.0, 0.5, 1000.0)
 
 # By the bits of the dtype: c·tanh(s/c) is within s³/3c² of s, less than the error of tanh, and s/c is no subnormal number.
-LARGE_CAPS = {53: 2.0**30, 24: 2.0**15}
+LARGE_CAPS = MappingProxyType({53: 2.0**30, 24: 2.0**15})
 
 WINDOWS = ("left_window", "right_window")
 
-SQUARE = {"is_causal", *WINDOWS}  # which are defined for n = m
+SQUARE = frozenset({"is_causal", *WINDOWS})  # which are defined for n = m
 
 
 def draw_sinks(draw: Draw, h: int) -> np.ndarray:

@@ -1,5 +1,6 @@
 """How add_rms_norm is drawn."""
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ precision = "fused"
 core = {"x": 1, "residual": 1}
 results = {"y": "", "residual": ""}
 
-SUMMANDS = {name: fill for name, fill in regimes.ROWS.items() if name not in ("large", "zeros", "constant")}
+SUMMANDS = MappingProxyType({name: fill for name, fill in regimes.ROWS.items() if name not in ("large", "zeros", "constant")})
 
 
 def draw_summands(draw: Draw, longest: int = 5000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

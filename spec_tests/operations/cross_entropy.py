@@ -1,5 +1,6 @@
 """How cross_entropy is drawn."""
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ SMOOTHINGS = single(0.1, 0.5, 1.0, 0.0)
 Z_LOSSES = single(1e-4, 0.1, 1.0, 0.0)
 SOFTCAPS = (30.0, 15.0, 1.0)
 OPTIONAL = ("ignore_index", "label_smoothing", "z_loss", "softcap", "reduction")
-SCORES = {name: fill for name, fill in regimes.LOGITS.items() if name not in ("minus infinity", "extreme")}
+SCORES = MappingProxyType({name: fill for name, fill in regimes.LOGITS.items() if name not in ("minus infinity", "extreme")})
 
 
 def ignores_rows(draw: Draw) -> bool:

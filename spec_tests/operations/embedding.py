@@ -1,5 +1,6 @@
 """How embedding is drawn."""
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from spec_tests.inputs.draw import MANY_ROWS, Draw
 precision = "exact"
 core = {"token_ids": 0}
 
-TABLE_REGIMES = {**regimes.POINTS, "normal": regimes.normal, "large": regimes.large}
+TABLE_REGIMES = MappingProxyType({**regimes.POINTS, "normal": regimes.normal, "large": regimes.large})
 TOKEN_BATCHES = (*MANY_ROWS, (257,), (1025,), (5, 129))
 
 

@@ -1,5 +1,6 @@
 """How moe_router is drawn."""
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ results = {"weights": WIDER, "indices": INTEGER}
 chooses = True
 changeable = ("scaling_factor",)
 
-SCORES = {name: fill for name, fill in regimes.LOGITS.items() if name not in ("minus infinity", "extreme")}
+SCORES = MappingProxyType({name: fill for name, fill in regimes.LOGITS.items() if name not in ("minus infinity", "extreme")})
 SCALING_FACTORS = single(2.5, 1.0, 0.125, 16.0)
 LOWEST_SIGMOID = -20.0  # below it, all chosen scores may be so small that their sum says nothing
 FEW_EXPERTS = 8  # of which it is often asked for all, for all but one, or for half

@@ -1,5 +1,6 @@
 """How scaled_dot_product_attention is drawn."""
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ broadcasts = True  # the batch axes of q, k and v, as an optional variant
 
 core = {"q": 2, "k": 2, "v": 2, "mask": 2, "bias": 2}
 
-BIASES = {"normal": regimes.normal, "integers": regimes.integers, "scaled": regimes.scaled(0.1, 4.0), "zeros": regimes.zeros}
+BIASES = MappingProxyType(
+    {"normal": regimes.normal, "integers": regimes.integers, "scaled": regimes.scaled(0.1, 4.0), "zeros": regimes.zeros}
+)
 
-BIASES_WITH_MINUS_INFINITY = {**BIASES, "minus infinity": regimes.with_minus_infinity}
+BIASES_WITH_MINUS_INFINITY = MappingProxyType({**BIASES, "minus infinity": regimes.with_minus_infinity})
 
 WIDE_SHARE = 24  # one example in so many has heads as wide as those of models
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from ..implementation.printable import printable
 from .backend_results import BackendResults
 
-TONE_COLOURS = {"good": "brightgreen", "bad": "red", "open": "lightgrey"}
+TONE_COLOURS = MappingProxyType({"good": "brightgreen", "bad": "red", "open": "lightgrey"})
 
 
 def format_badge(results: Sequence[BackendResults]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 
 from ..implementation.printable import printable
 from ..inputs.effort import describe_shapes
@@ -13,7 +14,7 @@ from .backend_results import BackendResults, Cell
 from .bugs import Bug
 from .verdicts import LAWS_HOLD, OPEN, OPEN_MEANS
 
-TONE_SYMBOLS = {"good": "✅", "bad": "❌", "open": "⚪"}
+TONE_SYMBOLS = MappingProxyType({"good": "✅", "bad": "❌", "open": "⚪"})
 MAX_DESCRIBED = 20  # bugs, and errors, of a backend: GitHub limits the size of a summary
 
 

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..implementation.printable import printable
@@ -20,13 +21,15 @@ from .backend_results import BackendResults, find_differences
 from .verdicts import OPEN, OPEN_MEANS
 
 FOLDER = Path(__file__).parent
-SELECTION_OPTIONS = {"keyword": "-k", "markexpr": "-m", "deselect": "--deselect", "lf": "--lf"}
-STATUS_MARKS = {  # for each status, the word and the sign of its mark
-    "passed": ("holds", "✓"),
-    "failed": ("fails", "✗"),
-    "not held": ("does not hold", "○"),
-    "skipped": ("not tried", "–"),
-}
+SELECTION_OPTIONS = MappingProxyType({"keyword": "-k", "markexpr": "-m", "deselect": "--deselect", "lf": "--lf"})
+STATUS_MARKS = MappingProxyType(
+    {  # for each status, the word and the sign of its mark
+        "passed": ("holds", "✓"),
+        "failed": ("fails", "✗"),
+        "not held": ("does not hold", "○"),
+        "skipped": ("not tried", "–"),
+    }
+)
 
 
 class PageUnavailable(ReportError):

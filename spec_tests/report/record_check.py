@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 KINDS = ("header", "backend", "verdict", "error", "footer")  # of records
 LARGEST_INTEGER = 1 << 63  # larger ones cannot be formatted, or added, in reasonable time
-TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "boolean": (bool,),
-    "null": (type(None),),
-    "integer": (int,),
-    "number": (int, float),
-}
+TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
+    {
+        "object": (dict,),
+        "array": (list,),
+        "string": (str,),
+        "boolean": (bool,),
+        "null": (type(None),),
+        "integer": (int,),
+        "number": (int, float),
+    }
+)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from types import MappingProxyType
 from typing import Any
 
 from ..specification.formats import RESULT_DTYPES
@@ -13,13 +14,15 @@ Verdicts = list[dict[str, Any]]
 CELL = 24  # characters of a column
 TITLES = f"{'class':<6} {'worst':>5} {'median':>6}"
 LEGEND = "class: fused rounds no intermediate result to 16 bits, mixed some, eager all; worst, median: share of the allowed error"
-NOTES = {  # what a cell or a dot may show, and what that means
-    "FAIL": "FAIL: so many of the laws that ran fail",
-    LAWS_HOLD: "laws hold: they do, without a comparison with the reference, so that nothing is claimed",
-    "answered": "answered: too few examples to conform",
-    OPEN: f"{OPEN}: {OPEN_MEANS}",
-    "not held": "x among the dots: an optional property that does not hold, which fails no run",
-}
+NOTES = MappingProxyType(
+    {  # what a cell or a dot may show, and what that means
+        "FAIL": "FAIL: so many of the laws that ran fail",
+        LAWS_HOLD: "laws hold: they do, without a comparison with the reference, so that nothing is claimed",
+        "answered": "answered: too few examples to conform",
+        OPEN: f"{OPEN}: {OPEN_MEANS}",
+        "not held": "x among the dots: an optional property that does not hold, which fails no run",
+    }
+)
 
 
 def format_table(verdicts: Verdicts, effort: str) -> list[str]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -22,9 +23,11 @@ from ..specification.registry import gradients, operations
 from ..specification.run_settings import Limits
 from .known_failures import FAILING, FLAKY, KnownFailures, MalformedKnownFile, read_known_file
 
-NOUNS = {"require": "operation", "require-level": "level", "precision": "precision class"}  # what the values of an option are
+NOUNS = MappingProxyType(
+    {"require": "operation", "require-level": "level", "precision": "precision class"}
+)  # what the values of an option are
 DOMAIN_EXAMPLE = """--domain='{"rms_norm": {"d": [64, 128]}}'"""
-UNIT_BYTES = {"MIB": 1 << 20, "GIB": 1 << 30}
+UNIT_BYTES = MappingProxyType({"MIB": 1 << 20, "GIB": 1 << 30})
 
 
 def validate_choices(option: str, values: Iterable[str], allowed: Iterable[str]) -> tuple[str, ...]:

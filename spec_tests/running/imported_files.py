@@ -9,7 +9,9 @@ from pathlib import Path
 
 from ..implementation.import_file import import_root
 
-INSTALLED = {"site-packages", "dist-packages"}  # folders of installed libraries, whose versions the header of a report has
+INSTALLED = frozenset(
+    {"site-packages", "dist-packages"}
+)  # folders of installed libraries, whose versions the header of a report has
 
 
 def hash_imports(path: Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ from ..trials.collection import SUITE
 from .selected_paths import find_selection
 
 OUTPUT_KEY = "spec_tests_ledger"  # key of `workeroutput`
-OWN_MARKS = {"parametrize", "hypothesis"}  # that laws have from pytest and Hypothesis
+OWN_MARKS = frozenset({"parametrize", "hypothesis"})  # that laws have from pytest and Hypothesis
 BAD_STATUSES = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
 MAX_NAMED = 3  # laws that a sentence names
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from ..deviations import catalogue
 from ..implementation.lookup import built_in_backends, registered_backends
 
@@ -16,4 +18,4 @@ def _list_deviations() -> str:
     return "\n".join(f"deviation:{deviation.id:<55} {deviation.kind:<10} {deviation.what}" for deviation in catalogue().values())
 
 
-LISTING_FORMATTERS = {"list-backends": _list_backends, "list-deviations": _list_deviations}
+LISTING_FORMATTERS = MappingProxyType({"list-backends": _list_backends, "list-deviations": _list_deviations})

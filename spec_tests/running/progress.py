@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from ..isolation.server_command import names_process
 from ..trials.collection import is_law
 from .options import read_option
 
-INTERVAL_SECONDS = {True: 10.0, False: 60.0}  # between two lines, on a terminal (True) and in a log (False)
+INTERVAL_SECONDS = MappingProxyType({True: 10.0, False: 60.0})  # between two lines, on a terminal (True) and in a log (False)
 
 
 class ProgressLines:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -126,15 +127,17 @@ class JoinedFormat:
         return self.formats[int(np.searchsorted(self.stops, index[0], side="right"))]
 
 
-FORMATS = {
-    f.name: f
-    for f in (
-        Format("float64", 53, -1022, 1023),
-        Format("float32", 24, -126, 127),
-        Format("bfloat16", 8, -126, 127),
-        Format("float16", 11, -14, 15),
-    )
-}
+FORMATS = MappingProxyType(
+    {
+        f.name: f
+        for f in (
+            Format("float64", 53, -1022, 1023),
+            Format("float32", 24, -126, 127),
+            Format("bfloat16", 8, -126, 127),
+            Format("float16", 11, -14, 15),
+        )
+    }
+)
 DTYPES = tuple(FORMATS)
 DISCRETE_DTYPES = ("bool", "int64")  # of masks and counts
 RESULT_DTYPES = (*DTYPES, *DISCRETE_DTYPES)

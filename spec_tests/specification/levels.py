@@ -1,14 +1,18 @@
 """The levels: optional properties, which no equation demands. Each has a name and one sentence that says what holds."""
 
-LEVELS = {
-    "bitwise-repeatable": "The same call gives the same bits again.",
-    "batch-invariant": "A result has the same bits alone as in a batch.",
-    "quarantine": "NaN and infinities in hidden keys and values do not reach the result.",
-    "nan-propagation": "A NaN in the input shows in the result.",
-    "limits": "The results for infinite inputs are the limits of the equation.",
-    "mixed-dtypes": "16-bit inputs with float32 weights give a 16-bit result that is rounded once.",
-    "relative-tails": "Results close to 0 are accurate relative to their own size.",
-    "attention-range": "Scores beyond the dtype's largest number do not spoil the result.",
-    "decode-equals-prefill": "Queries give the same bits token by token, in chunks, or all at once.",
-    "unbiased": "Rounding errors of many results average out.",
-}
+from types import MappingProxyType
+
+LEVELS = MappingProxyType(
+    {
+        "bitwise-repeatable": "The same call gives the same bits again.",
+        "batch-invariant": "A result has the same bits alone as in a batch.",
+        "quarantine": "NaN and infinities in hidden keys and values do not reach the result.",
+        "nan-propagation": "A NaN in the input shows in the result.",
+        "limits": "The results for infinite inputs are the limits of the equation.",
+        "mixed-dtypes": "16-bit inputs with float32 weights give a 16-bit result that is rounded once.",
+        "relative-tails": "Results close to 0 are accurate relative to their own size.",
+        "attention-range": "Scores beyond the dtype's largest number do not spoil the result.",
+        "decode-equals-prefill": "Queries give the same bits token by token, in chunks, or all at once.",
+        "unbiased": "Rounding errors of many results average out.",
+    }
+)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from hypothesis import given
@@ -25,7 +26,7 @@ from .failure import Failure
 from .recorder import ShrinkingTimeout
 from .trial import GENERAL, Trial
 
-KINDS = {"E": "exact", "B": "within the derived bound", "S": "statistical", "F": "finite"}
+KINDS = MappingProxyType({"E": "exact", "B": "within the derived bound", "S": "statistical", "F": "finite"})
 
 
 @dataclass(frozen=True)

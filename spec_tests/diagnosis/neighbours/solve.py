@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from types import MappingProxyType
 
 import numpy as np
 
-POSITIVE = [10.0**k for k in np.arange(-13, 10.1, 0.5)]
-GRID = [-x for x in reversed(POSITIVE)] + [0.0] + POSITIVE
+POSITIVE = tuple(10.0**k for k in np.arange(-13, 10.1, 0.5))
+GRID = (*(-x for x in reversed(POSITIVE)), 0.0, *POSITIVE)
 STEPS = 60  # bisections
-KNOWN_NUMBERS = {
+KNOWN_NUMBERS = MappingProxyType({
     "math.log(2)": math.log(2), "1 / math.log(2)": 1 / math.log(2), "math.sqrt(2)": math.sqrt(2),
     "math.sqrt(1 / 2)": math.sqrt(0.5),
     "math.pi": math.pi, "math.sqrt(2 / math.pi)": math.sqrt(2 / math.pi), "math.sqrt(2) / math.pi": math.sqrt(2) / math.pi,
     "math.sqrt(math.pi)": math.sqrt(math.pi), "math.e": math.e, "1 / 3": 1 / 3, "1 / 6": 1 / 6, "2 / 3": 2 / 3,
-}  # fmt: skip
+})  # fmt: skip
 MAX_DIGITS = 6
 MAX_WIDTH = 0.05  # of the interval of a constant, relative to it: a wider one leaves the constant open
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import FunctionType, MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,16 @@ from . import steps
 
 PACKAGE = "reference_numpy"
 MARKS = f"{PACKAGE}._marks"  # what the equations need of the number types: no equation of its own
-STEPS = {name: step for name, step in vars(steps).items() if inspect.isfunction(step) and name[0] != "_"}  # for changed lines
-KNOWN = {name: getattr(_marks, name) for name in ("logistic", "normal_cdf", "positive", "finite_or_zero")} | {
-    "math": math,
-    "np": np,
-}
+STEPS = MappingProxyType(
+    {name: step for name, step in vars(steps).items() if inspect.isfunction(step) and name[0] != "_"}
+)  # for changed lines
+KNOWN = MappingProxyType(
+    {name: getattr(_marks, name) for name in ("logistic", "normal_cdf", "positive", "finite_or_zero")}
+    | {
+        "math": math,
+        "np": np,
+    }
+)
 
 MAX_ELEMENTS = 2**22  # of an array that a changed equation may make; a wrong count may ask for any number
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from reference_numpy.softmax import softmax
 
 from ...specification.formats import FORMATS, Format
 
-NARROW = {**FORMATS, "tf32": Format("tf32", 11, -126, 127)}
+NARROW = MappingProxyType({**FORMATS, "tf32": Format("tf32", 11, -126, 127)})
 
 
 def held(x: Any, name: str) -> Any:

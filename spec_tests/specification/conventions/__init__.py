@@ -9,7 +9,9 @@ begin with _ are the machinery. A convention also needs a function that draws it
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ._convention import Convention, Equation, Value
@@ -28,7 +30,9 @@ __all__ = [
 
 _NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem[0] != "_")
 
-CONVENTIONS: dict[str, Convention] = {name: importlib.import_module(f".{name}", __name__).CONVENTION for name in _NAMES}
+CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
+    {name: importlib.import_module(f".{name}", __name__).CONVENTION for name in _NAMES}
+)
 
 UPDATE = "cache_update"  # which is decided by looking, not by comparing values: see `calls/updates.py`
 

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from ..edit import Change, Edit
@@ -17,7 +18,9 @@ from ..source import Site
 from ..trace import Seen, Trace
 
 REAL = ("array", "number")
-POSITION = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}  # of new nodes; nothing reads it
+POSITION = MappingProxyType(
+    {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
+)  # of new nodes; nothing reads it
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,8 @@ class Rule:
                     yield Edit(place.site, tuple(map(_located, changes)), self.name, self.cost, self.has_unknown)
 
 
-RULES: dict[str, Rule] = {}
+_REGISTERED: dict[str, Rule] = {}
+RULES = MappingProxyType(_REGISTERED)
 
 
 def rule(
@@ -73,7 +77,7 @@ def rule(
     """Register a function as a rule for nodes of these types."""
 
     def register(f: Callable[[Place], Iterator[Any]]) -> Callable[[Place], Iterator[Any]]:
-        RULES[f.__name__] = Rule(f.__name__, nodes, cost, f, has_unknown)
+        _REGISTERED[f.__name__] = Rule(f.__name__, nodes, cost, f, has_unknown)
         return f
 
     return register

@@ -11,7 +11,7 @@ from ..edit import Change
 from ._rule import Place, fill, is_numpy, load, name_of, rule
 
 MARKS = ("float64", "rounded", "eager", "wide", "exact", "through_quotient")
-REDUCTIONS = {"max", "sum", "mean"}
+REDUCTIONS = frozenset({"max", "sum", "mean"})
 ELEMENTWISE = (
     "-x", "np.abs(x)", "np.square(x)", "np.sqrt(x)", "1 / x", "1 + x", "1 - x", "x / 2", "2 * x", "np.maximum(x, 0.0)",
     "np.exp(x)", "exp2(x)", "np.log(x)", "log2(x)", "np.tanh(x)", "logistic(x)", "normal_cdf(x)", "positive(x)",
@@ -19,7 +19,7 @@ ELEMENTWISE = (
     "x * logistic(x)", "x * normal_cdf(x)",
     "x * (1 - x)", "np.tanh(np.log(1 + np.exp(x)))", "np.maximum(x, 0.0) + np.exp(-np.maximum(-x, 0.0)) - 1",
 )  # fmt: skip
-UNARY = {"exp", "log", "square", "abs", "sqrt", "tanh", "logistic", "normal_cdf", "positive", "cos", "sin"}
+UNARY = frozenset({"exp", "log", "square", "abs", "sqrt", "tanh", "logistic", "normal_cdf", "positive", "cos", "sin"})
 
 
 @rule(ast.Call)

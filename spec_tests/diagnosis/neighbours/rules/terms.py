@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ._rule import REAL, Place, definition, fill, name_of, rule
 
-OTHER_OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
-    ast.Add: (ast.Sub, ast.Mult),
-    ast.Sub: (ast.Add, ast.Mult),
-    ast.Mult: (ast.Add, ast.Div),
-    ast.Div: (ast.Mult, ast.Sub),
-    ast.FloorDiv: (ast.Mod, ast.Mult),
-    ast.Mod: (ast.FloorDiv,),
-    ast.Pow: (ast.Mult,),
-    ast.BitAnd: (ast.BitOr,),
-    ast.BitOr: (ast.BitAnd,),
-}
+OTHER_OPERATORS: Mapping[type[ast.operator], tuple[type[ast.operator], ...]] = MappingProxyType(
+    {
+        ast.Add: (ast.Sub, ast.Mult),
+        ast.Sub: (ast.Add, ast.Mult),
+        ast.Mult: (ast.Add, ast.Div),
+        ast.Div: (ast.Mult, ast.Sub),
+        ast.FloorDiv: (ast.Mod, ast.Mult),
+        ast.Mod: (ast.FloorDiv,),
+        ast.Pow: (ast.Mult,),
+        ast.BitAnd: (ast.BitOr,),
+        ast.BitOr: (ast.BitAnd,),
+    }
+)
 ORDERED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 
 

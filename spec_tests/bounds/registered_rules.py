@@ -1,0 +1,26 @@
+"""The rules of NumPy functions by name, as `rules.py` registers them, and the functions that need no rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .bounded import Bounded
+
+_REGISTERED: dict[str, Callable[..., Bounded]] = {}
+RULES = MappingProxyType(_REGISTERED)  # the rule of each NumPy function, by its name; rules.py registers them
+
+
+def implements(f: Callable[..., Bounded]) -> Callable[..., Bounded]:
+    """Register f as the rule of the NumPy function with its name; leading underscores do not count."""
+    _REGISTERED[f.__name__.strip("_")] = f
+    return f
+
+
+# NumPy functions that only move elements. They apply to the value and to the error alike.
+REARRANGING = frozenset({
+    "swapaxes", "moveaxis", "transpose", "reshape", "repeat", "squeeze", "expand_dims", "concatenate", "stack",
+    "broadcast_to", "take", "take_along_axis", "flip", "roll",
+})  # fmt: skip
