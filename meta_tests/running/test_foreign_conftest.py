@@ -84,8 +84,9 @@ REPLACES_THE_JUDGE = """
 CHANGES_A_CONSTANT = """
     @pytest.fixture(autouse=True, scope="session")
     def generous():
+        import gc
         from spec_tests.bounds.error_model import ROUNDINGS
-        ROUNDINGS.update(dict.fromkeys(ROUNDINGS, 1e30))
+        gc.get_referents(ROUNDINGS)[0].update(dict.fromkeys(ROUNDINGS, 1e30))
 """
 HIDES_FILES = """
     def pytest_ignore_collect(collection_path):

@@ -35,10 +35,10 @@ class HostileRun:
     facts: list[dict[str, Any]]
 
 
-def run_hostile(*args: str, timeout_seconds: float = RUN_TIMEOUT_SECONDS, folder: Path | None = None, **extra: str) -> HostileRun:
+def run_hostile(*args: str, timeout_seconds: float = RUN_TIMEOUT_SECONDS, folder: Path | None = None) -> HostileRun:
     """Run `pytest ARGS` in a folder, by default an empty one, and end every process that the run leaves behind.
 
-    `extra` is added to the environment. The output goes to a file, because a process that is left behind keeps a pipe open.
+    Modules of a folder that is given can be imported. The output goes to a file, because a process that is left behind keeps a pipe open.
     """
     with tempfile.TemporaryDirectory() as scratch, open(Path(scratch) / "output", "w+b") as output:
         junit, mark = Path(scratch) / "junit.xml", new_mark()
@@ -46,7 +46,7 @@ def run_hostile(*args: str, timeout_seconds: float = RUN_TIMEOUT_SECONDS, folder
         with subprocess.Popen(
             command,
             cwd=folder or scratch,
-            env=environment(ROOT, **{MARK: mark, **extra}),
+            env=environment(ROOT, *([folder] if folder else []), **{MARK: mark}),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
