@@ -38,7 +38,8 @@ class HostileRun:
 def run_hostile(*args: str, timeout_seconds: float = RUN_TIMEOUT_SECONDS, folder: Path | None = None) -> HostileRun:
     """Run `pytest ARGS` in a folder, by default an empty one, and end every process that the run leaves behind.
 
-    Modules of a folder that is given can be imported. The output goes to a file, because a process that is left behind keeps a pipe open.
+    Modules of a folder that is given can be imported.
+    The output goes to a file, because a process that is left behind keeps a pipe open.
     """
     with tempfile.TemporaryDirectory() as scratch, open(Path(scratch) / "output", "w+b") as output:
         junit, mark = Path(scratch) / "junit.xml", new_mark()
