@@ -19,6 +19,8 @@ dtypes = ("float64", "float32", "float16")
 conventions = {
     "causal_alignment": "bottom-right",
     "fully_masked_rows": "zero",
+    "lse_base": "e",
+    "softcap_bias": "after",
     "cache_update": "returned",
     "all_ignored": "nan",
     "adamw_epsilon": "corrected",

@@ -18,6 +18,8 @@ device = "cpu"
 conventions = {
     "causal_alignment": "bottom-right",
     "fully_masked_rows": "zero",
+    "lse_base": "e",
+    "softcap_bias": "after",
     "cache_update": "returned",
     "all_ignored": "nan",
     "adamw_epsilon": "corrected",

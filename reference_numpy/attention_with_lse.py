@@ -42,7 +42,7 @@ def attention_with_lse(
         The query at position p sees the keys p - left_window ... p + right_window, itself not counted, as in
         FlashAttention and ONNX. Mask, causality and window must all allow a key. Scores are capped before they are
         masked. A sink is neither scaled nor capped, and enters the denominator once. Libraries also return lse to the
-        base 2 (FlashInfer), which is another equation.
+        base 2 (FlashInfer): the convention lse_base.
     Source
         Dao et al. 2022, arXiv:2205.14135, section 3.1 (lse). Xiao et al. 2023, arXiv:2309.17453, section 3.2 (sinks).
         Gemma Team 2024, arXiv:2408.00118, section 2 (softcap).

@@ -20,8 +20,8 @@ def merge_attention_states(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> An
         A part that saw no key has lse = -inf, and whatever it has in out, NaN and inf included, does not show. Two such
         parts have lse = -inf and no mean: NaN here. Equal lse give the mean, and log(2) more.
     Choices
-        lse is float32 where out has 16 bits. Libraries that keep lse to the base 2 (FlashInfer)
-        have another equation.
+        lse is float32 where out has 16 bits. Libraries also keep lse to the base 2 (FlashInfer): the
+        convention lse_base.
     Source
         Milakov and Gimelshein 2018, arXiv:1805.02867, section 3.1, for the softmax of two parts. Ye et al. 2025,
         arXiv:2501.01005, section 2.2, for attention states.

@@ -38,7 +38,8 @@ def scaled_dot_product_attention(
     Choices
         True in the mask means "attends". mask and is_causal both hold (PyTorch refuses the pair). The default
         scale is 1 / sqrt(d_k), the width of a query. The bias is added to the scaled scores. With a softcap c the
-        scaled scores are c tanh(score / c), before any mask; whether a bias is capped as well is not specified.
+        scaled scores are c tanh(score / c), before any mask; whether a bias is capped as well is the
+        convention softcap_bias.
         There is no second result: v = identity gives the attention weights, which attention_with_weights returns.
     Source
         Vaswani et al. 2017, arXiv:1706.03762, eq. 1. CS336 assignment 1, eq. (11). Exercise 1.

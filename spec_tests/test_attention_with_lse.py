@@ -10,6 +10,7 @@ from .helpers.attention_equation import group_size, repeat_shared_heads
 from .helpers.attention_inputs import draw_grouped_qkv
 from .helpers.attention_states import assert_states_equal, draw_cut, exact_scores, logsumexp_of, merge_exactly
 from .helpers.keywords import accepted
+from .helpers.lse_base import state_in_nats, to_nats
 from .inputs.draw import Draw, within_domain
 from .operations._serving import draw_sinks
 from .operations.attention_with_lse import draw_inputs
@@ -29,18 +30,19 @@ def test_parts_make_the_whole(attention_with_lse: Operation, draw: Draw) -> None
         within_domain(draw, m=len(part))
     own = [{**keywords, **({"sinks": sinks} if sinks is not None and not i else {})} for i in range(len(parts))]
     states = (
-        attention_with_lse(q, k[..., keys, :], v[..., keys, :], **options) for keys, options in zip(parts, own, strict=True)
+        state_in_nats(attention_with_lse, attention_with_lse(q, k[..., keys, :], v[..., keys, :], **options))
+        for keys, options in zip(parts, own, strict=True)
     )
     whole = attention_with_lse(q, k, v, **keywords, **({} if sinks is None else {"sinks": sinks}))
-    assert_states_equal(merge_exactly(*states), whole)
+    assert_states_equal(merge_exactly(*states), state_in_nats(attention_with_lse, whole))
 
 
 @invariant("B", source=SOURCE)
 def test_lse_of_scores(attention_with_lse: Operation, draw: Draw) -> None:
-    """lse is the natural logarithm of the sum of the exponentials of the scores, −∞ where a query sees no key."""
+    """lse is the logarithm of the sum of the exponentials of the scores, −∞ where a query sees no key."""
     q, k, v, keywords = draw_inputs(draw, *accepted(attention_with_lse, "mask", "scale", "softcap"))
     _, lse = attention_with_lse(q, k, v, **keywords)
-    assert_equal(lse, logsumexp_of(exact_scores(q, k, keywords, keywords.get("mask", True))))
+    assert_equal(to_nats(attention_with_lse, lse), logsumexp_of(exact_scores(q, k, keywords, keywords.get("mask", True))))
 
 
 @invariant("B", source=SOURCE)
@@ -49,7 +51,7 @@ def test_between_the_largest_score_and_log_m_more(attention_with_lse: Operation,
     q, k, v, keywords = draw_inputs(draw, *accepted(attention_with_lse, "scale", "softcap"))
     _, lse = attention_with_lse(q, k, v, **keywords)
     top: Any = np.max(exact_scores(q, k, keywords), axis=-1)
-    assert_within(lse, top, top + float(np.log(k.shape[-2])))
+    assert_within(to_nats(attention_with_lse, lse), top, top + float(np.log(k.shape[-2])))
 
 
 @invariant("B", source=SOURCE)
@@ -62,14 +64,14 @@ def test_shift_of_scores(attention_with_lse: Operation, draw: Draw) -> None:
     shifted, higher = attention_with_lse(q, k + c, v)
     added: Any = exactly(q @ c) / np.sqrt(exactly(float(q.shape[-1])))
     assert_equal(shifted, out)
-    assert_equal(higher, lse + added)
+    assert_equal(to_nats(attention_with_lse, higher), to_nats(attention_with_lse, lse) + added)
 
 
 @invariant("B", source=SOURCE)
 def test_weights_from_lse(attention_with_lse: Operation, draw: Draw) -> None:
     """With exp(score − lse) as weights the values average to out."""
     q, k, v, keywords = draw_inputs(draw, *accepted(attention_with_lse, "scale", "softcap"))
-    out, lse = attention_with_lse(q, k, v, **keywords)
+    out, lse = state_in_nats(attention_with_lse, attention_with_lse(q, k, v, **keywords))
     weights: Any = np.exp(exact_scores(q, k, keywords) - exactly(lse)[..., None])
     averaged: Any = weights @ exactly(repeat_shared_heads(q, v)[0])
     assert_equal(averaged, out)
@@ -83,7 +85,7 @@ def test_one_key(attention_with_lse: Operation, draw: Draw) -> None:
     k, v = k[..., :1, :], v[..., :1, :]
     out, lse = attention_with_lse(q, k, v, **keywords)
     assert_equal(out, np.broadcast_to(repeat_shared_heads(q, v)[0], out.shape))
-    assert_equal(lse, exact_scores(q, k, keywords)[..., 0])
+    assert_equal(to_nats(attention_with_lse, lse), exact_scores(q, k, keywords)[..., 0])
 
 
 @invariant("B", source=SOURCE)
@@ -93,6 +95,7 @@ def test_equal_keys(attention_with_lse: Operation, draw: Draw) -> None:
     within_domain(draw, m=1)
     _, lse = attention_with_lse(q, np.broadcast_to(k[..., :1, :], k.shape).copy(), v)
     _, single = attention_with_lse(q, k[..., :1, :], v[..., :1, :])
+    lse, single = (to_nats(attention_with_lse, x) for x in (lse, single))
     assert_equal(lse, single + float(np.log(k.shape[-2])))
 
 

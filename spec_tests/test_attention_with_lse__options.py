@@ -11,6 +11,7 @@ from .helpers.attention_inputs import draw_grouped_qkv, draw_hidden_key, replace
 from .helpers.attention_states import add_sink, assert_states_equal, share_of_keys
 from .helpers.conventions import assert_convention
 from .helpers.keywords import accepted, accepted_keywords
+from .helpers.lse_base import to_nats
 from .inputs.draw import Draw, within_domain
 from .operations._serving import LARGE_CAPS, SOFTCAPS, draw_options, draw_seeing_mask, draw_sinks
 from .operations.attention_with_lse import draw_inputs
@@ -31,6 +32,7 @@ def test_sinks_take_their_share(attention_with_lse: Operation, draw: Draw) -> No
     sinks = draw_sinks(draw, q.shape[-3])
     plain, lse = attention_with_lse(q, k, v, **keywords)
     out, total = attention_with_lse(q, k, v, sinks=sinks, **keywords)
+    lse, total = (to_nats(attention_with_lse, x) for x in (lse, total))
     assert_equal(out, plain * share_of_keys(lse, sinks)[..., None])
     assert_equal(total, add_sink(lse, sinks))
 
@@ -84,7 +86,7 @@ def test_nothing_but_a_sink(attention_with_lse: Operation, draw: Draw) -> None:
     out, lse = attention_with_lse(q, k, v, mask=mask, sinks=sinks)
     silent = out.value[..., blind, :]
     assert_identical(silent, np.zeros(silent.shape))
-    assert_equal(lse[..., blind], np.broadcast_to(sinks[:, None], lse.shape)[..., blind])
+    assert_equal(to_nats(attention_with_lse, lse[..., blind]), np.broadcast_to(sinks[:, None], lse.shape)[..., blind])
 
 
 # --- caps -----------------------------------------------------------------------------------------------------------
@@ -106,7 +108,7 @@ def test_capped_scores(attention_with_lse: Operation, draw: Draw) -> None:
     q, k, v, _ = draw_inputs(draw)
     softcap = draw.keyword("softcap", SOFTCAPS)
     _, lse = attention_with_lse(q, k, v, **softcap)
-    beyond_log: Any = lse - float(np.log(k.shape[-2]))
+    beyond_log: Any = to_nats(attention_with_lse, lse) - float(np.log(k.shape[-2]))
     assert_within(beyond_log, -softcap["softcap"], softcap["softcap"])
 
 
@@ -143,7 +145,7 @@ def test_own_key_alone(attention_with_lse: Operation, draw: Draw) -> None:
     out, lse = attention_with_lse(q, k, v, left_window=0, right_window=0)
     assert_equal(out, np.broadcast_to(repeat_shared_heads(q, v)[0], out.shape))
     own: Any = exactly(q[..., None, :]) @ exactly(repeat_shared_heads(q, k)[0][..., None])
-    assert_equal(lse, own[..., 0, 0] / np.sqrt(exactly(float(q.shape[-1]))))
+    assert_equal(to_nats(attention_with_lse, lse), own[..., 0, 0] / np.sqrt(exactly(float(q.shape[-1]))))
 
 
 @invariant("B", source=WINDOWS, needs=("keyword:mask",))
@@ -217,3 +219,9 @@ def test_fully_masked_rows(attention_with_lse: Operation, draw: Draw) -> None:
     """A query that attends to no key gives what the backend states, else always the same, if that is zeros or NaN. The other
     queries give what the equation says."""
     assert_convention(attention_with_lse, draw, "fully_masked_rows")
+
+
+@invariant("B", source="FlashAttention: natural; FlashInfer: to the base 2")
+def test_lse_base(attention_with_lse: Operation, draw: Draw) -> None:
+    """lse is to the base that the backend states, else always to the same, e or 2."""
+    assert_convention(attention_with_lse, draw, "lse_base")

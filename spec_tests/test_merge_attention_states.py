@@ -8,6 +8,7 @@ from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, assert_within, exactly
 from .helpers.attention_states import assert_states_equal, attend_exactly, draw_cut
 from .helpers.conventions import assert_convention
+from .helpers.lse_base import state_from_nats, state_in_nats, to_nats
 from .inputs.draw import Draw
 from .operations.merge_attention_states import draw_states
 from .operations.scaled_dot_product_attention import draw_batch
@@ -30,7 +31,8 @@ def test_parts_make_the_whole(merge_attention_states: Operation, draw: Draw) -> 
     q, k, v, _ = draw_attention(draw)
     first, *rest = draw_cut(draw, k.shape[-2], least=2, most=2)
     parts = [attend_exactly(q, k[..., keys, :], v[..., keys, :]) for keys in (first, np.concatenate(rest))]
-    assert_states_equal(merge_attention_states(*parts[0], *parts[1]), attend_exactly(q, k, v))
+    merged = merge_attention_states(*(x for part in parts for x in state_from_nats(merge_attention_states, part)))
+    assert_states_equal(state_in_nats(merge_attention_states, merged), attend_exactly(q, k, v))
 
 
 @invariant("B", source=SOURCE, cost=2)
@@ -40,13 +42,13 @@ def test_one_part_after_the_other(merge_attention_states: Operation, draw: Draw)
     keys = draw_cut(draw, k.shape[-2], least=3, most=5)
     sinks = draw.held(draw.rng.standard_normal(1) * 3) if draw.one_of((False, True)) else None
     last = draw.integer(0, len(keys) - 1)
-    states = [
+    states = (
         attend_exactly(q, k[..., part, :], v[..., part, :], sinks=sinks if i == last else None) for i, part in enumerate(keys)
-    ]
-    merged, *others = states
+    )
+    merged, *others = (state_from_nats(merge_attention_states, state) for state in states)
     for state in others:
         merged = tuple(merge_attention_states(*merged, *state))  # type: ignore[assignment]
-    assert_states_equal(merged, attend_exactly(q, k, v, sinks=sinks))
+    assert_states_equal(state_in_nats(merge_attention_states, merged), attend_exactly(q, k, v, sinks=sinks))
 
 
 @invariant("B", source=SOURCE)
@@ -98,7 +100,7 @@ def test_equal_parts(merge_attention_states: Operation, draw: Draw) -> None:
     out, lse = merge_attention_states(out_a, lse_a, out_b, lse_a)
     mean: Any = (exactly(out_a) + exactly(out_b)) / 2
     assert_equal(out, mean)
-    assert_equal(lse, exactly(lse_a) + float(np.log(2.0)))
+    assert_equal(to_nats(merge_attention_states, lse), to_nats(merge_attention_states, exactly(lse_a)) + float(np.log(2.0)))
 
 
 @invariant("B", source=SOURCE)
@@ -118,17 +120,18 @@ def test_between_the_parts(merge_attention_states: Operation, draw: Draw) -> Non
     """out lies between the two parts, and lse between the larger one and log 2 above it."""
     out_a, lse_a, out_b, lse_b = draw_states(draw)
     out, lse = merge_attention_states(out_a, lse_a, out_b, lse_b)
-    top = np.maximum(lse_a, lse_b)
+    top = to_nats(merge_attention_states, exactly(np.maximum(lse_a, lse_b)))
     assert_within(out, np.minimum(out_a, out_b), np.maximum(out_a, out_b))
-    assert_within(lse, top, exactly(top) + float(np.log(2.0)))
+    assert_within(to_nats(merge_attention_states, lse), top, top + float(np.log(2.0)))
 
 
 @invariant("B", source=SOURCE)
 def test_weights(merge_attention_states: Operation, draw: Draw) -> None:
-    """Of the outs 1 and 0 the merged one is the first part's share, σ(lse_a − lse_b): a base other than e shows here."""
+    """Of the outs 1 and 0 the merged one is the first part's share, σ(lse_a − lse_b) in nats."""
     out_a, lse_a, _, lse_b = draw_states(draw)
     out, _ = merge_attention_states(np.ones(out_a.shape), lse_a, np.zeros(out_a.shape), lse_b)
-    share: Any = (exactly(lse_a[..., None]) - exactly(lse_b[..., None])).logistic()
+    distance: Any = exactly(lse_a[..., None]) - exactly(lse_b[..., None])
+    share = to_nats(merge_attention_states, distance).logistic()
     assert_equal(out, np.broadcast_to(share, out_a.shape))
 
 
@@ -138,10 +141,18 @@ def test_splits_of_attention(merge_attention_states: Operation, attention_with_l
     q, k, v, _ = draw_attention(draw)
     first, *rest = draw_cut(draw, k.shape[-2], least=2, most=2)
     parts = [attention_with_lse(q, k[..., keys, :], v[..., keys, :]) for keys in (first, np.concatenate(rest))]
-    assert_states_equal(merge_attention_states(*parts[0], *parts[1]), attention_with_lse(q, k, v))
+    *halves, whole = (state_in_nats(attention_with_lse, part) for part in (*parts, attention_with_lse(q, k, v)))
+    merged = merge_attention_states(*(x for part in halves for x in state_from_nats(merge_attention_states, part)))
+    assert_states_equal(state_in_nats(merge_attention_states, merged), whole)
 
 
 @invariant("B", source=SOURCE)
 def test_fully_masked_rows(merge_attention_states: Operation, draw: Draw) -> None:
     """Where neither part saw a key, out is what the backend states, else always the same, if that is zeros or NaN; lse is −∞."""
     assert_convention(merge_attention_states, draw, "fully_masked_rows")
+
+
+@invariant("B", source="FlashAttention: natural; FlashInfer: to the base 2")
+def test_lse_base(merge_attention_states: Operation, draw: Draw) -> None:
+    """Both lse and the merged one are to the base that the backend states, else always to the same, e or 2."""
+    assert_convention(merge_attention_states, draw, "lse_base")

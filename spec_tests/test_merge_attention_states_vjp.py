@@ -4,6 +4,7 @@ import numpy as np
 
 from .calls.operation import Operation
 from .helpers.assertions import assert_all_zero, assert_equal, assert_identical
+from .helpers.lse_base import from_nats
 from .inputs.draw import Draw
 from .operations.merge_attention_states import draw_states
 from .trials.invariant import invariant
@@ -22,11 +23,12 @@ def test_shift_of_both(merge_attention_states_vjp: Operation, draw: Draw) -> Non
 
 @invariant("B", source=SOURCE, cost=2)
 def test_lse_gain_what_the_other_loses(merge_attention_states_vjp: Operation, draw: Draw) -> None:
-    """Of equal lse and outs of 1 and 0, lse_a gets a quarter of the cotangent of out, and lse_b minus as much."""
+    """Of equal lse and outs of 1 and 0, lse_a in nats gets a quarter of the cotangent of out, and lse_b minus as much."""
     _, lse, _, _ = draw_states(draw)
     ones, zeros, c = np.ones((*lse.shape, 1)), np.zeros((*lse.shape, 1)), draw.grid((*lse.shape, 1))
     for name, quarter in (("lse_a", 0.25), ("lse_b", -0.25)):
-        assert_equal(merge_attention_states_vjp((c, None), ones, lse, zeros, lse, wrt=name), quarter * c[..., 0])
+        of_nats = from_nats(merge_attention_states_vjp, merge_attention_states_vjp((c, None), ones, lse, zeros, lse, wrt=name))
+        assert_equal(of_nats, quarter * c[..., 0])
 
 
 @invariant("E", source=SOURCE, cost=2)

@@ -175,3 +175,10 @@ def test_quarantine(scaled_dot_product_attention: Operation, draw: Draw) -> None
     """NaN and infinities in keys and values where the mask or causality says False never reach the result."""
     (q, k, v), keywords, j, seen = draw_hidden_key(draw)
     assert_no_influence(scaled_dot_product_attention, q, (k, v), spoil_key(draw, k, v, j), keywords, ~seen)
+
+
+@invariant("B", source="Gemma 2, section 2", needs=("keyword:softcap", "keyword:bias"))
+def test_softcap_bias(scaled_dot_product_attention: Operation, draw: Draw) -> None:
+    """A bias beside a softcap is added to the scores before or after they are capped: as the backend states, else always the
+    same."""
+    assert_convention(scaled_dot_product_attention, draw, "softcap_bias")

@@ -36,13 +36,18 @@ def _compare(call: Call, convention: Convention, value: str, settled: Values) ->
     Elements about which a later convention decides are accepted. Where the equation is NaN otherwise, NaN is demanded.
     """
     operation, values = call.operation, {**settled, convention.name: value}
-    own = conventions_of(operation.name)
-    asks_later = any(later.is_asked(call.named, values) for later in own[own.index(convention) + 1 :])
+    asks_later = _asks_another(call, convention, values)
     judged = Call(operation, call.arguments, call.keywords, formats=call.formats)
     judged.settle(values)
     exact = judged.value
     expectation, observed = judged.expectation(operation.classes()[-1]), np.asarray(call.observed, dtype=np.float64)
     return expectation, expectation.accepts(observed) & (asks_later | ~np.isnan(exact) | np.isnan(observed))
+
+
+def _asks_another(call: Call, convention: Convention, values: Values) -> bool:
+    """Whether a later convention decides the call, too."""
+    own = conventions_of(call.operation.name)
+    return any(later.is_asked(call.named, values) for later in own[own.index(convention) + 1 :])
 
 
 def judge_conventions(call: Call, record: Callable[[str, str], None]) -> None:
@@ -55,6 +60,9 @@ def judge_conventions(call: Call, record: Callable[[str, str], None]) -> None:
         if not convention.is_asked(call.named, settled):
             continue
         possible = operation.possible_values(convention)
+        if convention.decides_every_call and _asks_another(call, convention, {convention.name: possible[0]}):
+            settled[convention.name] = possible[0]  # a question of another convention is none of this one
+            continue
         fitting = next((value for value in possible if fits(call, convention, value, settled)), None)
         if fitting is None:
             _judge_misfit(call, convention, possible, settled)

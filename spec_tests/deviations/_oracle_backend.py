@@ -22,7 +22,12 @@ from ._steps import make_rounder
 
 class OracleBackend:
     framework = "numpy"
-    conventions: ClassVar[dict[str, str]] = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
+    conventions: ClassVar[dict[str, str]] = {
+        "causal_alignment": "bottom-right",
+        "fully_masked_rows": "zero",
+        "lse_base": "e",
+        "softcap_bias": "after",
+    }
     domain: ClassVar[dict[str, Any]] = {
         name: {"weights": specification(name).optional_weights} for name in operations() if specification(name).optional_weights
     }

@@ -29,6 +29,16 @@ def lse_taken_for_bits(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
     return out, lse * (1 / ONE_BIT)
 
 
+@deviation("reference", "weights", "parts_make_the_whole", seen=BASE_TWO)
+def weights_to_the_base_two(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
+    """the weights are 2^(lse − max), and the merged lse is natural, as where one kernel of two reads the other's base.
+
+    Shows: two different lse. Hides: equal ones; one far above the other; lse is right.
+    """
+    out, _ = merge_attention_states(out_a, float64(lse_a) * ONE_BIT, out_b, float64(lse_b) * ONE_BIT)
+    return out, merge_attention_states(out_a, lse_a, out_b, lse_b)[1]
+
+
 @deviation("reference", "weights", "parts_make_the_whole")
 def outs_averaged(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
     """out is the mean of the two parts, whatever their weights.

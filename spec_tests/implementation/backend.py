@@ -120,7 +120,7 @@ class Backend:
     def convention(self, name: str, operation: str) -> str | None:
         """Return the value of a convention that the backend states for the operation, or None."""
         stated = self.conventions.get(name)
-        return stated.get(operation) if isinstance(stated, dict) else stated
+        return stated.get(operation.removesuffix("_vjp")) if isinstance(stated, dict) else stated
 
     @cached_property
     def inferred_conventions(self) -> dict[tuple[str, str], tuple[str, ...]]:

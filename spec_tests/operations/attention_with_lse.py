@@ -60,7 +60,17 @@ def draw_unequal_lengths_and_windows(draw: Draw) -> tuple[tuple[Any, ...], dict[
     return arrays, keywords if not used or draw.one_of((True, False)) else {k: x for k, x in keywords.items() if k != "is_causal"}
 
 
-open_questions = {"causal_alignment": draw_unequal_lengths_and_windows, "fully_masked_rows": draw_fully_masked_rows}
+def draw_lse(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw a call of which only the base of its lse is open."""
+    q, k, v, keywords = draw_inputs(draw, "scale", seeing=True)
+    return (q, k, v), keywords
+
+
+open_questions = {
+    "causal_alignment": draw_unequal_lengths_and_windows,
+    "fully_masked_rows": draw_fully_masked_rows,
+    "lse_base": draw_lse,
+}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

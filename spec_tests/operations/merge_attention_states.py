@@ -52,7 +52,7 @@ def draw_empty_states(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (out_a, np.where(neither, -np.inf, lse_a), out_b, np.where(neither, -np.inf, lse_b)), {}
 
 
-open_questions = {"fully_masked_rows": draw_empty_states}
+open_questions = {"fully_masked_rows": draw_empty_states, "lse_base": lambda draw: (draw_states(draw), {})}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -143,7 +143,19 @@ def draw_fully_masked_rows(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]
     return tuple(draw.vectors((*b, rows, d)) for rows, d in ((n, d_k), (m, d_k), (m, d_v))), {"mask": mask}
 
 
-open_questions = {"causal_alignment": draw_unequal_causality, "fully_masked_rows": draw_fully_masked_rows}
+def draw_softcap_and_bias(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw a softcap together with a finite bias."""
+    n, m, d_k, d_v = draw_dims(draw, longest=257)
+    b = draw_batch(draw, n * m)
+    keywords = draw.keyword("softcap", SOFTCAPS) | {"bias": draw.array(draw.shape.one_of(((n, m), (*b, n, m))), BIASES)}
+    return tuple(draw.vectors((*b, rows, d)) for rows, d in ((n, d_k), (m, d_k), (m, d_v))), keywords
+
+
+open_questions = {
+    "causal_alignment": draw_unequal_causality,
+    "fully_masked_rows": draw_fully_masked_rows,
+    "softcap_bias": draw_softcap_and_bias,
+}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

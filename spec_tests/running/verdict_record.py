@@ -78,7 +78,8 @@ def describe_cause(cause: Cause) -> dict[str, Any]:
 
 def _build_conventions_record(trial: Trial, operation: str) -> dict[str, Any]:
     """Return the conventions that the backend states for the operation, and how many answers fit which value of the others."""
-    stated = {c.name: value for c in conventions_of(operation) if (value := trial.backend.convention(c.name, operation))}
+    asked = [convention for convention in conventions_of(operation) if operation in convention.operations]
+    stated = {c.name: value for c in asked if (value := trial.backend.convention(c.name, operation))}
     return {"stated": stated, "answers": {name: dict(counts) for name, counts in trial.tally.conventions.items()}}
 
 

@@ -11,7 +11,7 @@ from ..calls.recorder import Recorder
 from ..calls.violation import Lost, NotImplementedVariant, Violation
 from ..inputs.choices import shape_choices
 from ..inputs.draw import Draw
-from ..specification.conventions import Convention
+from ..specification.conventions import Convention, conventions_of
 
 QUESTIONS = 3  # in each dtype
 
@@ -22,6 +22,7 @@ def infer_values(operation: Operation, convention: Convention) -> tuple[str, ...
     The questions are the same in every run and in every dtype's trial, so that one failing example can be replayed alone. They
     are asked once for each backend and operation.
     """
+    operation = getattr(operation, "forward", operation)  # a gradient answers no questions of its own
     known, key = operation.backend.inferred_conventions, (operation.name, convention.name)
     if key not in known:
         known[key] = _infer_values(operation, convention)
@@ -30,11 +31,13 @@ def infer_values(operation: Operation, convention: Convention) -> tuple[str, ...
 
 def _infer_values(operation: Operation, convention: Convention) -> tuple[str, ...]:
     possible: tuple[str, ...] = ()
+    earlier = [c for c in conventions_of(operation.name) if c.decides_every_call and c is not convention]
+    settled = {c.name: operation.possible_values(c)[0] for c in earlier}
     for dtype in operation.backend.dtypes:
         asked = replace(operation, dtype=dtype, recorder=Recorder(), infer=None)
         for number in range(0 if asked.missing else QUESTIONS):
             try:
-                fitting = _ask(asked, convention, number)
+                fitting = _ask(asked, convention, number, settled)
             except Lost:  # to ask again would cost as much time again
                 return possible
             except (Violation, NotImplementedVariant):
@@ -46,11 +49,11 @@ def _infer_values(operation: Operation, convention: Convention) -> tuple[str, ..
     return possible
 
 
-def _ask(operation: Operation, convention: Convention, number: int) -> tuple[str, ...]:
-    """Ask the question of this number, and return the values that the answer fits."""
+def _ask(operation: Operation, convention: Convention, number: int, settled: dict[str, str]) -> tuple[str, ...]:
+    """Ask the question of this number, and return the values that the answer fits, given those of conventions settled before."""
     random = Random(f"{operation.name} {convention.name} {operation.dtype} {number}")
     draw = Draw(random.randint, operation, shape_choices(operation.name, random))
     arguments, keywords = operation.spec.module.open_questions[convention.name](draw)
     call = operation.call(*arguments, **keywords)
     operation.values(call, operation.run(call))
-    return tuple(value for value in convention.values if fits(call, convention, value))
+    return tuple(value for value in convention.values if fits(call, convention, value, settled))

@@ -38,8 +38,13 @@ UPDATE = "cache_update"  # which is decided by looking, not by comparing values:
 
 
 def conventions_of(operation: str) -> tuple[Convention, ...]:
-    """Return the conventions that an operation depends on, in the order in which they apply."""
-    return tuple(convention for convention in CONVENTIONS.values() if operation in convention.operations)
+    """Return the conventions that an operation, or a gradient, depends on, in the order in which they apply.
+
+    Those that decide every call come first, and hold of gradients as well.
+    """
+    forward = operation.removesuffix("_vjp")
+    found = [c for c in CONVENTIONS.values() if (forward if c.decides_every_call else operation) in c.operations]
+    return tuple(sorted(found, key=lambda convention: not convention.decides_every_call))
 
 
 def apply_conventions(equation: Equation, operation: str, values: dict[str, str]) -> Equation:
