@@ -7,7 +7,17 @@ from .helpers.assertions import assert_equal, assert_true, exactly
 from .helpers.experts import chosen_experts, expected_weights, row_sums, weights_by_expert
 from .helpers.rows import draw_row_and_exact_offset
 from .inputs.draw import MANY_ROWS, Draw
-from .operations.moe_router import OPTIONAL, draw_bias, draw_groups, draw_inputs, draw_k, draw_logits, draw_options
+from .operations.moe_router import (
+    OPTIONAL,
+    draw_bias,
+    draw_groups,
+    draw_inputs,
+    draw_k,
+    draw_logits,
+    draw_options,
+    take_bias,
+    with_scoring,
+)
 from .trials.invariant import invariant
 
 EQUATION = "Jiang et al. 2024, section 2.1"
@@ -54,7 +64,7 @@ def test_weights_are_scores(moe_router: Operation, draw: Draw) -> None:
 def test_softmax_after_the_choice(moe_router: Operation, draw: Draw) -> None:
     """Renormalized softmax weights are the softmax of the chosen logits: it does not matter which comes first."""
     logits, given = draw_inputs(draw, "scaling_factor", "groups")
-    result = moe_router(logits, **given, **draw.keyword("scoring", ("softmax",)))
+    result = moe_router(logits, **with_scoring(draw, given, "softmax"))
     chosen = np.take_along_axis(logits, chosen_experts(result), axis=-1)
     e = np.exp(exactly(chosen - np.max(chosen, axis=-1, keepdims=True)))
     assert_equal(result.parts["weights"], e / np.sum(e, axis=-1, keepdims=True) * given.get("scaling_factor", 1.0))
@@ -65,7 +75,7 @@ def test_shift_of_the_logits(moe_router: Operation, draw: Draw) -> None:
     """A constant added to a token's logits changes nothing of softmax scores."""
     (experts,) = draw.dims(experts=257)
     logits, offset = draw_row_and_exact_offset(draw, (*draw.batch(MANY_ROWS), experts))
-    given = draw_options(draw, experts, "renormalize", "scaling_factor", "groups")
+    given = with_scoring(draw, draw_options(draw, experts, "renormalize", "scaling_factor", "groups"), "softmax")
     one, other = (weights_by_expert(moe_router(x, **given), experts) for x in (logits, logits + offset))
     assert_equal(one, other)
 
@@ -73,6 +83,7 @@ def test_shift_of_the_logits(moe_router: Operation, draw: Draw) -> None:
 @invariant("B", source=BIASED)
 def test_constant_bias(moe_router: Operation, draw: Draw) -> None:
     """The same bias for all experts changes no choice, and no bias shows in the weights of what is chosen."""
+    take_bias(draw)
     logits, given = draw_inputs(draw, *OPTIONAL)
     experts = logits.shape[-1]
     if "groups" in given:
@@ -86,6 +97,7 @@ def test_constant_bias(moe_router: Operation, draw: Draw) -> None:
 def test_bias_decides_the_choice_alone(moe_router: Operation, draw: Draw) -> None:
     """A bias that brings all experts of the last group, or the last k, before all others chooses these; their weights are
     those of a token whose other logits are out of reach."""
+    take_bias(draw)
     logits, given = draw_inputs(draw, "scoring", "renormalize", "scaling_factor")
     experts, k = logits.shape[-1], given["k"]
     bias = np.where(np.arange(experts) >= experts - k, draw.one_of((8.0, 64.0)), draw.one_of((0.0, -2.0)))
@@ -118,7 +130,8 @@ def test_permuted_groups(moe_router: Operation, draw: Draw) -> None:
     """Permuting the groups, and the experts within each, permutes the indices."""
     (experts,) = draw.dims(experts=129)
     given = draw_groups(draw, experts)
-    given |= draw.keyword("group_score", ("two", "max")) | draw_k(draw, experts, given)
+    given |= draw.keyword("group_score", ("two", "max")) | draw.keyword("scoring", ("sigmoid", "softmax"))
+    given |= draw_k(draw, experts, given)
     logits = draw_logits(draw, (*draw.batch(MANY_ROWS), experts), given)
     groups = given.get("groups", 1)
     rows = np.arange(experts).reshape(groups, -1)[draw.rng.permutation(groups)]
@@ -132,7 +145,8 @@ def test_groups_left_out(moe_router: Operation, draw: Draw) -> None:
     """The chosen experts lie in at most top_groups groups, also where every choice score is negative."""
     (experts,) = draw.dims(experts=257)
     given = draw_groups(draw, experts)
-    given |= draw.keyword("group_score", ("two", "max")) | draw_k(draw, experts, given)
+    given |= draw.keyword("group_score", ("two", "max")) | draw.keyword("scoring", ("sigmoid", "softmax"))
+    given |= draw_k(draw, experts, given)
     logits = draw_logits(draw, (*draw.batch(MANY_ROWS), experts), given)
     chosen = chosen_experts(moe_router(logits, *_draw_biases(draw, experts), **given)) // (experts // given.get("groups", 1))
     count = 1 + np.sum(np.diff(chosen, axis=-1) != 0, axis=-1)
@@ -146,7 +160,8 @@ def test_all_experts(moe_router: Operation, draw: Draw) -> None:
     """With k = E all experts are chosen, and softmax weights are the same renormalized or not."""
     logits, given = draw_inputs(draw, "scaling_factor")
     experts = logits.shape[-1]
-    given["k"] = experts
+    given = with_scoring(draw, given, "softmax") | {"k": experts}
+    given.pop("renormalize", None)
     results = [moe_router(logits, **given, renormalize=r) for r in (True, False)]
     assert_equal(results[0].parts["weights"], results[1].parts["weights"])
     for result in results:
@@ -158,5 +173,5 @@ def test_scaling_factor(moe_router: Operation, draw: Draw) -> None:
     """Weights are proportional to the scaling factor, renormalized or not."""
     logits, given = draw_inputs(draw, "scoring", "renormalize", "groups")
     experts = logits.shape[-1]
-    one, four = (weights_by_expert(moe_router(logits, **given, scaling_factor=f), experts) for f in (1.0, 4.0))
+    one, four = (weights_by_expert(moe_router(logits, **{**given, "scaling_factor": f}), experts) for f in (1.0, 4.0))
     assert_equal(four, one * 4.0)

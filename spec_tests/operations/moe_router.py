@@ -71,10 +71,25 @@ def draw_options(draw: Draw, experts: int, *names: str) -> dict[str, Any]:
     }
     options: dict[str, Any] = {}
     for name in pools:
-        options |= draw.keyword(name, pools[name]) if name in used else {}
+        always = name in draw.operation.domain and draw.operation.spec.defaults[name] not in draw.operation.domain[name]
+        options |= draw.keyword(name, pools[name]) if name in used or always else {}
     if "groups" in used or "group_score" in used:
         options |= draw_groups(draw, experts) if draw.operation.accepts("groups") else {}
     return options | draw_k(draw, experts, options)
+
+
+def with_scoring(draw: Draw, options: dict[str, Any], scoring: str) -> dict[str, Any]:
+    """Return the options with this scoring, which a law is about."""
+    options = {**options, **draw.keyword("scoring", (scoring,))}
+    if options.get("scoring", "softmax") != scoring:
+        raise NotImplementedVariant(f"its domain has no scoring = {scoring}")
+    return options
+
+
+def take_bias(draw: Draw) -> None:
+    """Leave a law about the bias to functions that take one."""
+    if not draw.operation.accepts("bias"):
+        raise NotImplementedVariant("the function takes no bias", "signature")
 
 
 OPTIONAL = ("scoring", "renormalize", "scaling_factor", "groups", "group_score")
