@@ -225,9 +225,6 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
             roundings = logsumexp_roundings(value, axis) + np.max(error, axis=axis, keepdims=True)
             return Bounded(np.ones_like(roundings), np.expm1(roundings * arithmetic.compute.u), arithmetic)
 
-    def constant(self, x: np.ndarray) -> Bounded:
-        return self.at(x, 0.0)
-
     def logistic(self) -> Bounded:
         with np.errstate(all="ignore"):
             x, e = self.pair

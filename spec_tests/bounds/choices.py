@@ -102,6 +102,9 @@ class MakesChoices:
         unit = (self.arithmetic.step_storage or self.arithmetic.compute).u
         return choose_groups(self.value, self.error, unit, groups, top_groups, group_score)
 
+    def constant(self, x: np.ndarray) -> Self:
+        return self.at(x, 0.0)  # type: ignore[attr-defined]
+
 
 class RepeatsChoices:
     """The marks of choices, of a number type that holds draws: all draws choose as the evaluation before did."""
