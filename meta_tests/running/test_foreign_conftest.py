@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ..measure.conftest_faults import BODIES, TABLE, describe, list_faults, read_table, run_beside
 from ..support.paths import ROOT
 from ..support.pytest_process import NUMPY, RELU, Run, environment, pytest_run, write
 
@@ -185,3 +186,19 @@ def test_paths_on_the_command_line_are_a_selection_as_k_is(arguments: list[str],
     header = json.loads((tmp_path / "out" / "report.jsonl").read_text().partition("\n")[0])
     assert list(header["selection"]) == (["keyword"] if "-k" in arguments else ["paths"])
     assert json.loads((tmp_path / "out" / "badge.json").read_text())["message"] == "the selected invariants hold"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("path", list_faults(), ids=lambda path: path.stem)
+def test_the_table_is_what_a_run_shows(path: Path, body: str) -> None:
+    assert describe(*run_beside(path, body)) == read_table()[path.stem][body]
+
+
+def test_the_table_has_every_conftest_and_no_wrong_code_is_green() -> None:
+    table = read_table()
+    assert list(table) == [path.stem for path in list_faults()]
+    green = {name for name, rows in table.items() if rows["wrong"].startswith("exit 0")}
+    assert green == {"ends_the_process"}  # which the threat model names
+    assert table["is_ordinary"]["right"].startswith("exit 0; 3 passed")
+    assert "Traceback" not in TABLE.read_text()

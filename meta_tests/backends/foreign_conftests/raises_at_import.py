@@ -1,0 +1,3 @@
+"""Raise an exception when it is imported."""
+
+raise RuntimeError("no database here")
