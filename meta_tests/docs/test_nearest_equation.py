@@ -1,0 +1,36 @@
+"""Test that the page about the nearest equation, and the README, have the figures of the measured files."""
+
+import pytest
+
+from ..measure.leave_one_out import EXPLAINED, UNSEEN, WRONG, Row, read_rows
+from ..measure.mutants_explained import count_kinds
+from ..support.paths import DOCS, MEASURED, ROOT
+
+PAGE = (DOCS / "nearest_equation.md").read_text()
+
+
+def read(name: str) -> dict[str, Row]:
+    rows = read_rows(MEASURED / name)
+    return {id_: row for id_, row in rows.items() if row.outcome != UNSEEN}
+
+
+def describe(name: str) -> str:
+    outcomes = [row.outcome for row in read(name).values()]
+    explained = outcomes.count(EXPLAINED)
+    return f"{explained} of {len(outcomes)} ({explained / len(outcomes):.0%}), {outcomes.count(WRONG)} wrong"
+
+
+@pytest.mark.parametrize("name", ["leave_one_out.json", "mutants_explained.json"])
+def test_the_figures_are_those_that_were_measured(name: str) -> None:
+    assert describe(name) in PAGE
+    assert describe(name) in (ROOT / "README.md").read_text()
+
+
+def test_equations_and_regions_are_counted_apart() -> None:
+    assert count_kinds(read("mutants_explained.json")) in PAGE
+
+
+def test_no_equation_mispredicts_and_enough_of_the_catalogue_is_explained() -> None:
+    rows = read("leave_one_out.json").values()
+    assert [row.id for row in rows if row.outcome == WRONG] == []
+    assert sum(row.outcome == EXPLAINED for row in rows) >= 0.8 * len(rows)
