@@ -17,7 +17,7 @@ from meta_tests.support.in_process import backend
 from meta_tests.support.random_draw import RandomDraw
 from spec_tests.bounds.bounded import Bounded
 from spec_tests.bounds.expectation import expect
-from spec_tests.bounds.rules import RULES
+from spec_tests.bounds.registered_rules import RULES
 from spec_tests.bounds.sampled_error import sampled_error
 from spec_tests.calls.call import Call
 from spec_tests.calls.gradient import Gradient
