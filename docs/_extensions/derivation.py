@@ -15,6 +15,7 @@ import numpy as np
 
 from meta_tests.support.in_process import backend
 from meta_tests.support.random_draw import RandomDraw
+from spec_tests.bounds import bounded
 from spec_tests.bounds.bounded import Bounded
 from spec_tests.bounds.expectation import expect
 from spec_tests.bounds.registered_rules import RULES
@@ -106,7 +107,11 @@ def record_steps(call: Call, arithmetic: Arithmetic) -> list[Step]:
     rules = {name: watch(name, rule, rule) for name, rule in RULES.items()}
     marks = {name: getattr(Bounded, name) for name in ("logistic", "normal_cdf")}
     functions = {name: watch(name.replace("_", " "), mark, mark) for name, mark in marks.items()}
-    with mock.patch.dict(RULES, rules), mock.patch.multiple(Bounded, **functions), np.errstate(all="ignore"):
+    with (
+        mock.patch.object(bounded, "RULES", rules),
+        mock.patch.multiple(Bounded, **functions),
+        np.errstate(all="ignore"),
+    ):
         call.evaluate(lambda x: Bounded.input(x, arithmetic))
     return taken
 
