@@ -16,7 +16,7 @@ framework = "torch"
 device = "cpu"
 version = f"transformers {transformers.__version__}, torch {torch.__version__}"
 dtypes = ("float32", "bfloat16", "float16")
-domain = {"moe_router": {"scoring": ("sigmoid",), "group_score": ("two",)}}
+domain = {"moe_router": {"scoring": ("sigmoid",), "group_score": ("two",), "experts": range(2, 4097)}}
 
 
 @functools.lru_cache(maxsize=500)

@@ -31,7 +31,8 @@ def arrange(results: list[np.ndarray]) -> list[np.ndarray]:
 def draw_groups(draw: Draw, experts: int) -> dict[str, Any]:
     """Draw how many groups the experts form, and how many of them may be chosen from."""
     divisors = [g for g in range(2, experts + 1) if experts % g == 0 and g <= 16] or [1]
-    groups = draw.keyword("groups", divisors)
+    several = [g for g in divisors if 2 * g <= experts]  # mostly, a group has several experts
+    groups = draw.keyword("groups", (*several, *several, *several, *divisors))
     count = groups.get("groups", 1)
     if experts % count:
         raise NotImplementedVariant(f"its domain has no groups of {experts} experts")
