@@ -175,3 +175,18 @@ def test_scaling_factor(moe_router: Operation, draw: Draw) -> None:
     experts = logits.shape[-1]
     one, four = (weights_by_expert(moe_router(logits, **{**given, "scaling_factor": f}), experts) for f in (1.0, 4.0))
     assert_equal(four, one * 4.0)
+
+
+@invariant("E", source=BIASED, needs=("keyword:groups", "keyword:group_score"))
+def test_group_score(moe_router: Operation, draw: Draw) -> None:
+    """Of a group with one large score and a group with two a little smaller ones, "max" chooses the first, "two" the second."""
+    (size,) = draw.shape.one_of(((2,), (3,), (4,)))
+    logits = np.full((2, size), -4.0)
+    logits[0, 0], logits[1, 0], logits[1, size - 1] = 2.0, 1.5, 1.25
+    turned = draw.one_of((False, True))
+    logits = logits[::-1] if turned else logits
+    for rule, group in (("max", 0), ("two", 1)):
+        given = {"groups": 2, "top_groups": 1, "group_score": rule, "k": 1} | draw.keyword("scoring", ("softmax", "sigmoid"))
+        chosen = chosen_experts(moe_router(logits.reshape(1, -1), **given))
+        expected = (1 - group if turned else group) * size
+        assert_true(chosen.tolist() == [[expected]], f"expert {chosen[0, 0]} is chosen by {rule}", expected=str(expected))

@@ -184,7 +184,7 @@ def groups_ignored(logits: Any, bias: Any = None, *, groups: int = 1, top_groups
     return moe_router(logits, bias, **options)
 
 
-@deviation("reference", seen=(VLLM_GROUPS,))
+@deviation("group_score", seen=(VLLM_GROUPS,))
 def groups_by_their_best(logits: Any, bias: Any = None, *, group_score: str | None = None, **options: Any) -> Any:
     """a group's score is its largest choice, also where it is the sum of the two largest.
 
