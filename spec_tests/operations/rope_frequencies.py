@@ -1,7 +1,8 @@
 """How rope_frequencies is drawn."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -55,11 +56,11 @@ def _rounded_once(wrap: Callable[[Any], Any], x: Any) -> Any:
     return wrap(np.asarray(x, dtype=float)) * 1.1 / 1.1
 
 
-DEFAULTS = {
+DEFAULTS: Mapping[str, Any] = MappingProxyType({
     "theta": 10_000.0, "scaling": "default", "factor": 1.0, "original_length": None, "length": None,
     "low_frequency_factor": 1.0, "high_frequency_factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": True,
     "attention_factor": None, "short_factors": None, "long_factors": None,
-}  # fmt: skip
+})  # fmt: skip
 
 
 def draw_scaling(draw: Draw, *scalings: str) -> dict[str, Any]:
