@@ -63,14 +63,17 @@ def list_styles(path: Path) -> list[str]:
 
 
 class ExpectationCache:
-    """Expectations of calls, shared by the backends that get the same arguments."""
+    """Expectations of calls, shared by the backends that get the same arguments under the same conventions."""
 
     def __init__(self) -> None:
         self.expectations: dict[Any, Expectation] = {}
         self.derive = Call.expect
 
     def expect(self, call: Call, precision: str, equation: Any = None) -> Expectation:
-        key = (call.operation.name, call.operation.dtype, precision, *map(_fingerprint, leaves(call.named)))
+        if equation is not None or call.operation.spec.chooses:  # that of another equation, or of the choices of one backend
+            return self.derive(call, precision, equation)
+        stated = (*call.conventions.items(), *((name, found.name) for name, found in call.formats.items()))
+        key = (call.operation.name, call.operation.dtype, precision, stated, *map(_fingerprint, leaves(call.named)))
         if key not in self.expectations:
             self.expectations[key] = self.derive(call, precision, equation)
         return self.expectations[key]

@@ -60,7 +60,7 @@ def plain_scores(q: Any, k: Any, seen: Any, scale: Any, softcap: Any = None) -> 
 # --- lse ------------------------------------------------------------------------------------------------------------
 
 
-@deviation("reference", "lse_of_scores", "parts_make_the_whole", kind="convention", seen=BASE_TWO)
+@deviation("reference", "lse_of_scores", "lse_base", "parts_make_the_whole", kind="convention", seen=BASE_TWO)
 @change_lse
 def lse_in_bits(lse: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> Any:
     """lse is the logarithm to the base 2.

@@ -102,7 +102,7 @@ def best_expert_alone(x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int,
 
 @deviation("chosen_experts_are_weighted", "reference")
 def signal_gates(x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True) -> Any:
-    """W₁ and W₃ are exchanged: the packed gate and up projections are split in the wrong order.
+    """the packed gate and up projections are split in the wrong order: W₁ and W₃ are exchanged.
 
     Shows: W₁ and W₃ that differ. Hides: equal ones.
     """
@@ -161,3 +161,14 @@ def last_expert_overwrites(x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k:
         return np.where(np.arange(k) == k - 1, weights, 0.0)
 
     return combine(x, router, w1, w2, w3, k, weigher)
+
+
+@deviation("linear_in_w2", "reference", kind="fault")
+def output_weights_in_eight_bits(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, **options: Any) -> Any:
+    """the second weight of each expert is stored as 8-bit integers, of which the largest weight is 127.
+
+    Shows: weights that are no multiples of the largest one's 127th part. Hides: zeros, and weights of one magnitude.
+    """
+    step = np.max(np.abs(w2), axis=(-2, -1), keepdims=True) / 127
+    step = np.where(step == 0, 1, step)
+    return right(x, router, w1, (np.round(w2 / step) * step).astype(w2.dtype), w3, **options)

@@ -171,3 +171,18 @@ def scores_not_divided_by_the_cap(
     scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
     scores = np.tanh(np.matmul(q, np.swapaxes(k, -1, -2)) * scale) * softcap
     return np.matmul(softmax(np.where(seen, scores, -np.inf), axis=-1), v)
+
+
+@deviation("softcap_bias", kind="fault")
+def bias_capped_with_the_scores(
+    right: Any, q: Any, k: Any, v: Any, mask: Any = None, bias: Any = None, *, softcap: Any = None, **options: Any
+) -> Any:
+    """the bias is added before the scores are capped, by code that states that it is added after.
+
+    Shows: a bias with a cap that is not large. Hides: no cap, no bias.
+    """
+    if softcap is None or bias is None:
+        return right(q, k, v, mask, bias, softcap=softcap, **options)
+    scale = 1 / np.sqrt(q.shape[-1]) if options.get("scale") is None else options["scale"]
+    scores = np.matmul(np.asarray(q, float), np.swapaxes(np.asarray(k, float), -1, -2)) * scale + np.asarray(bias, float)
+    return right(0 * q, k, v, mask, (softcap * np.tanh(scores / softcap)).astype(q.dtype), **options)

@@ -155,7 +155,7 @@ def weights_detached(cotangent: Any, q: Any, k: Any, v: Any, mask: Any = None, b
     return 0.0 * q, 0.0 * k, dv, None, None if bias is None else 0.0 * bias
 
 
-@deviation("reference", kind="arithmetic", dtypes=HALF)
+@deviation("reference", "one_key", kind="arithmetic", dtypes=HALF)
 def weights_from_a_rounded_logarithm(
     cotangent: Any,
     q: Any,

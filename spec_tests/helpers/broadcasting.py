@@ -23,11 +23,12 @@ def draw_call_with_unequal_batches(draw: Draw) -> Call:
         raise NotImplementedVariant("its domain has no batches that broadcast")
     call = draw.call()
     while len(batch_shape(call)) < MIN_BATCH_DIMS and len(batch_shape(call)) + 1 in domain.get("batch_dims", (1, 2)):
-        call = _stack_opposites(call)
+        call = _stack_another(call)
     names = [name for name in _batched_arguments(call) if name != "cotangent"]
     whole = draw.one_of(names)
     others = [name for name in names if name != whole]
-    parts = {name: _take_smaller_batch(draw, call, name) for name in (others if draw.one_of((False, True)) else others[:1])}
+    chosen = others if draw.one_of((False, True)) else [draw.one_of(others)]
+    parts = {name: _take_smaller_batch(draw, call, name) for name in chosen}
     return replace_arguments(call, parts)
 
 
@@ -36,10 +37,13 @@ def _batched_arguments(call: Call) -> list[str]:
     return [name for name in call.operation.spec.core if name in call.named and name not in BROADCASTING_ARGUMENTS]
 
 
-def _stack_opposites(call: Call) -> Call:
-    """Return the call with one more axis in front of the batch: its arrays, and their negatives."""
+def _stack_another(call: Call) -> Call:
+    """Return the call with one more axis in front of the batch: its arrays, and half of their negatives.
+
+    Equal entries would not differ from their mean, and opposite ones would leave no sum.
+    """
     names = [*_batched_arguments(call), *(["cotangent"] if "cotangent" in call.named else [])]
-    return replace_arguments(call, {name: np.stack([call.named[name], -call.named[name]]) for name in dict.fromkeys(names)})
+    return replace_arguments(call, {name: np.stack([x := call.named[name], -x / 2]) for name in dict.fromkeys(names)})
 
 
 def _take_smaller_batch(draw: Draw, call: Call, name: str) -> np.ndarray:
