@@ -13,6 +13,12 @@ def largest(x: Any, k: int) -> Any:
     return x.largest(k) if hasattr(x, "largest") else largest_of(getattr(x, "value", x), k)
 
 
+def chosen_by(scores: Any, k: int, batch: tuple[int, ...]) -> Any:
+    """Return the experts of each token of scores (tokens, experts). The choice has the axes of the batch."""
+    indices = largest(np.reshape(scores, (*batch, scores.shape[-1])), k)
+    return np.reshape(indices, (scores.shape[0], k))
+
+
 def in_top_groups(x: Any, *, groups: int, top_groups: int, group_score: str) -> Any:
     """Return which entries of each row lie in the groups with the largest scores. A group is a run of consecutive entries."""
     if hasattr(x, "in_top_groups"):

@@ -21,7 +21,7 @@ def adamw_steps(
         (p_i, m_i, v_i) = adamw_step(p_(i-1), g_i, m_(i-1), v_(i-1), step=i),   m_0 = v_0 = 0
 
     Shapes
-        parameter (...),  gradients (..., t)  ->  (..., t)
+        parameter (..., d),  gradients (..., d, t)  ->  (..., d, t)
     Domain
         All finite; t >= 1; the others as in adamw_step. float32 and float64. The scalars are doubles.
     Edges

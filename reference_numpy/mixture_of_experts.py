@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ._choice import largest
+from ._choice import chosen_by
 from ._marks import float64, piled, rounded
 from ._sums import rows
 from .linear import linear
@@ -48,9 +48,3 @@ def mixture_of_experts(x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int
     each = np.arange(indices.shape[0])
     terms = [rounded(weights[:, j : j + 1] * outputs[indices[:, j], each]) for j in range(k)]
     return np.reshape(piled(np.stack(terms, axis=0), axis=0), x.shape)
-
-
-def chosen_by(scores: Any, k: int, batch: tuple[int, ...]) -> Any:
-    """Return the experts of each token of scores (tokens, experts). The choice has the axes of the batch."""
-    indices = largest(np.reshape(scores, (*batch, scores.shape[-1])), k)
-    return np.reshape(indices, (scores.shape[0], k))

@@ -2,12 +2,11 @@ from typing import Any
 
 import numpy as np
 
-from ._choice import taken
+from ._choice import chosen_by, taken
 from ._marks import float64, rounded
 from ._sums import rows
 from .linear import linear
 from .linear_vjp import linear_vjp
-from .mixture_of_experts import chosen_by
 from .moe_router import weigh
 from .moe_router_vjp import scattered, weigh_vjp
 from .softmax import softmax

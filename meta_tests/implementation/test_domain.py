@@ -176,13 +176,17 @@ VALUES: dict[str, Any] = {
     "ignore_index": (-1,), "label_smoothing": (0.5,), "z_loss": (0.1,), "reduction": ("sum",), "step": (3,),
     "learning_rate": (0.1,), "beta1": (0.5,), "beta2": (0.95,), "weight_decay": (0.1,), "max_learning_rate": (0.1,),
     "min_learning_rate": (0.01,), "warmup_steps": (7,), "cosine_steps": (3,),
+    "max_norm": (0.5,), "k": (2,), "scaling_factor": (2.5,), "groups": (2,), "top_groups": (1,), "d_k": (8,), "factor": (4.0,),
+    "original_length": (64,), "length": (300,), "low_frequency_factor": (2.0,), "high_frequency_factor": (8.0,),
+    "beta_fast": (16.0,), "beta_slow": (2.0,), "short_factors": (None,), "long_factors": (None,), "group_score": ("max",),
+    "scoring": ("sigmoid",), "renormalize": (True,), "scaling": ("yarn",), "truncate": (False,),
 }  # fmt: skip
 
 
 def some_values(spec: Specification, keyword: str) -> tuple[Any, ...]:
     """Return the value of VALUES, or the last of the operation's own choices if it has others."""
     choices = spec.choices.get(keyword)
-    return VALUES[keyword] if choices is None or VALUES[keyword][0] in choices else choices[-1:]
+    return choices[-1:] if choices and VALUES.get(keyword, (None,))[0] not in choices else VALUES[keyword]
 
 
 def restrictions(name: str) -> list[dict[str, Any]]:

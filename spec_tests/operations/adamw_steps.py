@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.inputs.draw import Draw
+from spec_tests.inputs.draw import MANY_ROWS, Draw
 from spec_tests.operations.adamw_step import draw_settings
 
-core = {"parameter": 0, "gradients": 1}
+core = {"parameter": 1, "gradients": 2}
 dtypes = ("float32", "float64")
 changeable = ("weight_decay",)
 cost = 2.0
@@ -18,7 +18,7 @@ COUNTS = (1, 2, 3, 5, 8)  # of steps
 def draw_run(draw: Draw, counts: tuple[int, ...] = COUNTS) -> tuple[np.ndarray, np.ndarray]:
     """Draw a parameter and the gradients of some steps, sometimes zeros among them."""
     (d,) = draw.dims(d=65)
-    shape, t = draw.rows_or_less(d), draw.size("t", counts)
+    shape, t = (*draw.batch(MANY_ROWS), d), draw.size("t", counts)
     gradients = draw.normal((*shape, t), draw.one_of((1.0, 1e-4, 1e3)))
     return draw.normal(shape), np.where(draw.rng.random((*shape, t)) < draw.one_of((0.0, 0.0, 0.2)), 0.0, gradients)
 

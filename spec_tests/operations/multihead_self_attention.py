@@ -71,7 +71,8 @@ def draw_inputs(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ..
     x, weights = draw.vectors((*b, n, d)), draw_projections(draw, d, h, h_kv, d_k, draw.size("d_v", (d_k, 1, 2, 3, 4, 7)))
     if arrays:
         keywords |= draw_optional_arrays(draw, arrays, weights, d_k)
-        keywords |= draw.keyword("eps", draw.eps_values()) if arrays.intersection(NORMS) else {}
+    if arrays.intersection(NORMS) or "eps" in draw.operation.domain:
+        keywords |= draw.keyword("eps", draw.eps_values())
     return x, weights, keywords
 
 
