@@ -3,10 +3,10 @@ from typing import Any
 import numpy as np
 
 from ._choice import chosen_by
+from ._expert_weights import weigh
 from ._marks import float64, piled, rounded
 from ._sums import rows
 from .linear import linear
-from .moe_router import weigh
 from .softmax import softmax
 from .swiglu import swiglu
 

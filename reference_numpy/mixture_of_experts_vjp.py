@@ -3,12 +3,11 @@ from typing import Any
 import numpy as np
 
 from ._choice import chosen_by, taken
+from ._expert_weights import scattered, weigh, weigh_vjp
 from ._marks import float64, rounded
 from ._sums import rows
 from .linear import linear
 from .linear_vjp import linear_vjp
-from .moe_router import weigh
-from .moe_router_vjp import scattered, weigh_vjp
 from .softmax import softmax
 from .softmax_vjp import softmax_vjp
 from .swiglu import swiglu

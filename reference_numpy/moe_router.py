@@ -2,8 +2,9 @@ from typing import Any
 
 import numpy as np
 
-from ._choice import in_top_groups, largest, taken
-from ._marks import float64, scaled, widened
+from ._choice import in_top_groups, largest
+from ._expert_weights import weigh
+from ._marks import float64, widened
 from .sigmoid import sigmoid
 from .softmax import softmax
 
@@ -70,11 +71,3 @@ def moe_router(
         choice = np.where(kept, choice, -np.inf)
     indices = largest(choice, k)
     return weigh(scores, indices, renormalize=renormalize, scaling_factor=scaling_factor), indices
-
-
-def weigh(scores: Any, indices: Any, *, renormalize: bool, scaling_factor: float) -> Any:
-    """Return the weights of the chosen experts, from the scores of all."""
-    weights = taken(scores, indices)
-    if renormalize:
-        weights = weights / np.sum(weights, axis=-1, keepdims=True)
-    return scaled(weights, scaling_factor)

@@ -1,9 +1,8 @@
 from typing import Any
 
-import numpy as np
-
-from ._marks import float64, scaled, through_quotient
-from .moe_router import moe_router, weigh
+from ._expert_weights import weigh_vjp
+from ._marks import float64
+from .moe_router import moe_router
 from .sigmoid import sigmoid
 from .sigmoid_vjp import sigmoid_vjp
 from .softmax import softmax
@@ -51,22 +50,3 @@ def moe_router_vjp(
     ds = weigh_vjp(c, scores, indices, renormalize=renormalize, scaling_factor=scaling_factor)
     (dz,) = softmax_vjp(ds, z, axis=-1) if scoring == "softmax" else sigmoid_vjp(ds, z)
     return dz, None if bias is None else 0.0 * float64(bias)
-
-
-def weigh_vjp(c: Any, scores: Any, indices: Any, *, renormalize: bool, scaling_factor: float) -> Any:
-    """Return the gradient of all scores, from the cotangent of the chosen experts' weights."""
-    c = scaled(c, scaling_factor)
-    if renormalize:
-        chosen = weigh(scores, indices, renormalize=False, scaling_factor=1.0)
-        total = np.sum(chosen, axis=-1, keepdims=True)
-        mean = np.sum(through_quotient(c) * chosen, axis=-1, keepdims=True) / total
-        c = (c - mean) / total
-    return scattered(c, indices, scores.shape[-1])
-
-
-def scattered(x: Any, indices: Any, n: int) -> Any:
-    """Return rows of n entries, with those of x at the indices and 0 elsewhere."""
-    dense: Any = 0.0
-    for j in range(indices.shape[-1]):
-        dense = np.where(indices[..., j : j + 1] == np.arange(n), x[..., j : j + 1], dense)
-    return dense

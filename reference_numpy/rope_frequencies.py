@@ -3,6 +3,8 @@ from typing import Any
 
 import numpy as np
 
+from ._yarn import yarn_limits
+
 SCALINGS = ("default", "linear", "dynamic", "yarn", "llama3", "longrope")
 
 
@@ -88,15 +90,3 @@ def rope_frequencies(
         a = math.sqrt(1 + math.log(factor) / math.log(o)) if factor > 1 else 1.0
     given = attention_factor if scaling in ("yarn", "longrope") else None
     return f, np.asarray(a if given is None else given)
-
-
-def yarn_limits(
-    d_k: int, theta: float, original_length: int, beta_fast: float, beta_slow: float, truncate: bool
-) -> tuple[float, float]:
-    """Return the pair from which yarn scales, and the pair from which it divides by the whole factor."""
-    turns = (math.log(original_length / (2 * math.pi * beta)) for beta in (beta_fast, beta_slow))
-    lo, hi = (d_k * x / (2 * math.log(theta)) for x in turns)
-    if truncate:
-        lo, hi = math.floor(lo), math.ceil(hi)
-    lo, hi = max(lo, 0), min(hi, d_k - 1)
-    return lo, hi + 0.001 if lo == hi else hi

@@ -12,6 +12,7 @@ from .calls.violation import NotImplementedVariant, add_fact
 from .helpers.assertions import assert_conforms, assert_true
 from .helpers.batch import BATCHED, batch_shape, ensure_batch, stacked_arguments
 from .inputs.draw import SEQUENCES, Draw
+from .specification.pytree import leaves
 from .specification.registry import result_ranks
 from .specification.run_settings import current_settings
 from .trials.invariant import invariant
@@ -30,7 +31,7 @@ def test_long(operation: Operation, draw: Draw) -> None:
     call = draw.call(long=True)
     arrays = ARRAYS_IF_SAMPLED if operation.spec.composed else ARRAYS_IF_ANALYSED
     _require_memory(arrays * (call.size + call.value.size), 8, "its bound takes")
-    if max((size for x in (*call.named.values(), call.value) for size in np.shape(x)), default=0) >= min(SEQUENCES):
+    if max((size for _, x in leaves([call.named, call.value]) for size in np.shape(x)), default=0) >= min(SEQUENCES):
         assert_conforms(operation.result(call))
 
 

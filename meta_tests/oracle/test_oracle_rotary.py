@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from reference_numpy.rope_frequencies import rope_frequencies, yarn_limits
+from reference_numpy._yarn import yarn_limits
+from reference_numpy.rope_frequencies import rope_frequencies
 
 from ..support.sixty_digits import DIGITS, U, assert_within
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from reference_numpy._choice import chosen_by, taken
+from reference_numpy._expert_weights import weigh
 from reference_numpy._sums import rows
 from reference_numpy.linear import linear
 from reference_numpy.mixture_of_experts import mixture_of_experts
-from reference_numpy.moe_router import weigh
 from reference_numpy.softmax import softmax
 from reference_numpy.swiglu import swiglu
 

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 
 from reference_numpy._choice import chosen_by, taken
+from reference_numpy._expert_weights import scattered, weigh
 from reference_numpy._sums import rows
 from reference_numpy.linear import linear
 from reference_numpy.linear_vjp import linear_vjp
 from reference_numpy.mixture_of_experts_vjp import mixture_of_experts_vjp
-from reference_numpy.moe_router import weigh
-from reference_numpy.moe_router_vjp import scattered
 from reference_numpy.softmax import softmax
 from reference_numpy.softmax_vjp import softmax_vjp
 from reference_numpy.swiglu import swiglu

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from reference_numpy._choice import group_scores, in_top_groups, largest, members, taken
-from reference_numpy.moe_router import moe_router, weigh
+from reference_numpy._expert_weights import weigh
+from reference_numpy.moe_router import moe_router
 from reference_numpy.sigmoid import sigmoid
 from reference_numpy.softmax import softmax
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy._expert_weights import scattered, weigh_vjp
 from reference_numpy.moe_router import moe_router
-from reference_numpy.moe_router_vjp import moe_router_vjp, scattered, weigh_vjp
+from reference_numpy.moe_router_vjp import moe_router_vjp
 from reference_numpy.sigmoid import sigmoid
 from reference_numpy.sigmoid_vjp import sigmoid_vjp
 from reference_numpy.softmax import softmax

@@ -34,7 +34,7 @@ def joint_norm(gradients: list[np.ndarray]) -> float:
 def draw_limit(draw: Draw, gradients: list[np.ndarray], shares: tuple[float, ...] = SHARES) -> dict[str, Any]:
     """Draw max_norm, as a share of the norm, and eps."""
     limit = (joint_norm(gradients) or 1.0) * draw.one_of(shares)
-    return {"max_norm": float(np.float32(limit)), **draw.keyword("eps", EPSILONS)}
+    return draw.keyword("max_norm", (float(np.float32(limit)),)) | draw.keyword("eps", EPSILONS)
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -96,9 +96,18 @@ def take_bias(draw: Draw) -> None:
 OPTIONAL = ("scoring", "renormalize", "scaling_factor", "groups", "group_score")
 
 
+def fit_groups(draw: Draw, experts: int) -> int:
+    """Return a number of experts that form as many groups as the domain asks for, if it asks for one number of them."""
+    stated = draw.operation.domain.get("groups", ())
+    if len(stated) != 1 or "experts" in draw.operation.domain:
+        return experts
+    (groups,) = stated
+    return max(experts - experts % groups, groups)
+
+
 def draw_inputs(draw: Draw, *names: str, most: int = 257) -> tuple[np.ndarray, dict[str, Any]]:
     """Draw logits, k, and some of these optional keywords."""
-    (experts,) = draw.dims(experts=most)
+    experts = fit_groups(draw, *draw.dims(experts=most))
     options = draw_options(draw, experts, *names)
     return draw_logits(draw, (*draw.batch(MANY_ROWS), experts), options), options
 

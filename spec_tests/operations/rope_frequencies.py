@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy.rope_frequencies import SCALINGS, rope_frequencies, yarn_limits
+from reference_numpy._yarn import yarn_limits
+from reference_numpy.rope_frequencies import SCALINGS, rope_frequencies
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw, single
 from spec_tests.specification.pytree import join, tree_map
@@ -69,24 +70,38 @@ def draw_scaling(draw: Draw, *scalings: str) -> dict[str, Any]:
     if not wanted:
         raise NotImplementedVariant("its domain lacks these scalings")
     kind = draw.one_of(wanted)
-    given: dict[str, Any] = {"d_k": draw.one_of(WIDTHS[1:]), **draw.keyword("theta", THETAS), "scaling": kind}
-    if kind == "default":
-        return given
-    given["factor"] = draw.one_of(FACTORS)
+    given: dict[str, Any] = draw.keyword("d_k", WIDTHS[1:]) | draw.keyword("theta", THETAS) | {"scaling": kind}
+    return _keep_to_the_domain(draw, given | (_draw_parameters(draw, kind, given["d_k"]) if kind != "default" else {}))
+
+
+def _draw_parameters(draw: Draw, kind: str, d_k: int) -> dict[str, Any]:
+    """Draw what a scaling needs."""
+    given = draw.keyword("factor", FACTORS)
     if kind == "linear":
         return given
-    o = given["original_length"] = draw.one_of(ORIGINALS)
+    given |= draw.keyword("original_length", ORIGINALS)
+    o = given["original_length"]
     if kind in ("dynamic", "longrope"):
-        given["length"] = draw.one_of((None, o, o + 1, o - 1, 2 * o, 10 * o))
+        given |= draw.keyword("length", (None, o, o + 1, o - 1, 2 * o, 10 * o))
     if kind == "longrope":
         for name in ("short_factors", "long_factors"):
-            given[name] = tuple(float(x) for x in draw.rng.integers(8, 256, given["d_k"] // 2) / 8)
+            given[name] = tuple(float(x) for x in draw.rng.integers(8, 256, d_k // 2) / 8)
     if kind in ("yarn", "longrope") and draw.one_of((False, True)):
         given["attention_factor"] = draw.one_of((1.25, 0.5, 0.0))
     if kind == "llama3":
         given |= draw.one_of(({}, {"low_frequency_factor": 2.0, "high_frequency_factor": 32.0}, {"high_frequency_factor": 1.5}))
     if kind == "yarn":
         given |= draw.one_of(({}, {}, {"beta_fast": 16.0, "beta_slow": 2.0}, {"truncate": False}))
+    return given
+
+
+def _keep_to_the_domain(draw: Draw, given: dict[str, Any]) -> dict[str, Any]:
+    """Give what the domain excludes the default of, also where the scaling does not use it, and keep yarn off integers."""
+    for name, allowed in draw.operation.domain.items():
+        needed = name == "scaling" or (name in given and name.endswith("factors"))
+        if name in DEFAULTS and not needed and given.get(name, DEFAULTS[name]) not in allowed:
+            given |= draw.keyword(name, allowed)
+    if given["scaling"] == "yarn":
         _avoid_integers(given)
     return given
 
