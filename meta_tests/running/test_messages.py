@@ -48,7 +48,7 @@ def test_the_message_says_everything_in_order(tmp_path: Path) -> None:
     text = run_failing(tmp_path, EPS_OUTSIDE, "rms_norm.eps_is_inside_the_root")
     parts = (
         r"^mine breaks rms_norm\.eps_is_inside_the_root$",
-        r"^  For \|x\| far below √ε, y = x g / √ε, for the ε that is given; a row of zeros gives exactly zeros\.$",
+        r"^  For \|x\| far below √ε, y = x g / √ε for the ε that is given\. A row of zeros gives exactly zeros\.$",
         r"^  \(within the derived bound, CS336 assignment 1, eq\. \(4\); float32, default device, numpy \d+\.\d+\.\d+\)$",
         r"^rms_norm\($",
         r"^    x = \[\[",

@@ -8,7 +8,7 @@ import pytest
 from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, environment, suite, write
 
-WITHOUT_INTERVAL = "from spec_tests.running import progress\n\nprogress.INTERVAL_SECONDS.update({True: 0.0, False: 0.0})"
+WITHOUT_INTERVAL = "from spec_tests.running import progress\n\nprogress.INTERVAL_SECONDS = {True: 0.0, False: 0.0}"
 LINE = r"^  test(?:ing|ed) (\w+\.\w+) in (\w+): (\d+) of (\d+) tests done(?:, (\d+) failed)?, \d+:\d\d elapsed"
 LINE += r"(?:, about \d+:\d\d left)?$"
 

@@ -33,12 +33,14 @@ def find_shortfall(verdict: dict[str, Any]) -> str:
     """Return how little a comparison with the oracle answered, as "answered 22 of 829". Return "" if it answered enough.
 
     It answered enough if it answered at least half of what was drawn, and if every refusal is a stated domain or a named
-    optional variant. Only of such comparisons does a report claim conformance.
+    optional variant. Examples with an option that the function does not take are not counted as drawn. Only of such comparisons
+    does a report claim conformance.
     """
     drawn = verdict.get("drawn", 0)  # reports of earlier versions lack it
     if not verdict["id"].endswith(".reference") or verdict["level"] or not drawn or verdict["status"] == "failed":
         return ""
-    enough = not verdict["unexplained"] and 2 * verdict["answered"] >= drawn
+    lacking = sum(count for kind, _, count in verdict.get("refusals", ()) if kind == "signature")
+    enough = not verdict["unexplained"] and verdict["answered"] and 2 * verdict["answered"] >= drawn - lacking
     return "" if enough else f"answered {verdict['answered']} of {drawn}"
 
 
