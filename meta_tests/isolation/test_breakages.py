@@ -56,9 +56,10 @@ def run_together(name: str, way: str) -> dict[str, Outcome]:
 
 
 def without_chance(stem: str, outcome_text: str) -> str:
-    """Return the outcome without the law that failed first, and without which elements: both depend on the examples drawn.
+    """Remove from the outcome what depends on chance.
 
-    Where it is chance whether time or memory ends first, or which array gets an address again, it is without the reason too.
+    The law that fails first and the wrong elements depend on the examples that are drawn. For two backends the reason depends
+    on chance, too: on whether time or memory ends first, and on which array gets an address again.
     """
     if stem in ("cached_by_identity", "allocates_without_end"):
         return re.sub("breaks .*;", "breaks some;", outcome_text)

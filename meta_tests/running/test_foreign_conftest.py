@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ..measure.conftest_faults import BODIES, TABLE, describe, list_faults, read_table, run_beside
+from ..measure.conftest_faults import BODIES, FOLDER, TABLE, describe, list_faults, read_table, run_beside
 from ..support.paths import ROOT
 from ..support.pytest_process import NUMPY, RELU, Run, environment, pytest_run, write
 
@@ -136,30 +136,7 @@ def test_what_changes_outcomes_is_named_and_never_green(name: str, workers: tupl
     assert json.loads((tmp_path / "out" / "badge.json").read_text())["color"] != "brightgreen"
 
 
-ORDINARY = """
-    @pytest.fixture(autouse=True)
-    def quick(monkeypatch, tmp_path):
-        monkeypatch.setattr("time.sleep", lambda seconds: None)
-        monkeypatch.chdir(tmp_path)
-
-    @pytest.fixture(autouse=True, scope="session")
-    def once():
-        yield
-
-    def pytest_collection_modifyitems(items):
-        items.reverse()
-        for item in items:
-            item.add_marker("fast")
-
-    def pytest_configure(config):
-        config.addinivalue_line("markers", "fast: all")
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(item, call):
-        report = yield
-        report.sections.append(("seen", "by another"))
-        return report
-"""
+ORDINARY = (FOLDER / "is_ordinary.py").read_text()
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])

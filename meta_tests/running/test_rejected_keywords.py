@@ -1,4 +1,7 @@
-"""Test functions that raise Python's TypeError for a keyword: of one that takes any, this is a refusal of that option."""
+"""Test functions that raise TypeError for a keyword.
+
+A function that takes **keywords may lack an option. A function that names the keyword must take it.
+"""
 
 from collections.abc import Callable
 from types import SimpleNamespace

@@ -57,7 +57,7 @@ def list_keywords(function: Callable[..., Any]) -> frozenset[str] | None:
 def keyword_not_taken(call: Call, rejected: Collection[str] = ()) -> str:
     """Return a sentence if the backend's function lacks a keyword of the call, "" otherwise.
 
-    It lacks those that it has rejected, too. A keyword may be left out if the call gives its default, or the one value that the
+    A keyword in `rejected` counts as lacking. A keyword may be left out if the call gives its default, or the one value that the
     backend's domain states.
     """
     operation = call.operation
@@ -71,7 +71,10 @@ def keyword_not_taken(call: Call, rejected: Collection[str] = ()) -> str:
 
 
 def keyword_rejected(call: Call, fault: BaseException | None) -> str:
-    """Return the keyword for which a function whose signature takes any keyword raised TypeError, "" if there is none."""
+    """Return the keyword that the function rejected with TypeError, "" if there is none.
+
+    Only a function that takes **keywords can reject one in this way. Its signature does not say which keywords it lacks.
+    """
     raised = getattr(fault, "raised", None)
     if call.operation.accepted_keywords is not None or not raised or raised[0] != "TypeError":
         return ""

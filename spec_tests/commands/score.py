@@ -1,8 +1,8 @@
 """Print a score between 0 and 1 for one operation of a backend: `spec-tests score my_backend.py rms_norm`.
 
-The backend runs in a process of its own (--isolate), the examples follow from a seed, and the score follows from the report:
-1 is a backend that answers every example in the strictest precision class, and a backend of which a law fails has at most 1/4.
-The domain that the backend states is not used: --domain says what the task asks for.
+The backend runs in a process of its own (--isolate). A seed decides the examples. The score is computed from the report.
+A backend that answers every example in the strictest precision class scores 1. A backend that fails a law scores at most 1/4.
+The domain that the backend states is ignored. --domain states what the task asks for.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 
 from ..report import ReportError, read
 from ..report.score import Score, compute_score
+from . import USAGE_ERROR
 from ._parser import Parser
 
 NOT_INHERITED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")  # they could change what runs
-USAGE_STATUS, NOT_RUN = 4, "the suite could not run: "
 
 
 def score(
@@ -38,9 +38,9 @@ def score(
     """Return the score of one operation of a backend. It runs in a process of its own.
 
     `backend` is a text that --backend takes. `domain` is what the task asks of the operation, such as {"d": [64, 128]}; without
-    it everything is drawn, whatever the backend states. `dtype` names the dtypes that the task asks for; one that the backend
-    lacks counts as unanswered. A `seed` that is None is drawn; the same seed gives the same score. `time_limit` is in seconds,
-    for one call. Raise ValueError if the suite cannot run with these arguments.
+    it everything is drawn, whatever the backend states. `dtype` names the dtypes of the task. A dtype that the backend lacks
+    counts as unanswered. If `seed` is None, a seed is drawn. The same seed gives the same score. `time_limit` is the seconds
+    that one call may take. Raise ValueError if the suite cannot run with these arguments.
     """
     seed = secrets.randbits(64) if seed is None else seed
     with tempfile.TemporaryDirectory() as folder:
@@ -67,7 +67,7 @@ def score(
         ]
         environment = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
         ended = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=False)
-        if ended.returncode == USAGE_STATUS:
+        if ended.returncode == USAGE_ERROR:
             errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR: ")]
             raise ValueError(errors[-1].removeprefix("ERROR: ") if errors else ended.stderr.strip()[-500:])
         try:

@@ -165,7 +165,7 @@ def last_expert_overwrites(x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k:
 
 @deviation("linear_in_w2", "reference", kind="fault")
 def output_weights_in_eight_bits(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, **options: Any) -> Any:
-    """the second weight of each expert is stored as 8-bit integers, of which the largest weight is 127.
+    """the second weight of each expert is stored in 8-bit integers, scaled so that its largest entry is 127.
 
     Shows: weights that are no multiples of the largest one's 127th part. Hides: zeros, and weights of one magnitude.
     """

@@ -40,7 +40,7 @@ def _batched_arguments(call: Call) -> list[str]:
 def _stack_another(call: Call) -> Call:
     """Return the call with one more axis in front of the batch: its arrays, and half of their negatives.
 
-    Equal entries would not differ from their mean, and opposite ones would leave no sum.
+    The entries are neither equal nor opposite: a mean in place of a sum shows only where entries differ and do not cancel.
     """
     names = [*_batched_arguments(call), *(["cotangent"] if "cotangent" in call.named else [])]
     return replace_arguments(call, {name: np.stack([x := call.named[name], -x / 2]) for name in dict.fromkeys(names)})

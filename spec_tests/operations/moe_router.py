@@ -97,7 +97,7 @@ OPTIONAL = ("scoring", "renormalize", "scaling_factor", "groups", "group_score")
 
 
 def fit_groups(draw: Draw, experts: int) -> int:
-    """Return a number of experts that form as many groups as the domain asks for, if it asks for one number of them."""
+    """Return a number of experts that the number of groups divides, if the domain states one number of groups."""
     stated = draw.operation.domain.get("groups", ())
     if len(stated) != 1 or "experts" in draw.operation.domain:
         return experts

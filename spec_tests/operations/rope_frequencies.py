@@ -96,7 +96,7 @@ def _draw_parameters(draw: Draw, kind: str, d_k: int) -> dict[str, Any]:
 
 
 def _keep_to_the_domain(draw: Draw, given: dict[str, Any]) -> dict[str, Any]:
-    """Give what the domain excludes the default of, also where the scaling does not use it, and keep yarn off integers."""
+    """Pass a stated value for each keyword whose default the domain excludes, and keep yarn's limits away from integers."""
     for name, allowed in draw.operation.domain.items():
         needed = name == "scaling" or (name in given and name.endswith("factors"))
         if name in DEFAULTS and not needed and given.get(name, DEFAULTS[name]) not in allowed:

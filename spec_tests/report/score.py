@@ -3,7 +3,7 @@
     no law fails:   value = coverage * (1 + precision) / 2
     a law fails:    value = coverage * laws / (2 * (1 + causes))
 
-A backend of which a law fails scores at most 1/4, and one that answers everything with no law failing at least 2/3.
+A backend that fails a law scores at most 1/4. A backend that answers everything and fails no law scores at least 2/3.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from typing import Any
 
 from ..specification.formats import PRECISIONS
 from . import Report
+from .bugs import group_bugs
 
 
 @dataclass(frozen=True)
 class Score:
-    """The score of one operation, and the parts that it is made of. All but the causes are between 0 and 1."""
+    """The score of one operation, and its parts. The value and the first three parts are between 0 and 1."""
 
     value: float
     laws: float  # the share of the tests that were tried and passed
-    coverage: float  # the share of the examples that the comparison with the oracle drew, and that were answered
+    coverage: float  # the answered share of the examples that the comparison with the oracle drew
     precision: float  # the share of the precision classes whose bound the answers meet, as a mean over the dtypes
-    causes: list[str] = field(default_factory=list)  # what is wrong, each once, in the order in which to mend it
-    reason: str = ""  # why the value is 0 whatever the parts are, "" if they decide
+    causes: list[str] = field(default_factory=list)  # what is wrong, in the order in which to mend it
+    reason: str = ""  # why the value is 0 whatever the parts are, "" if the parts decide
     operation: str = ""
     domain: str = ""  # what was tried; "" is everything
     effort: str = ""
@@ -41,21 +42,20 @@ def compute_score(report: Report, operation: str, dtypes: Collection[str], seed:
     verdicts = [v for v in report.verdicts if v["operation"] == operation and v["level"] is None]
     tried = [v for v in verdicts if v["status"] in ("passed", "failed") and v["examples"]]
     failed = [v for v in tried if v["status"] == "failed"]
-    causes = {cause["key"]: str(cause["what"]) for v in failed for cause in v["causes"]}
-    count = len(causes) or len({v["id"] for v in failed})
+    causes = [bug.what for bug in group_bugs(failed)]
     laws = (len(tried) - len(failed)) / len(tried) if tried else 0.0
     comparisons = {v["dtype"]: v for v in verdicts if v["id"] == f"{operation}.reference"}
     asked = list(dtypes) or list(comparisons)
     coverage = sum(_answered_share(comparisons.get(dtype)) for dtype in asked) / max(len(asked), 1)
     precision = sum(_met_share(comparisons.get(dtype)) for dtype in asked) / max(len(asked), 1)
     reason = _find_reason(report, tried)
-    value = coverage * (laws / (2 * (1 + count)) if failed else (1 + precision) / 2)
+    value = coverage * (laws / (2 * (1 + len(causes))) if failed else (1 + precision) / 2)
     return Score(
         value=0.0 if reason else value,
         laws=laws,
         coverage=coverage,
         precision=precision,
-        causes=list(causes.values()),
+        causes=causes,
         reason=reason,
         operation=operation,
         domain=next((v["domain"] for v in verdicts if v["domain"]), ""),
