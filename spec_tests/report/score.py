@@ -49,7 +49,7 @@ def compute_score(report: Report, operation: str, dtypes: Collection[str], seed:
     coverage = sum(_answered_share(comparisons.get(dtype)) for dtype in asked) / max(len(asked), 1)
     precision = sum(_met_share(comparisons.get(dtype)) for dtype in asked) / max(len(asked), 1)
     reason = _find_reason(report, tried)
-    value = coverage * (laws / (2 * (1 + len(causes))) if failed else (1 + precision) / 2)
+    value = coverage * (laws / (2 * (1 + max(len(causes), 1))) if failed else (1 + precision) / 2)
     return Score(
         value=0.0 if reason else value,
         laws=laws,
