@@ -63,8 +63,12 @@ def collapse_spaces(text: str) -> str:
 
 
 def mask_numbers(text: str) -> str:
-    """Replace each list of numbers by #. The numbers of a failure's message depend on the example that was drawn."""
-    return re.sub(rf"{NUMBER}(, {NUMBER})*", "#", collapse_spaces(text))
+    """Replace each list of numbers by # and each array by [#]. A failure's numbers and shapes depend on the example drawn.
+
+    An example is shrunk within a time limit, so that a busy machine may show a larger one.
+    """
+    masked = re.sub(rf"{NUMBER}(, {NUMBER})*", "#", collapse_spaces(text))
+    return re.sub(r"\[(?=[\[#])[\[\]#, ]*\]", "[#]", masked)
 
 
 def follow(page: Path, folder: Path) -> None:
