@@ -75,8 +75,8 @@ def multihead_self_attention_vjp(
     dheads = np.reshape(rounded(dheads), (*x.shape[:-1], num_heads, v.shape[-1]))
     dq, dk, dv, *_ = grouped_query_attention_vjp(np.swapaxes(dheads, -2, -3), q, k, v, is_causal=is_causal)
     if theta is not None:
-        dq, _ = rope_vjp(rounded(dq), q, positions, theta=theta, layout=layout)
-        dk, _ = rope_vjp(rounded(dk), k, positions, theta=theta, layout=layout)
+        dq, *_ = rope_vjp(rounded(dq), q, positions, theta=theta, layout=layout)
+        dk, *_ = rope_vjp(rounded(dk), k, positions, theta=theta, layout=layout)
     dq, dq_norm = _through_norm(dq, plain_q, q_norm, eps)
     dk, dk_norm = _through_norm(dk, plain_k, k_norm, eps)
     through_q, dw_q, db_q = linear_vjp(_side_by_side(rounded(dq)), x, w_q, b_q)

@@ -8,6 +8,7 @@ from ._marks import eager, float64, scaled, wide
 def rope(
     x: Any,
     positions: Any,
+    inverse_frequencies: Any = None,
     *,
     theta: float = 10000.0,
     layout: str = "interleaved",
@@ -19,26 +20,30 @@ def rope(
         (a, b)  ->  f (a cos(phi) - b sin(phi),  a sin(phi) + b cos(phi)),   phi = p * theta^(-2k / r)
 
     for the pair number k = 0, ..., r/2 - 1 of the token at position p. r is rotary_dim, or d_k without one, and f
-    is attention_factor. Only the first r features are turned; the others are returned as they are.
+    is attention_factor. Only the first r features are turned; the others are returned as they are. With
+    inverse_frequencies phi = p * inverse_frequencies[k], and theta is not used.
 
     Shapes
-        x (..., n, d_k),  positions (n) or broadcastable to (..., n)  ->  as x
+        x (..., n, d_k),  positions (n) or broadcastable to (..., n),  inverse_frequencies (r/2)  ->  as x
     Units
-        Angles in radians.
+        Angles in radians, inverse_frequencies in radians for each position.
     Domain
-        x finite; positions any integers in any order; theta > 0; r even, 0 <= r <= d_k.
+        x finite; positions any integers in any order; theta > 0; r even, 0 <= r <= d_k. inverse_frequencies finite,
+        in float32 where x has 16 bits, else in the dtype of x.
     Edges
         Position 0 changes nothing, and lengths are kept, with an attention_factor of 1. The product of a turned
         query and a turned key depends on the difference of their positions alone. r = 0 turns nothing.
 
     Raises
-        ValueError where r is odd or above d_k, or layout is neither "interleaved" nor "half".
+        ValueError where r is odd or above d_k, where layout is neither "interleaved" nor "half", or where
+        inverse_frequencies is not of length r/2.
     Choices
         interleaved pairs the features (2k, 2k+1): the paper, CS336, Llama's own code. half pairs
         (k, k + r/2): the exercise, Hugging Face transformers, GPT-NeoX. They differ by a fixed order of the
         features. The hand-out counts k from 1, hence its exponent (2k - 2) / d. With rotary_dim both the exponent
         and the pairs are those of r features, as in GPT-NeoX and ONNX; some models divide by d_k instead.
-        attention_factor multiplies the cosine and the sine, hence scores by its square, as in YaRN.
+        attention_factor multiplies the cosine and the sine, hence scores by its square, as in YaRN. The
+        frequencies of scaled contexts are those of rope_frequencies; transformers calls them inv_freq.
     Source
         Su et al. 2021, arXiv:2104.09864, eqs. 14, 15 and 34. CS336 assignment 1, eqs. (8) and (9).
 
@@ -50,6 +55,8 @@ def rope(
     array([[1.0806, 1.6829, 1.    , 0.    ]])
     >>> rope([[1.0, 1.0, 0.0, 0.0]], [1], layout="half").round(4)
     array([[0.5403, 1.    , 0.8415, 0.01  ]])
+    >>> rope([[1.0, 0.0, 1.0, 0.0]], [2], [0.5, 0.0]).round(4)
+    array([[0.5403, 0.8415, 1.    , 0.    ]])
 
     """
     x = float64(x)
@@ -61,7 +68,13 @@ def rope(
             if rotary_dim is None
             else f"rope: rotary_dim = {r} is not an even number from 0 to d_k = {d_k}."
         )
-    angle = wide(float64(positions))[..., None] * np.power(wide(theta), -np.arange(0, r, 2) / max(r, 1))
+    if inverse_frequencies is None:
+        frequencies = np.power(wide(theta), -np.arange(0, r, 2) / max(r, 1))
+    else:
+        frequencies = wide(float64(inverse_frequencies))
+        if frequencies.shape != (r // 2,):
+            raise ValueError(f"rope: inverse_frequencies has shape {frequencies.shape}; {r} features need ({r // 2},).")
+    angle = wide(float64(positions))[..., None] * frequencies
     cos, sin = (eager(scaled(f(angle), attention_factor)) for f in (np.cos, np.sin))
     x, passed = x[..., :r], x[..., r:]
     if layout == "interleaved":

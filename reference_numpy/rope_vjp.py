@@ -10,6 +10,7 @@ def rope_vjp(
     cotangent: Any,
     x: Any,
     positions: Any,
+    inverse_frequencies: Any = None,
     *,
     theta: float = 10000.0,
     layout: str = "interleaved",
@@ -23,11 +24,12 @@ def rope_vjp(
     and the cotangent itself for features that are not turned.
 
     Shapes
-        cotangent as x,  x (..., n, d_k),  positions (n) or broadcastable to (..., n)  ->  (dx, None), dx as x
+        cotangent as x,  x (..., n, d_k),  positions (n) or broadcastable to (..., n),  inverse_frequencies (r/2)
+        ->  (dx, None, None), dx as x
     Domain
         As in rope; cotangents finite.
     Edges
-        Does not depend on x. Lengths are kept with an attention_factor of 1. Positions have no gradient.
+        Does not depend on x. Lengths are kept with an attention_factor of 1. Positions and frequencies have no gradient.
 
     Raises
         ValueError as rope does.
@@ -40,4 +42,5 @@ def rope_vjp(
     array([[ 0.5403, -0.8415]])
     """
     back = np.negative(float64(positions))
-    return rope(cotangent, back, theta=theta, layout=layout, rotary_dim=rotary_dim, attention_factor=attention_factor), None
+    options: dict[str, Any] = {"rotary_dim": rotary_dim, "attention_factor": attention_factor}
+    return rope(cotangent, back, inverse_frequencies, theta=theta, layout=layout, **options), None, None

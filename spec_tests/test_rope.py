@@ -1,56 +1,24 @@
 """What must hold of rope."""
 
-from typing import Any
-
 import numpy as np
 
 from .calls.operation import Operation
 from .calls.violation import NotImplementedVariant
 from .helpers.assertions import assert_equal, assert_finite, assert_identical, assert_unmoved, exactly
-from .inputs.draw import BATCHES, THETA, Draw, within_domain
-from .operations.rope import ATTENTION_FACTORS, draw_dims, draw_options, draw_rotary_dim, require_positions
+from .helpers.rotations import (
+    SHIFTS,
+    compute_angles,
+    draw_arbitrary_positions,
+    draw_inputs,
+    join_pairs,
+    multiply_pairs,
+    split_pairs,
+)
+from .inputs.draw import BATCHES, THETA, Draw
+from .operations.rope import draw_dims, draw_frequencies, draw_options, require_positions
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eqs. (8) and (9)"
-SHIFTS = (1, 2, 7, 255, 300, 4096, 131_072, 1_000_000)
-
-
-def draw_inputs(draw: Draw) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Draw tokens, their positions, and theta and layout."""
-    n, d_k = draw_dims(draw)
-    batch = draw.batch(BATCHES)
-    return draw.vectors((*batch, n, d_k)), draw.positions(batch, n), draw_options(draw)
-
-
-def draw_arbitrary_positions(draw: Draw, shape: tuple[int, ...], highest: int = 300) -> np.ndarray:
-    """Draw positions below `highest`. Skip the law where the domain has no arbitrary positions."""
-    require_positions(draw)
-    return draw.rng.integers(0, highest, shape)
-
-
-def split_pairs(x: Any, layout: str = "interleaved", **_: Any) -> tuple[Any, Any]:
-    """Return the two coordinates of every pair."""
-    half = x.shape[-1] // 2
-    return (x[..., 0::2], x[..., 1::2]) if layout == "interleaved" else (x[..., :half], x[..., half:])
-
-
-def join_pairs(a: np.ndarray, b: np.ndarray, layout: str = "interleaved", **_: Any) -> np.ndarray:
-    """Return the features whose pairs have these coordinates."""
-    if layout == "half":
-        return np.concatenate([a, b], axis=-1)
-    return np.stack([a, b], axis=-1).reshape(*a.shape[:-1], 2 * a.shape[-1])
-
-
-def compute_angles(positions: np.ndarray, d_k: int, theta: float = 10_000.0, **_: Any) -> Any:
-    """Return p θ^(−2k/d_k) for every position p and pair k."""
-    base: Any = exactly(theta)
-    return exactly(positions)[..., None] * np.power(base, -np.arange(0, d_k, 2) / d_k)
-
-
-def multiply_pairs(x: Any, y: Any, given: dict[str, Any]) -> Any:
-    """Return the inner product of every pair of x with that of y."""
-    (a, b), (c, d) = split_pairs(x, **given), split_pairs(y, **given)
-    return a * c + b * d
 
 
 @invariant("B", source=EQUATION)
@@ -88,10 +56,13 @@ def test_frequencies(rope: Operation, draw: Draw) -> None:
 
 @invariant("B", source=EQUATION)
 def test_calls_are_independent(rope: Operation, draw: Draw) -> None:
-    """A call knows nothing of the one before, of the same shape, with another theta and layout, or with other positions."""
+    """A call knows nothing of the one before, of the same shape, with other frequencies and layout, or with other positions."""
     n, d_k = draw_dims(draw)
     one = np.ones((n, d_k // 2))
     first, second = ((draw.positions((), n), draw_options(draw)) for _ in range(2))
+    if rope.accepts("inverse_frequencies") and draw.one_of((False, True)):
+        for _, given in (first, second):
+            given |= draw_frequencies(draw, d_k)
     for positions, given in (first, (first[0], second[1]), second):
         angle = compute_angles(positions, d_k, **given)
         cos, sin = split_pairs(rope(join_pairs(0 * one, -one, **given), positions, **given), **given)
@@ -205,35 +176,6 @@ def test_theta(rope: Operation, draw: Draw) -> None:
         few = (d_k // 2 + 1) // 2
         assert_equal(b[..., :few], a[..., ::2])
     assert_equal(slow[0][..., 0], np.cos(exactly(positions)))
-
-
-@invariant("B", source="ONNX operator RotaryEmbedding, rotary_embedding_dim", needs=("keyword:rotary_dim",))
-def test_rotary_dim(rope: Operation, draw: Draw) -> None:
-    """With rotary_dim the first features are those of rope on them alone, and the others are unchanged, bit for bit."""
-    x, positions, given = draw_inputs(draw)
-    given |= draw_rotary_dim(draw, x.shape[-1])
-    r = x.shape[-1] if given.get("rotary_dim") is None else given["rotary_dim"]
-    y = rope(x, positions, **given)
-    assert_identical(y.value[..., r:], x[..., r:])
-    if r:
-        within_domain(draw, d_k=r)
-        alone = {name: value for name, value in given.items() if name != "rotary_dim"}
-        assert_equal(y[..., :r], rope(np.ascontiguousarray(x[..., :r]), positions, **alone))
-
-
-@invariant("B", source="Peng et al. 2023, arXiv:2309.00071, eq. 22", needs=("keyword:attention_factor",))
-def test_attention_factor(rope: Operation, draw: Draw) -> None:
-    """The factor scales the turned features, and those alone: it scales the product of a query and a key by its square."""
-    x, positions, given = draw_inputs(draw)
-    factor, plain = draw.one_of(ATTENTION_FACTORS), rope(x, positions, **given)
-    y = rope(x, positions, **given, attention_factor=factor)
-    assert_equal(y, factor * plain)
-    if draw.operation.accepts("rotary_dim"):
-        given |= draw_rotary_dim(draw, x.shape[-1])
-        r = x.shape[-1] if given["rotary_dim"] is None else given["rotary_dim"]
-        y, plain = (rope(x, positions, **given, **more) for more in ({"attention_factor": factor}, {}))
-        assert_equal(y[..., :r], factor * plain[..., :r])
-        assert_identical(y.value[..., r:], x[..., r:])
 
 
 @invariant("B", source=EQUATION)

@@ -7,7 +7,7 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_unmoved, exactly
 from .inputs.draw import Draw
-from .operations.rope import draw_dims, draw_options, require_positions
+from .operations.rope import draw_dims, draw_frequencies, draw_options, require_positions
 from .trials.invariant import invariant
 
 EQUATION = "Su et al. 2021, eq. 15"
@@ -25,6 +25,8 @@ def test_turns_back(rope_vjp: Operation, rope: Operation, draw: Draw) -> None:
     """The gradient at position p is the cotangent turned by the angle of −p."""
     c, x, positions = draw_arrays(draw)
     keywords = draw_options(draw)
+    if rope.accepts("inverse_frequencies") and draw.one_of((False, True)):
+        keywords |= draw_frequencies(draw, x.shape[-1])
     require_positions(draw)
     assert_equal(rope_vjp(c, x, positions, **keywords, wrt="x"), rope(c, -positions, **keywords))
 

@@ -171,6 +171,10 @@ WRONG = {
         lambda: rope([[1.0, 2.0]], [0], layout="full"),
         "rope: layout='full' is unknown; there are 'interleaved' and 'half'.",
     ),
+    "rope frequencies": (
+        lambda: rope([[1.0, 2.0]], [0], [1.0, 0.1]),
+        "rope: inverse_frequencies has shape (2,); 2 features need (1,).",
+    ),
     "odd d_k": (lambda: rope([[1.0, 2.0, 3.0]], [0]), "rope: d_k = 3 is odd; features are turned in pairs."),
     "aligned": (
         lambda: causal_mask(n=2, aligned="left"),

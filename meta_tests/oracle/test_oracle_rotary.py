@@ -8,6 +8,7 @@ import pytest
 from mpmath import mpf
 
 from reference_numpy._yarn import yarn_limits
+from reference_numpy.rope import rope
 from reference_numpy.rope_frequencies import rope_frequencies
 
 from ..support.sixty_digits import DIGITS, U, assert_within
@@ -67,3 +68,21 @@ def test_limits_of_yarn() -> None:
 def test_unknown_scalings_are_named() -> None:
     with pytest.raises(ValueError, match="ntk"):
         rope_frequencies(d_k=4, scaling="ntk")
+
+
+def test_rope_turns_by_the_given_frequencies() -> None:
+    """The angle p f errs by u p f, and the result by that and a few roundings more."""
+    frequencies, positions = np.array([0.7, 3.0, 0.0, 1e-5]), np.array([0, 3, -40, 100_000])
+    x = np.linspace(-1.0, 1.0, 32).reshape(4, 8)
+    exact = []
+    with mpmath.workdps(DIGITS):
+        for row, p in zip(x, positions, strict=True):
+            for k, f in enumerate(frequencies):
+                angle = mpf(int(p)) * mpf(f)
+                a, b, c, s = mpf(row[2 * k]), mpf(row[2 * k + 1]), mpmath.cos(angle), mpmath.sin(angle)
+                exact += [a * c - b * s, a * s + b * c]
+    limit = 2.0 * U * (np.repeat(np.abs(positions[:, None] * frequencies), 2, axis=-1) + 5)
+    assert_within(rope(x, positions, frequencies), exact, limit)
+    turned = rope(x, positions, frequencies[:1], rotary_dim=2, attention_factor=2.0)
+    assert np.array_equal(turned[:, 2:], x[:, 2:])
+    assert np.array_equal(turned[:, :2], 2.0 * rope(x, positions, frequencies)[:, :2])

@@ -79,7 +79,8 @@ class Gradient(Operation):
     def floating_shapes(self, call: Call) -> dict[str, tuple[int, ...]]:
         """Return the shape of each floating array among the arguments. Those are the arrays that have a gradient."""
         given = {**dict(zip(self.spec.positional, call.arguments, strict=False)), **call.keywords}
-        arrays = ((path, x) for name in self.spec.positional[1:] for path, x in leaves(given.get(name), name))
+        names = (name for name in self.spec.positional[1:] if name not in self.spec.constant_arguments)
+        arrays = ((path, x) for name in names for path, x in leaves(given.get(name), name))
         return {
             path: x.shape for path, x in arrays if isinstance(x, Bounded) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
         }

@@ -1,6 +1,8 @@
 """What goes wrong with rope: which features are turned, and how. Angles and positions have files of their own."""
 
+import inspect
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -12,21 +14,58 @@ from . import deviation
 
 
 def with_options(equation: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the equation of a deviation, applied to the first rotary_dim features and scaled by attention_factor."""
+    """Return the equation of a deviation, applied to the first rotary_dim features and scaled by attention_factor.
 
-    def evaluate(x: Any, positions: Any, *, rotary_dim: int | None = None, attention_factor: float = 1.0, **options: Any) -> Any:
+    A deviation that does not take inverse_frequencies concerns theta, and does not show where they are given.
+    """
+    takes_frequencies = "inverse_frequencies" in inspect.signature(equation).parameters
+
+    def evaluate(
+        x: Any,
+        positions: Any,
+        inverse_frequencies: Any = None,
+        *,
+        rotary_dim: int | None = None,
+        attention_factor: float = 1.0,
+        **options: Any,
+    ) -> Any:
         r = x.shape[-1] if rotary_dim is None else rotary_dim
         if r == 0:
             return x
-        turned = scaled(equation(x[..., :r], positions, **options), attention_factor)
+        if inverse_frequencies is None:
+            turned = equation(x[..., :r], positions, **options)
+        else:
+            turned = (equation if takes_frequencies else rope)(x[..., :r], positions, inverse_frequencies, **options)
+        turned = scaled(turned, attention_factor)
         return turned if r == x.shape[-1] else np.concatenate([turned, x[..., r:]], axis=-1)
 
     return evaluate
 
 
-def compute_angles(x: Any, positions: Any, theta: Any) -> Any:
-    d_k = x.shape[-1]
-    return wide(positions)[..., None] * np.power(wide(theta), -np.arange(0, d_k, 2) / d_k)
+def with_frequencies(equation: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of theta or inverse_frequencies that passes the frequencies, whichever gives them, to an equation."""
+    own = inspect.signature(equation)
+    place = list(own.parameters).index("frequencies")
+
+    @wraps(equation)
+    def evaluate(*arguments: Any, theta: float = 10000.0, inverse_frequencies: Any = None, **options: Any) -> Any:
+        given = arguments[place] if len(arguments) > place else inverse_frequencies
+        frequencies = compute_frequencies(arguments[0].shape[-1], theta) if given is None else wide(given)
+        return equation(*arguments[:place], frequencies, **options)
+
+    parameters = list(own.parameters.values())
+    parameters[place] = inspect.Parameter("inverse_frequencies", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    parameters.insert(place + 1, inspect.Parameter("theta", inspect.Parameter.KEYWORD_ONLY, default=10000.0))
+    evaluate.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return evaluate
+
+
+def compute_frequencies(r: int, theta: Any) -> Any:
+    return np.power(wide(theta), -np.arange(0, r, 2) / max(r, 1))
+
+
+def compute_angles(positions: Any, frequencies: Any) -> Any:
+    return wide(positions)[..., None] * frequencies
 
 
 def cos_and_sin(angle: Any) -> tuple[Any, Any]:
@@ -48,24 +87,26 @@ def join_pairs(a: Any, b: Any, layout: str) -> Any:
     "reference", "pairs_are_independent", kind="convention",
     seen=("https://github.com/karpathy/nanochat/issues/264", "https://github.com/allenai/molmo/issues/49"),
 )  # fmt: skip
-def half_for_interleaved(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def half_for_interleaved(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """the pairs are (k, k + d_k/2), layout half, where interleaved was asked for.
 
     Shows: d_k of 4 or more. Hides: d_k = 2, attention whose queries and keys share the mistake.
     """
-    return rope(x, positions, theta=theta, layout="half")
+    return rope(x, positions, frequencies, layout="half")
 
 
 @deviation(
     "reference", "pairs_are_independent", kind="convention",
     seen=("https://github.com/jmaczan/tiny-vllm/issues/4",),
 )  # fmt: skip
-def interleaved_for_half(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def interleaved_for_half(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """the pairs are (2k, 2k+1), layout interleaved, where half was asked for.
 
     Shows: d_k of 4 or more. Hides: d_k = 2, attention whose queries and keys share the mistake.
     """
-    return rope(x, positions, theta=theta)
+    return rope(x, positions, frequencies)
 
 
 @deviation(
@@ -73,13 +114,14 @@ def interleaved_for_half(x: Any, positions: Any, *, theta: float = 10000.0, layo
     seen=("https://github.com/raiyanyahya/how-to-train-your-gpt/pull/7", "https://github.com/facebookresearch/vjepa2/pull/15",
           "https://github.com/huggingface/diffusers/issues/13546"),
 )  # fmt: skip
-def table_of_the_other_layout(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def table_of_the_other_layout(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """the table of angles is repeated as the other layout needs it, so that a pair's two features turn by different angles.
 
     Shows: lengths, which change. Hides: d_k = 2, position 0.
     """
     d_k = x.shape[-1]
-    angle = compute_angles(x, positions, theta)
+    angle = compute_angles(positions, frequencies)
     table = np.concatenate([angle, angle], axis=-1) if layout == "interleaved" else np.repeat(angle, 2, axis=-1)
     cos, sin = cos_and_sin(table[..., :d_k])
     a, b = split_pairs(x, layout)
@@ -90,52 +132,57 @@ def table_of_the_other_layout(x: Any, positions: Any, *, theta: float = 10000.0,
     "reference", "position_zero",
     seen=("https://github.com/vllm-project/vllm-metal/pull/44", "https://github.com/nntile/nntile/pull/382"),
 )  # fmt: skip
-def not_interleaved_again(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def not_interleaved_again(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """the pairs (2k, 2k+1) are turned, but the results stand in two halves.
 
     Shows: position 0, which must change nothing. Hides: attention alone, which a common order of features leaves.
     """
     if layout == "half":
-        return rope(x, positions, theta=theta, layout=layout)
-    return np.concatenate(split_pairs(rope(x, positions, theta=theta), layout), axis=-1)
+        return rope(x, positions, frequencies, layout=layout)
+    return np.concatenate(split_pairs(rope(x, positions, frequencies), layout), axis=-1)
 
 
 @deviation("reference", "frequencies", kind="convention")
-def clockwise(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def clockwise(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """the turn is clockwise: the sines have the opposite sign.
 
     Shows: each element. Hides: lengths, and attention, which depends on the distance all the same.
     """
-    return rope(x, -wide(positions), theta=theta, layout=layout)
+    return rope(x, -wide(positions), frequencies, layout=layout)
 
 
 @deviation("reference", "isometry", "composition")
-def both_sines_negative(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def both_sines_negative(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """both sines are subtracted: (a cos φ − b sin φ, b cos φ − a sin φ), which is no rotation.
 
     Shows: lengths, which change. Hides: position 0.
     """
-    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(compute_angles(x, positions, theta))
+    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(compute_angles(positions, frequencies))
     return join_pairs(a * cos - b * sin, b * cos - a * sin, layout)
 
 
 @deviation("reference", "position_zero")
-def sine_and_cosine_exchanged(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def sine_and_cosine_exchanged(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """sines and cosines are exchanged.
 
     Shows: position 0, which must change nothing. Hides: lengths, which are kept.
     """
-    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(compute_angles(x, positions, theta))
+    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(compute_angles(positions, frequencies))
     return join_pairs(a * sin - b * cos, a * cos + b * sin, layout)
 
 
 @deviation("reference", "isometry")
-def second_from_the_turned_first(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def second_from_the_turned_first(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """the first feature of a pair is overwritten before the second is computed from it.
 
     Shows: lengths, which change. Hides: position 0, small angles.
     """
-    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(compute_angles(x, positions, theta))
+    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(compute_angles(positions, frequencies))
     turned = a * cos - b * sin
     return join_pairs(turned, turned * sin + b * cos, layout)
 
@@ -151,12 +198,13 @@ def first_half_alone(x: Any, positions: Any, *, theta: float = 10000.0, layout: 
 
 
 @deviation("reference")
-def last_pair_left(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def last_pair_left(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """the last pair is left as it is where the number of pairs is odd, as where a vector loop has no remainder.
 
     Shows: d_k = 6, 10, 14. Hides: multiples of 4, above all the usual 64 and 128.
     """
-    y = rope(x, positions, theta=theta, layout=layout)
+    y = rope(x, positions, frequencies, layout=layout)
     whole = x.shape[-1] // 4 * 2
     before, after = split_pairs(x, layout), split_pairs(y, layout)
     a, b = (np.concatenate([new[..., :whole], old[..., whole:]], axis=-1) for old, new in zip(before, after, strict=True))
@@ -164,22 +212,24 @@ def last_pair_left(x: Any, positions: Any, *, theta: float = 10000.0, layout: st
 
 
 @deviation("reference", "linear", kind="convention")
-def rows_normalized_first(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def rows_normalized_first(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """each row is first divided by its root mean square, as attention with normalized queries and keys does.
 
     Shows: lengths, position 0. Hides: rows whose mean square is 1.
     """
     normalized = x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + 1e-6)
-    return rope(normalized, positions, theta=theta, layout=layout)
+    return rope(normalized, positions, frequencies, layout=layout)
 
 
 @deviation("no_overflow", kind="arithmetic")
-def length_apart(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved", held: Any) -> Any:
+@with_frequencies
+def length_apart(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved", held: Any) -> Any:
     """each pair is divided by its length √(a² + b²), turned and multiplied by it again, and the squares overflow.
 
     Shows: numbers beyond the root of the dtype's largest. Hides: ordinary ones.
     """
-    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(compute_angles(x, positions, theta))
+    (a, b), (cos, sin) = split_pairs(x, layout), cos_and_sin(compute_angles(positions, frequencies))
     length = held(np.maximum(np.sqrt(held(held(np.square(a)) + held(np.square(b)))), 1e-6))
     a, b = held(a / length), held(b / length)
     return join_pairs(length * (a * cos - b * sin), length * (a * sin + b * cos), layout)

@@ -10,7 +10,7 @@ from spec_tests.specification.formats import FORMATS
 
 from . import HALF, deviation
 from ._steps import make_rounder
-from .rope import compute_angles, cos_and_sin, join_pairs, split_pairs
+from .rope import compute_angles, compute_frequencies, cos_and_sin, join_pairs, split_pairs, with_frequencies
 
 
 def rotate(x: Any, angle: Any, layout: str) -> Any:
@@ -61,7 +61,8 @@ def pairs_counted_from_one(x: Any, positions: Any, *, theta: float = 10000.0, la
 
     Shows: every pair. Hides: position 0.
     """
-    return rotate(x, compute_angles(x, positions, theta) * np.power(wide(theta), -2 / x.shape[-1]), layout)
+    frequencies = compute_frequencies(x.shape[-1], theta) * np.power(wide(theta), -2 / x.shape[-1])
+    return rotate(x, compute_angles(positions, frequencies), layout)
 
 
 @deviation("reference", "frequencies")
@@ -88,55 +89,58 @@ def slowest_pair_first(x: Any, positions: Any, *, theta: float = 10000.0, layout
 
     Shows: two pairs or more. Hides: d_k = 2.
     """
-    return rotate(x, compute_angles(x, positions, theta)[..., ::-1], layout)
+    return rotate(x, compute_angles(positions, compute_frequencies(x.shape[-1], theta))[..., ::-1], layout)
 
 
 @deviation(
     "reference", "frequencies", kind="arithmetic", dtypes=HALF,
-    seen=("https://github.com/huggingface/transformers/issues/29496", "https://github.com/sgl-project/sglang-jax/pull/1473"),
+    seen=("https://github.com/huggingface/transformers/issues/29496", "https://github.com/sgl-project/sglang-jax/pull/1473",
+          "https://github.com/Modalities/modalities/pull/462"),
 )  # fmt: skip
-def frequencies_in_half(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved", held: Any) -> Any:
+@with_frequencies
+def frequencies_in_half(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved", held: Any) -> Any:
     """the frequencies are rounded to the dtype of x, as where a model's buffers are cast with it.
 
     Shows: positions beyond a hundred. Hides: the first positions.
     """
-    d_k = x.shape[-1]
-    frequencies = held(np.power(wide(theta), -np.arange(0, d_k, 2) / d_k))
-    return rotate(x, wide(positions)[..., None] * frequencies, layout)
+    return rotate(x, compute_angles(positions, held(frequencies)), layout)
 
 
 @deviation(
     "reference", "frequencies", kind="arithmetic", dtypes=HALF,
     seen=("https://github.com/EleutherAI/gpt-neox/issues/1003",),
 )  # fmt: skip
-def angles_in_half(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved", held: Any) -> Any:
+@with_frequencies
+def angles_in_half(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved", held: Any) -> Any:
     """the angles are rounded to the dtype of x before their sines and cosines are taken.
 
     Shows: angles of more than a few radians. Hides: the first positions, and the slow pairs.
     """
-    return rotate(x, held(compute_angles(x, positions, theta)), layout)
+    return rotate(x, held(compute_angles(positions, frequencies)), layout)
 
 
 @deviation("reference", kind="arithmetic", dtypes=("float64", "float32"),
            seen=("https://github.com/KellerJordan/modded-nanogpt/issues/39",))  # fmt: skip
-def table_in_bfloat16(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved", held: Any) -> Any:
+@with_frequencies
+def table_in_bfloat16(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved", held: Any) -> Any:
     """sines and cosines are kept in bfloat16, whatever the dtype of x.
 
     Shows: float32. Hides: bfloat16, where they may be.
     """
     narrow = make_rounder(FORMATS["bfloat16"])
-    (a, b), (cos, sin) = split_pairs(x, layout), map(narrow, cos_and_sin(compute_angles(x, positions, theta)))
+    (a, b), (cos, sin) = split_pairs(x, layout), map(narrow, cos_and_sin(compute_angles(positions, frequencies)))
     return join_pairs(a * cos - b * sin, a * sin + b * cos, layout)
 
 
 @deviation("reference", "isometry", kind="arithmetic", dtypes=("float64",))
-def table_in_float32(x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved", held: Any) -> Any:
+@with_frequencies
+def table_in_float32(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved", held: Any) -> Any:
     """sines and cosines are kept in float32 for a float64 x.
 
     Shows: float64. Hides: every other dtype.
     """
     narrow = make_rounder(FORMATS["float32"])
-    (a, b), (cos, sin) = split_pairs(x, layout), map(narrow, cos_and_sin(compute_angles(x, positions, theta)))
+    (a, b), (cos, sin) = split_pairs(x, layout), map(narrow, cos_and_sin(compute_angles(positions, frequencies)))
     return join_pairs(a * cos - b * sin, a * sin + b * cos, layout)
 
 

@@ -9,64 +9,76 @@ from reference_numpy.rope import rope
 from reference_numpy.rope_vjp import rope_vjp
 
 from . import deviation
+from .rope import with_frequencies
 from .rope import with_options as with_forward_options
 
 
 def with_options(equation: Callable[..., Any]) -> Callable[..., Any]:
     """Return the equation of a deviation, applied to the first rotary_dim features and scaled by attention_factor."""
 
-    def evaluate(cotangent: Any, x: Any, positions: Any, **options: Any) -> Any:
-        def pull_back(c: Any, positions: Any, **plain: Any) -> Any:
-            return equation(c, x[..., : c.shape[-1]], positions, **plain)[0]
+    def evaluate(cotangent: Any, x: Any, positions: Any, inverse_frequencies: Any = None, **options: Any) -> Any:
+        def pull_back(c: Any, positions: Any, inverse_frequencies: Any = None, **plain: Any) -> Any:
+            given = {} if inverse_frequencies is None else {"inverse_frequencies": inverse_frequencies}
+            return equation(c, x[..., : c.shape[-1]], positions, **given, **plain)[0]
 
-        return with_forward_options(pull_back)(cotangent, positions, **options), None
+        return with_forward_options(pull_back)(cotangent, positions, inverse_frequencies, **options), None, None
 
     return evaluate
 
 
 @deviation("reference", "turns_back")
-def turned_forward(cotangent: Any, x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def turned_forward(cotangent: Any, x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """the cotangent is turned by the same angle once more, not back.
 
     Shows: every position but 0. Hides: position 0.
     """
-    return rope(cotangent, positions, theta=theta, layout=layout), None
+    return rope(cotangent, positions, frequencies, layout=layout), None, None
 
 
 @deviation("reference", "turns_back")
-def other_pairs(cotangent: Any, x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def other_pairs(cotangent: Any, x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """the pairs are those of the other layout, on the way back alone.
 
     Shows: four features or more. Hides: d_k = 2, position 0.
     """
     other = "half" if layout == "interleaved" else "interleaved"
-    return rope_vjp(cotangent, x, positions, theta=theta, layout=other)
+    return rope_vjp(cotangent, x, positions, frequencies, layout=other)
 
 
 @deviation("reference", "turns_back")
-def not_turned(cotangent: Any, x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+@with_frequencies
+def not_turned(cotangent: Any, x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """the cotangent passes as it is.
 
     Shows: every position but 0. Hides: position 0.
     """
-    return cotangent * np.ones(x.shape), None
+    return cotangent * np.ones(x.shape), None, None
 
 
 @deviation("reference", "turns_back")
-def base_of_its_own(cotangent: Any, x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved") -> Any:
+def base_of_its_own(
+    cotangent: Any,
+    x: Any,
+    positions: Any,
+    inverse_frequencies: Any = None,
+    *,
+    theta: float = 10000.0,
+    layout: str = "interleaved",
+) -> Any:
     """the base is 10000 on the way back, whatever is given.
 
     Shows: another theta. Hides: theta = 10000.
     """
-    return rope_vjp(cotangent, x, positions, layout=layout)
+    return rope_vjp(cotangent, x, positions, inverse_frequencies, layout=layout)
 
 
 @deviation("reference", "turns_back", "isometry", "ignores_x")
-def argument_for_the_cotangent(
-    cotangent: Any, x: Any, positions: Any, *, theta: float = 10000.0, layout: str = "interleaved"
-) -> Any:
+@with_frequencies
+def argument_for_the_cotangent(cotangent: Any, x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
     """the tensor that is turned back is x, which was saved, not the cotangent.
 
     Shows: any cotangent but x. Hides: a loss of half the squared length, whose cotangent is the result.
     """
-    return rope_vjp(x, x, positions, theta=theta, layout=layout)
+    return rope_vjp(x, x, positions, frequencies, layout=layout)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import BATCHES, SIZES, SMALL, THETA, Draw, single
 
@@ -11,6 +13,7 @@ EVEN_WIDTHS = (2, 4, 6, 8, 10, *(size for size in SIZES if size > 8 and size % 2
 LAYOUTS = ("interleaved", "half")
 choices = {"layout": LAYOUTS}
 changeable = ("attention_factor",)
+wide_arguments = constant_arguments = ("inverse_frequencies",)
 
 ATTENTION_FACTORS = single(1.2079, 2.0, 0.75, 1.0)  # the first one is YaRN's for a factor of 8
 
@@ -53,12 +56,27 @@ def draw_rotary_dim(draw: Draw, d_k: int) -> dict[str, Any]:
     )
 
 
+def draw_frequencies(draw: Draw, r: int) -> dict[str, np.ndarray]:
+    """Draw a frequency for each pair of r features: those of a theta, scaled, or in any order, with pairs that do not turn."""
+    k = np.arange(r // 2)
+    plain = np.power(draw.one_of(THETA), -2 * k / max(r, 1))
+    scaled = np.where(k < draw.integer(0, r // 2), plain, plain / draw.one_of((8.0, 32.0, 2.5)))  # as yarn and llama3 do
+    mixed = draw.rng.permutation(plain) * draw.rng.choice((1.0, 1.0, 0.5, 0.0), r // 2)  # 0: Gemma's proportional rotation
+    frequencies = draw.one_of((0, 1, 2))
+    return {
+        "inverse_frequencies": draw.operation.argument_format("inverse_frequencies").round((plain, scaled, mixed)[frequencies])
+    }
+
+
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     n, d_k = draw_dims(draw, 2049)
     batch = draw.batch(BATCHES)
-    used, options = draw.variants("rotary_dim", "attention_factor"), draw_options(draw)
+    used, options = draw.variants("rotary_dim", "attention_factor", "inverse_frequencies"), draw_options(draw)
     if "rotary_dim" in used:
         options |= draw_rotary_dim(draw, d_k)
     if "attention_factor" in used:
         options |= draw.keyword("attention_factor", ATTENTION_FACTORS)
+    if "inverse_frequencies" in used:
+        r = options.get("rotary_dim")
+        options |= draw_frequencies(draw, d_k if r is None else r)
     return (draw.vectors((*batch, n, d_k)), draw.positions(batch, n)), options

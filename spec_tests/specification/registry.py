@@ -140,6 +140,11 @@ class Specification:
         return getattr(self.module, "wide_arguments", ())
 
     @property
+    def constant_arguments(self) -> tuple[str, ...]:
+        """The names of the floating arguments that have no gradient."""
+        return getattr(self.module, "constant_arguments", ())
+
+    @property
     def dtypes(self) -> tuple[str, ...]:
         """The dtypes in which the operation is defined, () if it is in all."""
         return getattr(self.module, "dtypes", ())
