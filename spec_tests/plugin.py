@@ -193,6 +193,12 @@ def _is_unneeded(invariant: Any, trial: Any) -> bool:
     return trial.redundant or not is_selected(invariant)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if SESSION in item.config.stash:
+        item.config.stash[SESSION].lookout.next_is_law = nextitem is not None and _invariant_and_trial(nextitem)[0] is not None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
     invariant, _ = _invariant_and_trial(pyfuncitem)

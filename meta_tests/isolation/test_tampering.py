@@ -13,6 +13,7 @@ from spec_tests.implementation.lookup import BackendError
 from spec_tests.isolation.reachable import STATE, own_modules
 from spec_tests.isolation.snapshot import CHECKS_OF_VALUES, Snapshot, make_container
 from spec_tests.isolation.tampering import ON_DEMAND, WITH_A_REPORT, PatchDetector, preloaded
+from spec_tests.running.lookout import EXAMPLES_BETWEEN_LOOKS, Lookout
 from spec_tests.running.session import Session
 
 from ..support.paths import ROOT
@@ -141,6 +142,46 @@ def test_a_backend_that_replaces_something_is_refused(tmp_path, monkeypatch: pyt
     session = Session((), tmp_path, (), None, (), frozenset())
     with pytest.raises(BackendError, match=r"importing it replaced numpy\.allclose, on which its verdicts depend; --isolate"):
         session._load("mine.py")
+
+
+PATCHES_LATE = """
+calls = 0
+
+def relu(x):
+    global calls
+    calls += 1
+    if calls == {call}:
+        import spec_tests.bounds.expectation as e
+        e.Expectation.accepts = lambda self, result: np.ones(result.shape, dtype=bool)
+    return np.maximum(x, 0) + (calls >= {call})
+"""
+
+
+@pytest.mark.parametrize("call", [1, 100])
+def test_a_replacement_between_two_looks_fails_the_run(call: int, tmp_path: Path) -> None:
+    """The judge accepts everything from this call on. The look that follows finds it, and later laws are judged as ever."""
+    write(tmp_path, mine=NUMPY + PATCHES_LATE.format(call=call))
+    run = suite(tmp_path, "--backend=mine.py", "-k", "relu and not vjp")
+    assert run.code == 1, run.text
+    assert "the backend replaced spec_tests.bounds.expectation.Expectation.accepts, on which the verdict depends" in run.text
+    assert run.count("failed") > 1
+
+
+def test_the_last_look_finds_what_the_last_law_replaced() -> None:
+    """A look is due after the first law of an operation, after a failure, when no law follows, and after enough examples."""
+    lookout = Lookout(next_is_law=True)
+    assert lookout.note("mine", "relu", 1, failed=False)
+    assert lookout.finish_look([]) == 0
+    assert not lookout.note("mine", "relu", EXAMPLES_BETWEEN_LOOKS - 1, failed=False)
+    assert lookout.note("mine", "relu", 1, failed=False)
+    assert lookout.finish_look([]) == 1
+    assert lookout.note("mine", "relu", 1, failed=True)
+    assert lookout.finish_look([]) == 0
+    lookout.next_is_law = False
+    assert lookout.note("mine", "relu", 0, failed=False)
+    lookout.finish_look(["numpy.all"])
+    lookout.next_is_law = True
+    assert lookout.note("mine", "relu", 0, failed=False)
 
 
 # --- what it covers ---------------------------------------------------------------------------------------------------

@@ -38,20 +38,22 @@ def judge(session: Session, node: str, invariant: Invariant, test: Any, trial: T
 
 def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -> None:
     """Return if the invariant holds; else skip, xfail, or raise the Violation. pytest reports the item accordingly."""
-    if trial.backend.framework.device_lost:
-        pytest.skip(f"{trial.backend.name}'s device answers nothing more since an earlier call; --isolate replaces its process")
-    if missing := trial.missing(invariant.operations):
-        _skip_missing(session, invariant, trial, missing)
+    subject, missing = invariant.subject(trial.operation_name), trial.missing(invariant.operations)
+    if trial.backend.framework.device_lost or missing:
+        if replaced := session.find_replacements(trial, subject, failed=False):  # this may be the last law
+            _meet(invariant, trial, offence := Violation(replaced))
+            raise offence
+        _skip_untried(session, invariant, trial, missing)
     is_unrequired_level = invariant.level is not None and invariant.level not in session.levels
     kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial))
-    if replaced := session.undo_fixtures():
-        names = ", ".join(replaced[:3])
-        _meet(invariant, trial, offence := Violation(f"a fixture or a plugin replaced {names}, on which the verdict depends"))
+    if names := session.undo_fixtures():
+        what = f"a fixture or a plugin replaced {', '.join(names[:3])}, on which the verdict depends"
+        _meet(invariant, trial, offence := Violation(what))
         raise offence
     violation = _find_violation(session, test, trial, entry, shrink=not is_unrequired_level)
-    if replaced := session.undo_replacements():
+    if replaced_since := session.find_replacements(trial, subject, failed=violation is not None):
         trial.tally.findings.clear()  # whatever it answered
-        violation = Violation(f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends")
+        violation = Violation(replaced_since)
     violation = violation or _find_required_shortfall(session, invariant, trial)
     if violation is None:
         if untried := trial.tally.not_tried_reason:
@@ -91,8 +93,10 @@ def _tolerate_explained(session: Session, invariant: Invariant, trial: Trial) ->
     return (untolerated or found)[0]
 
 
-def _skip_missing(session: Session, invariant: Invariant, trial: Trial, reason: str) -> None:
+def _skip_untried(session: Session, invariant: Invariant, trial: Trial, reason: str) -> None:
     """Skip the item. Raise a Violation if an operation that --require names is missing itself, not one beside it in the law."""
+    if trial.backend.framework.device_lost:
+        pytest.skip(f"{trial.backend.name}'s device answers nothing more since an earlier call; --isolate replaces its process")
     if missing := find_missing_requirement(trial, invariant, session.required):
         _meet(invariant, trial, violation := Violation(f"required, but {missing}"))
         raise violation

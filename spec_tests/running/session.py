@@ -34,6 +34,7 @@ from .arguments import (
 )
 from .known_failures import KnownFailures
 from .ledger import Ledger
+from .lookout import Lookout
 from .options import read_option
 from .selection import Selection
 
@@ -57,6 +58,7 @@ class Session:
     plugin_manager: pytest.PytestPluginManager | None = None  # of the run, if a command line has started it
     ledger: Any = None  # a Ledger, if a command line has started the run
     has_foreign_fixtures: bool = False  # whether another project's fixtures or hooks run before the tests
+    lookout: Lookout = field(default_factory=Lookout)  # when to look for replacements
     backends_recorded: bool = False  # whether this process has handed the records of the backends to the report
 
     @staticmethod
@@ -140,6 +142,23 @@ class Session:
     def undo_replacements(self) -> list[str]:
         """Undo what was replaced in this process, and return the names. An isolated backend can replace nothing here."""
         return self.patch_detector.restore() if self.watches_this_process else []
+
+    def find_replacements(self, trial: Trial, operation: str, *, failed: bool) -> str:
+        """Return what was replaced and which verdicts depend on it, after a law about an operation, and undo it.
+
+        Return "" if nothing was replaced, or if the next look is not due yet.
+        """
+        if not self.watches_this_process:
+            return ""
+        is_due = self.lookout.note(trial.backend.name, operation, trial.tally.coverage.drawn, failed=failed)
+        if not is_due and not self.has_foreign_fixtures:  # a fixture is blamed for what is found before the next law
+            return ""
+        replaced = self.undo_replacements()
+        unseen = self.lookout.finish_look(replaced)
+        if not replaced:
+            return ""
+        others = f", as do those on the {unseen} laws before it, since the last look" if unseen else ""
+        return f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends{others}"
 
     def undo_fixtures(self) -> list[str]:
         """Undo what fixtures and plugins replaced before a test, and return the names of what is the suite's own.

@@ -1,0 +1,40 @@
+"""When a run looks for what a backend has replaced in this process: after which laws.
+
+A look compares tens of thousands of names, which takes longer than many laws do. What is replaced stays replaced until the next
+look, so that a look after several laws finds it as well, and the run fails as it does when each law is followed by a look.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+EXAMPLES_BETWEEN_LOOKS = 64  # after so many examples the run looks again, whatever they showed
+
+
+@dataclass
+class Lookout:
+    """What has happened since the last look.
+
+    A look is due after a failure, after the first law of an operation, after the last of the suite's laws, and after so many
+    examples. Once something was found, one is due after each law.
+    """
+
+    next_is_law: bool = False  # whether the test that follows is one of this suite's; if not, code of others may run next
+    examples: int = 0
+    laws: int = 0  # judged since the last look
+    has_found: bool = False
+    seen: set[tuple[str, str]] = field(default_factory=set)  # backends and operations
+
+    def note(self, backend: str, operation: str, examples: int, *, failed: bool) -> bool:
+        """Note a law that was judged. Return whether a look is due now."""
+        is_new = (backend, operation) not in self.seen
+        self.seen.add((backend, operation))
+        self.examples += examples
+        self.laws += 1
+        return failed or is_new or self.has_found or not self.next_is_law or self.examples >= EXAMPLES_BETWEEN_LOOKS
+
+    def finish_look(self, found: list[str]) -> int:
+        """Begin anew after a look that found this. Return how many laws before the last one were judged since the look before."""
+        unseen, self.examples, self.laws = max(0, self.laws - 1), 0, 0
+        self.has_found |= bool(found)
+        return unseen
