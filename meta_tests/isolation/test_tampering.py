@@ -161,10 +161,17 @@ def relu(x):
 def test_a_replacement_between_two_looks_fails_the_run(call: int, tmp_path: Path) -> None:
     """The judge accepts everything from this call on. The look that follows finds it, and later laws are judged as ever."""
     write(tmp_path, mine=NUMPY + PATCHES_LATE.format(call=call))
-    run = suite(tmp_path, "--backend=mine.py", "-k", "relu and not vjp")
+    run = suite(tmp_path, "--backend=mine.py", "-k", "relu and not vjp", "--hypothesis-seed=0")
     assert run.code == 1, run.text
     assert "the backend replaced spec_tests.bounds.expectation.Expectation.accepts, on which the verdict depends" in run.text
     assert run.count("failed") > 1
+
+
+def test_a_level_does_not_excuse_a_replacement(tmp_path: Path) -> None:
+    """The laws of levels that the run does not demand fail no run, but what was replaced may have decided others."""
+    write(tmp_path, mine=NUMPY + PATCHES_LATE.format(call=1))
+    run = suite(tmp_path, "--backend=mine.py", "-k", "relu.unbiased")
+    assert run.code == 1, run.text
 
 
 def test_the_last_look_finds_what_the_last_law_replaced() -> None:

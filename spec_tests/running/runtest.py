@@ -38,11 +38,9 @@ def judge(session: Session, node: str, invariant: Invariant, test: Any, trial: T
 
 def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -> None:
     """Return if the invariant holds; else skip, xfail, or raise the Violation. pytest reports the item accordingly."""
-    subject, missing = invariant.subject(trial.operation_name), trial.missing(invariant.operations)
+    missing = trial.missing(invariant.operations)
     if trial.backend.framework.device_lost or missing:
-        if replaced := session.find_replacements(trial, subject, failed=False):  # this may be the last law
-            _meet(invariant, trial, offence := Violation(replaced))
-            raise offence
+        _look(session, invariant, trial, failed=False)  # this may be the last law
         _skip_untried(session, invariant, trial, missing)
     is_unrequired_level = invariant.level is not None and invariant.level not in session.levels
     kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial))
@@ -51,9 +49,7 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
         _meet(invariant, trial, offence := Violation(what))
         raise offence
     violation = _find_violation(session, test, trial, entry, shrink=not is_unrequired_level)
-    if replaced_since := session.find_replacements(trial, subject, failed=violation is not None):
-        trial.tally.findings.clear()  # whatever it answered
-        violation = Violation(replaced_since)
+    _look(session, invariant, trial, failed=violation is not None)
     violation = violation or _find_required_shortfall(session, invariant, trial)
     if violation is None:
         if untried := trial.tally.not_tried_reason:
@@ -91,6 +87,17 @@ def _tolerate_explained(session: Session, invariant: Invariant, trial: Trial) ->
         finding.is_tolerated = found[-1][2] is not None
     untolerated = [entry for entry in found if entry[2] is None]
     return (untolerated or found)[0]
+
+
+def _look(session: Session, invariant: Invariant, trial: Trial, *, failed: bool) -> None:
+    """Raise a Violation if a look is due and finds something replaced, also if a level or a known failure would excuse this law.
+
+    The verdicts of laws before may depend on it, too.
+    """
+    if replaced := session.find_replacements(trial, invariant.subject(trial.operation_name), failed=failed):
+        trial.tally.findings.clear()  # whatever it answered
+        _meet(invariant, trial, offence := Violation(replaced))
+        raise offence
 
 
 def _skip_untried(session: Session, invariant: Invariant, trial: Trial, reason: str) -> None:
