@@ -24,7 +24,7 @@ from .helpers.batch import BATCHED, draw_entry, ensure_batch, has_entry, locate_
 from .helpers.broadcasting import draw_call_with_unequal_batches
 from .helpers.optional import answer_broadcast
 from .implementation.layouts import LAYOUTS
-from .implementation.states import FIRST_ALONE, FIRST_FROZEN, GRADIENT_STATES, INFERENCE
+from .implementation.states import GRADIENT_STATES, INFERENCE, some_alone
 from .inputs.draw import Draw
 from .specification.pytree import leaves, tree_map
 from .trials.invariant import invariant
@@ -205,8 +205,8 @@ def test_accumulates(gradient: Gradient, draw: Draw) -> None:
 @invariant("B", cost=16, needs=("states",), dtypes=("float32",), max_examples=3)
 def test_states(gradient: Gradient, draw: Draw) -> None:
     """Each gradient that is asked for is the same in every state of the framework: after a call in inference mode, with
-    weights that are parameters, with no argument that is a leaf, with gradients for the first argument alone or for the
-    others alone, and with another default dtype.
+    weights that are parameters, with no argument that is a leaf, with gradients for some of the arguments alone, and with
+    another default dtype.
     """
     call = draw.call()
     if gradient.own:
@@ -214,15 +214,25 @@ def test_states(gradient: Gradient, draw: Draw) -> None:
     forward = gradient.forward.call(*call.arguments[1:], **drop_wrt(call))
     gradient.forward.run(forward, gradient.forward.native(forward), INFERENCE)
     plain = gradient.run(call)
-    first, found = next(iter(gradient.floating_shapes(call))), gradient.by_name(plain)
+    names, found = list(gradient.floating_shapes(call)), gradient.by_name(plain)
     reached = [name for name in call.keywords["wrt"] if found.get(name) is not None]
-    for state in GRADIENT_STATES:
-        names = {FIRST_FROZEN: lambda name: name != first, FIRST_ALONE: lambda name: name == first}
-        if not (wanted := tuple(filter(names.get(state, bool), reached))):
+    states = dict.fromkeys(GRADIENT_STATES, reached)
+    for places in draw_some_arguments(draw, len(names)):
+        states[some_alone(places)] = [name for i, name in enumerate(names) if i in places and name in reached]
+    for state, wanted in states.items():
+        if not wanted:
             continue
-        part = gradient.call(*call.arguments, wrt=wanted, **drop_wrt(call))
-        with add_fact("state", state):
+        part = gradient.call(*call.arguments, wrt=tuple(wanted), **drop_wrt(call))
+        with add_fact("state", state if wanted == reached else f"gradients are asked of {', '.join(wanted)} alone"):
             assert_same(answer_in_state(gradient, part, state), Result(gradient.values(part, plain), part))
+
+
+def draw_some_arguments(draw: Draw, count: int) -> list[frozenset[int]]:
+    """Draw subsets of the arguments, without the whole: each of the first four alone, all but the first, and two of any."""
+    everything = frozenset(range(count))
+    some = [*({i} for i in range(min(count, 4))), everything - {0}]
+    some += [{i for i in everything if draw.one_of((False, True))} for _ in range(2)]
+    return [frozenset(one) for one in dict.fromkeys(map(frozenset, some)) if one and one != everything]
 
 
 def answer_in_state(gradient: Gradient, call: Call, state: str) -> np.ndarray:
@@ -237,6 +247,20 @@ def answer_in_state(gradient: Gradient, call: Call, state: str) -> np.ndarray:
         dtype, expected = gradient.backend.framework.dtype_of(found[name]), gradient.argument_format(name).name
         assert_true(dtype == expected, f"the gradient of {name} is {dtype}", expected=expected)
     return gradient.values(call, native)
+
+
+@invariant("E", level="all-gradients", cost=8, dtypes=("float32",), max_examples=3)
+def test_all_gradients(gradient: Gradient, draw: Draw) -> None:
+    """Every floating argument has a gradient, except one that the equation's value does not depend on."""
+    call = draw.call(all_arguments=draw.one_of((True, True, False)))
+    if gradient.own:
+        raise NotImplementedVariant("its gradients are no framework's", "suite")
+    whole = gradient.call(*call.arguments, wrt=tuple(gradient.floating_shapes(call)), **drop_wrt(call))
+    found = gradient.by_name(gradient.run(whole))
+    with np.errstate(all="ignore"):
+        expected = whole.parts.split(whole.value) if whole.parts else {}
+    lost = [name for name, value in expected.items() if found.get(name) is None and np.any(value != 0)]
+    assert_true(not lost, f"there is no gradient of {', '.join(lost)}")
 
 
 # --- what the statements share --------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
-"""What must hold of every operation where counts and indices grow large. Tried at thorough effort alone."""
+"""What must hold of every operation where counts and indices grow large. Most of it is tried at thorough effort alone."""
 
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from .trials.invariant import invariant
 
 INT32 = 2**31  # what a signed index of 32 bits cannot count to
 GIGABYTE = 10**9
+MANY_ENTRIES = 2**16 + 1  # of a batch
+TIMED_COPIES = 8  # of a batch, from which the time of many is estimated
+MAX_MANY_ELEMENTS = 3 * 2**20  # of the arguments and the results of a call with many entries
 RESULTS_HELD = 4  # results that an operation may hold at a time
 ARRAYS_IF_ANALYSED, ARRAYS_IF_SAMPLED = 10, 200  # float64 arrays of a call's size that its bound may take
 
@@ -42,26 +46,77 @@ def test_beyond_int32(operation: Operation, draw: Draw) -> None:
     call = ensure_batch(draw.call())
     if not call.value.size:
         return  # nothing to stack
-    shapes = {part.name: part.shape for part in call.parts} if call.parts else {"": call.value.shape}
-    batch = batch_shape(call)
-    stacked = {name for name, shape in shapes.items() if not call.parts or _has_first_axis(call, name, shape, batch)}
-    largest = max(math.prod(shapes[name]) for name in stacked) if stacked else 0
-    if not largest:
+    stacked = _Stacked(operation, call)
+    if not stacked.largest:
         return
-    copies = INT32 // largest + 2
+    copies = INT32 // stacked.largest + 2
     elements = sum(call.named[name].size for name in stacked_arguments(call)) + RESULTS_HELD * call.value.size
     _require_memory(copies * elements, operation.storage.bytes, "more than 2^31 elements take")
-    native = _stack_batch(operation, call, copies)
-    results = operation.by_name(operation.run(call, native))
-    for name in stacked:
-        found, shape = tuple(results[name].shape), (copies * shapes[name][0], *shapes[name][1:])
-        assert_true(found == shape, f"{name or 'the result'} has shape {found}", expected=shape)
-    for copy in (0, INT32 // largest, copies - 1):
+    results = stacked.run(copies)
+    for copy in (0, INT32 // stacked.largest, copies - 1):
+        stacked.assert_copy(results, copy, copies)
+
+
+@invariant("B", cost=32, max_examples=1, dtypes=("float32",), needs=(*BATCHED, "about:not short"))
+def test_many_entries(operation: Operation, draw: Draw) -> None:
+    """In a batch of more than 65 536 small entries, each has the result that it has in a small batch. Code fails here if a
+    counter ends at 2¹⁵ or 2¹⁶, or if a grid of blocks has a limit.
+    """
+    call = ensure_batch(draw.call(small=True))
+    if not call.value.size:
+        return
+    copies = MANY_ENTRIES // len(np.empty(batch_shape(call))) + 1
+    if copies * (sum(call.named[name].size for name in stacked_arguments(call)) + call.value.size) > MAX_MANY_ELEMENTS:
+        return
+    stacked = _Stacked(operation, call)
+    stacked.run(1)  # a first call may compile
+    start = time.perf_counter()
+    stacked.run(TIMED_COPIES)
+    if (time.perf_counter() - start) * copies / TIMED_COPIES > current_settings().limits.seconds / 2:
+        raise NotImplementedVariant(f"a batch of {MANY_ENTRIES} entries takes too long", "suite")
+    results = stacked.run(copies)
+    for copy in stacked.differing_copies(results, copies):
+        stacked.assert_copy(results, copy, copies)
+
+
+class _Stacked:
+    """A call whose batch is repeated along its first axis, and those of its results that have this axis."""
+
+    def __init__(self, operation: Operation, call: Call):
+        self.operation, self.call = operation, call
+        self.shapes = {part.name: part.shape for part in call.parts} if call.parts else {"": call.value.shape}
+        batch = batch_shape(call)
+        self.names = {n for n, shape in self.shapes.items() if not call.parts or _has_first_axis(call, n, shape, batch)}
+        self.largest = max((math.prod(self.shapes[name]) for name in self.names), default=0)
+
+    def run(self, copies: int) -> dict[str, Any]:
+        """Return the results of the call with its batch repeated so often."""
+        native = _stack_batch(self.operation, self.call, copies)
+        results = self.operation.by_name(self.operation.run(self.call, native))
+        for name in self.names:
+            found, shape = tuple(results[name].shape), (copies * self.shapes[name][0], *self.shapes[name][1:])
+            assert_true(found == shape, f"{name or 'the result'} has shape {found}", expected=shape)
+        return results
+
+    def differing_copies(self, results: dict[str, Any], copies: int) -> list[int]:
+        """Return the first and the last copy and, for each element, the copy in which it is farthest from the first."""
+        found = {0, copies - 1}
+        for name in self.names:
+            values = self.operation.backend.framework.numpy(results[name]).reshape(copies, -1).astype(float)
+            with np.errstate(all="ignore"):
+                away = np.where(values == values[0], 0.0, np.abs(values - values[0]))
+            away = np.where(np.isnan(away), np.where(np.isnan(values) & np.isnan(values[0]), 0.0, np.inf), away)
+            found |= {int(np.argmax(away[:, i])) for i in np.flatnonzero(np.any(away > 0, axis=0))}
+        return sorted(found)
+
+    def assert_copy(self, results: dict[str, Any], copy: int, copies: int) -> None:
+        """Compare one copy of the batch in the results with the equation."""
+        call, shapes = self.call, self.shapes
         call.result = None
-        rows = {name: slice(copy * shapes[name][0], (copy + 1) * shapes[name][0]) for name in stacked}
+        rows = {name: slice(copy * shapes[name][0], (copy + 1) * shapes[name][0]) for name in self.names}
         with add_fact("stacked", f"{copies} times along the first axis; the rows from {rows[max(rows)].start} on"):
-            part = {name: x[rows[name]] if name in stacked else x for name, x in results.items()}
-            assert_conforms(Result(operation.values(call, part if call.parts else part[""]), call))
+            part = {name: x[rows[name]] if name in self.names else x for name, x in results.items()}
+            assert_conforms(Result(self.operation.values(call, part if call.parts else part[""]), call))
 
 
 def _has_first_axis(call: Call, name: str, shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:

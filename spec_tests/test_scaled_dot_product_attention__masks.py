@@ -163,10 +163,10 @@ def test_causal_alignment(scaled_dot_product_attention: Operation, draw: Draw) -
     assert_convention(scaled_dot_product_attention, draw, "causal_alignment")
 
 
-@invariant("B", needs=("keyword:mask",))
+@invariant("B")
 def test_fully_masked_rows(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """A query that attends to no key gives what the backend states, else always the same, if that is zeros or NaN. The other
-    queries give what the equation says."""
+    """A query that attends to no key gives what the backend states, else always the same, if that is zeros or NaN. The mask
+    hides the keys, or a bias of −∞, or each some of them. The other queries give what the equation says."""
     assert_convention(scaled_dot_product_attention, draw, "fully_masked_rows")
 
 

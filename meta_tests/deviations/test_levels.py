@@ -84,3 +84,25 @@ def test_the_tail_of_sigmoid(form: str, tmp_path: Path) -> None:
     run = suite(tmp_path, "--backend=mine.py", "-k", "sigmoid.relative_tail or sigmoid.reference", "--effort=default")
     assert run.code == 0, run.text
     assert run.statuses == {"sigmoid.reference mine float32": "passed", "sigmoid.relative_tail mine float32": SIGMOIDS[form]}
+
+
+DETACHED = """
+import torch
+framework, dtypes = "torch", ("float32",)
+
+def rms_norm(x, weight, *, eps):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight.WITHOUT
+"""
+
+
+@pytest.mark.parametrize(("without", "held", "code"), [("detach()", "not held", 1), ("clone()", "passed", 0)])
+def test_a_gradient_that_is_missing_loses_the_level(without: str, held: str, code: int, tmp_path: Path) -> None:
+    """A weight that is detached has no gradient. --require of the gradient fails; otherwise the level alone is lost."""
+    write(tmp_path, mine=DETACHED.replace("WITHOUT", without))
+    selection = ("--backend=mine.py", "-k", "rms_norm_vjp.all_gradients", "--effort=default")
+    run = suite(tmp_path, *selection)
+    assert run.code == 0, run.text
+    assert run.statuses["rms_norm_vjp.all_gradients mine float32"] == held
+    required = suite(tmp_path, *selection, "--require=rms_norm_vjp")
+    assert required.code == code, required.text
+    assert ("there is no gradient of weight" in required.text) == bool(code)

@@ -58,6 +58,18 @@ def rows_beyond_eight_left_out(right: Any, x: Any, *rest: Any, **keywords: Any) 
     return y
 
 
+@deviation("many_entries", kind="fault", operations=("rms_norm", "scaled_dot_product_attention", "swiglu"))
+def entries_beyond_the_grid_left_out(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
+    """there is one block for each entry of the batch, and no more blocks than an axis of the grid holds, which is 65 535.
+
+    Shows: more entries. Hides: all others.
+    """
+    y = np.array(right(x, *rest, **keywords))
+    if axes := count_batch_axes(right, x):
+        y.reshape(-1, *y.shape[axes:])[65535:] = 0
+    return y
+
+
 @deviation("batch_independence", kind="fault", operations=("silu", "gelu", "rope", "swiglu"))
 def nan_spreads_through_the_batch(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
     """something is multiplied by zero and added over the whole batch, so that a NaN or an infinity anywhere spoils every entry.

@@ -96,6 +96,19 @@ def blind_queries_get_nan(right: Callable[..., Any], q: Any, k: Any, v: Any, mas
     return np.where(seen, y, np.nan).astype(y.dtype)
 
 
+@deviation("fully_masked_rows", kind="fault", like=("minus-ten-thousand-for-minus-infinity",))
+def blind_by_bias_gets_the_mean(right: Callable[..., Any], q: Any, k: Any, v: Any, mask: Any = None, **keywords: Any) -> Any:
+    """a query that the bias hides every key from gets the mean of all values, while one that the mask does so gets zeros.
+
+    Shows: a bias whose row is minus infinity throughout. Hides: any other bias.
+    """
+    y, bias = right(q, k, v, mask, **keywords), keywords.get("bias")
+    if bias is None:
+        return y
+    blind = np.all(np.broadcast_to(np.isneginf(bias), (*np.shape(bias)[:-1], k.shape[-2])), axis=-1, keepdims=True)
+    return np.where(blind, np.mean(v, axis=-2, keepdims=True), y).astype(y.dtype)
+
+
 @deviation("every_argument_counts", "mask_and_causal", kind="fault")
 def mask_remembered(
     right: Callable[..., Any], q: Any, k: Any, v: Any, mask: Any = None, *, memory: dict[Any, Any], **keywords: Any

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .states import FIRST_ALONE, FIRST_FROZEN, make_inputs
+from .states import SOME_ALONE, make_inputs
 
 
 def linearize(self: Any, function: Callable[[Any], Any], inputs: list[Any]) -> tuple[Any, Callable[[Any], Any]]:
@@ -31,7 +31,7 @@ def _linearize_by_autograd(framework: Any, function: Callable[[Any], Any], input
 
     def pull_back(cotangent: Any) -> Any:
         asked = list(_pair(framework, y, cotangent))
-        if framework.state in (FIRST_FROZEN, FIRST_ALONE):  # some results need not depend on what is left
+        if SOME_ALONE.fullmatch(framework.state):  # some results need not depend on what is left
             asked = [pair for pair in asked if pair[0].requires_grad] or asked
         if not all(result.requires_grad for result, _ in asked):
             raise NotImplementedError("one of its results carries no gradient")

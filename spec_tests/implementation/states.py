@@ -5,7 +5,8 @@ A framework has them if it has each of the functions below, whose names are PyTo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from types import MappingProxyType
@@ -18,10 +19,10 @@ DEFAULT_DTYPES = MappingProxyType({f"the default dtype {dtype}": dtype for dtype
 
 CALL_STATES = ("no_grad", INFERENCE, *DEFAULT_DTYPES, AUTOCAST)
 
-FIRST_FROZEN, FIRST_ALONE = "the first argument is frozen", "the first argument alone has a gradient"
 PARAMETERS, NOT_LEAVES = "all arguments but the first are parameters", "no argument is a leaf"
+SOME_ALONE = re.compile(r"only arrays ([\d, ]+) have a gradient")  # the others are frozen
 
-GRADIENT_STATES = (PARAMETERS, NOT_LEAVES, FIRST_FROZEN, FIRST_ALONE, *DEFAULT_DTYPES)
+GRADIENT_STATES = (PARAMETERS, NOT_LEAVES, *DEFAULT_DTYPES)
 
 NEEDED_FUNCTIONS = ("no_grad", "inference_mode", "autocast", "get_default_dtype", "set_default_dtype")
 
@@ -52,16 +53,21 @@ def _default_dtype(module: Any, dtype: Any) -> Iterator[None]:
         module.set_default_dtype(before)
 
 
+def some_alone(places: Iterable[int]) -> str:
+    """Return the state in which the arrays at these places have a gradient, counted from 0, and the others have none."""
+    return f"only arrays {', '.join(map(str, sorted(places)))} have a gradient"
+
+
 def make_inputs(module: Any, arrays: list[Any], state: str) -> tuple[list[Any], list[int]]:
     """Return the arrays as a graph begins with them in this state, and the places of those that have a gradient."""
     first, *others = [x.detach() for x in arrays]
     everywhere = list(range(len(arrays)))
     if state == NOT_LEAVES:
         return [x.requires_grad_().clone() for x in (first, *others)], everywhere
-    if state == FIRST_ALONE:
-        return [first.requires_grad_(), *others], [0]
-    if state == FIRST_FROZEN:
-        return [first, *map(module.nn.Parameter, others)], everywhere[1:]
+    if some := SOME_ALONE.fullmatch(state):
+        chosen = [int(place) for place in some[1].split(", ")]
+        parameters = [module.nn.Parameter(x) if i in chosen else x for i, x in enumerate(others, 1)]
+        return [first.requires_grad_() if 0 in chosen else first, *parameters], chosen
     if state == PARAMETERS:
         return [first.requires_grad_(), *map(module.nn.Parameter, others)], everywhere
     return [x.requires_grad_() for x in (first, *others)], everywhere

@@ -55,6 +55,8 @@ SEQUENCES, LONG_ROWS = (8193, 8193, 16_385), (65_537, 131_073, 70_001, 32_769)
 
 MAX_SQUARE_ELEMENTS = 1025 * 1025  # of a square mask or bias
 
+FEW_ENTRIES = 7  # 2¹⁵, 2¹⁶ and 2¹⁶ − 1 are no multiples: in a batch of copies, an index that wraps meets another entry
+
 MAX_LONG_BATCH = 3  # rows, where each row is very long
 
 
@@ -76,6 +78,7 @@ class Draw(ValueDraw):
     def __init__(self, choose: Choose, operation: Operation, choose_shape: Choose | None = None):
         super().__init__(choose, operation, choose_shape)
         self.long = False  # whether a dimension, or the batch, shall be very long
+        self.small = False  # whether every dimension shall be small, and the batch of FEW_ENTRIES
         self._has_long_dimension = False  # whether one already is
         self._all_arguments = False  # whether every optional argument is passed
 
@@ -84,6 +87,7 @@ class Draw(ValueDraw):
         other = Draw(self._choose, operation)
         other.log, other.shape, other.__dict__["rng"], other.__dict__["bits"] = self.log, self.shape, self.rng, self.bits
         other._all_arguments, other.long, other._has_long_dimension = self._all_arguments, self.long, self._has_long_dimension
+        other.small = self.small
         return other
 
     # --- dimensions -------------------------------------------------------------------------------------------------
@@ -96,6 +100,8 @@ class Draw(ValueDraw):
         """
         if self.long:
             return self._long_dims(ceilings)
+        if self.small:
+            return tuple(self.size(name, SMALL[1:3]) for name in ceilings)
         long = [name for name, ceiling in ceilings.items() if ceiling > SIZES[-1]]
         larger = self.shape.one_of((None, *ceilings, *ceilings, *ceilings, *long, *long, *long, "all equal"))
         if larger == "all equal":
@@ -153,6 +159,8 @@ class Draw(ValueDraw):
         if pool is MANY_ROWS and max(self._drawn_sizes.values(), default=0) <= MAX_SHORT_ROW:
             pool = (*pool, *TALL_BATCHES)
         ranks = self.operation.domain.get("batch_dims")
+        if self.small:
+            return (FEW_ENTRIES, 1, 1, 1)[: next((rank for rank in ranks or (1,) if rank), 0)]
         if ranks is not None:
             pool = tuple(b for b in pool if len(b) in ranks) or tuple((2,) * r for r in ranks)
         if self.long:
@@ -230,12 +238,13 @@ class Draw(ValueDraw):
 
     # --- a whole call -----------------------------------------------------------------------------------------------
 
-    def call(self, *, all_arguments: bool = False, long: bool = False) -> Call:
+    def call(self, *, all_arguments: bool = False, long: bool = False, small: bool = False) -> Call:
         """Draw a call with the operation's own `arguments(draw)`. A gradient gets a cotangent before them.
 
         `all_arguments` passes every optional argument. `long` makes a dimension very long where the operation has one.
+        `small` makes every dimension small, and the batch of FEW_ENTRIES.
         """
-        self._all_arguments, self.long, self._has_long_dimension = all_arguments, long, False
+        self._all_arguments, self.long, self._has_long_dimension, self.small = all_arguments, long, False, small
         arguments, keywords = self.operation.spec.module.arguments(self)
         if self.operation.spec.is_gradient:
             results = self.operation.forward.call(*arguments, **keywords).oracle_results  # type: ignore[attr-defined]

@@ -137,10 +137,26 @@ def draw_unequal_causality(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def draw_fully_masked_rows(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw rows that see no key: by the mask, by a bias of −∞, or by both together, each of which leaves some keys."""
     n, m, d_k, d_v = draw_dims(draw)
     b = draw_batch(draw, n * m)
     mask = draw_blind_rows(draw, draw.mask(b, n, m), n, m)
-    return tuple(draw.vectors((*b, rows, d)) for rows, d in ((n, d_k), (m, d_k), (m, d_v))), {"mask": mask}
+    arrays = tuple(draw.vectors((*b, rows, d)) for rows, d in ((n, d_k), (m, d_k), (m, d_v)))
+    return arrays, _hide_by_mask_or_bias(draw, mask)
+
+
+def _hide_by_mask_or_bias(draw: Draw, mask: np.ndarray) -> dict[str, Any]:
+    """Return the keywords that hide what the mask hides: a mask, a bias, or one of each."""
+    operation = draw.operation
+    names = tuple(n for n in ("mask", "bias") if n in operation.spec.positional and operation.accepts(n))
+    if not names:
+        raise NotImplementedVariant(f"{operation.name} takes none of mask, bias", "signature")
+    used = draw.one_of(tuple(dict.fromkeys(((names[0],), names, (names[-1],)))))
+    if "bias" not in used:
+        return {"mask": mask}
+    by_mask = ~mask & (draw.rng.random(mask.shape) < 0.5) if "mask" in used else np.zeros(mask.shape, dtype=bool)
+    bias = np.where(mask | by_mask, draw.array(mask.shape, BIASES), -np.inf)
+    return {"bias": bias} | ({"mask": ~by_mask} if "mask" in used else {})
 
 
 def draw_softcap_and_bias(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -42,7 +42,7 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
     if trial.backend.framework.device_lost or missing:
         _look(session, invariant, trial, failed=False)  # this may be the last law
         _skip_untried(session, invariant, trial, missing)
-    is_unrequired_level = invariant.level is not None and invariant.level not in session.levels
+    is_unrequired_level = invariant.level is not None and not _is_level_required(session, invariant, trial)
     kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial))
     if names := session.undo_fixtures():
         what = f"a fixture or a plugin replaced {', '.join(names[:3])}, on which the verdict depends"
@@ -70,6 +70,12 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
         trial.tally.tolerated, trial.tally.known = violation, kind
         raise pytest.xfail.Exception(f"known to be {kind}: {entry.reason}") from None
     raise violation from None
+
+
+def _is_level_required(session: Session, invariant: Invariant, trial: Trial) -> bool:
+    """Whether the run demands the level of this law. A gradient that --require names must be one of every argument."""
+    is_of_required_gradient = invariant.level == "all-gradients" and trial.operation_name in session.required
+    return is_of_required_gradient or invariant.level in session.levels
 
 
 def _meet(invariant: Invariant, trial: Trial, violation: Violation) -> None:

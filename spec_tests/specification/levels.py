@@ -12,6 +12,7 @@ LEVELS = MappingProxyType(
         "mixed-dtypes": "16-bit inputs with float32 weights give a 16-bit result that is rounded once.",
         "relative-tails": "Results close to 0 are accurate relative to their own size.",
         "attention-range": "Scores beyond the dtype's largest number do not spoil the result.",
+        "all-gradients": "Every floating argument that the result depends on has a gradient.",
         "decode-equals-prefill": "Queries give the same bits token by token, in chunks, or all at once.",
         "unbiased": "Rounding errors of many results average out.",
     }

@@ -41,7 +41,7 @@ def find_blind_queries(
     if mask is not None:
         seen = np.logical_and(seen, mask)
     if bias is not None:
-        seen = np.logical_and(seen, getattr(bias, "value", bias) > -np.inf)
+        seen = np.logical_and(seen, ~_is_minus_infinity(bias))
     blind = ~np.any(seen, axis=-1) if m else np.zeros(n, dtype=bool)
     sinks = options.get("sinks")  # a query that sees a sink has a weight for it, and a result of 0
     return blind if sinks is None else blind & _is_minus_infinity(sinks)[:, None]
