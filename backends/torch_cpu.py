@@ -22,6 +22,7 @@ conventions = {
     "softcap_bias": "after",
     "cache_update": "returned",
     "all_ignored": "nan",
+    "residual_rounding": "rounded",
     "adamw_epsilon": "corrected",
     "adamw_decay": "before",
 }

@@ -4,6 +4,7 @@ import numpy as np
 
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, exactly
+from .helpers.conventions import assert_convention
 from .inputs.draw import EPS, Draw
 from .operations.add_rms_norm import draw_summands
 from .trials.invariant import invariant
@@ -68,3 +69,9 @@ def test_weight_of_zero(add_rms_norm: Operation, draw: Draw) -> None:
     after = add_rms_norm(x, residual, 0 * weight, **given).parts
     assert_identical(after["y"], np.zeros(x.shape))
     assert_identical(after["residual"], add_rms_norm(x, residual, weight, **given).parts["residual"])
+
+
+@invariant("B", bits=16)
+def test_residual_rounding(add_rms_norm: Operation, draw: Draw) -> None:
+    """In 16 bits the sum is normalized as it is stored, or before it is rounded, one of the two in every call."""
+    assert_convention(add_rms_norm, draw, "residual_rounding")

@@ -122,9 +122,15 @@ class Call:
         """Return the values of the conventions that decide this call, and what the equation returns under them."""
         operation, values = self.operation, dict[str, str]()
         for convention in conventions_of(operation.name):
-            if convention.is_asked(self.named, values):
+            stated = operation.backend.convention(convention.name, operation.name)
+            if self.asks(convention, values) and (stated or not convention.is_allowed):
                 values[convention.name], *_ = operation.possible_values(convention)
         return values, self._evaluate_exactly(apply_conventions(operation.spec.reference, operation.name, values))
+
+    def asks(self, convention: Convention, settled: dict[str, str]) -> bool:
+        """Whether the convention decides the result of this call, given the values of earlier conventions."""
+        in_dtype = not convention.dtypes or self.operation.dtype in convention.dtypes
+        return in_dtype and convention.is_asked(self.named, settled)
 
     def settle(self, values: dict[str, str]) -> None:
         """Judge the call under these values of its conventions."""

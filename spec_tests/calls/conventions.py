@@ -23,7 +23,7 @@ def fits(call: Call, convention: Convention, value: str, settled: Values | None 
     """
     operation, fixed = call.operation, {**(settled or {}), convention.name: value}
     others = [c for c in conventions_of(operation.name) if c.is_closed and c.name not in {*fixed, UPDATE}]
-    asked = [c for c in others if c.is_asked(call.named, fixed)]
+    asked = [c for c in others if call.asks(c, fixed)]
     stated = [operation.backend.convention(c.name, operation.name) for c in asked]
     choices = itertools.product(*((known,) if known else tuple(c.values) for c, known in zip(asked, stated, strict=True)))
     assignments = ({c.name: v for c, v in zip(asked, choice, strict=True)} for choice in choices)
@@ -47,7 +47,7 @@ def _compare(call: Call, convention: Convention, value: str, settled: Values) ->
 def _asks_another(call: Call, convention: Convention, values: Values) -> bool:
     """Whether a later convention decides the call, too."""
     own = conventions_of(call.operation.name)
-    return any(later.is_asked(call.named, values) for later in own[own.index(convention) + 1 :])
+    return any(call.asks(later, values) for later in own[own.index(convention) + 1 :])
 
 
 def judge_conventions(call: Call, record: Callable[[str, str], None]) -> None:
@@ -57,7 +57,7 @@ def judge_conventions(call: Call, record: Callable[[str, str], None]) -> None:
     """
     operation, settled = call.operation, Values()
     for convention in conventions_of(operation.name):
-        if not convention.is_asked(call.named, settled):
+        if not call.asks(convention, settled):
             continue
         possible = operation.possible_values(convention)
         if convention.decides_every_call and _asks_another(call, convention, {convention.name: possible[0]}):

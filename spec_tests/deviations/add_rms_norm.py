@@ -91,3 +91,16 @@ def sum_truncated(x: Any, residual: Any, weight: Any, *, eps: Any, storage: Any 
     _, exponent = np.frexp(nearest)
     below = np.where(np.abs(nearest) > np.abs(plain), np.ldexp(1.0, exponent - storage.precision), 0.0)
     return y, total * 0.0 + (nearest - np.copysign(below, plain))
+
+
+@deviation(
+    "residual_rounding", kind="arithmetic", dtypes=HALF,
+    seen=("https://github.com/vllm-project/vllm/issues/52104", "https://github.com/vllm-project/vllm/pull/52243"),
+)  # fmt: skip
+def rounded_in_long_rows(x: Any, residual: Any, weight: Any, *, eps: Any, held: Any) -> Any:
+    """rows longer than 128 are normalized as they are stored, and shorter ones before they are rounded.
+
+    Shows: the same order asked of short and of long rows. Hides: rows of one length, float32.
+    """
+    total = x + residual
+    return rms_norm(held(total) if x.shape[-1] > 128 else total, weight, eps=eps), total

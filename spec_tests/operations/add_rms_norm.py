@@ -24,5 +24,16 @@ def draw_summands(draw: Draw, longest: int = 5000) -> tuple[np.ndarray, np.ndarr
     return x, draw.held(residual), draw.gain(d)
 
 
+def draw_rounded_sums(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw sums that 16 bits do not hold, in rows long enough to show whether they were rounded before the norm."""
+    d = draw.size("d", (64, 65, 128, 300, 1025))
+    shape = (*draw.batch(), d)
+    x, residual = draw.held(draw.rng.standard_normal(shape)), draw.held(draw.rng.standard_normal(shape))
+    return (x, residual, draw.gain(d)), draw.keyword("eps", EPS)
+
+
+open_questions = {"residual_rounding": draw_rounded_sums}
+
+
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw_summands(draw), draw.keyword("eps", (*EPS, *WRITTEN_EPS))

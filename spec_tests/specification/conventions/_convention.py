@@ -30,3 +30,5 @@ class Convention:
     is_asked: Callable[[dict[str, Any], dict[str, str]], bool]  # by the arguments, given the values of earlier conventions
     is_closed: bool  # whether an answer that fits no known value is wrong; otherwise it is reported as unknown
     decides_every_call: bool = False  # and every gradient; its value is settled before that of any other
+    dtypes: tuple[str, ...] = ()  # in which it decides anything; () for all
+    is_allowed: bool = False  # whether the equation itself allows every value, so that only a statement makes it stricter
