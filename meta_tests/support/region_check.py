@@ -5,15 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from spec_tests.diagnosis.asking import Answer, Wish
+from spec_tests.diagnosis.asking import WRONG, Answer, Wish
+from spec_tests.diagnosis.region import Region
 from spec_tests.diagnosis.region_wishes import wish_inside, wish_outside
-from spec_tests.diagnosis.wrong_region import Region
 from spec_tests.trials.asker import Asker
 
 
 def mispredicts(region: Region, answer: Answer) -> bool:
-    """Whether an answer fails outside of the region, or, if its values are ordinary, is right inside."""
+    """Whether an answer fails outside of the region, or, if its values are ordinary, does not fail inside.
+
+    A region tells how the answers inside fail. It says nothing about calls outside that fail in another way, and a region of
+    wrong values nothing about calls without values.
+    """
     inside = region.inside.covers(answer)
+    if answer.failure and answer.failure not in region.failures:
+        return answer.failure == WRONG and bool(inside.any()) and not region.says_only
     if answer.failure:
         return bool((~inside & answer.wrong).any() if answer.wrong is not None else not inside.any())
     return bool(inside.any()) and answer.ordinary and not region.says_only

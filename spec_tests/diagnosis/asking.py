@@ -48,8 +48,13 @@ class Answer:
     call: Call
     failure: str  # RIGHT, WRONG, or what was seen in place of an answer, such as "raises ValueError"
     wrong: np.ndarray | None = None  # which elements are wrong; None where there are no values
+    open: np.ndarray | None = None  # which elements may hold anything, since no bound is claimed of them; None if none may
     ordinary: bool = False  # whether the values are ordinary, so that they hide no error
     shown: set[int] = field(default_factory=set)  # elements that contradicted a region, by their place in the flat result
+
+    def tells(self, elements: np.ndarray) -> np.ndarray:
+        """Return which of some elements could have been found wrong: those of which a bound is claimed."""
+        return elements if self.open is None or self.open.size != elements.size else elements & ~self.open
 
     @cached_property
     def facts(self) -> dict[str, Any]:

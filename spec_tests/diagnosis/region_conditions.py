@@ -28,13 +28,15 @@ def list_conditions(name: str, column: Sequence[Any], is_failing: np.ndarray) ->
     if all(is_number(value) for value in inside):
         numbers = [value for value in outside if is_number(value)]
         low, high = min(inside), max(inside)
+        if low == high and is_integer(low) and not {low - 1, low + 1} & set(numbers) and not _is_counted(name):
+            yield Condition(name, "is", (low,))  # no neighbour is known to be right, so that a limit would be a guess
         if below := [value for value in numbers if value < low]:
             yield Condition(name, "above", (max(below),))
         if (above := [value for value in numbers if value > high]) and (not name.startswith("calls before") or high == 0):
             yield Condition(name, "below", (min(above),))
         if all(is_integer(value) for value in inside):
             yield from _list_steps(name, np.array(inside), np.array([v for v in numbers if is_integer(v)], dtype=int))
-    if name.startswith(("the largest", "calls before")):
+    if _is_counted(name):
         return  # what is measured or counted has no values of its own
     distinct_inside, distinct_outside = _distinct(inside), _distinct(outside)
     if len(distinct_inside) <= MAX_LISTED:
@@ -42,6 +44,10 @@ def list_conditions(name: str, column: Sequence[Any], is_failing: np.ndarray) ->
     never = [value for value in distinct_outside if value is not MISSING and repr(value) not in set(map(repr, distinct_inside))]
     if never and len(never) <= MAX_LISTED and not isinstance(never[0], bool) and len(distinct_inside) > 1:
         yield Condition(name, "is not", tuple(never))
+
+
+def _is_counted(name: str) -> bool:
+    return name.startswith(("the largest", "calls before"))
 
 
 def _distinct(values: Sequence[Any]) -> list[Any]:

@@ -85,15 +85,16 @@ class Examples:
 
 
 def _choose_elements(answer: Answer, is_failing: bool) -> np.ndarray:
-    """Return the places of the elements that the search looks at: all of them, or some of the wrong and of the right ones."""
+    """Return the places of the elements that the search looks at: those that tell something, or some of them."""
     if answer.wrong is None:
         return np.zeros(1, dtype=int)
     size = answer.wrong.size
-    if size <= MAX_ELEMENTS:
-        return np.arange(size)
+    telling = np.flatnonzero(answer.tells(np.ones(size, dtype=bool)))
+    if len(telling) <= MAX_ELEMENTS:
+        return telling
     rng = np.random.default_rng(size)
     shown = np.fromiter(answer.shown, dtype=int)
-    groups = [np.flatnonzero(answer.wrong), np.flatnonzero(~answer.wrong)] if is_failing else [np.arange(size)]
+    groups = [np.flatnonzero(answer.wrong), np.flatnonzero(answer.tells(~answer.wrong))] if is_failing else [telling]
     picked = [g if len(g) <= MAX_ELEMENTS // 2 else np.sort(rng.choice(g, MAX_ELEMENTS // 2, replace=False)) for g in groups]
     ends = [np.array([g[0], g[-1]]) for g in groups if len(g)]
     return np.unique(np.concatenate([shown, *picked, *ends]))

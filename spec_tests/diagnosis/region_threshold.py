@@ -2,50 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from .asking import Answer, Ask
 from .condition import Condition, is_integer, simplest_between
 from .conjunction import Conjunction
-from .region_wishes import wish_like
+from .region_fills import LARGEST_OF_CALL, fill_between
+from .region_wishes import change, fill_rows, wish_like
 
 ROUNDS = 3  # of asking for values between the nearest right one and the nearest wrong one
 
 SIZE = 24  # of each dimension that is asked for
 
-STATISTICS = MappingProxyType(
-    {  # the beginning of a fact's name, and what it is of a row
-        "the largest entry of a row of ": np.max,
-        "the smallest entry of a row of ": np.min,
-        "the largest magnitude in a row of ": None,
-    }
-)
+BISECTIONS = 16  # of the gap between the largest value of a right call and the smallest of a wrong one
+
+RESOLUTION = 1e-3  # of a threshold, at which bisection ends
 
 
 def sharpen(ask: Ask, region: Conjunction, answers: list[Answer]) -> Conjunction:
     """Return the region with simple numbers as thresholds. Answers that are asked for are added to those known."""
-    of_element = tuple(_sharpen_condition(ask, condition, region, answers) for condition in region.of_element)
-    return replace(region, of_element=of_element)
+    of_call = tuple(_sharpen_call_condition(ask, condition, region, answers) for condition in region.of_call)
+    of_element = tuple(_sharpen_element_condition(ask, condition, region, answers) for condition in region.of_element)
+    return replace(region, of_call=of_call, of_element=of_element)
 
 
-def _sharpen_condition(ask: Ask, condition: Condition, region: Conjunction, answers: list[Answer]) -> Condition:
+def _sharpen_call_condition(ask: Ask, condition: Condition, region: Conjunction, answers: list[Answer]) -> Condition:
+    """Return a condition on the largest value of a call with a simple number, after the gap at its threshold is bisected.
+
+    Each value is asked for with both signs. Where only one of them fails, the fit prefers a condition on the values.
+    """
+    failing = next((answer for answer in reversed(answers) if answer.failure and region.covers(answer).any()), None)
+    if not condition.fact.startswith(LARGEST_OF_CALL) or condition.kind not in ("above", "below") or failing is None:
+        return condition
+    others, base = region.without(condition), wish_like(ask, failing)
+    for count in range(BISECTIONS):
+        low, high = _find_call_gap(condition, others, answers)
+        if high - low <= RESOLUTION * high:
+            break
+        middle = np.sqrt(low) * np.sqrt(high) if high > 4 * low > 0 else low / 2 + high / 2
+        wish = change(ask, base, failing, condition.fact, (1, -1)[count % 2] * float(middle))
+        if wish is not None and (answer := ask(wish)) is not None:
+            answers.append(answer)
+    low, high = _find_call_gap(condition, others, answers)
+    if not low < high:
+        return condition
+    number = simplest_between(low, high) if condition.kind == "above" else 0.0 - simplest_between(-high, -low)
+    return Condition(condition.fact, condition.kind, (number,))
+
+
+def _find_call_gap(condition: Condition, others: Conjunction, answers: Sequence[Answer]) -> tuple[float, float]:
+    """Return the nearest values of a fact on both sides of a threshold, the lower first: of right and of wrong calls."""
+    known = [answer for answer in answers if others.covers(answer).any() and condition.fact in answer.facts]
+    wrong = [answer.facts[condition.fact] for answer in known if answer.failure]
+    right = [answer.facts[condition.fact] for answer in known if not answer.failure]
+    if not wrong:
+        return 0.0, 0.0
+    if condition.kind == "above":
+        return max((x for x in right if x < min(wrong)), default=min(wrong)), min(wrong)
+    return max(wrong), min((x for x in right if x > max(wrong)), default=max(wrong))
+
+
+def _sharpen_element_condition(ask: Ask, condition: Condition, region: Conjunction, answers: list[Answer]) -> Condition:
     if condition.kind not in ("above", "below") or is_integer(condition.values[0]) or not np.isfinite(condition.values[0]):
         return condition
     failing = next((answer for answer in reversed(answers) if answer.failure and region.covers(answer).any()), None)
-    fill = _find_fill(condition, answers)
-    for _ in range(ROUNDS if failing is not None and fill else 0):
+    fill = fill_between(condition.fact, next(iter(answers[0].call.named), ""))
+    for _ in range(ROUNDS):
         low, high = find_gap(condition, region, answers)
-        if failing is None or not low < high:
+        if failing is None or fill is None or not low < high:
             break
-        wish = wish_like(ask, failing)
+        wish = fill_rows(wish_like(ask, failing), fill(low, high))
         wish = wish.but(sizes={name: min(SIZE, max(size, ask.largest(name))) for name, size in wish.sizes.items()})
-        wish = wish.but(batch=None if wish.batch is None else (SIZE,), fill=fill(low, high) if fill else None, is_ordinary=True)
-        if answer := ask(wish):
+        if answer := ask(wish.but(batch=None if wish.batch is None else (SIZE,))):
             answers.append(answer)
     low, high = find_gap(condition, region, answers)
     if not low < high:
@@ -64,7 +95,7 @@ def find_gap(condition: Condition, region: Conjunction, answers: Sequence[Answer
             continue
         inside = others.covers(answer)
         wrong.append(values[inside & answer.wrong])
-        right.append(values[inside & ~answer.wrong])
+        right.append(values[answer.tells(inside & ~answer.wrong)])
     is_wrong, is_right = (np.concatenate(parts) if parts else np.empty(0) for parts in (wrong, right))
     if not is_wrong.size:
         return 0.0, 0.0
@@ -73,25 +104,3 @@ def find_gap(condition: Condition, region: Conjunction, answers: Sequence[Answer
         return (float(outside.max()), float(is_wrong.min())) if outside.size else (0.0, 0.0)
     outside = is_right[is_right > is_wrong.max()]
     return (float(is_wrong.max()), float(outside.min())) if outside.size else (0.0, 0.0)
-
-
-def _find_fill(condition: Condition, answers: Sequence[Answer]) -> Callable[[float, float], Callable[..., Any]] | None:
-    """Return what makes a regime of values between two numbers, None if the fact is no value of the first argument."""
-    first = next(iter(answers[0].call.named), "")
-    if condition.fact == first:
-        return lambda low, high: lambda rng, shape, _: rng.uniform(low, high, shape)
-    statistic = next((start for start in STATISTICS if condition.fact == f"{start}{first}"), None)
-    if statistic is None:
-        return None
-
-    def make(low: float, high: float) -> Callable[..., Any]:
-        def fill(rng: np.random.Generator, shape: tuple[int, int], _: Any) -> Any:
-            wanted, x = rng.uniform(low, high, (shape[0], 1)), rng.standard_normal(shape)
-            end: Any = STATISTICS[statistic]
-            if end is None:
-                return x * (wanted / np.max(np.abs(x), axis=-1, keepdims=True))
-            return x - end(x, axis=-1, keepdims=True) + wanted
-
-        return fill
-
-    return make

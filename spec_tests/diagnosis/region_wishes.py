@@ -1,10 +1,11 @@
-"""Which calls to ask for: those that differ from a wrong one in one fact, and those that could contradict a region."""
+"""Which calls to ask for: those like a known one with another fact, and those that could contradict a region."""
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .asking import Answer, Ask, Wish
 from .condition import Condition, is_integer, is_number
 from .conjunction import Conjunction
 from .region_facts import WITH_OPTIONS
+from .region_fills import LARGEST_OF_CALL, MAX_ORDINARY, STRANGE_FILLS, Fill, fill_equal_rows, fill_near, fill_up_to
 
 SMALL_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 
@@ -27,29 +29,6 @@ BATCHES = (
     (), (1,), (2,), (3,), (2, 2), (4,), (1, 3), (3, 1), (5,), (2, 1, 2), (2, 2, 2), (6,), (8,), (9,), (10,), (16,), (17,),
     (33,), (65,),
 )  # fmt: skip
-
-
-def _fill_with(value: float) -> Callable[..., Any]:
-    """Return a regime of normal rows, the first of which holds a value in the middle."""
-
-    def fill(rng: np.random.Generator, shape: tuple[int, int], _: Any) -> Any:
-        x = rng.standard_normal(shape)
-        x[0, shape[1] // 2] = value
-        return x
-
-    return fill
-
-
-def _fill_equal_rows(rng: np.random.Generator, shape: tuple[int, int], _: Any) -> Any:
-    """Fill with one row, repeated: such an array can be stored as a broadcast view."""
-    return np.repeat(rng.standard_normal((1, shape[1])), shape[0], axis=0)
-
-
-STRANGE_FILLS = (_fill_with(np.nan), _fill_with(np.inf))
-
-EMPTY_BATCHES = ((0,), (0, 2), (2, 0))
-
-OTHER_LAYOUTS = tuple(layout for layout in LAYOUTS if layout != "contiguous")
 
 
 def wish_like(ask: Ask, answer: Answer) -> Wish:
@@ -72,10 +51,15 @@ def wish_like(ask: Ask, answer: Answer) -> Wish:
     )
 
 
-def _strange_fill(answer: Answer) -> Callable[..., Any] | None:
+def fill_rows(wish: Wish, fill: Fill) -> Wish:
+    """Return the wish with ordinary values that lie along the last axis, which is the one that an `axis` names then."""
+    return wish.but(fill=fill, is_ordinary=True, keywords={"axis": -1} if "axis" in wish.keywords else {})
+
+
+def _strange_fill(answer: Answer) -> Fill | None:
     """Return what fills arrays as strangely as those of the answer, None if its values are finite and differ."""
     if answer.call.layout == "broadcast":
-        return _fill_equal_rows
+        return fill_equal_rows
     if any(name.startswith("NaN in ") and value for name, value in answer.facts.items()):
         return STRANGE_FILLS[0]
     infinite = any(name.endswith(" is finite") and not value for name, value in answer.facts.items())
@@ -114,7 +98,7 @@ def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish 
         given = {fact: value != parameters[fact].default} if fact in _list_optional(answer) else {}
         return wish.but(keywords={fact: value}, given=given)
     if fact == "storage":
-        return wish.but(layout=value, fill=_fill_equal_rows if value == "broadcast" else wish.fill)
+        return wish.but(layout=value, fill=fill_equal_rows if value == "broadcast" else wish.fill)
     if fact == "empty":
         return wish.but(batch=(0, *(wish.batch or ())[1:])) if value else wish
     if fact == "batch_dims":
@@ -125,8 +109,13 @@ def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish 
         return wish.but(batch=(int(value), *(wish.batch or ())[1:]))
     if fact.endswith(" is finite") or fact.startswith("NaN in "):
         return wish.but(fill=STRANGE_FILLS[0] if value == fact.startswith("NaN") else None)
+    if fact.startswith("rows of "):
+        rows = [name for name, size in wish.sizes.items() if answer.call.value.shape[-2:-1] == (size,)]
+        return wish.but(sizes=dict.fromkeys(rows[:1], int(value)), given={fact.removeprefix("rows of "): True})
     if fact == "a square result":
         return _make_square(wish, answer) if value else wish
+    if fact.startswith(LARGEST_OF_CALL):
+        return wish.but(fill=fill_up_to(abs(value), np.sign(value)), is_ordinary=abs(value) < MAX_ORDINARY)
     one, _, other = fact.partition(" = ")
     if other:
         size = wish.sizes.get(one)
@@ -148,48 +137,6 @@ def _make_square(wish: Wish, answer: Answer) -> Wish | None:
     return wish.but(sizes={rows[0]: wish.sizes[names[-1]]}) if rows and names else None
 
 
-def list_contrasts(ask: Ask, failing: Answer, answers: Sequence[Answer]) -> Iterator[Wish]:
-    """Yield wishes that differ from a failing call in one fact at a time, after some that differ in their values alone."""
-    base = wish_like(ask, failing)
-    yield from [base] * 2
-    yield Wish(like=failing.call)
-    for name in base.given:
-        yield base.but(given={name: not base.given[name]})
-    for name, x in base.keywords.items():
-        others = {repr(a.call.keywords.get(name)): a.call.keywords.get(name) for a in answers}
-        for other in list(others.values())[:6]:
-            if repr(other) != repr(x) and (wish := change(ask, base, failing, name, other)):
-                yield wish
-    for name, size in base.sizes.items():
-        sizes = [s for s in (*SMALL_SIZES, *SIZES[len(SMALL_SIZES) :: 4]) if s <= ask.largest(name)]
-        for other in dict.fromkeys([size - 1, size + 1, *sizes]):
-            if other > 0:
-                yield base.but(sizes={name: other})
-    if base.batch is not None:
-        yield from (base.but(batch=batch) for batch in BATCHES[:14])
-
-
-def list_scans(ask: Ask, answers: Sequence[Answer]) -> Iterator[Wish]:
-    """Yield wishes that look for a failure where none is known: other layouts, the same shapes again, and each size in turn."""
-    known = [answer for answer in answers if not answer.failure]
-    if not known:
-        return
-    for answer in known[:3]:
-        yield from [Wish(like=answer.call)] * 2
-    base = wish_like(ask, known[0])
-    for batch in ((2, 3), (3,)) if base.batch is not None else (None,):
-        larger = base.but(sizes={name: max(size, 4) for name, size in base.sizes.items()}, batch=batch)
-        yield from (larger.but(layout=layout, fill=fill) for layout in OTHER_LAYOUTS for fill in (None, _fill_equal_rows))
-    for name in base.sizes:
-        yield from (base.but(sizes={name: size}) for size in SIZES if size <= ask.largest(name))
-    if base.batch is not None:
-        yield from (base.but(batch=batch) for batch in (*BATCHES, *EMPTY_BATCHES))
-    yield from (
-        base.but(fill=fill, batch=batch) for fill in STRANGE_FILLS for batch in ((), (2,), (3,)) if base.batch is not None
-    )
-    yield from [Wish(as_drawn=True)] * 20
-
-
 def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source: random.Random) -> Iterator[Wish]:
     """Yield wishes whose answers could contradict the region: near its boundaries first, then on both sides at random."""
     inside = [answer for answer in answers if answer.failure and region.covers(answer).any()]
@@ -204,6 +151,9 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
         if condition.fact.startswith(("calls before", "the call before", "a wider")):
             for _ in range(3):
                 yield from (Wish(like=base_answer.call), Wish(like=source.choice(answers).call), Wish(like=ask.last))
+    yield from _list_degenerate(base)
+    fills = [fill_near(condition, next(iter(base_answer.call.named), "")) for condition in region.of_element]
+    yield from (fill_rows(base, fill) for fill in fills if fill)
     shape = base_answer.call.value.shape
     for name in [name for name, size in base.sizes.items() if shape and size == shape[-1]]:
         limits = [v for c in region.of_element for v in (*c.values, *re.findall(r"(?<=blocks of )\d+", c.fact))]
@@ -215,12 +165,24 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
             yield wish
 
 
+def _list_degenerate(base: Wish) -> Iterator[Wish]:
+    """Yield wishes with sizes at which many errors vanish: one or two dimensions of size 1, all of them, or equal sizes."""
+    for name, other in itertools.combinations_with_replacement(base.sizes, 2):
+        yield base.but(sizes={name: 1, other: 1})
+    for name, other in itertools.permutations(base.sizes, 2):
+        yield base.but(sizes={name: base.sizes[other]})
+    yield base.but(sizes=dict.fromkeys(base.sizes, 1))
+    yield base.but(sizes=dict.fromkeys(base.sizes, 1), given=dict.fromkeys(base.given, False), batch=base.batch and ())
+
+
 def list_probe_values(condition: Condition, answers: Sequence[Answer], source: random.Random) -> list[Any]:
     """Return values of a fact near where the condition begins to hold, and some others."""
     kind, values = condition.kind, condition.values
     seen = list({repr(a.facts.get(condition.fact)): a.facts.get(condition.fact) for a in answers}.values())
     if kind in ("above", "below") and is_integer(values[0]):
         return [v for v in (values[0] - 1, values[0], values[0] + 1, values[0] + 2, *source.sample(SIZES, 4)) if v > 0]
+    if condition.fact.startswith(LARGEST_OF_CALL) and kind in ("above", "below"):  # a sign stands for values of that sign
+        return [sign * share * values[0] for share in (0.5, 0.9, 1.1, 2.0) for sign in (1, -1)]
     if kind in ("no multiple", "multiple"):
         step = values[0]
         near = [step, 2 * step, 3 * step, step + 1, 2 * step - 1, step // 2, 3 * step // 2, 5 * step // 2, *range(1, 6)]
@@ -275,6 +237,9 @@ def _vary(
         pool = [v for v in _list_pool(condition, answer, ask, source) if condition.holds(v) is not (condition is violated)]
         if pool and (changed := change(ask, wish, answer, condition.fact, source.choice(pool))):
             wish = changed
+    for condition in region.of_element:
+        if (fill := fill_near(condition, next(iter(answer.call.named), ""))) and source.random() < 0.5:
+            wish = fill_rows(wish, fill)
     return wish
 
 
@@ -283,6 +248,8 @@ def _list_pool(condition: Condition, answer: Answer, ask: Ask, source: random.Ra
     now, largest = answer.facts.get(condition.fact), ask.largest(condition.fact)
     if isinstance(now, bool):
         return [True, False]
+    if condition.fact.startswith(LARGEST_OF_CALL):
+        return [sign * share * v for v in condition.values for share in (0.25, 0.9, 1.1, 3.0) for sign in (1, -1)]
     if condition.fact == "storage":
         return list(LAYOUTS)
     if is_integer(now):

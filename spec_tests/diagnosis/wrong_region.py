@@ -13,19 +13,17 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..calls.call import Call
 from .asking import RIGHT, WRONG, Answer, Ask, Wish
 from .conjunction import Conjunction
-from .evidence import Evidence, wrong_in
-from .explanation import Explanation
+from .evidence import Evidence
+from .region import Count, Region, build_region
 from .region_fit import fit
+from .region_scans import list_contrasts, list_scans
 from .region_threshold import sharpen
-from .region_wishes import list_contrasts, list_probes, list_scans, wish_inside, wish_outside
-from .region_words import describe_conditions
+from .region_wishes import list_probes, wish_inside, wish_outside
 
 MAX_CHANCE = 0.01  # a region that predicts the fresh answers by chance more often is not said
 
@@ -54,20 +52,6 @@ FIRST_ASKED = 12  # answers to begin with, of each sort
 GATHERING, CONTRADICTING = 0.35, 0.75  # shares of the time, after which these steps end
 
 
-@dataclass(frozen=True)
-class Region(Explanation):
-    """The explanation that the answers are wrong inside a region, and right outside."""
-
-    inside: Conjunction = field(default_factory=Conjunction)
-    failure: str = WRONG
-    only: bool = False  # whether some answers inside were right, perhaps since their values hid the error
-    says_only: bool = False  # whether this was so for ordinary values: the region then says that all other answers are right
-
-    def covers(self, call: Call) -> bool:
-        """Whether an element of the result lies inside. An answer need not be known."""
-        return bool(self.inside.covers(Answer(call, self.failure, np.zeros(call.value.size, dtype=bool))).any())
-
-
 def find_wrong_region(
     evidence: Evidence, *, ask: Ask, deadline: float, failure: str = "", clock: Callable[[], float] = time.monotonic
 ) -> Region | None:
@@ -83,10 +67,11 @@ def find_wrong_region(
 class _Search:
     def __init__(self, evidence: Evidence, ask: Ask, deadline: float, failure: str, clock: Callable[[], float]):
         self.ask, self.deadline, self.start, self.clock = ask, deadline, clock(), clock
-        self.failure = failure or (WRONG if evidence.wrong else "")
+        self.failures = (failure,) if failure else (WRONG,) if evidence.wrong else ()
         self.answers: list[Answer] = []  # that the region is fitted to
         self.asked: list[Answer] = []  # all that were asked for
         self.random = random.Random(0)
+        self.rejected: Counter[Conjunction] = Counter()  # how often each region was
         self.seen: Counter[str] = Counter()  # the failures of what was asked
         seen = [*evidence.wrong[: MAX_SEEN // 2], *evidence.right[: MAX_SEEN // 2]]
         for call in seen:
@@ -96,24 +81,28 @@ class _Search:
     def run(self) -> Region | None:
         """Look for a region in which every answer to ordinary values is wrong; then for one outside of which none is."""
         self._gather()
-        rejected: Counter[Conjunction] = Counter()
         for _ in range(MAX_ROUNDS):
-            region = next((c for c in self._fit() if rejected[c] < MAX_REJECTED and not self._is_vacuous(c)), None)
+            region = self._find_best()
             if region is None or self._has_spent(CONTRADICTING):
                 break
-            if not self._contradict(region):
-                known, refined = len(self.answers), self._refine(region)
-                if len(self.answers) > known and self._facts_of(next(iter(self._fit()), region)) != self._facts_of(region):
-                    continue  # what was asked for a threshold speaks for another region
-                if checked := self._check(refined):
-                    return checked
-            rejected[region] += 1
+            if self._contradict(region) and self._find_best() != region:
+                continue
+            known, refined = len(self.answers), self._refine(region)
+            if len(self.answers) > known and self._facts_of(self._find_best() or region) != self._facts_of(region):
+                continue  # what was asked for a threshold speaks for another region
+            if checked := self._check(refined):
+                return checked
+            self.rejected[region] += 1
         for region in [c for c in self._fit() if c.conditions][:MAX_LOOSE]:
             if self._is_late:
                 break
             if checked := self._check(self._refine(region), loosely=True):
                 return checked
         return None
+
+    def _find_best(self) -> Conjunction | None:
+        """Return the best region that has not been rejected too often, None if there is none."""
+        return next((c for c in self._fit() if self.rejected[c] < MAX_REJECTED and not self._is_vacuous(c)), None)
 
     def _fit(self) -> list[Conjunction]:
         failing = list(map(self.fails, self.answers))
@@ -135,7 +124,7 @@ class _Search:
         return self.clock() > self.start + share * (self.deadline - self.start)
 
     def fails(self, answer: Answer) -> bool:
-        return bool(answer.failure) and answer.failure == self.failure
+        return answer.failure in self.failures
 
     def _gather(self) -> None:
         """Ask for the first answers: as laws draw them, small ones, and some that differ from a wrong one in one fact."""
@@ -144,14 +133,14 @@ class _Search:
         self._change_failure()
         if failing := next(filter(self.fails, self.answers), None):
             self._ask_each(list_contrasts(self.ask, failing, self.answers))
-        if not self.seen[self.failure]:  # what failed does not fail in this way again
+        if not self._count_seen():  # what failed does not fail in this way again
             self._ask_each(list_scans(self.ask, self.answers))
 
     def _ask_each(self, wishes: Iterator[Wish]) -> None:
         """Ask for the answers until enough of them fail, or this part of the time is over."""
-        before = self.seen[self.failure]
+        before = self._count_seen()
         for wish in wishes:
-            if self._has_spent(GATHERING) or self.seen[self.failure] > before + MAX_GATHERED:
+            if self._has_spent(GATHERING) or self._count_seen() > before + MAX_GATHERED:
                 return
             self._add(self._ask(wish))
 
@@ -164,15 +153,21 @@ class _Search:
     def _add(self, answer: Answer | None) -> None:
         if answer is not None and answer.failure:
             self.seen[answer.failure] += 1
-            self.failure = self.failure or answer.failure
-        if answer is not None and answer.failure in (RIGHT, self.failure):
+            self.failures = self.failures or (answer.failure,)
+        if answer is not None and self._counts(answer):
             self.answers.append(answer)
 
+    def _counts(self, answer: Answer) -> bool:
+        """Whether an answer speaks for or against a region: it fails as is looked for, is right, or wrong in place of another."""
+        return self.fails(answer) or answer.failure in (RIGHT, WRONG)
+
+    def _count_seen(self) -> int:
+        return sum(self.seen[failure] for failure in self.failures)
+
     def _change_failure(self) -> None:
-        """Look for the failure that was asked for most often, if what is looked for does not occur in what was asked."""
-        if self.failure == WRONG and not self.seen[WRONG] and self.seen:
-            self.failure = self.seen.most_common(1)[0][0]
-            self.answers = [answer for answer in self.answers if not answer.failure]
+        """Look also for the failure that was asked for most often, if no wrong value is in what was asked."""
+        if self.failures == (WRONG,) and not self.seen[WRONG] and self.seen:
+            self.failures = WRONG, self.seen.most_common(1)[0][0]
             for number in range(FIRST_ASKED):
                 self._add(self._ask(Wish(as_drawn=number % 2 == 0)))
 
@@ -183,7 +178,7 @@ class _Search:
             if self._has_spent(CONTRADICTING):
                 break
             answer = self._ask(wish)
-            if answer is not None and answer.failure in (RIGHT, self.failure) and self._contradicts(region, answer):
+            if answer is not None and self._counts(answer) and self._contradicts(region, answer):
                 self.answers.append(answer)
                 contradicted += 1
                 if contradicted > 2:
@@ -208,7 +203,7 @@ class _Search:
         """Whether an answer is wrong outside of the region. strict: or right inside."""
         inside = region.covers(answer)
         if not self.fails(answer):
-            return strict and bool(inside.any())
+            return strict and bool(answer.tells(inside).any())
         outside = (~inside & answer.wrong) if answer.wrong is not None else ~inside
         if outside.any():
             answer.shown.update(np.flatnonzero(outside)[:4].tolist())
@@ -221,57 +216,31 @@ class _Search:
         """
         if region is None:
             return None
-        inside = outside = wrong = 0
-        right_inside = []
+        fresh, right_inside = Count(), []
         for number in range(2 * FRESH):
             wish = (wish_inside if number % 2 else wish_outside)(self.ask, region, self.answers, self.random)
             if self._is_late:
                 break
             answer = self._ask(wish) if wish else None
-            if answer is None or answer.failure not in (RIGHT, self.failure):
+            if answer is None or not self._counts(answer):
                 continue
             if self._contradicts(region, answer, strict=answer.ordinary and not loosely):
                 self.answers.append(answer)
                 return None
-            covered = region.covers(answer)
-            inside, outside = inside + bool(covered.any()), outside + bool((~covered).any())
-            wrong += self.fails(answer)
+            covered = answer.tells(region.covers(answer))
+            fresh = fresh.add(inside=bool(covered.any()), outside=bool((~covered).any()), fails=self.fails(answer))
             if covered.any() and not self.fails(answer):
                 right_inside.append(answer)
-        chance = math.comb(inside, wrong) / math.comb(inside + outside, wrong) if region.conditions else 0.0
-        if wrong < max(MIN_WRONG, (MIN_SHARE if loosely else STRICT_SHARE) * inside) or chance > MAX_CHANCE:
+        if not self._is_supported(region, fresh, MIN_SHARE if loosely else STRICT_SHARE):
             self.answers += right_inside
             return None
-        return self._build(region, inside, outside, wrong, loosely or any(answer.ordinary for answer in right_inside))
+        says_only = loosely or any(answer.ordinary for answer in right_inside)
+        return build_region(self.answers[0].call.operation.name, region, self.failures, fresh, says_only=says_only)
 
-    def _build(self, region: Conjunction, inside: int, outside: int, wrong: int, says_only: bool) -> Region:
-        words, wrong_word = (
-            describe_conditions(region.of_call, region.of_element),
-            "wrong" if self.failure == WRONG else self.failure,
-        )
-        what = f"{wrong_word}{' only' if says_only else ''} {words}"
-        fails = "are wrong" if self.failure == WRONG else "fail so"
-        fresh = f"{wrong} of {inside} fresh calls inside {fails}, 0 of {outside} outside"
-        if not region.conditions:
-            fresh = f"{wrong} of {inside} fresh calls {fails}"
-        operation, only = self.answers[0].call.operation.name, wrong < inside
-        what_it_is = ("region", f"region: {words}", what, operation, _predict(region, only))
-        return Region(*what_it_is, facts=(("asked", fresh),), inside=region, failure=self.failure, only=only, says_only=says_only)
-
-
-def _predict(region: Conjunction, only: bool) -> Callable[[Call], bool | None]:
-    """Return what says whether an answer is wrong just inside the region."""
-
-    def predicts(call: Call) -> bool | None:
-        if call.observed is None:
-            return None
-        answer = Answer(call, WRONG, np.ravel(wrong_in(call)))
-        inside, wrong = region.covers(answer), answer.wrong
-        assert wrong is not None
-        if np.any(wrong & ~inside):
+    def _is_supported(self, region: Conjunction, fresh: Count, share: float) -> bool:
+        """Whether enough fresh answers inside fail, and as many as chance hardly picks among all."""
+        if fresh.failed < max(MIN_WRONG, share * fresh.inside):
             return False
-        if np.any(inside) and not np.any(wrong):
-            return None if only else False
-        return True
-
-    return predicts
+        if not region.conditions:
+            return fresh.inside >= FRESH
+        return math.comb(fresh.inside, fresh.failed) <= MAX_CHANCE * math.comb(fresh.inside + fresh.outside, fresh.failed)

@@ -69,11 +69,11 @@ class Asker:
         with np.errstate(all="ignore"):
             nearest = self.operation.storage.round(np.asarray(call.value, dtype=np.float64))
         if np.array_equal(answer_of(call), nearest, equal_nan=True):
-            wrong = np.zeros(call.value.size, dtype=bool)  # every bound admits it, so that none has to be derived
+            wrong, unclaimed = np.zeros(call.value.size, dtype=bool), None  # every bound admits it: none has to be derived
         else:
-            wrong = np.ravel(wrong_in(call))
-            ordinary &= bool(np.all(truth_of(call).claimed))
-        return Answer(call, WRONG if wrong.any() else RIGHT, wrong, ordinary and _can_show_errors(call.value))
+            wrong, unclaimed = np.ravel(wrong_in(call)), np.ravel(~truth_of(call).claimed)
+            ordinary &= not unclaimed.any()
+        return Answer(call, WRONG if wrong.any() else RIGHT, wrong, unclaimed, ordinary and _can_show_errors(call.value))
 
     def _find_wrong_kind(self, result: Any) -> str:
         """Return a text if the result is an array of another dtype than it must be, else ""."""
