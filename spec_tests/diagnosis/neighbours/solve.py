@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -19,6 +20,7 @@ KNOWN_NUMBERS = MappingProxyType({
 })  # fmt: skip
 MAX_DIGITS = 6
 MAX_WIDTH = 0.05  # of the interval of a constant, relative to it: a wider one leaves the constant open
+MAX_ZERO = 1e-6  # the largest end of an interval around 0 in which the constant is 0
 
 Evaluate = Callable[[float], "np.ndarray | None"]
 
@@ -33,16 +35,20 @@ def solve(evaluate: Evaluate, answer: np.ndarray, gap: np.ndarray, wrong: np.nda
         return
     target, allowed = answer.ravel()[places], gap.ravel()[places]
     rows = [_signs(evaluate, c, target, places) for c in GRID]
-    for low, high, a, b in zip(GRID, GRID[1:], rows, rows[1:], strict=False):
+    for i, (low, high, a, b) in enumerate(zip(GRID, GRID[1:], rows, rows[1:], strict=False)):
         if a is None or b is None:
             continue
         changed = (a * b < 0) | (b == 0) | (a == 0)
         if 2 * np.sum(changed) < len(places) or not np.any(changed & (a != b)):
             continue
         one = int(np.argmax(changed & (a != b)))
-        place = places[one : one + 1]
-        first, last = (_bisect(evaluate, place, target[one] + shift, low, high) for shift in (-allowed[one], allowed[one]))
-        if first is not None and last is not None and abs(last - first) <= MAX_WIDTH * max(abs(first), abs(last)):
+        ends = []
+        for shift in (-allowed[one], allowed[one]):
+            at = partial(_distance, evaluate, places[one : one + 1], target[one] + shift)
+            end = _bisect(at, low, high)
+            ends.append(_bisect(at, GRID[max(i - 1, 0)], GRID[min(i + 2, len(GRID) - 1)]) if end is None else end)
+        first, last = ends
+        if first is not None and last is not None and _is_narrow(min(first, last), max(first, last)):
             yield from _simplest(min(first, last), max(first, last))
 
 
@@ -54,18 +60,17 @@ def _signs(evaluate: Evaluate, c: float, target: np.ndarray, places: np.ndarray)
         return np.asarray(np.sign(values.ravel()[places] - target))
 
 
-def _bisect(evaluate: Evaluate, place: np.ndarray, target: float, low: float, high: float) -> float | None:
-    """Return the constant between two others for which an element has its target, None if the equation has no values there."""
+def _distance(evaluate: Evaluate, place: np.ndarray, target: float, constant: float) -> float:
+    """Return how far the equation with a constant is above the target at one element, NaN if it has no values."""
+    values = evaluate(constant)
+    return math.nan if values is None else float(values.ravel()[place][0]) - target
 
-    def at(constant: float) -> float:
-        values = evaluate(constant)
-        return math.nan if values is None else float(values.ravel()[place][0]) - target
 
+def _bisect(at: Callable[[float], float], low: float, high: float) -> float | None:
+    """Return the constant between two others for which the distance is 0, None if it has one sign at both or no value."""
     below, above = at(low), at(high)
-    if math.isnan(below) or math.isnan(above):
+    if math.isnan(below) or math.isnan(above) or below * above > 0:
         return None
-    if below * above > 0:
-        return low if abs(below) < abs(above) else high
     for _ in range(STEPS):
         middle = (low + high) / 2 if low * high <= 0 else math.copysign(math.sqrt(low * high), low)
         if middle in (low, high):
@@ -78,6 +83,12 @@ def _bisect(evaluate: Evaluate, place: np.ndarray, target: float, low: float, hi
         else:
             high = middle
     return (low + high) / 2
+
+
+def _is_narrow(first: float, last: float) -> bool:
+    """Whether an interval determines a constant: hardly any other number lies in it, or it is 0 but for rounding."""
+    largest = max(abs(first), abs(last))
+    return last - first <= MAX_WIDTH * largest or (first <= 0 <= last and largest < MAX_ZERO)
 
 
 def _simplest(first: float, last: float) -> Iterator[tuple[str, float]]:
