@@ -1,15 +1,18 @@
 """Describe where the deviations are wrong that have no equation of their own, and check each region on fresh calls.
 
-python -m meta_tests.measure.regions [DEVIATION or FILE of spec_tests/deviations …] [--seed 1] [--seconds 5] [--new] [--write]
+python -m meta_tests.measure.regions [DEVIATION or FILE of spec_tests/deviations …] [--count N] [--seed 1] [--seconds 5]
+    [--new] [--write]
 
---write adds each row to docs/measured/regions.json as soon as it is computed, and makes regions.txt of all rows. --new leaves
-out deviations that have a row there.
+--write adds each row to docs/measured/regions.json and .txt as soon as it is computed. --new leaves out deviations that have a
+row there. The deviations are taken in a random order, so that an unfinished run is a fair sample. --count ends after so many;
+0 only writes the summary.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -83,16 +86,24 @@ def read_rows() -> dict[str, Row]:
     return json.loads(FILE.read_text()) if FILE.exists() else {}
 
 
+def write_rows(rows: dict[str, Row]) -> None:
+    FILE.write_text(json.dumps(dict(sorted(rows.items())), indent=1, ensure_ascii=False) + "\n")
+    FILE.with_suffix(".txt").write_text("\n".join(summarize(rows)) + "\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="DEVIATION or FILE")
+    parser.add_argument("--count", type=int, help="of deviations; all, if it is not given")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each search")
     parser.add_argument("--new", action="store_true", help="leave out deviations that have a row")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args(arguments)
     rows = read_rows() if options.write or options.new else {}
-    for deviation in list_deviations():
+    deviations = list_deviations()
+    random.Random(options.seed).shuffle(deviations)
+    for deviation in deviations[: options.count]:
         file = deviation.function.__module__.rpartition(".")[2]
         if (options.names and not {deviation.id, file} & set(options.names)) or (options.new and deviation.id in rows):
             continue
@@ -101,11 +112,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if row is not None:
             rows[deviation.id] = row
         if options.write:
-            FILE.write_text(json.dumps(dict(sorted(rows.items())), indent=1, ensure_ascii=False) + "\n")
-    lines = "\n".join(summarize(rows))
-    print(f"\n{lines}")
+            write_rows(rows)
     if options.write:
-        FILE.with_suffix(".txt").write_text(lines + "\n")
+        write_rows(rows)
+    print("", *summarize(rows), sep="\n")
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ def find_wrong_region(
 class _Search:
     def __init__(self, evidence: Evidence, ask: Ask, deadline: float, failure: str, clock: Callable[[], float]):
         self.ask, self.deadline, self.start, self.clock = ask, deadline, clock(), clock
-        self.failures = (failure,) if failure else (WRONG,) if evidence.wrong else ()
+        self.failures: tuple[str, ...] = (failure,) if failure else (WRONG,) if evidence.wrong else ()
         self.answers: list[Answer] = []  # that the region is fitted to
         self.asked: list[Answer] = []  # all that were asked for
         self.random = random.Random(0)
