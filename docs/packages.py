@@ -29,6 +29,7 @@ COLUMNS = {  # where a box stands in its row, in widths of a box; arrows between
     "inputs": 1.2, "diagnosis": 3.5,
     "calls": 1.2, "deviations": 3.0, "isolation": 4.6,
     "bounds": 1.2, "implementation": 3.0,
+    "importers": 3.8,
     EQUATIONS: 0.6, "specification": 2.4,
 }  # fmt: skip
 WIDTH, HEIGHT, UNIT, STEP, MARGIN = 132, 30, 145, 74, 12  # pixels: of a box, of a column, of a row, at the edges

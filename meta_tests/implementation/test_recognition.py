@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spec_tests.implementation.aliases import ARRAYS, CLASS_LINES, CLASS_NAMES, KEYWORDS, OPERATIONS
+from spec_tests.specification.aliases import ARRAYS, CLASS_NAMES, KEYWORDS, OPERATIONS
 from spec_tests.specification.registry import operations, specification
 
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, RMS_NORM, python, suite, write
@@ -14,43 +14,10 @@ def rmsnorm(hidden_states, gamma, epsilon=1e-6):
     h = hidden_states.astype(np.float64)
     return (h / np.sqrt(np.mean(np.square(h), -1, keepdims=True) + epsilon) * gamma).astype(hidden_states.dtype)
 """
-TORCH = 'import torch\nfrom torch import nn\n\nframework = "torch"\ndtypes = ("float32",)\n'
-CLASSES = """
-class RMSNorm(nn.Module):
-    def __init__(self, hidden_size, variance_epsilon=1e-6):
-        super().__init__()
-        self.gamma, self.e = nn.Parameter(torch.ones(hidden_size)), variance_epsilon
-
-    def forward(self, x):
-        h = x.double()
-        return (h * torch.rsqrt(h.square().mean(-1, keepdim=True) + self.e) * self.gamma).to(x.dtype)
-
-
-class LayerNorm(nn.Module):
-    def __init__(self, d_model, eps=1e-5):
-        super().__init__()
-        self.gain, self.bias, self.eps = nn.Parameter(torch.ones(d_model)), nn.Parameter(torch.zeros(d_model)), eps
-
-    def forward(self, x):
-        return nn.functional.layer_norm(x.double(), x.shape[-1:], self.gain.double(), self.bias.double(), self.eps).to(x.dtype)
-
-
-class Embedding(nn.Embedding):
-    pass
-
-
-class Linear(nn.Module):
-    def __init__(self, d_in, d_out):
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(d_out, d_in))
-
-    def forward(self, x):
-        return x @ self.weight.T
-"""
 
 
 def test_the_tables_agree_with_the_operations() -> None:
-    assert {*OPERATIONS, *CLASS_LINES, *CLASS_NAMES} <= {*operations()}
+    assert {*OPERATIONS, *CLASS_NAMES} <= {*operations()}
     for name, (others, arrays) in OPERATIONS.items():
         assert specification(name).positional[: len(arrays)] == arrays
         assert not {*others} & {*operations()}
@@ -110,19 +77,3 @@ def test_what_is_not_taken_is_named_with_what_to_do(tmp_path: Path, how: str) ->
     found = suite(tmp_path, "--backend=mine.py", "-k", "operation.reference or reference")
     assert found.code == 0, found.text
     assert sentence in " ".join(found.text.split()), found.text
-
-
-def test_a_file_of_classes_gets_lines_that_work(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    write(tmp_path, mine=TORCH + CLASSES)
-    refused = suite(tmp_path, "--backend=mine.py")
-    assert refused.code == 4
-    assert "Traceback" not in refused.text
-    functions = [part.partition("\nIt has")[0] for part in refused.text.split("must be a function of arrays: write\n")[1:]]
-    assert len(functions) == len(CLASS_LINES)
-    lines = [line.removeprefix("ERROR: ") for part in functions for line in (*part.strip("\n").splitlines(), "")]
-    write(tmp_path, mine=TORCH + CLASSES + "\n\n" + "\n".join(lines))
-    found = suite(tmp_path, "--backend=mine.py", "-k", "operation.reference or reference")
-    assert found.code == 0, found.text
-    passed = {name.split()[0] for name, status in found.statuses.items() if status == "passed"}
-    assert {f"{name}.reference" for name in CLASS_LINES} <= passed

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from ..importers import NotTaken, find_opener, take
 from . import cs336
 from .framework import Framework, Unavailable
 from .import_file import import_file
@@ -45,7 +46,7 @@ def identify(source: Any, text: str = "") -> tuple[Any, str, Framework]:
     source = cs336.Adapters(source) if cs336.is_adapters_file(source) else source
     name = str(getattr(source, "name", _shorten(text) or getattr(source, "__name__", type(source).__name__)))
     name = printable_line(name)
-    source = source if isinstance(source, cs336.Adapters) else recognize(source)
+    source = source if isinstance(source, cs336.Adapters) else recognize(take(source))
     label = f"--backend={text}" if text else name
     framework_name = getattr(source, "framework", None)
     if not isinstance(framework_name, str):
@@ -93,8 +94,9 @@ def _resolve_scheme(scheme: str, text: str) -> Any:
 def resolve(text: str, folder: Path) -> Any:
     """Return the object that --backend=text names: a module, an object in one, or an instance of a class.
 
-    The text is a deviation, the name of a built-in or registered backend, a path to a .py file relative to `folder`, or a
-    dotted module name with or without :attribute. Raise BackendError if there is none, or if importing it fails.
+    The text is a deviation, the name of a built-in or registered backend, a path relative to `folder` of a .py file or of what
+    an importer opens, or a dotted module name with or without :attribute. Raise BackendError if there is none, or if importing
+    it fails.
     """
     built_in = built_in_backends()
     if text.startswith(DEVIATION_PREFIX):
@@ -103,6 +105,8 @@ def resolve(text: str, folder: Path) -> Any:
         return _load_safely(text, lambda: import_file(built_in[text]))
     if text in registered_backends():
         return _instantiate(_load_safely(text, registered_backends()[text].load))
+    if (importer := find_opener(folder / text)) is not None:
+        return _load_safely(text, lambda: importer.open_path(folder / text, import_file))
     if text.endswith(".py"):
         path = folder / text
         if not path.is_file():
@@ -143,6 +147,8 @@ def _load_safely(text: str, load: Any) -> Any:
     state = ProcessState()
     try:
         return load()
+    except NotTaken as reason:
+        raise BackendError(f"--backend={text}: {reason}") from reason
     except (Exception, SystemExit) as error:
         where = ""
         says_where = isinstance(error, SyntaxError)

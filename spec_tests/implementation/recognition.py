@@ -12,8 +12,8 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..specification.aliases import ARRAYS, CLASS_NAMES, GUIDE, KEYWORDS, OPERATIONS
 from ..specification.registry import operations
-from .aliases import ARRAYS, CLASS_LINES, CLASS_NAMES, GUIDE, KEYWORDS, OPERATIONS, WIDTH_NAMES
 
 MISSPELLING_CUTOFF = 0.8  # difflib's similarity, of 1: that of rms_nrom and rms_norm is 0.88
 
@@ -24,18 +24,20 @@ class Recognized:
     def __init__(self, source: Any, functions: dict[str, Any], renamed: dict[str, str], hints: dict[str, str]):
         self.__dict__.update(getattr(source, "__dict__", {}))
         self.__dict__.update(functions)
-        self.recognized_source, self.renamed_operations, self.absence_hints = source, renamed, hints
-
-        self.translate_call = self._translate_call if renamed else None  # as that of an adapters file, for scripts
+        self.recognized_source, self.own_names = source, renamed
+        self.renamed_operations = {**getattr(source, "renamed_operations", {}), **renamed}  # an importer states its own
+        self.absence_hints = {**hints, **_add_lines(getattr(source, "absence_hints", {}), hints)}
+        self.translate_call = self._translate_call if self.renamed_operations else None  # as an adapters file's, for scripts
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["recognized_source"], name)
 
     def _translate_call(self, operation: str, *arrays: Any, **keywords: Any) -> tuple[str, dict[str, Any]] | None:
         """Return the name of the function that is taken for the operation, and its arguments. None if its names are ours."""
-        if operation not in self.renamed_operations:
-            return None
-        pairs = [pair.split(" for ") for pair in self.renamed_operations[operation].split(", ")]
+        if operation not in self.own_names:
+            translate_call = getattr(self.recognized_source, "translate_call", None)
+            return translate_call(operation, *arrays, **keywords) if translate_call else None
+        pairs = [pair.split(" for ") for pair in self.own_names[operation].split(", ")]
         names = {ours: theirs for theirs, ours in pairs}
         name = names.get(operation, operation)
         signature = inspect.signature(getattr(self.recognized_source, name))
@@ -64,6 +66,12 @@ def recognize(source: Any) -> Any:
             pairs = {operation: name} if name != operation else {}
             renamed[operation] = ", ".join(f"{theirs} for {ours}" for ours, theirs in {**pairs, **keywords}.items())
     return Recognized(source, functions, renamed, hints) if functions or hints else source
+
+
+def _add_lines(reasons: dict[str, str], hints: dict[str, str]) -> dict[str, str]:
+    """Return an importer's reasons, each with the lines to write, if a hint for the operation has lines."""
+    lines = {operation: hints.get(operation, "").partition("\n")[2] for operation in reasons}
+    return {name: f"{why}; write\n{lines[name]}" if lines[name] else f"{why}; see {GUIDE}" for name, why in reasons.items()}
 
 
 def _find_alias(source: Any, operation: str) -> tuple[str, Any]:
@@ -115,7 +123,7 @@ def _rename_keywords(function: Any, keywords: dict[str, str]) -> Callable[..., A
 
 def _find_hint(source: Any, operation: str) -> str:
     """Return a sentence on what the object may have in place of the operation, "" if it has nothing like it."""
-    for name in _class_names(operation):
+    for name in CLASS_NAMES.get(operation, ()):
         found = getattr(source, name, None)
         if inspect.isclass(found) and _is_own(source, found):
             return _describe_class(operation, found)
@@ -129,10 +137,6 @@ def _find_hint(source: Any, operation: str) -> str:
     return ""
 
 
-def _class_names(operation: str) -> tuple[str, ...]:
-    return CLASS_LINES[operation][0] if operation in CLASS_LINES else CLASS_NAMES.get(operation, ())
-
-
 def _public_functions(source: Any) -> Iterator[str]:
     """Yield the names of the functions that the object defines, without those that a module imports."""
     for name, value in getattr(source, "__dict__", {}).items():
@@ -142,6 +146,7 @@ def _public_functions(source: Any) -> Iterator[str]:
 
 def _is_own(source: Any, definition: Any) -> bool:
     """Whether the definition is that of the module itself. In another object everything is."""
+    source = getattr(source, "recognized_source", source)
     return not inspect.ismodule(source) or getattr(definition, "__module__", None) == source.__name__
 
 
@@ -153,19 +158,15 @@ def _describe_class(operation: str, found: type) -> str:
 
 
 def write_class_lines(operation: str, found: type) -> str:
-    """Return the lines of a function that calls the class, "" if no such lines are known or if it is no class of PyTorch."""
-    if operation not in CLASS_LINES or not any(base.__module__.startswith("torch.") for base in found.__mro__):
+    """Return the lines of a function that calls the class, in which ... is to be filled in. "" if it is no class of PyTorch."""
+    if operation not in OPERATIONS or not any(base.__module__.startswith("torch.") for base in found.__mro__):
         return ""
-    parameters = [p.name for p in _parameters(found)]
-    width = next((name for name in WIDTH_NAMES if name in parameters), parameters[0] if parameters else "")
-    eps = next((name for name in ("eps", *KEYWORDS["eps"]) if name in parameters), "")
-    if operation in ("rms_norm", "layer_norm") and not (width and eps):
-        return ""
-    weight, bias = (next(iter(_named_attributes(found, name)), name) for name in ("weight", "bias"))
-    return CLASS_LINES[operation][1].format(name=found.__name__, width=width, eps=eps, weight=weight, bias=bias)
-
-
-def _named_attributes(found: type, array: str) -> list[str]:
-    """Return which of the array's names the class's constructor uses for a parameter: self.gamma, say."""
-    names = getattr(getattr(vars(found).get("__init__"), "__code__", None), "co_names", ())
-    return [name for name in (array, *ARRAYS[array]) if name in names]
+    x, *weights = OPERATIONS[operation][1]
+    options = ", *, eps" if operation.endswith("_norm") else ", *, axis" if operation.endswith("softmax") else ""
+    sizes = ", ".join(f"{p.name}=..." for p in _parameters(found) if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
+    state = ", ".join(f'"...": {weight}' for weight in weights)
+    return (
+        f"def {operation}({', '.join((x, *weights))}{options}):\n"
+        f"    module = {found.__name__}({sizes})\n"
+        f"    return torch.func.functional_call(module, {{{state}}}, ({x},), strict=True)"
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..implementation.lookup import BackendError
+from ..importers import find_opener
 from .supervisor import START_TIMEOUT_SECONDS
 
 PREFIX = "process:"  # before a command
@@ -49,8 +50,8 @@ class ServerCommand:
 
 
 def names_process(text: str) -> bool:
-    """Whether a value of --backend names a process."""
-    return text.startswith(PREFIX) or text.endswith(SUFFIXES)
+    """Whether a value of --backend names a process. A file of another format, which an importer opens, does not."""
+    return text.startswith(PREFIX) or (text.endswith(SUFFIXES) and find_opener(Path(text)) is None)
 
 
 def parse_command(text: str, folder: Path) -> ServerCommand:

@@ -166,7 +166,7 @@ class Script:
         translate_call = getattr(self.backend.source, "translate_call", None)
         translated = translate_call(function, *arguments, **keywords) if translate_call else None
         if translated and not translated[0]:
-            raise NoScript(f"{function} stands for what an object of the assignment does; the command below plays the call")
+            raise NoScript(f"{function} stands for what an object of the file does; the command below plays the call")
         return (translated[0], (), translated[1]) if translated else (function, arguments, keywords)
 
     def _write_tree(self, x: Any) -> str:

@@ -62,38 +62,12 @@ KEYWORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 
-# A class that is an operation: its names, and the lines of a function that calls it. {name} is the class; {width} and {eps}
-# are filled from the names of its constructor's parameters, {weight} and {bias} from the names of its parameters.
-CLASS_LINES: Mapping[str, tuple[tuple[str, ...], str]] = MappingProxyType(
-    {
-        "rms_norm": (
-            ("RMSNorm", "RmsNorm", "LlamaRMSNorm"),
-            "def rms_norm(x, weight, *, eps):\n"
-            "    module = {name}({width}=x.shape[-1], {eps}=eps)\n"
-            '    return torch.func.functional_call(module, {{"{weight}": weight}}, (x,), strict=True)',
-        ),
-        "layer_norm": (
-            ("LayerNorm",),
-            "def layer_norm(x, weight, bias, *, eps):\n"
-            "    module = {name}({width}=x.shape[-1], {eps}=eps)\n"
-            '    return torch.func.functional_call(module, {{"{weight}": weight, "{bias}": bias}}, (x,), strict=True)',
-        ),
-        "linear": (
-            ("Linear",),
-            "def linear(x, weight):\n"
-            "    module = {name}(x.shape[-1], len(weight))\n"
-            '    return torch.func.functional_call(module, {{"{weight}": weight}}, (x,), strict=True)',
-        ),
-        "embedding": (
-            ("Embedding",),
-            "def embedding(token_ids, weight):\n"
-            "    module = {name}(*weight.shape)\n"
-            '    return torch.func.functional_call(module, {{"{weight}": weight}}, (token_ids,), strict=True)',
-        ),
-    }
-)
 CLASS_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {  # of operations whose classes differ too much for lines that fit all
+    {  # the names of a class that is an operation
+        "rms_norm": ("RMSNorm", "RmsNorm", "LlamaRMSNorm"),
+        "layer_norm": ("LayerNorm",),
+        "linear": ("Linear",),
+        "embedding": ("Embedding",),
         "softmax": ("Softmax",),
         "silu": ("SiLU", "Swish"),
         "gelu": ("GELU", "Gelu"),

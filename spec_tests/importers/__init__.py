@@ -1,0 +1,6 @@
+"""Formats in which kernels already exist: each file without a leading _ takes one of them as a backend."""
+
+from ._imported import NotTaken
+from ._registry import find_opener, take
+
+__all__ = ["NotTaken", "find_opener", "take"]

@@ -1,0 +1,77 @@
+"""The backend that an object or a file of another format is made into."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+DEFAULT_DTYPES = ("float32",)  # in which imported code is tried unless its file states others
+
+
+class NotTaken(Exception):
+    """Something looks like an operation and cannot be called as one. The text says why, and what to write."""
+
+
+class Imported:
+    """A backend whose functions call what an importer has found. What the file states as a backend counts as in any other.
+
+    `renamed_operations` says of each operation what it is taken from, and `absence_hints` what was found and not taken.
+    """
+
+    def __init__(self, source: Any, kind: str, *, framework: str = "torch", dtypes: Sequence[str] = DEFAULT_DTYPES):
+        self.recognized_source, self.import_kind = source, kind
+        self.__name__, self.__file__ = getattr(source, "__name__", kind), getattr(source, "__file__", None)
+        self.framework = getattr(source, "framework", framework)
+        self.dtypes = tuple(getattr(source, "dtypes", dtypes))
+        self.domain: dict[str, Any] = {}
+        self.renamed_operations: dict[str, str] = {}
+        self.absence_hints: dict[str, str] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.__dict__["recognized_source"], name)
+
+    def add(self, operation: str, function: Callable[..., Any], taken_from: str, domain: dict[str, Any] | None = None) -> None:
+        """Add the function of an operation, the words that say what it is, and the domain that follows from its form."""
+        setattr(self, operation, function)
+        self.renamed_operations[operation] = taken_from
+        stated = getattr(self.recognized_source, "domain", {})
+        self.domain = {**self.domain, **stated, operation: {**(domain or {}), **stated.get(operation, {})}}
+
+    def translate_call(self, operation: str, *arrays: Any, **keywords: Any) -> tuple[str, dict[str, Any]] | None:
+        """Return ("", {}) for an operation that was imported: no one function of the file stands for it. None for others."""
+        return ("", {}) if operation in self.renamed_operations else None
+
+
+def import_torch() -> Any:
+    """Return PyTorch, which the imported file needs. The suite itself needs no framework."""
+    return importlib.import_module("torch")
+
+
+def is_torch_module(found: Any) -> bool:
+    """Whether the object is a class of torch.nn modules. PyTorch is not imported for it."""
+    if not inspect.isclass(found):
+        return False
+    return any(base.__name__ == "Module" and base.__module__ == "torch.nn.modules.module" for base in found.__mro__[1:])
+
+
+def is_own(source: Any, definition: Any) -> bool:
+    """Whether the module, or a module of the package that it is, defines the object."""
+    module = str(getattr(definition, "__module__", ""))
+    return not inspect.ismodule(source) or module == source.__name__ or module.startswith(f"{source.__name__}.")
+
+
+def list_parameters(function: Any) -> list[inspect.Parameter]:
+    """Return the parameters of a function or of a class's constructor, [] if there is no signature."""
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def find_name(names: Sequence[str], aliases: Sequence[str]) -> str:
+    """Return the first of the names that is one of the aliases, "" if none is."""
+    return next((name for name in names if name in aliases), "")

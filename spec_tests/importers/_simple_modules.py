@@ -1,0 +1,193 @@
+"""Modules with at most one matrix or one gain: norms, projections, tables and activations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ..specification.aliases import KEYWORDS, WIDTH_NAMES
+from ._imported import NotTaken, find_name, import_torch, list_parameters
+from ._swiglu_modules import bind_swiglu
+
+EPS_NAMES = ("eps", *KEYWORDS["eps"])
+WIDTH, INPUTS, OUTPUTS = 4, 3, 5  # sizes of the small modules that are made to see their parameters
+Bound = tuple[Callable[..., Any], str, dict[str, Any]]
+
+
+def call_module(module: Any, state: dict[str, Any], *arguments: Any) -> Any:
+    """Return the module's answer with these tensors as its parameters, in the mode in which it drops nothing out."""
+    return import_torch().func.functional_call(module.eval().to(arguments[0].device), state, arguments)
+
+
+def required_parameters(found: Any) -> list[str]:
+    """Return the names of the constructor's parameters that have no default."""
+    kinds = ("POSITIONAL_OR_KEYWORD", "KEYWORD_ONLY", "POSITIONAL_ONLY")
+    return [p.name for p in list_parameters(found) if p.default is p.empty and p.kind.name in kinds]
+
+
+def shapes_of(module: Any) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+
+
+def _bind_norm(found: Any, count: int) -> tuple[Callable[[int, float], Any], list[str], str]:
+    """Return what makes a norm of a width and an epsilon, the names of its gain and bias, and the words on its constructor."""
+    names = [p.name for p in list_parameters(found)]
+    width = find_name(names, WIDTH_NAMES) or (names[0] if names else "")
+    eps = find_name(names, EPS_NAMES)
+    if not width or not eps:
+        raise NotTaken(f"its constructor ({', '.join(names)}) has no {'width' if not width else 'epsilon'} that is known by name")
+    if other := [name for name in required_parameters(found) if name not in (width, eps)]:
+        raise NotTaken(f"its constructor also requires {', '.join(other)}")
+
+    def make(d: int, epsilon: float) -> Any:
+        return found(**{width: d, eps: epsilon})
+
+    module = make(WIDTH, 1e-5)
+    sizes = shapes_of(module)
+    if len(sizes) != count or any(shape != (WIDTH,) for shape in sizes.values()):
+        raise NotTaken(f"its parameters are {_describe_shapes(sizes)} where {count} of the row's width are needed")
+    gains = [name for name, parameter in module.named_parameters() if bool((parameter != 0).all())]
+    shifts = [name for name in sizes if name not in gains]
+    if len(gains) != 1:
+        raise NotTaken("its gain begins at 0, so that it multiplies by 1 + weight: write a function that passes weight - 1")
+    return make, [*gains, *shifts], f"the class {found.__name__}({width}, {eps})"
+
+
+def _describe_shapes(sizes: dict[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in sizes.items()) or "none"
+
+
+def bind_rms_norm(found: Any) -> Bound:
+    make, (gain,), words = _bind_norm(found, 1)
+
+    def rms_norm(x: Any, weight: Any, *, eps: float) -> Any:
+        return call_module(make(x.shape[-1], eps), {gain: weight}, x)
+
+    return rms_norm, f"{words}, whose {gain} is the weight", {}
+
+
+def bind_layer_norm(found: Any) -> Bound:
+    make, (gain, shift), words = _bind_norm(found, 2)
+
+    def layer_norm(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
+        return call_module(make(x.shape[-1], eps), {gain: weight, shift: bias}, x)
+
+    return layer_norm, f"{words}, whose {gain} is the weight and whose {shift} is the bias", {}
+
+
+def bind_linear(found: Any) -> Bound:
+    names = [p.name for p in list_parameters(found)]
+    if len(names) < 2 or required_parameters(found)[2:]:
+        raise NotTaken(f"its constructor ({', '.join(names)}) is not one of two sizes")
+    switch = "bias" if "bias" in names else "use_bias" if "use_bias" in names else ""
+    sizes = shapes_of(found(INPUTS, OUTPUTS, **{switch: True} if switch else {}))
+    matrices = [name for name, shape in sizes.items() if len(shape) == 2]
+    vectors = [name for name, shape in sizes.items() if shape == (OUTPUTS,)]
+    if len(matrices) != 1 or len(sizes) != 1 + len(vectors) or len(vectors) > 1:
+        raise NotTaken(f"its parameters are {_describe_shapes(sizes)}")
+    (matrix,) = matrices
+    transposes = sizes[matrix] == (INPUTS, OUTPUTS)
+
+    def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+        options = {switch: bias is not None} if switch else {}
+        module = found(x.shape[-1], len(weight), **options)
+        state = {matrix: weight.T if transposes else weight}
+        if vectors:
+            zeros = weight.new_zeros(len(weight)) if not switch and bias is None else bias
+            state |= {} if zeros is None else {vectors[0]: zeros}
+        return call_module(module, state, x)
+
+    def without_bias(x: Any, weight: Any) -> Any:
+        return linear(x, weight)
+
+    words = f"the class {found.__name__}({', '.join(names[:2])}), whose {matrix} is {'the transpose of ' * transposes}the weight"
+    return linear if vectors else without_bias, words, {}
+
+
+def bind_embedding(found: Any) -> Bound:
+    if other := required_parameters(found)[2:]:
+        raise NotTaken(f"its constructor also requires {', '.join(other)}")
+    sizes = shapes_of(found(OUTPUTS, INPUTS))
+    if list(sizes.values()) != [(OUTPUTS, INPUTS)]:
+        raise NotTaken(f"its parameters are {_describe_shapes(sizes)} where one of (vocab, width) is needed")
+    (table,) = sizes
+
+    def embedding(token_ids: Any, weight: Any) -> Any:
+        return call_module(found(*weight.shape), {table: weight}, token_ids)
+
+    return embedding, f"the class {found.__name__}(vocab, width), whose {table} is the weight", {}
+
+
+def bind_pointwise(operation: str, domain: Mapping[str, Any] = MappingProxyType({})) -> Callable[[Any], Bound]:
+    """Return the binder of a module without parameters. `domain` has the options that its name states."""
+
+    def bind(found: Any) -> Bound:
+        if required_parameters(found):
+            raise NotTaken(f"its constructor requires {', '.join(required_parameters(found))}")
+        takes_approximate = operation == "gelu" and "approximate" in [p.name for p in list_parameters(found)]
+        if sizes := shapes_of(found()):
+            raise NotTaken(f"it has parameters: {_describe_shapes(sizes)}")
+
+        def plain(x: Any) -> Any:
+            return call_module(found(), {}, x)
+
+        def gelu(x: Any, *, approximate: str) -> Any:
+            return call_module(found(approximate=approximate) if takes_approximate else found(), {}, x)
+
+        def gated_activation(x: Any, *, activation: str, layout: str, gate: str) -> Any:
+            return call_module(found(), {}, x)
+
+        words = f"the class {found.__name__}()"
+        words += "".join(f", {name} {' or '.join(values)}" for name, values in domain.items())
+        if operation == "gated_activation":
+            return gated_activation, words, dict(domain)
+        if takes_approximate or domain:
+            return gelu, words, {} if takes_approximate else dict(domain)
+        return plain, words, {}
+
+    return bind
+
+
+def bind_along_axis(operation: str) -> Callable[[Any], Bound]:
+    """Return the binder of a module that is made with an axis, or that always takes the last one."""
+
+    def bind(found: Any) -> Bound:
+        axis_name = find_name([p.name for p in list_parameters(found)], ("axis", "dim"))
+
+        def along(x: Any, *, axis: int) -> Any:
+            return call_module(found(**{axis_name: axis}), {}, x)
+
+        def along_last(x: Any) -> Any:
+            return call_module(found(), {}, x)
+
+        found(**({axis_name: -1} if axis_name else {}))
+        return along if axis_name else along_last, f"the class {found.__name__}({axis_name or 'along the last axis'})", {}
+
+    return bind
+
+
+def _gate(activation: str) -> Callable[[Any], Bound]:
+    return bind_pointwise("gated_activation", {"activation": (activation,), "layout": ("concatenated",), "gate": ("first",)})
+
+
+CLASSES: Mapping[str, tuple[tuple[str, ...], Callable[[Any], Bound]]] = MappingProxyType(
+    {
+        # an operation, and a word where it stands several times: the names of classes, and what binds one
+        "rms_norm": (("RMSNorm", "LlamaRMSNorm", "MistralRMSNorm", "Qwen2RMSNorm", "GemmaRMSNorm", "T5LayerNorm"), bind_rms_norm),
+        "layer_norm": (("LayerNorm", "LayerNormalization"), bind_layer_norm),
+        "linear": (("Linear", "Dense"), bind_linear),
+        "embedding": (("Embedding", "TokenEmbedding"), bind_embedding),
+        "relu": (("ReLU",), bind_pointwise("relu")),
+        "sigmoid": (("Sigmoid",), bind_pointwise("sigmoid")),
+        "silu": (("SiLU", "Swish"), bind_pointwise("silu")),
+        "gelu": (("GELU",), bind_pointwise("gelu")),
+        "gelu tanh": (("NewGELU", "GELUTanh", "NewGELUActivation"), bind_pointwise("gelu", {"approximate": ("tanh",)})),
+        "softmax": (("Softmax",), bind_along_axis("softmax")),
+        "log_softmax": (("LogSoftmax",), bind_along_axis("log_softmax")),
+        "gated_activation silu": (("SiluAndMul",), _gate("silu")),
+        "gated_activation gelu": (("GeluAndMul",), _gate("gelu")),
+        "gated_activation tanh": (("GeluTanhAndMul",), _gate("gelu_tanh")),
+        "swiglu": (("SwiGLU", "SwiGLUFFN", "LlamaMLP"), bind_swiglu),
+    }
+)

@@ -1,0 +1,64 @@
+"""Classes of torch.nn modules, by their names, the parameters of their constructors and their weights."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from . import _attention_modules, _rotary_modules, _simple_modules
+from ._imported import Imported, NotTaken, is_own, is_torch_module
+
+KIND = "torch.nn modules"
+ORDER = 5
+Binder = Callable[[Any], tuple[Callable[..., Any], str, dict[str, Any]]]  # of a class: the function, words on it, its domain
+
+
+def _list_binders() -> Mapping[str, tuple[tuple[str, Binder], ...]]:
+    """Return by the name of a class, in lower case and without underscores, the operations that it may be."""
+    found: dict[str, tuple[tuple[str, Binder], ...]] = {}
+    for table in (_simple_modules.CLASSES, _rotary_modules.CLASSES, _attention_modules.CLASSES):
+        for operation, (names, binder) in table.items():
+            for name in names:
+                key = _normalize(name)
+                found[key] = (*found.get(key, ()), (operation.partition(" ")[0], binder))
+    return MappingProxyType(found)
+
+
+def _normalize(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+BINDERS = _list_binders()
+
+
+def take(source: Any) -> Imported | None:
+    """Return the backend of the module's classes, None if the module has none with a known name."""
+    if not inspect.ismodule(source):
+        return None
+    classes = {name: value for name, value in vars(source).items() if is_torch_module(value) and is_own(source, value)}
+    known = {name: value for name, value in classes.items() if _normalize(name) in BINDERS}
+    imported = Imported(source, KIND)
+    for name, found in known.items():
+        bind_class(imported, name, found)
+    return imported if imported.renamed_operations or imported.absence_hints else None
+
+
+def bind_class(imported: Imported, name: str, found: Any) -> None:
+    """Add the operation that a class is, or the sentence on why it is not taken. An operation's own function comes first."""
+    reasons = {}
+    for operation, binder in BINDERS[_normalize(name)]:
+        if operation in imported.renamed_operations or callable(getattr(imported.recognized_source, operation, None)):
+            return
+        try:
+            function, words, domain = binder(found)
+        except NotTaken as reason:
+            reasons[operation] = f"has the class {name}, which is not taken for {operation}: {reason}"
+        except Exception as error:  # of the class itself, on the few numbers on which it is tried
+            what = f"{type(error).__name__}: {error}"
+            reasons[operation] = f"has the class {name}, which is not taken for {operation}: making one raised {what}"
+        else:
+            imported.add(operation, function, words, domain)
+            return
+    imported.absence_hints.update({key: value for key, value in reasons.items() if key not in imported.absence_hints})
