@@ -1,0 +1,177 @@
+"""What a KernelBench problem may be: what PyTorch computes for it, and how the operation calls the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from ._imported import import_torch
+
+Bind = Callable[[Any, Any], Callable[..., Any]]  # of the kernel's class and the small problem: the operation
+ATTENTION_DOMAIN: Mapping[str, Any] = MappingProxyType({"batch_dims": (2,), "m": "n", "d_v": "d_k", "empty": False})
+PROBLEM_EPS = (1e-5,)  # the default of the problems' models
+ROWS: Mapping[str, Any] = MappingProxyType({"batch_dims": (1,), "empty": False})
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One operation, as a problem of one form states it."""
+
+    operation: str
+    words: str
+    evaluate: Callable[[tuple[Any, ...], Any], Any]
+    bind: Bind
+    domain: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _functional() -> Any:
+    return import_torch().nn.functional
+
+
+def _run(kernel: Any, init: tuple[Any, ...], *arrays: Any) -> Any:
+    return kernel(*init).eval().to(arrays[0].device)(*arrays)
+
+
+def _bind_plain(kernel: Any, small: Any) -> Callable[..., Any]:
+    def operation(x: Any) -> Any:
+        return _run(kernel, small.init, x)
+
+    return operation
+
+
+def _bind_gelu(kernel: Any, small: Any) -> Callable[..., Any]:
+    def gelu(x: Any, *, approximate: str) -> Any:
+        return _run(kernel, small.init, x)
+
+    return gelu
+
+
+def _bind_along_axis(kernel: Any, small: Any) -> Callable[..., Any]:
+    def operation(x: Any, *, axis: int) -> Any:
+        return _run(kernel, small.init, x)
+
+    return operation
+
+
+def _bind_rms_norm(kernel: Any, small: Any) -> Callable[..., Any]:
+    """The problem has no weight and averages over dimension 1, so the rows are moved there and the weight comes after it."""
+
+    def rms_norm(x: Any, weight: Any, *, eps: float) -> Any:
+        rows = x.movedim(-1, 1)
+        init = small.make_init({small.shapes[0][1]: x.shape[-1]})
+        return _run(kernel, init, rows).movedim(1, -1) * weight
+
+    return rms_norm
+
+
+def _bind_layer_norm(kernel: Any, small: Any) -> Callable[..., Any]:
+    """The problem norms over all dimensions but the first, so the row becomes the first of these and the others have size 1."""
+
+    def layer_norm(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
+        shape = (x.shape[-1],) + (1,) * (len(small.shapes[0]) - 2)
+        module = kernel(shape).eval().to(x.device)
+        names = [name for name, _ in module.named_parameters()]
+        if len(names) != 2:
+            raise NotImplementedError(f"its parameters are {', '.join(names) or 'none'}")
+        state = dict(zip(names, (weight.reshape(shape), bias.reshape(shape)), strict=True))
+        return import_torch().func.functional_call(module, state, (x.reshape(-1, *shape),)).reshape(x.shape)
+
+    return layer_norm
+
+
+def _bind_linear(transposes_a: bool, transposes_b: bool) -> Bind:
+    def bind(kernel: Any, small: Any) -> Callable[..., Any]:
+        def linear(x: Any, weight: Any) -> Any:
+            a, b = x.mT if transposes_a else x, weight if transposes_b else weight.mT
+            return _run(kernel, small.init, a.contiguous(), b.contiguous())
+
+        return linear
+
+    return bind
+
+
+def _bind_attention(kernel: Any, small: Any) -> Callable[..., Any]:
+    def scaled_dot_product_attention(q: Any, k: Any, v: Any, *, is_causal: bool) -> Any:
+        return _run(kernel, small.init, q, k, v)
+
+    return scaled_dot_product_attention
+
+
+def _bind_cross_entropy(kernel: Any, small: Any) -> Callable[..., Any]:
+    def cross_entropy(logits: Any, targets: Any) -> Any:
+        return _run(kernel, small.init, logits, targets)
+
+    return cross_entropy
+
+
+def _only(inputs: tuple[Any, ...]) -> Any:
+    (x,) = inputs
+    return x
+
+
+def _pointwise(operation: str, name: str, words: str = "", **options: Any) -> Candidate:
+    domain = {key: (value,) for key, value in options.items()}
+    bind = _bind_gelu if options else _bind_plain
+    return Candidate(
+        operation, words or "element by element", lambda x, _: getattr(_functional(), name)(_only(x), **options), bind, domain
+    )
+
+
+def _along_axis(operation: str) -> Candidate:
+    return Candidate(
+        operation, "over the last axis of two", lambda x, _: getattr(_functional(), operation)(_only(x), dim=1),
+        _bind_along_axis, {**ROWS, "axis": (-1,)},
+    )  # fmt: skip
+
+
+def _rms_norm(inputs: tuple[Any, ...], small: Any) -> Any:
+    x = _only(inputs)
+    return x / (x.square().mean(1, keepdim=True) + 1e-5).sqrt() if x.ndim > 2 else None
+
+
+def _layer_norm(inputs: tuple[Any, ...], small: Any) -> Any:
+    x = _only(inputs)
+    return _functional().layer_norm(x, x.shape[1:])
+
+
+def _linear(transposes_a: bool, transposes_b: bool) -> Candidate:
+    def evaluate(inputs: tuple[Any, ...], small: Any) -> Any:
+        a, b = inputs
+        return (a.mT if transposes_a else a) @ (b.mT if transposes_b else b) if a.ndim == b.ndim == 2 else None
+
+    words = f"the product of {'the transpose of ' * transposes_a}A and {'the transpose of ' * transposes_b}B"
+    return Candidate("linear", words, evaluate, _bind_linear(transposes_a, transposes_b), ROWS)
+
+
+def _attention(is_causal: bool) -> Candidate:
+    def evaluate(inputs: tuple[Any, ...], small: Any) -> Any:
+        q, k, v = inputs
+        return _functional().scaled_dot_product_attention(q, k, v, is_causal=is_causal) if q.ndim == 4 else None
+
+    words = f"of (batch, heads, n, d), {'causal' if is_causal else 'without a mask'}"
+    return Candidate(
+        "scaled_dot_product_attention", words, evaluate, _bind_attention, {**ATTENTION_DOMAIN, "is_causal": (is_causal,)}
+    )
+
+
+CANDIDATES = (
+    _pointwise("relu", "relu"),
+    _pointwise("sigmoid", "sigmoid"),
+    _pointwise("silu", "silu"),
+    _pointwise("gelu", "gelu", "exact", approximate="none"),
+    _pointwise("gelu", "gelu", "with tanh", approximate="tanh"),
+    _along_axis("softmax"),
+    _along_axis("log_softmax"),
+    Candidate(
+        "rms_norm", "over dimension 1; its result is multiplied by the weight", _rms_norm, _bind_rms_norm,
+        {"batch_dims": (3,), "empty": False, "eps": PROBLEM_EPS},
+    ),
+    Candidate("layer_norm", "over all dimensions but the first", _layer_norm, _bind_layer_norm,
+              {**ROWS, "eps": PROBLEM_EPS}),
+    *(_linear(a, b) for a in (False, True) for b in (False, True)),
+    _attention(False),
+    _attention(True),
+    Candidate("cross_entropy", "the mean over rows", lambda x, _: _functional().cross_entropy(*x), _bind_cross_entropy, ROWS),
+)  # fmt: skip
