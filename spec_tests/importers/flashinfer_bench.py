@@ -1,0 +1,142 @@
+"""JSON files of flashinfer-bench and SOL-ExecBench: a definition of a kernel, and a solution with its source.
+
+The solution's Python or Triton source is written into a folder of its own and imported. Languages that need a compiler are
+refused. A definition alone is tried with its own `reference`.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ._flashinfer_operations import OPERATIONS, Definition
+from ._imported import Imported, NotTaken, import_torch
+
+KIND = "a definition and a solution of flashinfer-bench"
+ORDER = 0
+LANGUAGES = ("python", "triton", "pytorch")
+LINES = "def OPERATION(x):  # in a file of your own, with the operation's name and arrays\n    return run(x)"
+KEYS = frozenset({"sources", "axes"})  # a solution has the first, a definition the second
+
+
+def opens(path: Path) -> bool:
+    """Whether the path is the JSON file of a solution or a definition, or a folder with a definition.json."""
+    if path.is_dir():
+        return (path / "definition.json").is_file()
+    return path.suffix == ".json" and path.is_file() and bool(KEYS & _read(path).keys())
+
+
+def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
+    """Return the backend of a solution, or of a definition's own reference."""
+    solution, definition = _read_pair(path)
+    stated = Definition(definition)
+    spec = solution.get("spec", {})
+    languages = spec.get("languages") or [spec.get("language", "python")]
+    if other := [str(language) for language in languages if str(language).lower() not in LANGUAGES]:
+        raise NotTaken(f"{solution['name']} is written in {other[0]}, which has to be compiled; Python and Triton solutions run")
+    entry_point = str(spec.get("entry_point", "main.py::run"))
+    folder = tempfile.TemporaryDirectory(prefix="spec_tests-solution-")
+    module = import_file(_write_sources(Path(folder.name), str(solution["name"]), _list_sources(solution), entry_point))
+    entry = getattr(module, entry_point.rpartition("::")[2])
+    imported = Imported(module, KIND, dtypes=stated.dtypes)
+    imported.__dict__.update(name=str(solution["name"]), folder=folder)  # the sources go when the backend goes
+    passes_destinations = bool(spec.get("destination_passing_style", True))
+    call = _pass_destinations(entry, stated) if passes_destinations else _take_results(entry, stated)
+    reasons = []
+    for operation, bind in OPERATIONS:
+        try:
+            function, words, domain = bind(stated, call)
+        except NotTaken as reason:
+            reasons.append(str(reason))
+            continue
+        style = "results are written into its last arguments" if passes_destinations else "results are returned"
+        imported.add(operation, function, f"{stated.name}, {words}; {style}", domain)
+        return imported
+    names = f"{', '.join(stated.inputs)} -> {', '.join(stated.outputs)}"
+    why = next((reason for reason in reasons if reason), "no operation has these arrays")
+    raise NotTaken(f"it defines {stated.name} ({names}), which is not taken: {why}; write\n{LINES}")
+
+
+def _read_pair(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the solution and the definition that it solves."""
+    if path.is_dir():
+        solutions = sorted(file for file in path.glob("*.json") if "sources" in _read(file))
+        if len(solutions) != 1:
+            names = ", ".join(file.name for file in solutions) or "none"
+            raise NotTaken(f"the folder has {len(solutions)} solutions ({names}); name one of them")
+        path = solutions[0]
+    found = _read(path)
+    if "sources" not in found:
+        if not {"axes", "inputs", "outputs", "reference"} <= found.keys():
+            raise NotTaken("it has neither the sources of a solution nor the axes, inputs, outputs and reference of a definition")
+        spec = {"language": "python", "entry_point": "main.py::run", "destination_passing_style": False}
+        source = [{"path": "main.py", "content": found["reference"]}]
+        return {"name": f"{found['name']}-reference", "definition": found["name"], "spec": spec, "sources": source}, found
+    return found, _find_definition(path, str(found["definition"]))
+
+
+def _find_definition(path: Path, name: str) -> dict[str, Any]:
+    """Return the definition of this name: beside the solution, or in the folder `definitions` of a data set."""
+    beside = [path.parent / "definition.json", path.parent / f"{name}.json"]
+    in_data_set = (file for parent in path.resolve().parents[1:5] for file in (parent / "definitions").rglob(f"{name}.json"))
+    for file in (*beside, *in_data_set):
+        if file.is_file() and (found := _read(file)).get("name") == name:
+            return found
+    raise NotTaken(f"there is no definition {name!r}: put it beside the solution as definition.json")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the object in the file, {} if there is none."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _list_sources(solution: dict[str, Any]) -> dict[str, str]:
+    return {str(source["path"]): str(source["content"]) for source in solution["sources"]}
+
+
+def _write_sources(folder: Path, name: str, sources: dict[str, str], entry_point: str) -> Path:
+    """Write the sources into the folder, and return the file of the entry point."""
+    for path, content in sources.items():
+        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
+            raise NotTaken(f"{name} has a source {path!r}, which lies outside of its folder")
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content)
+    file = folder / entry_point.rpartition("::")[0]
+    if not file.is_file():
+        raise NotTaken(f"{name} has no source for its entry point {entry_point!r}")
+    return file
+
+
+def _pass_destinations(entry: Callable[..., Any], stated: Definition) -> Callable[..., dict[str, Any]]:
+    """Return what calls the entry point with its inputs by name, and with arrays into which it writes its outputs."""
+
+    def call(shapes: dict[str, int], **inputs: Any) -> dict[str, Any]:
+        torch = import_torch()
+        device = next(x.device for x in inputs.values() if hasattr(x, "device"))
+        outputs = {
+            name: torch.empty([shapes[axis] for axis in spec["shape"]], dtype=getattr(torch, spec["dtype"]), device=device)
+            for name, spec in stated.outputs.items()
+        }
+        entry(*(inputs[name] for name in stated.inputs), *outputs.values())
+        return outputs
+
+    return call
+
+
+def _take_results(entry: Callable[..., Any], stated: Definition) -> Callable[..., dict[str, Any]]:
+    """Return what calls the entry point with its inputs, and gives its results their names."""
+
+    def call(shapes: dict[str, int], **inputs: Any) -> dict[str, Any]:
+        answer = entry(*(inputs[name] for name in stated.inputs))
+        if isinstance(answer, dict):
+            return answer
+        return dict(zip(stated.outputs, answer if isinstance(answer, tuple | list) else (answer,), strict=False))
+
+    return call
