@@ -4,6 +4,7 @@ pip install tract onnx && pytest --pyargs spec_tests --backend=examples/tract/tr
 """
 
 import functools
+import math
 import pathlib
 import tempfile
 
@@ -102,6 +103,8 @@ def feed_forward(x, w1, w2, b1=None, b2=None):
 
 def scaled_dot_product_attention(q, k, v):
     batch = np.broadcast_shapes(*(a.shape[:-2] for a in (q, k, v)))
-    q, k, v = (np.broadcast_to(a, (*batch, *a.shape[-2:])).reshape(-1, 1, *a.shape[-2:]) for a in (q, k, v))  # one head
+    q, k, v = (
+        np.broadcast_to(a, (*batch, *a.shape[-2:])).reshape(math.prod(batch), 1, *a.shape[-2:]) for a in (q, k, v)
+    )  # one head
     y = _run("Attention", q, k, v)
     return y.reshape(*batch, *y.shape[-2:])

@@ -161,7 +161,7 @@ def test_a_kernel_for_two_widths_and_whole_tiles_is_tried_by_every_law(tmp_path:
     assert run.code == 0, run.text
     lengths = "n 16 to 4096 in steps of 16, m 16 to 4096 in steps of 16"
     stated = f"scaled_dot_product_attention: d_k 64 or 128, d_v = d_k, {lengths}, batch_dims 1, contiguous, not empty"
-    assert stated in " ".join(run.text.partition("tried within the domain that it states:")[2].split())
+    assert stated in " ".join(run.text.partition("tried only within this domain:")[2].split())
     idle = {fact["id"].rpartition(".")[2] for fact in run.facts if "no example" in fact["reason"] or "domain" in fact["reason"]}
     assert idle <= NEED_OTHER_SIZES
 
@@ -241,3 +241,14 @@ def test_a_gradient_is_tried_inside_the_domain(name: str) -> None:
     found = count_by_place(restrict(name, {"empty": False}))
     assert set(found) <= {"", "its domain excludes empty arrays"}
     assert found[""] >= 0.6 * found.total()
+
+
+def test_a_domain_of_the_command_line_is_not_called_the_backend_s(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU + 'domain = {"relu": {"empty": False}}\n')
+    for option, said in (
+        ((), "relu: not empty"),
+        (('--domain={"relu": {"dtype": ["float32"]}}',), "relu: dtype float32 (given by --domain)"),
+    ):
+        run = suite(tmp_path, "--backend=mine.py", "--effort=smoke", "-k", "relu and not vjp", *option)
+        assert run.code == 0, run.text
+        assert f"tried only within this domain:\n  {said}\n" in run.text

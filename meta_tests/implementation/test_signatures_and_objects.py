@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from spec_tests.implementation.backend import load
+
 from ..support.pytest_process import ATTENTION, NUMPY, RELU, RMS_NORM, ROPE, green, suite, write
 
 GENERIC = ("--hypothesis-seed=5", "-k", "test_reference or test_batch_independence or test_empty or test_repeatable")
@@ -141,3 +143,21 @@ def test_numpy_has_bfloat16_through_ml_dtypes(tmp_path: Path) -> None:
     facts = green(tmp_path, body, "--hypothesis-seed=5", "-k", "rms_norm or relu")
     assert {fact["dtype"] for fact in facts.values() if fact["status"] == "passed"} == {"bfloat16"}
     assert facts["rms_norm.reference"]["class"] == "fused"
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ('name = "my kernels"', "my kernels"),
+        ('for name in ("gelu", "relu"): globals()[name] = globals()[name]', "mine"),
+        ('for name in ("float64", "float32"): pass', "mine"),
+        ("name = 3", "mine"),
+        ("name = None", "mine"),
+        ('name = ""', "mine"),
+        ('name = "two\\nlines"', "mine"),
+        ('name = "x" * 200', "mine"),
+    ],
+)
+def test_only_a_short_text_of_its_own_is_taken_for_the_name(line: str, name: str, tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU + "gelu = relu\n" + line + "\n")
+    assert load("mine.py", tmp_path, {"relu"}).name == name

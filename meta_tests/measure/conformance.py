@@ -34,10 +34,11 @@ from .conformance_table import Entry, format_table
 CONFORMANCE_JSON, GRADIENTS_JSON = MEASURED / "conformance.json", MEASURED / "gradients.json"
 SUITE = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests")
 SEED = ("--hypothesis-profile=default", "--hypothesis-seed=0")  # with CI set, Hypothesis's profile ignores the seed
-SERVERS = {  # libraries that no Python calls, by the file that starts their server
+EXAMPLES = {  # libraries whose backends do not ship with the package, by the file of each backend
     "onnxruntime-web-wasm": "examples/onnxruntime_web/wasm.toml",
     "tensorflow-js-cpu": "examples/tensorflow_js/cpu.toml",
     "tensorflow-js-wasm": "examples/tensorflow_js/wasm.toml",
+    "tract-cpu": "examples/tract/tract_cpu.py",
 }
 COMPLETED_EXIT_CODES = (0, 1, 5)  # every selected test ran; with 5, none was selected
 
@@ -55,7 +56,7 @@ def measure_backend(
 
     `apart`: run each operation in its own process, that many at a time. `keep`: a folder whose reports are reused.
     """
-    text = str(ROOT / SERVERS[backend]) if backend in SERVERS else backend
+    text = str(ROOT / EXAMPLES[backend]) if backend in EXAMPLES else backend
     options = [f"--backend={text}", f"--effort={effort}", *more, *[f"--shapes={shapes}"] * (shapes is not None)]
     every_name = {operations(): "not _vjp", gradients(): "_vjp"}
     selections = list(map(select_operation, names))
@@ -171,7 +172,7 @@ def main() -> None:
     suite_options = {"dtype": options.dtype, "precision": options.precision, "time-limit": options.time_limit}
     more = [f"--{option}={value}" for option, value in suite_options.items() if value]
     settings = {"names": names, "shapes": options.shapes, "apart": options.apart, "keep": options.keep}
-    for backend in options.backends or (*built_in_backends(), *SERVERS):
+    for backend in options.backends or (*built_in_backends(), *EXAMPLES):
         entry = measure_backend(backend, options.effort, *more, **settings)
         name = f"{backend} ({options.precision})" if options.precision else backend
         if "cells" not in entries.get(name, {}):

@@ -82,7 +82,7 @@ class Operation:
         if self.spec.dtypes and self.dtype not in self.spec.dtypes:
             return f"{self.name} is defined in {' and '.join(self.spec.dtypes)}"
         if self.dtype not in self.domain.get("dtype", (self.dtype,)):
-            return f"{self.backend.name}'s domain has {self.name} only in {', '.join(self.domain['dtype'])}"
+            return f"{self.backend.domain_label} has {self.name} only in {', '.join(self.domain['dtype'])}"
         for keyword in self.spec.required:
             if not self.accepts(keyword) and keyword != "axis" and len(self.domain.get(keyword, ())) != 1:
                 return f"{self.backend.name}'s {self.name} {ask_for_keyword(self.name, keyword)}"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .severity import severity
+
 if TYPE_CHECKING:
     from ..bounds.expectation import Expectation
     from ..implementation.guard import Fault
@@ -99,10 +101,15 @@ def exceeds_bound(
     accepted: np.ndarray,
     describe_index: Callable[[tuple[Any, ...]], str] = format_index,
 ) -> Violation:
-    """Return the violation of a result with elements outside the error bound. It shows the worst of them."""
+    """Return the violation of a result with elements outside the error bound.
+
+    It shows the worst of those whose error matters most to a person.
+    """
     with np.errstate(all="ignore"):
         distance = np.abs(result - expectation.value)
         excess = np.where(accepted, -1.0, np.where(np.isnan(distance), np.inf, distance / expectation.radius))
+        matters = np.where(accepted, -1, severity(result, expectation.value))
+        excess = np.where(matters == np.max(matters), excess, -1.0)
     at = np.unravel_index(int(np.argmax(excess)), result.shape)
     got, value, bound = float(result[at]), float(expectation.value[at]), float(expectation.radius[at])
     wrong = f"{int(np.sum(~accepted))} of {result.size} elements are wrong; the worst is {describe_index(at)}"

@@ -106,12 +106,22 @@ class Backend:
     def domain(self) -> dict[str, dict[str, Any]]:
         return dict(getattr(self.source, "domain", {}))
 
+    @cached_property
+    def domain_is_given(self) -> bool:
+        """Whether --domain has replaced the domain that the backend states."""
+        return False
+
+    @property
+    def domain_label(self) -> str:
+        """What sentences call the domain: --domain, or the backend's."""
+        return "--domain" if self.domain_is_given else f"{self.name}'s domain"
+
     def replace_domain(self, domain: dict[str, dict[str, Any]]) -> None:
         """Test this domain in place of the one that the backend states. Raise BackendError if it does not fit the operations."""
         for name, restrictions in domain.items():
             for complaint in find_complaints(specification(name), restrictions):
                 raise BackendError(f"--domain: {complaint}")
-        self.__dict__["domain"] = domain
+        self.__dict__.update(domain=domain, domain_is_given=True)
 
     @cached_property
     def conventions(self) -> dict[str, str | dict[str, str]]:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..importers import NotTaken, find_opener, take
+from ..specification.formats import DTYPES
 from . import cs336
 from .framework import Framework, Unavailable
 from .import_file import import_file
@@ -22,6 +23,7 @@ SUITE = Path(__file__).parent.parent  # the folder of spec_tests
 BUILT_IN = SUITE / "backends" if (SUITE / "backends").is_dir() else SUITE.parent / "backends"  # in a wheel, or in a checkout
 DEVIATION_PREFIX = "deviation:"  # before the id of a deviation of the catalogue
 ENTRY_POINT_GROUP = "spec_tests.backends"
+MAX_NAME_CHARACTERS = 60  # of the name that a backend states
 
 
 class BackendError(Exception):
@@ -44,7 +46,7 @@ def identify(source: Any, text: str = "") -> tuple[Any, str, Framework]:
     `text` is the value of --backend that named the object, if one did.
     """
     source = cs336.Adapters(source) if cs336.is_adapters_file(source) else source
-    name = str(getattr(source, "name", _shorten(text) or getattr(source, "__name__", type(source).__name__)))
+    name = _find_stated_name(source) or _shorten(text) or str(getattr(source, "__name__", type(source).__name__))
     name = printable_line(name)
     source = source if isinstance(source, cs336.Adapters) else recognize(take(source))
     label = f"--backend={text}" if text else name
@@ -55,6 +57,18 @@ def identify(source: Any, text: str = "") -> tuple[Any, str, Framework]:
         return source, name, Framework(framework_name, getattr(source, "device", None))
     except Unavailable as error:
         raise BackendError(f"{label}: {error}; {_list_other_backends(text)}") from error
+
+
+def _find_stated_name(source: Any) -> str:
+    """Return the name that the source states for the report, "" if it states none.
+
+    A file's global `name` may be left from a loop. It states nothing if it is no text, if it is no short line, or if it is the
+    name of a dtype or of something that the file defines, such as an operation.
+    """
+    name = getattr(source, "name", None)
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARACTERS or not name.isprintable() or name != name.strip():
+        return ""
+    return "" if name in DTYPES or hasattr(source, name) else name
 
 
 def source_file(source: Any) -> Path | None:

@@ -171,7 +171,7 @@ class BackendResults:
             "Optional variants that it refuses": describe_refused_variants(self.verdicts),
             "Holds now, and is listed as failing": describe_stale_entries(self.verdicts),
             "Taken under other names": describe_names(self.verdicts),
-            "Tried within the domain that it states": describe_domains(self.verdicts),
+            "Tried only within this domain": describe_domains(self.verdicts),
             "Not tried": describe_not_tried(self.verdicts),
             "Not covered by this suite": describe_beyond(self.verdicts),
         }

@@ -52,7 +52,7 @@ def _describe_backend(result: BackendResults) -> Iterator[str]:
             "Answered too little to conform",
             "Computes float64 in float32",
             "Optional variants that it refuses",
-            "Tried within the domain that it states",
+            "Tried only within this domain",
         ):
             for sentence in result.remarks[title][:MAX_DESCRIBED]:
                 yield f"- {title}: {_escape(sentence, 300)}"

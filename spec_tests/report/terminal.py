@@ -53,7 +53,7 @@ def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
         "fails nothing, because a file says that it is known:": describe_known_failures(verdicts),
         "holds now, and is listed as failing: remove the line, or run with --update-known": describe_stale_entries(verdicts),
         "taken under other names:": describe_names(verdicts),
-        "tried within the domain that it states:": describe_domains(verdicts),
+        "tried only within this domain:": describe_domains(verdicts),
         "judged by itself:": [ORACLE_WARNING] * any(v.get("oracle") for v in verdicts),
     }
     lines = [line for title, found in remarks.items() if found for line in (title, *_wrap_sentences(found))]

@@ -128,7 +128,7 @@ def describe_stale_entries(verdicts: list[dict[str, Any]]) -> list[str]:
 
 
 def describe_domains(verdicts: list[dict[str, Any]]) -> list[str]:
-    """Return one line for each domain that a backend states, with the operations that were tried within it."""
+    """Return one line for each domain that limits the run, with the operations that were tried in it."""
     domains: dict[str, set[str]] = defaultdict(set)
     for v in verdicts:
         if v["domain"] and v["examples"]:

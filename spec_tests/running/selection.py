@@ -88,7 +88,7 @@ def _unmet_need(trial: Trial, invariant: Invariant) -> str:
             if not operation.missing and not operation.accepts(what):
                 return f"{trial.backend.name}'s {name} has no argument {what}, which the law varies"
             if what in operation.domain:
-                return f"{trial.backend.name}'s domain fixes {what} of {name}, which the law varies"
+                return f"{trial.backend.domain_label} fixes {what} of {name}, which the law varies"
     return ""
 
 

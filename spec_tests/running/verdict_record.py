@@ -28,6 +28,12 @@ def identify_trial(invariant: Invariant, trial: Trial) -> dict[str, str]:
     }
 
 
+def _describe_domain(trial: Trial, operation: str) -> str:
+    """Return the domain in which the operation is tried, and where it comes from if the backend does not state it."""
+    text = describe_domain(trial.operation(operation).domain)
+    return f"{text} (given by --domain)" if text and trial.backend.domain_is_given else text
+
+
 def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason: str, seconds: float) -> dict[str, Any]:
     """Return the record of the verdict on a trial."""
     tally = trial.tally
@@ -37,7 +43,7 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         "version": trial.backend.version,
         "names": trial.backend.describe_names(trial.operation_name or invariant.module),
         **({"beyond": ", ".join(beyond)} if (beyond := getattr(trial.backend.source, "beyond", ())) else {}),
-        "domain": describe_domain(trial.operation(trial.operation_name or invariant.module).domain),
+        "domain": _describe_domain(trial, trial.operation_name or invariant.module),
         "kind": invariant.kind,
         "level": invariant.level,
         "status": status,

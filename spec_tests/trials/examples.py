@@ -19,6 +19,7 @@ from hypothesis.errors import Flaky, Unsatisfiable
 from ..calls.violation import Lost, Violation, not_repeated
 from ..inputs import effort
 from ..inputs.choices import shape_choices
+from .causes import Cause
 from .trial import Trial
 
 
@@ -91,18 +92,28 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
         run._hypothesis_internal_database_key = key.encode()
         run(trial=trial)
 
-    def find_cause(trial: Trial, database: ExampleDatabase) -> None:
-        """Shrink the failing example in the database, if there is one, and look for its cause."""
+    def find_cause(trial: Trial, database: ExampleDatabase) -> Cause | None:
+        """Shrink the failing example in the database, if there is one, and return its cause."""
         with trial.after_failure(test.invariant.subject(trial.operation_name)) as (seconds, stopwatch):
             failed_again = shrink_example(trial, database, seconds / 2)
             if (failure := trial.tally.failure) is not None:
                 unrepeated = replace(failure, violation=not_repeated(failure.violation), repeats=False)
-                trial.meet(failure if failed_again else unrepeated, seconds, stopwatch)
+                return trial.meet(failure if failed_again else unrepeated, seconds, stopwatch)
+        return None
 
-    def shrink_example(trial: Trial, database: ExampleDatabase, seconds: float) -> bool:
+    def show_better(trial: Trial, database: ExampleDatabase, cause: Cause, severity: int) -> None:
+        """Shrink the failing example in the database, whose error matters more to a person, and show the cause with it."""
+        with trial.after_failure(test.invariant.subject(trial.operation_name)) as (seconds, _):
+            trial.tally.failure = None
+            if shrink_example(trial, database, seconds / 2, cause, severity) and trial.tally.failure is not None:
+                trial.show_with(cause, trial.tally.failure)
+
+    def shrink_example(
+        trial: Trial, database: ExampleDatabase, seconds: float, cause: Cause | None = None, severity: int = 0
+    ) -> bool:
         """Shrink the failing example in the database. Return whether it failed again. `tally.failure` is then the shrunk one."""
         try:
-            with trial.tally.shrink(seconds):
+            with trial.tally.shrink(seconds, cause, severity):
                 run_hypothesis(database, trial)
         except (Violation, Unsatisfiable):  # the latter: there was no time for a single example
             return True
@@ -113,6 +124,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
 
     def run(trial: Trial) -> None:
         tally, will_shrink = trial.tally, Phase.shrink in profile.phases
+        better: dict[Cause, tuple[int, ExampleDatabase]] = {}  # for causes found here: an example whose error matters more
         if Phase.reuse in profile.phases and database_used is not None and any(True for _ in database_used.fetch(key.encode())):
             find_cause(trial, database_used)
         skip_minimal = profile.max_examples <= effort.current_effort().skip_minimal_up_to
@@ -125,12 +137,17 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
                 failure = tally.failure
                 if not will_shrink or failure is None:
                     raise
-                if (known := trial.causes.find(failure, trial)) is not None:
-                    trial.count(known, failure)
+                database = SingleExampleDatabase(choices.numbers, database_used)
+                if (cause := trial.causes.find(failure, trial)) is None:
+                    cause = find_cause(trial, database)
                 else:
-                    find_cause(trial, SingleExampleDatabase(choices.numbers, database_used))
+                    trial.count(cause, failure)
+                if cause and failure.severity > max(trial.shown_severity(cause), better.get(cause, (0, database))[0]):
+                    better[cause] = failure.severity, database
                 if isinstance(violation, Lost):
                     break  # another such call may take as long
+        for cause, (severity, database) in better.items():
+            show_better(trial, database, cause, severity)
         if tally.reported is not None:
             raise tally.reported.failure.violation
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..calls.call import Call
+from ..calls.severity import NOT_FINITE, VISIBLE, severity
 from ..calls.violation import NoAnswer, Violation
-from ..diagnosis.evidence import is_wrong
+from ..diagnosis.evidence import answer_of, is_wrong, truth_of, wrong_in
 
 
 @dataclass
@@ -32,6 +34,14 @@ class Failure:
         if isinstance(self.violation, NoAnswer):
             return []
         return [call for call in self.calls if call.operation.dtype == self.dtype and is_wrong(call)]
+
+    @cached_property
+    def severity(self) -> int:
+        """How much the wrong answers matter to a person. An exception matters as a NaN does."""
+        if isinstance(self.violation, NoAnswer):
+            return NOT_FINITE
+        errors = (severity(answer_of(call), truth_of(call).value)[wrong_in(call)] for call in self.wrong_calls)
+        return max((int(error.max()) for error in errors), default=VISIBLE)
 
     @property
     def culprit(self) -> str:

@@ -184,8 +184,8 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
         )
         if isinstance(violation, Lost) and recorder.states:
             tally.losses[recorder.states[-1]] = violation
-        if tally.shrinking and trial.causes.find(failure, trial) is not None:
-            return  # shrinking has come to another cause, which is known
+        if tally.shrinking and trial.is_other_failure(failure):
+            return
         if not tally.shrinking:
             tally.failing.clear()
         tally.failing.update(recorder.states)

@@ -89,6 +89,8 @@ class Tally:
     unclaimed: int = 0  # elements among them about which the bound claims nothing
     failing: set[str] = field(default_factory=set)  # the recorder's `states` in the failing example and its failing variants
     shrinking: bool = False  # whether the examples are variants of a failing one
+    shrunk_cause: Cause | None = None  # whose example these are variants of, if it is known
+    least_severity: int = 0  # of the violations among these variants that count as failures
     has_time: Callable[[], bool] = lambda: True  # whether more of these variants may be tried
     failure: Failure | None = None  # the last failing example
     findings: list[Finding] = field(default_factory=list)  # one for each cause that made examples fail
@@ -130,10 +132,14 @@ class Tally:
         return self.failing_example is None or self.failing_example.repeats
 
     @contextmanager
-    def shrink(self, seconds: float) -> Iterator[None]:
-        """In this block the examples are variants of a failing one. They have a time limit, and do not count for coverage."""
+    def shrink(self, seconds: float, cause: Cause | None, severity: int) -> Iterator[None]:
+        """In this block the examples are variants of a failing one. They have a time limit, and do not count for coverage.
+
+        Only variants that fail of the same cause, and whose error matters as much, count as failures.
+        """
         stopwatch = Stopwatch()
         self.shrinking, self.has_time = True, lambda: stopwatch() <= seconds
+        self.shrunk_cause, self.least_severity = cause, severity
         try:
             yield
         finally:

@@ -12,6 +12,7 @@ from typing import Any
 from ..calls.call import Call
 from ..calls.gradient import Gradient
 from ..calls.operation import Operation
+from ..calls.severity import NOT_FINITE
 from ..calls.violation import Violation
 from ..deviations import put_into_oracle
 from ..diagnosis.evidence import Evidence, is_wrong
@@ -126,6 +127,23 @@ class Trial:
         cause = self.causes.find(failure, self) or self.causes.add(failure, self, deadline)
         self.count(cause, failure)
         return cause
+
+    def is_other_failure(self, failure: Failure) -> bool:
+        """Whether shrinking has come to another cause, or to an error that matters less to a person."""
+        if failure.severity < self.tally.least_severity:
+            return True
+        return self.causes.find(failure, self) is not self.tally.shrunk_cause
+
+    def shown_severity(self, cause: Cause) -> int:
+        """Return how much the error matters with which a cause is shown, NOT_FINITE if another trial has found the cause."""
+        return next(
+            (found.failure.severity for found in self.tally.findings if found.cause is cause and found.is_new), NOT_FINITE
+        )
+
+    def show_with(self, cause: Cause, failure: Failure) -> None:
+        """Show the cause, which this trial has found, with another failing example."""
+        finding = next(finding for finding in self.tally.findings if finding.cause is cause)
+        cause.example = finding.failure = failure
 
     def count(self, cause: Cause, failure: Failure) -> None:
         """Count a failing example for its cause."""
