@@ -6,8 +6,8 @@ import numpy as np
 def causal_mask(*, n: int, m: int | None = None, aligned: str = "bottom-right") -> Any:
     """Mask under which no query sees a later key. True: this query attends to this key.
 
-        bottom-right:  mask_ij = (j <= i + m - n)      the last query is level with the last key
-        top-left:      mask_ij = (j <= i)              the first query is level with the first key
+        bottom-right:  mask_ij = (j <= i + m - n)      the last query is aligned with the last key
+        top-left:      mask_ij = (j <= i)              the first query is aligned with the first key
 
     Shapes
         n queries, m keys (None: n)  ->  (n, m) bool

@@ -32,7 +32,7 @@ def test_norm_of_the_sum(add_rms_norm: Operation, rms_norm: Operation, draw: Dra
 
 @invariant("B", source=EQUATION)
 def test_summands_exchanged(add_rms_norm: Operation, draw: Draw) -> None:
-    """x and the residual exchanged give the same."""
+    """Exchanging x and the residual changes nothing."""
     x, residual, weight = draw_summands(draw, 300)
     given = draw.keyword("eps", EPS)
     one, other = (add_rms_norm(*pair, weight, **given).parts for pair in ((x, residual), (residual, x)))

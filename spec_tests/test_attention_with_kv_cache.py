@@ -49,7 +49,7 @@ def test_decode_is_prefill_bit_for_bit(attention_with_kv_cache: Operation, draw:
 
 @invariant("B", source=SOURCE)
 def test_nothing_beyond_the_lengths(attention_with_kv_cache: Operation, draw: Draw) -> None:
-    """Other finite keys and values in the slots beyond lengths, however large, leave the result."""
+    """Other finite keys and values in the slots beyond lengths, however large, do not change the result."""
     (q, k, v, lengths), keywords = draw_inputs(draw, *options_of(attention_with_kv_cache))
     keywords = maybe_not_causal(attention_with_kv_cache, draw, keywords)
     beyond = slots_beyond(lengths, k.shape[2])
@@ -124,8 +124,9 @@ def test_after_an_append(attention_with_kv_cache: Operation, kv_cache_append: Op
 
 @invariant("B")
 def test_fully_masked_rows(attention_with_kv_cache: Operation, draw: Draw) -> None:
-    """A row without keys, or a query before the first position, gives what the backend states, else always the same, if that is
-    zeros or NaN. The other queries give what the equation says."""
+    """A row without keys, or a query before the first position, gives what the backend states. If the backend states nothing,
+    it always gives zeros, or always NaN. The other queries give what the equation says.
+    """
     assert_convention(attention_with_kv_cache, draw, "fully_masked_rows")
 
 

@@ -56,7 +56,7 @@ def test_between_the_largest_score_and_log_m_more(attention_with_lse: Operation,
 
 @invariant("B", source=SOURCE)
 def test_shift_of_scores(attention_with_lse: Operation, draw: Draw) -> None:
-    """A constant that is added to all scores of a query is added to its lse, and leaves out."""
+    """A constant that is added to all scores of a query is added to its lse, and does not change out."""
     (q, k, v), _ = draw_grouped_qkv(draw)
     q, k = draw.grid(q.shape, 1.0, 2), draw.grid(k.shape, 1.0, 4)
     c = draw.grid((k.shape[-1],), 16.0, 3)
@@ -101,7 +101,7 @@ def test_equal_keys(attention_with_lse: Operation, draw: Draw) -> None:
 
 @invariant("B", source=SOURCE)
 def test_lse_is_blind_to_values(attention_with_lse: Operation, draw: Draw) -> None:
-    """Other values leave lse."""
+    """Other values do not change lse."""
     q, k, v, keywords = draw_inputs(draw, *accepted(attention_with_lse, "mask", "sinks", "is_causal"))
     _, lse = attention_with_lse(q, k, v, **keywords)
     _, other = attention_with_lse(q, k, draw.held(draw.one_of((-2.0, 0.0, 64.0)) * v), **keywords)
@@ -149,7 +149,7 @@ def test_heads_are_separate(attention_with_lse: Operation, draw: Draw) -> None:
 
 @invariant("B", source=SOURCE)
 def test_order_of_keys(attention_with_lse: Operation, draw: Draw) -> None:
-    """Permuting keys, values and the mask's columns together leaves both results."""
+    """Permuting keys, values and the mask's columns together changes neither result."""
     q, k, v, keywords = draw_inputs(draw, *accepted(attention_with_lse, "mask", "scale", "softcap", "sinks"))
     order = draw.rng.permutation(k.shape[-2])
     moved = {name: x[..., order] if name == "mask" else x for name, x in keywords.items()}

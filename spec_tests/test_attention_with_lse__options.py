@@ -57,7 +57,7 @@ def test_a_sink_is_one_more_key(attention_with_lse: Operation, draw: Draw) -> No
 
 @invariant("B", source=SINKS, needs=("keyword:sinks",))
 def test_a_sink_of_minus_infinity(attention_with_lse: Operation, draw: Draw) -> None:
-    """A sink of −∞ is none."""
+    """A sink of −∞ has no effect."""
     q, k, v, keywords = draw_inputs(draw, *accepted(attention_with_lse, "mask", "scale", "softcap"), seeing=True)
     none = attention_with_lse(q, k, v, sinks=np.full(q.shape[-3], -np.inf), **keywords)
     assert_states_equal(none, attention_with_lse(q, k, v, **keywords))
@@ -94,7 +94,7 @@ def test_nothing_but_a_sink(attention_with_lse: Operation, draw: Draw) -> None:
 
 @invariant("B", source=CAPS, needs=("keyword:softcap",))
 def test_a_large_cap_is_none(attention_with_lse: Operation, draw: Draw) -> None:
-    """A cap far above every score is none."""
+    """A cap far above every score has no effect."""
     (q, k, v), _ = draw_grouped_qkv(draw)
     q, k = draw.grid(q.shape, 0.25, 2), draw.grid(k.shape, 0.25, 2)
     softcap = LARGE_CAPS.get(draw.format.precision, 2.0**10)
@@ -171,7 +171,9 @@ def test_windows_are_masks(attention_with_lse: Operation, draw: Draw) -> None:
 
 @invariant("B", source=WINDOWS)
 def test_nothing_flows_where_hidden(attention_with_lse: Operation, draw: Draw) -> None:
-    """Other finite keys and values, however large, where the mask or causality says False leave both results, capped or not."""
+    """Where the mask or causality says False, other finite keys and values, however large, change neither result, capped or
+    not.
+    """
     (q, k, v), keywords, j, seen = draw_hidden_key(draw, grouped=True)
     if attention_with_lse.accepts("softcap") and draw.one_of((False, True)):
         keywords |= draw.keyword("softcap", SOFTCAPS)
@@ -209,19 +211,22 @@ def test_quarantine(attention_with_lse: Operation, draw: Draw) -> None:
 
 @invariant("B", needs=("keyword:is_causal",))
 def test_causal_alignment(attention_with_lse: Operation, draw: Draw) -> None:
-    """With n ≠ m, is_causal and windows hide what the backend states, else always the same: the last query is level with the
-    last key (bottom-right), or the first with the first (top-left). Queries before the first key are fully masked rows."""
+    """With n ≠ m, is_causal and windows hide what the backend states. If it states nothing, it is always the same: the last
+    query is aligned with the last key (bottom-right), or the first with the first (top-left). Queries before the first key
+    are fully masked rows.
+    """
     assert_convention(attention_with_lse, draw, "causal_alignment")
 
 
 @invariant("B", needs=("keyword:mask",))
 def test_fully_masked_rows(attention_with_lse: Operation, draw: Draw) -> None:
-    """A query that attends to no key gives what the backend states, else always the same, if that is zeros or NaN. The other
-    queries give what the equation says."""
+    """A query that attends to no key gives what the backend states. If the backend states nothing, it always gives zeros, or
+    always NaN. The other queries give what the equation says.
+    """
     assert_convention(attention_with_lse, draw, "fully_masked_rows")
 
 
 @invariant("B", source="FlashAttention: natural; FlashInfer: to the base 2")
 def test_lse_base(attention_with_lse: Operation, draw: Draw) -> None:
-    """lse is to the base that the backend states, else always to the same, e or 2."""
+    """lse is to the base that the backend states. If it states nothing, the base is always the same, e or 2."""
     assert_convention(attention_with_lse, draw, "lse_base")

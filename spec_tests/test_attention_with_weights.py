@@ -47,7 +47,7 @@ def test_is_attention(attention_with_weights: Operation, scaled_dot_product_atte
 
 @invariant("B", source=SOURCE)
 def test_blind_to_values(attention_with_weights: Operation, draw: Draw) -> None:
-    """The weights depend on queries and keys alone: other values leave them."""
+    """The weights depend on queries and keys alone: other values do not change them."""
     q, k, v, keywords = draw_inputs(draw, *OPTIONAL)
     _, weights = attention_with_weights(q, k, v, **keywords)
     _, others = attention_with_weights(q, k, draw.held(v * draw.one_of((-2.0, 0.0, 64.0))), **keywords)
@@ -65,7 +65,7 @@ def test_hidden_keys_have_no_weight(attention_with_weights: Operation, draw: Dra
 
 @invariant("B", source=SOURCE)
 def test_nothing_flows_where_masked(attention_with_weights: Operation, draw: Draw) -> None:
-    """Other finite keys and values, however large, where the mask or causality says False leave both results."""
+    """Where the mask or causality says False, other finite keys and values, however large, change neither result."""
     (q, k, v), keywords, j, seen = draw_hidden_key(draw)
     before = attention_with_weights(q, k, v, **keywords)
     after = attention_with_weights(q, *replace_key(draw, q, k, v, j), **keywords)
@@ -75,7 +75,7 @@ def test_nothing_flows_where_masked(attention_with_weights: Operation, draw: Dra
 
 @invariant("B", source=SOURCE)
 def test_order_of_keys(attention_with_weights: Operation, draw: Draw) -> None:
-    """Permuting keys and values together permutes the weights, and leaves out."""
+    """Permuting keys and values together permutes the weights, and does not change out."""
     (q, k, v), _ = draw_qkv(draw)
     order = draw.rng.permutation(k.shape[-2])
     out, weights = attention_with_weights(q, k, v)
@@ -98,13 +98,16 @@ def test_one_key(attention_with_weights: Operation, draw: Draw) -> None:
 
 @invariant("B", needs=("keyword:is_causal",))
 def test_causal_alignment(attention_with_weights: Operation, draw: Draw) -> None:
-    """is_causal with n ≠ m hide what the backend states, else always the same: the last query is level with the last key
-    (bottom-right), or the first with the first (top-left). Queries before the first key are fully masked rows."""
+    """is_causal with n ≠ m hide what the backend states. If it states nothing, it is always the same: the last query is aligned
+    with the last key (bottom-right), or the first with the first (top-left). Queries before the first key are fully masked
+    rows.
+    """
     assert_convention(attention_with_weights, draw, "causal_alignment")
 
 
 @invariant("B", needs=("keyword:mask",))
 def test_fully_masked_rows(attention_with_weights: Operation, draw: Draw) -> None:
-    """A query that attends to no key gives what the backend states, else always the same, if that is zeros or NaN. The other
-    queries give what the equation says."""
+    """A query that attends to no key gives what the backend states. If the backend states nothing, it always gives zeros, or
+    always NaN. The other queries give what the equation says.
+    """
     assert_convention(attention_with_weights, draw, "fully_masked_rows")

@@ -82,7 +82,9 @@ def test_chunks(cross_entropy: Operation, draw: Draw) -> None:
 
 @invariant("B")
 def test_all_ignored(cross_entropy: Operation, draw: Draw) -> None:
-    """The mean of no rows, or of ignored rows alone, is what the backend states, else always the same: NaN or 0."""
+    """The mean of no rows, or of ignored rows alone, is what the backend states. If it states nothing, it is always the same:
+    NaN or 0.
+    """
     assert_convention(cross_entropy, draw, "all_ignored")
 
 

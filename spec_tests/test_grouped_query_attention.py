@@ -132,7 +132,7 @@ def test_linear_in_values(grouped_query_attention: Operation, draw: Draw) -> Non
 
 @invariant("B", source=SOURCE)
 def test_order_of_keys(grouped_query_attention: Operation, draw: Draw) -> None:
-    """Permuting keys, values and the mask's columns together leaves the result."""
+    """Permuting keys, values and the mask's columns together does not change the result."""
     q, k, v, keywords = draw_inputs(draw, "mask", "scale")
     order = draw.rng.permutation(k.shape[-2])
     permuted = {name: x[..., order] if isinstance(x, np.ndarray) else x for name, x in keywords.items()}
@@ -142,7 +142,7 @@ def test_order_of_keys(grouped_query_attention: Operation, draw: Draw) -> None:
 
 @invariant("B", source=SOURCE)
 def test_shift_of_keys(grouped_query_attention: Operation, draw: Draw) -> None:
-    """Adding one vector to every key of a head leaves the result."""
+    """Adding one vector to every key of a head does not change the result."""
     q, k, v, keywords = draw_inputs(draw, "mask", "is_causal", "scale")
     assert_blind_to_key_shifts(grouped_query_attention, draw, (q, k, v), (k.shape[-3], 1, k.shape[-1]), keywords)
 

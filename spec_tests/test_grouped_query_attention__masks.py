@@ -21,7 +21,7 @@ SOURCE = "the book's exercise 8"
 
 @invariant("B", source=SOURCE)
 def test_nothing_flows_where_masked(grouped_query_attention: Operation, draw: Draw) -> None:
-    """Other finite keys and values, however large, where the mask or causality says False leave the result."""
+    """Where the mask or causality says False, other finite keys and values, however large, do not change the result."""
     (q, k, v), keywords, j, seen = draw_hidden_key(draw, grouped=True)
     assert_no_influence(grouped_query_attention, q, (k, v), replace_key(draw, q, k, v, j), keywords, ~seen)
 
@@ -76,15 +76,18 @@ def test_mask_and_causal(grouped_query_attention: Operation, draw: Draw) -> None
 
 @invariant("B", needs=("keyword:is_causal",), each_dtype=True)
 def test_causal_alignment(grouped_query_attention: Operation, draw: Draw) -> None:
-    """is_causal with n ≠ m hides what the backend states, else always the same: the last query is level with the last key
-    (bottom-right), or the first with the first (top-left). Queries before the first key are fully masked rows."""
+    """is_causal with n ≠ m hides what the backend states. If it states nothing, it is always the same: the last query is
+    aligned with the last key (bottom-right), or the first with the first (top-left). Queries before the first key are fully
+    masked rows.
+    """
     assert_convention(grouped_query_attention, draw, "causal_alignment")
 
 
 @invariant("B", needs=("keyword:mask",))
 def test_fully_masked_rows(grouped_query_attention: Operation, draw: Draw) -> None:
-    """A query that attends to no key gives what the backend states, else always the same, if that is zeros or NaN. The other
-    queries give what the equation says."""
+    """A query that attends to no key gives what the backend states. If the backend states nothing, it always gives zeros, or
+    always NaN. The other queries give what the equation says.
+    """
     assert_convention(grouped_query_attention, draw, "fully_masked_rows")
 
 

@@ -37,7 +37,7 @@ def test_a_sink_is_one_more_key(grouped_query_attention: Operation, draw: Draw) 
 
 @invariant("B", source=SINKS, needs=("keyword:sinks",))
 def test_a_sink_of_minus_infinity(grouped_query_attention: Operation, draw: Draw) -> None:
-    """A sink of −∞ is none."""
+    """A sink of −∞ has no effect."""
     q, k, v, keywords = draw_inputs(draw, *accepted(grouped_query_attention, "mask", "scale", "softcap"))
     none = grouped_query_attention(q, k, v, sinks=np.full(q.shape[-3], -np.inf), **keywords)
     assert_equal(none, grouped_query_attention(q, k, v, **keywords))
@@ -57,7 +57,7 @@ def test_sinks_follow_their_heads(grouped_query_attention: Operation, draw: Draw
 
 @invariant("B", source=CAPS, needs=("keyword:softcap",))
 def test_a_large_cap_is_none(grouped_query_attention: Operation, draw: Draw) -> None:
-    """A cap far above every score is none."""
+    """A cap far above every score has no effect."""
     (q, k, v), _ = draw_grouped_qkv(draw)
     q, k = draw.grid(q.shape, 0.25, 2), draw.grid(k.shape, 0.25, 2)
     softcap = LARGE_CAPS.get(draw.format.precision, 2.0**10)
@@ -67,7 +67,7 @@ def test_a_large_cap_is_none(grouped_query_attention: Operation, draw: Draw) -> 
 
 @invariant("B", source=CAPS, needs=("keyword:softcap",))
 def test_nothing_flows_where_capped(grouped_query_attention: Operation, draw: Draw) -> None:
-    """With a cap too, other finite keys and values, however large, where the mask or causality says False leave the result."""
+    """With a cap, too, hidden keys and values do not change the result if they become other finite ones, however large."""
     (q, k, v), keywords, j, seen = draw_hidden_key(draw, grouped=True)
     keywords |= draw.keyword("softcap", SOFTCAPS)
     y = grouped_query_attention(q, k, v, **keywords)

@@ -52,7 +52,7 @@ def test_silent_tokens(linear_cross_entropy: Operation, draw: Draw) -> None:
 
 @invariant("E", source=EQUATION)
 def test_ignored_tokens_do_not_show(linear_cross_entropy: Operation, draw: Draw) -> None:
-    """What an ignored token is does not matter."""
+    """The x of an ignored token does not matter."""
     x, weight, targets, given = draw_inputs(draw, "ignore_index", "label_smoothing", "z_loss", "softcap", "reduction")
     ignored = targets == given.get("ignore_index", -100)
     other = np.where(ignored[..., None], draw.normal(x.shape, 8.0), x)
@@ -61,5 +61,7 @@ def test_ignored_tokens_do_not_show(linear_cross_entropy: Operation, draw: Draw)
 
 @invariant("B")
 def test_all_ignored(linear_cross_entropy: Operation, draw: Draw) -> None:
-    """The mean of no tokens, or of ignored ones alone, is what the backend states, else always the same: NaN or 0."""
+    """The mean of no tokens, or of ignored ones alone, is what the backend states. If it states nothing, it is always the same:
+    NaN or 0.
+    """
     assert_convention(linear_cross_entropy, draw, "all_ignored")

@@ -77,7 +77,7 @@ def test_is_attention_under_the_mask(local_attention: Operation, scaled_dot_prod
 
 @invariant("B", source=SOURCE)
 def test_nothing_flows_from_outside(local_attention: Operation, draw: Draw) -> None:
-    """Other finite keys and values, however large, outside a query's window leave its result."""
+    """Other finite keys and values, however large, outside a query's window do not change its result."""
     q, k, v, keywords, j, away = draw_hidden_key(draw)
     assert_no_influence(local_attention, q, (k, v), replace_key(draw, q, k, v, j), keywords, (..., away, slice(None)))
 
@@ -164,7 +164,7 @@ def test_linear_in_values(local_attention: Operation, draw: Draw) -> None:
 
 @invariant("B", source=SOURCE)
 def test_shift_of_keys(local_attention: Operation, draw: Draw) -> None:
-    """Adding one vector to every key leaves the result."""
+    """Adding one vector to every key does not change the result."""
     q, k, v, keywords = draw_inputs(draw, "is_causal", "scale")
     assert_blind_to_key_shifts(local_attention, draw, (q, k, v), k.shape[-1:], keywords)
 
@@ -197,8 +197,9 @@ def test_large_scores(local_attention: Operation, draw: Draw) -> None:
 
 @invariant("B")
 def test_fully_masked_rows(local_attention: Operation, draw: Draw) -> None:
-    """A query beyond the last window, which sees no key, gives what the backend states, else always the same, if that is zeros
-    or NaN. The other queries give what the equation says."""
+    """A query beyond the last window, which sees no key, gives what the backend states. If the backend states nothing, it
+    always gives zeros, or always NaN. The other queries give what the equation says.
+    """
     assert_convention(local_attention, draw, "fully_masked_rows")
 
 

@@ -110,7 +110,7 @@ def test_minus_infinity(log_softmax: Operation, draw: Draw) -> None:
 
 @invariant("B", source=EQUATION)
 def test_minus_infinity_is_absence(log_softmax: Operation, draw: Draw) -> None:
-    """Entries of −∞ leave the others as they are in the row without them."""
+    """Entries of −∞ do not change the others: they are what they are in the row without them."""
     x, padded, places = draw_rows_padded_with_minus_infinity(draw)
     assert_equal(log_softmax(padded, axis=-1)[..., places], log_softmax(x, axis=-1))
 

@@ -80,7 +80,7 @@ def test_no_overflow(logsumexp: Operation, draw: Draw) -> None:
 
 @invariant("B", source=EQUATION)
 def test_minus_infinity_is_absence(logsumexp: Operation, draw: Draw) -> None:
-    """Entries of −∞ leave the result as it is without them."""
+    """Entries of −∞ do not change the result."""
     x, padded, _ = draw_rows_padded_with_minus_infinity(draw)
     assert_equal(logsumexp(padded, axis=-1), logsumexp(x, axis=-1))
 

@@ -105,7 +105,7 @@ def test_equal_parts(merge_attention_states: Operation, draw: Draw) -> None:
 
 @invariant("B", source=SOURCE)
 def test_shift(merge_attention_states: Operation, draw: Draw) -> None:
-    """A constant added to both lse is added to the merged one, and leaves out."""
+    """A constant added to both lse is added to the merged one, and does not change out."""
     out_a, _, out_b, _ = draw_states(draw)
     shape = out_a.shape[:-1]
     lse_a, lse_b, c = draw.grid(shape), draw.grid(shape), draw.grid(shape, 16.0, 6)
@@ -148,11 +148,15 @@ def test_splits_of_attention(merge_attention_states: Operation, attention_with_l
 
 @invariant("B", source=SOURCE)
 def test_fully_masked_rows(merge_attention_states: Operation, draw: Draw) -> None:
-    """Where neither part saw a key, out is what the backend states, else always the same, if that is zeros or NaN; lse is −∞."""
+    """Where neither part saw a key, lse is −∞, and out is what the backend states. If it states nothing, out is always zeros,
+    or always NaN.
+    """
     assert_convention(merge_attention_states, draw, "fully_masked_rows")
 
 
 @invariant("B", source="FlashAttention: natural; FlashInfer: to the base 2")
 def test_lse_base(merge_attention_states: Operation, draw: Draw) -> None:
-    """Both lse and the merged one are to the base that the backend states, else always to the same, e or 2."""
+    """Both lse and the merged one are to the base that the backend states. If it states nothing, the base is always the same, e
+    or 2.
+    """
     assert_convention(merge_attention_states, draw, "lse_base")

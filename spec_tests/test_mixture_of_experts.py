@@ -89,7 +89,7 @@ def test_linear_in_w2(mixture_of_experts: Operation, draw: Draw) -> None:
 
 @invariant("E", source=EQUATION)
 def test_idle_experts_do_not_show(mixture_of_experts: Operation, draw: Draw) -> None:
-    """What an expert is that no token chooses does not matter."""
+    """The weights of an expert that no token chooses do not matter."""
     x, (router, *weights), given = _draw(draw, EXPERTS[1:])
     order = draw.rng.permutation(len(router))
     x, router = _decided(draw, x, router, order)

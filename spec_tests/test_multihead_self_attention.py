@@ -130,7 +130,7 @@ def test_heads_are_attention(multihead_self_attention: Operation, scaled_dot_pro
 
 @invariant("B", source=EQUATION)
 def test_order_of_heads(multihead_self_attention: Operation, draw: Draw) -> None:
-    """Permuting the heads in the rows of w_q, w_k and w_v and in the columns of w_o together leaves the result."""
+    """Permuting the heads in the rows of w_q, w_k and w_v and in the columns of w_o together does not change the result."""
     x, (w_q, w_k, w_v, w_o), keywords = draw_inputs(draw, "theta", "is_causal")
     h, h_kv = keywords["num_heads"], count_key_value_heads(keywords)
     order = draw.rng.permutation(h_kv)
@@ -201,7 +201,7 @@ def draw_inputs_with_theta(draw: Draw) -> tuple[np.ndarray, tuple[np.ndarray, ..
 
 @invariant("B", source=ROPE, needs=("keyword:theta", "keyword:positions"))
 def test_shift_of_positions(multihead_self_attention: Operation, draw: Draw) -> None:
-    """Adding one number to all positions leaves the result: queries and keys are turned alike."""
+    """Adding one number to all positions does not change the result: queries and keys are turned alike."""
     x, weights, keywords = draw_inputs_with_theta(draw)
     positions, s = draw.positions(x.shape[:-2], x.shape[-2], highest=2049), draw.one_of((1, 3, 62, 4095, 1_000_000))
     require_positions(draw, "offset")

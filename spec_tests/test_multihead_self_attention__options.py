@@ -43,7 +43,7 @@ def test_output_bias_is_added(multihead_self_attention: Operation, draw: Draw) -
 
 @invariant("B", source=BIASES, needs=("keyword:b_k",))
 def test_bias_of_keys_does_not_show(multihead_self_attention: Operation, draw: Draw) -> None:
-    """Without theta and k_norm, b_k shifts all scores of a query alike, and leaves the result."""
+    """Without theta and k_norm, b_k shifts all scores of a query alike, and does not change the result."""
     x, weights, keywords = draw_inputs(draw, *accepted(multihead_self_attention, "b_q", "b_v", "q_norm", "is_causal"))
     y = multihead_self_attention(x, *weights, **keywords)
     assert_equal(multihead_self_attention(x, *weights, b_k=draw.gain(len(weights[1])), **keywords), y)
@@ -51,7 +51,7 @@ def test_bias_of_keys_does_not_show(multihead_self_attention: Operation, draw: D
 
 @invariant("B", source=NORM, needs=("keyword:eps",))
 def test_norms_forget_the_scale(multihead_self_attention: Operation, draw: Draw) -> None:
-    """Where queries are normed, four times w_q with 16 times eps leaves the result; the same of keys, and of both."""
+    """Where queries are normed, four times w_q with 16 times eps does not change the result; the same of keys, and of both."""
     names = accepted_keywords(draw, *NORMS)
     name = draw.one_of((*names, ""))
     x, (w_q, w_k, w_v, w_o), keywords = draw_inputs(draw, "theta")

@@ -82,8 +82,9 @@ def test_shared_pages(paged_attention: Operation, draw: Draw) -> None:
 
 @invariant("B", source=SOURCE)
 def test_nothing_beyond_the_lengths(paged_attention: Operation, draw: Draw) -> None:
-    """Other finite keys and values in slots that no row needs, and other pages in entries beyond, leave the result: in the tail
-    of the last page, in pages that are not listed, and in the tail of the table."""
+    """Other finite keys and values in slots that no row needs, and other pages in entries beyond, do not change the result: in
+    the tail of the last page, in pages that are not listed, and in the tail of the table.
+    """
     (q, k, v, table, lengths), keywords = draw_inputs(draw, *options_of(paged_attention))
     keywords = maybe_not_causal(paged_attention, draw, keywords)
     y = paged_attention(q, k, v, table, lengths, **keywords)
@@ -106,8 +107,9 @@ def test_rows_are_separate(paged_attention: Operation, draw: Draw) -> None:
 
 @invariant("B")
 def test_fully_masked_rows(paged_attention: Operation, draw: Draw) -> None:
-    """A row without keys, or a query before the first position, gives what the backend states, else always the same, if that is
-    zeros or NaN. The other queries give what the equation says."""
+    """A row without keys, or a query before the first position, gives what the backend states. If the backend states nothing,
+    it always gives zeros, or always NaN. The other queries give what the equation says.
+    """
     assert_convention(paged_attention, draw, "fully_masked_rows")
 
 

@@ -72,7 +72,7 @@ def test_calls_are_independent(rope: Operation, draw: Draw) -> None:
 
 @invariant("B", source=EQUATION)
 def test_relative_position(rope: Operation, draw: Draw) -> None:
-    """⟨R_i q, R_j k⟩ depends on i − j alone, in each pair: shifting both by s, up to a million, leaves it."""
+    """⟨R_i q, R_j k⟩ depends on i − j alone, in each pair: shifting both by s, up to a million, does not change it."""
     require_positions(draw, "offset")
     n, d_k = draw_dims(draw)
     q, k, given = draw.vectors((n, d_k)), draw.vectors((n, d_k)), draw_options(draw)

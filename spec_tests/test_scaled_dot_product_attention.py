@@ -121,7 +121,7 @@ def test_linear_in_values(scaled_dot_product_attention: Operation, draw: Draw) -
 
 @invariant("B", source=EQUATION)
 def test_order_of_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """Permuting the keys, their values and the columns of mask and bias together leaves the result."""
+    """Permuting the keys, their values and the columns of mask and bias together does not change the result."""
     q, k, v, keywords = draw_masked(draw, "bias", "scale")
     order = draw.rng.permutation(k.shape[-2])
     permuted = {name: x[..., order] if isinstance(x, np.ndarray) else x for name, x in keywords.items()}
@@ -145,14 +145,14 @@ def test_order_of_queries(scaled_dot_product_attention: Operation, draw: Draw) -
 
 @invariant("B", source=EQUATION)
 def test_shift_of_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """Adding one vector to every key leaves the result: each of a query's scores changes by the same, often by much."""
+    """Adding one vector to every key does not change the result: each of a query's scores changes by the same, often by much."""
     q, k, v, keywords = draw_inputs(draw, "mask", "is_causal", "scale")
     assert_blind_to_key_shifts(scaled_dot_product_attention, draw, (q, k, v), k.shape[-1:], keywords)
 
 
 @invariant("B", source=EQUATION)
 def test_duplicated_keys(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """Every key and value twice, the mask's columns too, leaves the result."""
+    """Every key and value twice, the mask's columns too, does not change the result."""
     q, k, v, keywords = draw_masked(draw, "bias")
     within_domain(draw, m=2 * k.shape[-2])
     k_twice, v_twice = np.concatenate([k, k], axis=-2), np.concatenate([v, v], axis=-2)

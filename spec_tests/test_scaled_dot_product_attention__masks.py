@@ -24,14 +24,14 @@ EQUATION = "CS336 assignment 1, eq. (11)"
 
 @invariant("B", source=EQUATION)
 def test_nothing_flows_where_masked(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """Other finite keys and values, however large, where the mask or causality says False leave the result."""
+    """Where the mask or causality says False, other finite keys and values, however large, do not change the result."""
     (q, k, v), keywords, j, seen = draw_hidden_key(draw)
     assert_no_influence(scaled_dot_product_attention, q, (k, v), replace_key(draw, q, k, v, j), keywords, ~seen)
 
 
 @invariant("B", source=EQUATION, needs=("keyword:mask",))
 def test_all_true_mask(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """A mask that is True everywhere is no mask."""
+    """A mask that is True everywhere has no effect."""
     (q, k, v), b = draw_qkv(draw)
     n, m = q.shape[-2], k.shape[-2]
     mask = np.ones(draw.shape.one_of(((n, m), (*b, n, m), (*b, 1, m), (m,))), dtype=bool)
@@ -136,7 +136,7 @@ def test_alibi(scaled_dot_product_attention: Operation, draw: Draw) -> None:
 
 @invariant("B", source="Gemma 2, section 2", needs=("keyword:softcap",))
 def test_nothing_flows_where_capped(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """With a cap too, other finite keys and values, however large, where the mask or causality says False leave the result."""
+    """With a cap, too, hidden keys and values do not change the result if they become other finite ones, however large."""
     (q, k, v), keywords, j, seen = draw_hidden_key(draw)
     keywords |= draw.keyword("softcap", SOFTCAPS)
     y = scaled_dot_product_attention(q, k, v, **keywords)
@@ -145,7 +145,7 @@ def test_nothing_flows_where_capped(scaled_dot_product_attention: Operation, dra
 
 @invariant("B", source="Gemma 2, section 2", needs=("keyword:softcap",))
 def test_a_large_cap_is_none(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """A cap far above every score is none."""
+    """A cap far above every score has no effect."""
     (q, k, v), _ = draw_qkv(draw)
     q, k = draw.grid(q.shape, 0.25, 2), draw.grid(k.shape, 0.25, 2)
     softcap = LARGE_CAPS.get(draw.format.precision, 2.0**10)
@@ -158,15 +158,19 @@ def test_a_large_cap_is_none(scaled_dot_product_attention: Operation, draw: Draw
 
 @invariant("B", needs=("keyword:is_causal",), each_dtype=True)
 def test_causal_alignment(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """is_causal with n ≠ m hides what the backend states, else always the same: the last query is level with the last key
-    (bottom-right), or the first with the first (top-left). Queries before the first key are fully masked rows."""
+    """is_causal with n ≠ m hides what the backend states. If it states nothing, it is always the same: the last query is
+    aligned with the last key (bottom-right), or the first with the first (top-left). Queries before the first key are fully
+    masked rows.
+    """
     assert_convention(scaled_dot_product_attention, draw, "causal_alignment")
 
 
 @invariant("B")
 def test_fully_masked_rows(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """A query that attends to no key gives what the backend states, else always the same, if that is zeros or NaN. The mask
-    hides the keys, or a bias of −∞, or each some of them. The other queries give what the equation says."""
+    """A query that attends to no key gives what the backend states. If the backend states nothing, it always gives zeros, or
+    always NaN. The mask hides the keys, or a bias of −∞, or each some of them. The other queries give what the equation
+    says.
+    """
     assert_convention(scaled_dot_product_attention, draw, "fully_masked_rows")
 
 
@@ -179,6 +183,7 @@ def test_quarantine(scaled_dot_product_attention: Operation, draw: Draw) -> None
 
 @invariant("B", source="Gemma 2, section 2", needs=("keyword:softcap", "keyword:bias"))
 def test_softcap_bias(scaled_dot_product_attention: Operation, draw: Draw) -> None:
-    """A bias beside a softcap is added to the scores before or after they are capped: as the backend states, else always the
-    same."""
+    """A bias beside a softcap is added to the scores before or after they are capped: as the backend states. If it states
+    nothing, it is always the same of the two.
+    """
     assert_convention(scaled_dot_product_attention, draw, "softcap_bias")

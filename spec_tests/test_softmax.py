@@ -116,7 +116,7 @@ def test_minus_infinity_is_zero(softmax: Operation, draw: Draw) -> None:
 
 @invariant("B", source=EQUATION)
 def test_minus_infinity_is_absence(softmax: Operation, draw: Draw) -> None:
-    """Entries of −∞ leave the others as they are in the row without them."""
+    """Entries of −∞ do not change the others: they are what they are in the row without them."""
     x, padded, places = draw_rows_padded_with_minus_infinity(draw)
     assert_equal(softmax(padded, axis=-1)[..., places], softmax(x, axis=-1))
 

@@ -122,7 +122,7 @@ def test_affine_in_w2(transformer_block: Operation, draw: Draw) -> None:
 
 @invariant("B", source=PRE)
 def test_order_of_hidden_units(transformer_block: Operation, draw: Draw) -> None:
-    """Permuting the rows of w1 and w3 and the columns of w2 together leaves the result."""
+    """Permuting the rows of w1 and w3 and the columns of w2 together does not change the result."""
     x, weights, keywords = draw_inputs(draw, "theta", "norm")
     order = draw.rng.permutation(len(weights["w1"]))
     permuted = {"w1": weights["w1"][order], "w3": weights["w3"][order], "w2": weights["w2"][:, order]}
@@ -148,7 +148,7 @@ def test_causal_prefix(transformer_block: Operation, draw: Draw) -> None:
 
 @invariant("B", source=PRE, needs=("keyword:theta", "keyword:positions"))
 def test_shift_of_positions(transformer_block: Operation, draw: Draw) -> None:
-    """Adding one number to all positions leaves the result, and without positions they are 0, …, n − 1."""
+    """Adding one number to all positions does not change the result, and without positions they are 0, …, n − 1."""
     x, weights, keywords = draw_inputs(draw, rotated=True)
     require_positions(draw, "offset")
     positions = np.arange(x.shape[-2]) + draw.one_of((1, 62, 127, 2047, 4095))  # across the ends of usual tables

@@ -97,6 +97,7 @@ def test_first_and_last_of_a_causal_member(variable_length_attention: Operation,
 
 @invariant("B")
 def test_fully_masked_rows(variable_length_attention: Operation, draw: Draw) -> None:
-    """A query of a member without keys, or before its first position, gives what the backend states, else always the same, if
-    that is zeros or NaN. The other queries give what the equation says."""
+    """A query of a member without keys, or before its first position, gives what the backend states. If the backend states
+    nothing, it always gives zeros, or always NaN. The other queries give what the equation says.
+    """
     assert_convention(variable_length_attention, draw, "fully_masked_rows")

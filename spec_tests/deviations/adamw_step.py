@@ -152,7 +152,7 @@ def always_downward(parameter: Any, gradient: Any, first_moment: Any, second_mom
 def rate_of_zero_is_unset(
     parameter: Any, gradient: Any, first_moment: Any, second_moment: Any, *, step: int, learning_rate: Any = 1e-3, **settings: Any
 ) -> Any:
-    """a learning rate of 0 is taken for the default, as `rate or 1e-3` does.
+    """a learning rate of 0 is replaced by the default, as `rate or 1e-3` does.
 
     Shows: a learning rate of 0. Hides: every other one.
     """

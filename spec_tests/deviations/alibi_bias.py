@@ -99,7 +99,7 @@ def in_bits(slopes: Any, *, n: int, m: int | None = None) -> Any:
 
 @deviation("reference", "earlier_part", kind="convention")
 def last_level_with_last(slopes: Any, *, n: int, m: int | None = None) -> Any:
-    """the last query is level with the last key: i + m − n stands for i.
+    """the last query is aligned with the last key: i + m − n replaces i.
 
     Shows: n ≠ m. Hides: n = m.
     """
@@ -108,7 +108,7 @@ def last_level_with_last(slopes: Any, *, n: int, m: int | None = None) -> Any:
 
 @deviation("no_keys", "reference")
 def no_keys_as_none(slopes: Any, *, n: int, m: int | None = None) -> Any:
-    """m = 0 counts as left out, as `m or n` has it.
+    """m = 0 is treated as if m were not given, as `m or n` does.
 
     Shows: m = 0. Hides: every other m.
     """

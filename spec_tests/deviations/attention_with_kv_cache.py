@@ -52,7 +52,7 @@ def positions_from_zero(q: Any, k_cache: Any, v_cache: Any, lengths: Any, sinks:
 
 @deviation("reference", "decode_is_prefill")
 def lengths_taken_for_those_before(q: Any, k_cache: Any, v_cache: Any, lengths: Any, sinks: Any = None, **options: Any) -> Any:
-    """lengths are taken for those before the new keys: query i stands at lengths + i, and so many slots count.
+    """lengths are read as those before the new keys: query i has position lengths + i, and n more slots count.
 
     Shows: slots beyond lengths. Hides: a full cache without causality.
     """
@@ -109,7 +109,7 @@ def a_block_more_at_each_boundary(q: Any, k_cache: Any, v_cache: Any, lengths: A
 
 @deviation("reference", "decode_is_prefill")
 def window_from_the_first_slot(q: Any, k_cache: Any, v_cache: Any, lengths: Any, sinks: Any = None, **options: Any) -> Any:
-    """windows are about the index of a query among the new ones, not about its position in the cache.
+    """windows are counted from a query's index among the new ones, not from its position in the cache.
 
     Shows: a window with a length above n. Hides: a prefill of an empty cache; no window.
     """
@@ -137,7 +137,7 @@ def own_key_not_seen(q: Any, k_cache: Any, v_cache: Any, lengths: Any, sinks: An
 
 @deviation("fully_masked_rows", seen=EMPTY_CACHE)
 def one_key_of_an_empty_row(q: Any, k_cache: Any, v_cache: Any, lengths: Any, sinks: Any = None, **options: Any) -> Any:
-    """a row of length 0 sees slot 0, as a loop does that runs at least once.
+    """a row of length 0 sees slot 0, because a loop runs at least once.
 
     Shows: an empty cache, while other blind queries give zeros or NaN. Hides: rows with a key.
     """

@@ -103,7 +103,7 @@ def cap_missing_from_lse(lse: Any, q: Any, k: Any, v: Any, options: dict[str, An
 @deviation("reference", "sinks_take_their_share")
 @change_lse
 def sink_missing_from_lse(lse: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> Any:
-    """lse is that of the keys alone, and out has the sink's share taken off: such parts merge as if there were no sink.
+    """lse is that of the keys alone, but out is reduced by the sink: such parts merge as if there were no sink.
 
     Shows: sinks near the scores. Hides: no sinks, or sinks of −∞.
     """
@@ -145,7 +145,7 @@ def plus_infinity_of_a_blind_query(lse: Any, q: Any, k: Any, v: Any, options: di
 @deviation("lse_is_blind_to_values")
 @change_lse
 def zero_values_are_padding(lse: Any, q: Any, k: Any, v: Any, options: dict[str, Any]) -> Any:
-    """lse leaves out keys whose value is 0 throughout, as where padding is recognized by its zeros.
+    """keys whose value is all zeros are missing from lse, as in code that recognizes padding by its zeros.
 
     Shows: a key with a value of 0. Hides: all others; out.
     """
@@ -161,7 +161,7 @@ def zero_values_are_padding(lse: Any, q: Any, k: Any, v: Any, options: dict[str,
 
 @deviation("reference", "is_attention", "lse_of_scores", seen=BASE_TWO[:1])
 def powers_of_two(q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, *, scale: Any = None, **options: Any) -> Any:
-    """the weights are powers of 2, whose scores were not multiplied by log₂ e: out and lse fit one another.
+    """the weights are powers of 2 of scores that were not multiplied by log₂ e, so that out and lse agree with each other.
 
     Shows: scores that differ. Hides: equal scores in out; scores of 0.
     """
@@ -191,7 +191,7 @@ def maximum_not_subtracted(
     held: Any,
     **options: Any,
 ) -> Any:
-    """the exponentials are of the scores themselves, and overflow.
+    """the maximum is not subtracted from the scores, so that their exponentials overflow.
 
     Shows: scores above 11 in float16, 88 in float32 and bfloat16, 709 in float64. Hides: ordinary scores.
     """

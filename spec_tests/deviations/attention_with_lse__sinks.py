@@ -67,7 +67,7 @@ def sinks_to_the_base_two(q: Any, k: Any, v: Any, mask: Any = None, sinks: Any =
 
 @deviation("reference", "sinks_take_their_share", seen=("https://github.com/modular/modular/pull/6591",))
 def sinks_by_row(q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, **options: Any) -> Any:
-    """row r of all queries of all heads has the sink r mod h, which is its head's only where there is one query.
+    """row r of all queries of all heads gets the sink r mod h, which is right only if there is one query.
 
     Shows: several queries and heads. Hides: one query, as when decoding; one head; equal sinks.
     """

@@ -173,7 +173,7 @@ def window_of_zero_is_none(
     right_window: Any = None,
     **options: Any,
 ) -> Any:
-    """a window of 0 is taken for none, as `if window:` does.
+    """a window of 0 is treated as no window, as `if window:` does.
 
     Shows: a window of 0. Hides: every other.
     """
@@ -182,7 +182,7 @@ def window_of_zero_is_none(
 
 @deviation("reference", "windows_are_masks")
 def window_replaces_the_mask(q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, **options: Any) -> Any:
-    """where a window is given the mask is not looked at.
+    """the mask is ignored if a window is given.
 
     Shows: a mask together with a window. Hides: either alone.
     """

@@ -26,7 +26,7 @@ def cotangent_of_lse_ignored(cotangent: Any, q: Any, k: Any, v: Any, mask: Any =
 def cotangent_of_lse_subtracted(
     cotangent: Any, q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, **options: Any
 ) -> Any:
-    """the cotangent of lse is subtracted where it should be added: D + g for D − g.
+    """the cotangent of lse is subtracted, not added: D + g in place of D − g.
 
     Shows: a loss that contains lse. Hides: a loss of out alone.
     """

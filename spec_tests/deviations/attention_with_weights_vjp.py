@@ -35,7 +35,7 @@ def cotangent_of_weights_added_twice(cotangent: Any, q: Any, k: Any, v: Any, mas
 def inner_sum_of_weights_missing(
     cotangent: Any, q: Any, k: Any, v: Any, mask: Any = None, *, scale: Any = None, **options: Any
 ) -> Any:
-    """the gradient of the scores lacks the inner sum of the weights' cotangent: p w for p (w − Σ p w).
+    """the gradient of the scores lacks the inner sum of the weights' cotangent: p w in place of p (w − Σ p w).
 
     Shows: a loss that contains the weights. Hides: a loss of out alone.
     """

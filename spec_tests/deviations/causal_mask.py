@@ -63,7 +63,7 @@ def upper_triangle(*, n: int, m: int | None = None, aligned: str = "bottom-right
           "https://github.com/NVIDIA/cutlass/issues/2336", "https://github.com/Dao-AILab/flash-attention/issues/1778"),
 )  # fmt: skip
 def top_left_for_bottom_right(*, n: int, m: int | None = None, aligned: str = "bottom-right") -> Any:
-    """the first query is level with the first key, top-left, where bottom-right was asked for.
+    """the mask is top-left where bottom-right was asked for: the first query is aligned with the first key.
 
     Shows: n ≠ m, above all one new query after many keys. Hides: n = m.
     """
@@ -72,7 +72,7 @@ def top_left_for_bottom_right(*, n: int, m: int | None = None, aligned: str = "b
 
 @deviation("reference", "earlier_part", kind="convention")
 def bottom_right_for_top_left(*, n: int, m: int | None = None, aligned: str = "bottom-right") -> Any:
-    """the last query is level with the last key, bottom-right, where top-left was asked for.
+    """the mask is bottom-right where top-left was asked for: the last query is aligned with the last key.
 
     Shows: n ≠ m. Hides: n = m.
     """
@@ -90,7 +90,7 @@ def top_left_where_keys_are_fewer(*, n: int, m: int | None = None, aligned: str 
 
 @deviation("reference", "staircase")
 def offset_reversed(*, n: int, m: int | None = None, aligned: str = "bottom-right") -> Any:
-    """bottom-right has j ≤ i + n − m, the difference of the wrong sign.
+    """bottom-right is j ≤ i + n − m: the difference has the wrong sign.
 
     Shows: n ≠ m. Hides: n = m.
     """
@@ -99,7 +99,7 @@ def offset_reversed(*, n: int, m: int | None = None, aligned: str = "bottom-righ
 
 @deviation("reference", "square")
 def bottom_right_one_short(*, n: int, m: int | None = None, aligned: str = "bottom-right") -> Any:
-    """bottom-right has j < i + m − n, one key too few, as where positions were counted from 1 on one side alone.
+    """bottom-right is j < i + m − n, one key too few, as if positions counted from 1 on one side alone.
 
     Shows: bottom-right, n = m included. Hides: top-left.
     """
@@ -108,7 +108,7 @@ def bottom_right_one_short(*, n: int, m: int | None = None, aligned: str = "bott
 
 @deviation("no_keys", "reference")
 def no_keys_as_none(*, n: int, m: int | None = None, aligned: str = "bottom-right") -> Any:
-    """m = 0 counts as left out, as `m or n` has it.
+    """m = 0 is treated as if m were not given, as `m or n` does.
 
     Shows: m = 0. Hides: every other m.
     """
@@ -127,7 +127,7 @@ def whole_tiles_alone(*, n: int, m: int | None = None, aligned: str = "bottom-ri
 
 @deviation("dtype_shape_device", kind="fault")
 def of_integers(function: Any, **keywords: Any) -> Any:
-    """the mask is of zeros and ones, not bool: as an index, or with `~`, it means something else.
+    """the mask holds integers 0 and 1, not bools: as an index, or after `~`, it means something else.
 
     Shows: the dtype of the result. Hides: its values.
     """

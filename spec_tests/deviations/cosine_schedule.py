@@ -28,7 +28,7 @@ def _decays(step: int, rates: dict[str, Any]) -> bool:
 
 @deviation("reference", "ends")
 def cosine_steps_as_length(*, step: int, **rates: Any) -> Any:
-    """cosine_steps is taken for the length of the decay, which then ends warmup_steps later.
+    """cosine_steps is used as the length of the decay, which then ends warmup_steps too late.
 
     Shows: a warm-up. Hides: none.
     """

@@ -37,7 +37,7 @@ def mean_over_all_rows(logits: Any, targets: Any, *, reduction: str = "mean", **
 
 @deviation("reference", "reductions")
 def mean_is_the_sum(logits: Any, targets: Any, *, reduction: str = "mean", **options: Any) -> Any:
-    """the mean is not divided at all.
+    """the mean is the sum: nothing is divided.
 
     Shows: two rows or more. Hides: a single row.
     """
@@ -46,7 +46,7 @@ def mean_is_the_sum(logits: Any, targets: Any, *, reduction: str = "mean", **opt
 
 @deviation("reference", "reductions")
 def sum_is_the_mean(logits: Any, targets: Any, *, reduction: str = "mean", **options: Any) -> Any:
-    """the sum is divided, too.
+    """the sum is divided like the mean.
 
     Shows: the sum of two rows or more. Hides: a single row, the mean.
     """
@@ -55,7 +55,7 @@ def sum_is_the_mean(logits: Any, targets: Any, *, reduction: str = "mean", **opt
 
 @deviation("reference", "ignored_rows_are_zero")
 def ignored_rows_counted(logits: Any, targets: Any, *, ignore_index: int = -100, **options: Any) -> Any:
-    """ignore_index is not looked at: such a row has the last entry, or its own, for its target.
+    """ignore_index is ignored: the target of such a row is the last entry, or its own.
 
     Shows: an ignored row. Hides: targets that are all kept.
     """
@@ -74,7 +74,7 @@ def ignore_index_is_minus_100(logits: Any, targets: Any, *, ignore_index: int = 
 
 @deviation("reference", "log_softmax")
 def first_entry_ignored(logits: Any, targets: Any, *, ignore_index: int = -100, **options: Any) -> Any:
-    """rows whose target is 0, taken for padding, are ignored as well.
+    """rows whose target is 0 are ignored as padding, too.
 
     Shows: a target of 0. Hides: other targets.
     """
@@ -109,7 +109,7 @@ def smoothing_ignored(logits: Any, targets: Any, *, label_smoothing: float = 0.0
 
 @deviation("reference", "even_smoothing_ignores_targets")
 def target_keeps_its_share(logits: Any, targets: Any, *, label_smoothing: float = 0.0, **options: Any) -> Any:
-    """the smoothed term is added, and the target's own is not made smaller by it.
+    """the smoothed term is added, but the target's own term keeps its size.
 
     Shows: smoothing. Hides: no smoothing.
     """
@@ -119,7 +119,7 @@ def target_keeps_its_share(logits: Any, targets: Any, *, label_smoothing: float 
 
 @deviation("reference", "smoothing_is_linear")
 def smoothing_squared(logits: Any, targets: Any, *, label_smoothing: float = 0.0, **options: Any) -> Any:
-    """the smoothed share is e², as where both the target and the loss are smoothed.
+    """the smoothed share is e², as if both the target and the loss were smoothed.
 
     Shows: smoothing between 0 and 1. Hides: 0 and 1.
     """
@@ -130,7 +130,7 @@ def smoothing_squared(logits: Any, targets: Any, *, label_smoothing: float = 0.0
 def smoothing_counts_ignored_rows(
     logits: Any, targets: Any, *, ignore_index: int = -100, label_smoothing: float = 0.0, reduction: str = "mean", **options: Any
 ) -> Any:
-    """the smoothed term is there for ignored rows, too.
+    """ignored rows get the smoothed term, too.
 
     Shows: smoothing and an ignored row. Hides: either alone.
     """
@@ -167,7 +167,7 @@ def z_loss_ignored(logits: Any, targets: Any, *, z_loss: float = 0.0, **options:
 def z_loss_of_ignored_rows(
     logits: Any, targets: Any, *, ignore_index: int = -100, z_loss: float = 0.0, reduction: str = "mean", **options: Any
 ) -> Any:
-    """ignored rows have their z_loss.
+    """z_loss is added for ignored rows, too.
 
     Shows: a z_loss and an ignored row. Hides: either alone.
     """
@@ -207,7 +207,7 @@ def next_entry_for_the_target(logits: Any, targets: Any, *, ignore_index: int = 
 
 @deviation("reference", "uniform")
 def logarithm_to_base_two(logits: Any, targets: Any, *, z_loss: float = 0.0, **options: Any) -> Any:
-    """the loss is in bits.
+    """the loss is in bits, not in nats, not in nats.
 
     Shows: any loss but 0. Hides: a vocabulary of one.
     """
@@ -228,7 +228,7 @@ def no_maximum_subtracted(
     reduction: str = "mean",
     held: Any = None,
 ) -> Any:
-    """the exponentials are of the logits themselves, which overflow.
+    """the maximum is not subtracted from the logits, so that their exponentials overflow.
 
     Shows: logits beyond the range of exp, in float32 from 89 on. Hides: ordinary logits.
     """

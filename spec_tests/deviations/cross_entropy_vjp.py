@@ -25,7 +25,7 @@ def mean_over_all_rows(cotangent: Any, logits: Any, targets: Any, *, reduction: 
 
 @deviation("reference", "ignored_rows_have_none")
 def ignored_rows_learn(cotangent: Any, logits: Any, targets: Any, *, ignore_index: int = -100, **options: Any) -> Any:
-    """an ignored row has the gradient of a row whose target is the first entry.
+    """an ignored row gets the gradient of a row whose target is the first entry.
 
     Shows: an ignored row. Hides: targets that are all kept.
     """
@@ -81,7 +81,7 @@ def cap_without_slope(cotangent: Any, logits: Any, targets: Any, *, softcap: flo
 
 @deviation("reference", "probabilities")
 def cotangent_ignored(cotangent: Any, logits: Any, targets: Any, **options: Any) -> Any:
-    """the cotangent is taken for 1, as by kernels that compute the gradient in the forward pass.
+    """the cotangent is treated as 1, as in kernels that compute the gradient in the forward pass.
 
     Shows: a cotangent other than 1. Hides: loss.backward().
     """

@@ -40,7 +40,7 @@ def ids_from_one(token_ids: Any, weight: Any) -> Any:
 
 @deviation("large_table")
 def ids_of_16_bits(token_ids: Any, weight: Any) -> Any:
-    """ids are kept in 16 bits: those of 65 536 and more begin anew.
+    """ids are kept in 16 bits: ids from 65 536 on wrap around.
 
     Shows: a large vocabulary. Hides: a small one.
     """

@@ -40,7 +40,7 @@ TF32, LARGEST_PARAMETER = Format("tf32", 11, -126, 127), 1e300
     ),
 )
 def float64_computed_in_float32(*arguments: Any, equation: Any, **keywords: Any) -> Any:
-    """float64 arguments are computed with in float32.
+    """float64 arguments are computed in float32.
 
     Shows: float64. Hides: all other dtypes.
     """
@@ -122,7 +122,7 @@ def small_results_flushed(*arguments: Any, equation: Any, storage: Format, **key
 
 @deviation("reference", kind="arithmetic", dtypes=("float16",), operations=("layer_norm", "relu", "silu", "gelu"))
 def small_arguments_flushed(*arguments: Any, equation: Any, storage: Format, **keywords: Any) -> Any:
-    """arguments below the normal range of float16 are taken for zero.
+    """arguments below the normal range of float16 are treated as zero.
 
     Shows: float16 arguments below 6e-5. Hides: ordinary arguments.
     """

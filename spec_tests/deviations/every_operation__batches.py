@@ -12,7 +12,7 @@ from ._faults import ACTIVATION_OPERATIONS, ATTENTION_OPERATIONS, MODEL_OPERATIO
 
 @deviation("reference", "batch_independence", kind="fault", operations=("rms_norm", "layer_norm", "silu", "swiglu"))
 def first_entry_alone_computed(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """of a batch only the first entry is computed; the others stay zero.
+    """only the first entry of a batch is computed; the others stay zero.
 
     Shows: a batch of two. Hides: a batch of one, no batch.
     """
@@ -24,7 +24,7 @@ def first_entry_alone_computed(right: Any, x: Any, *rest: Any, **keywords: Any) 
 
 @deviation("reference", "batch_independence", kind="fault", operations=("softmax", "log_softmax", "logsumexp", "swiglu"))
 def first_entry_for_all(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """every entry of a batch gets the result of the first: a pointer that is not advanced.
+    """every entry of a batch gets the result of the first: a pointer is not advanced.
 
     Shows: a batch of two. Hides: a batch of one, equal entries.
     """
@@ -48,7 +48,7 @@ def last_of_an_odd_count_left_out(right: Any, x: Any, *rest: Any, **keywords: An
 
 @deviation("reference", kind="fault", operations=("log_softmax", "gelu", "glu", "embedding"))
 def rows_beyond_eight_left_out(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """the grid has eight programs, and what more rows there are is left out.
+    """the grid has eight programs; further rows are left out.
 
     Shows: nine rows. Hides: eight.
     """
@@ -72,7 +72,7 @@ def entries_beyond_the_grid_left_out(right: Any, x: Any, *rest: Any, **keywords:
 
 @deviation("batch_independence", kind="fault", operations=("silu", "gelu", "rope", "swiglu"))
 def nan_spreads_through_the_batch(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """something is multiplied by zero and added over the whole batch, so that a NaN or an infinity anywhere spoils every entry.
+    """a sum over the whole batch is multiplied by zero and added, so that a NaN or an infinity anywhere spoils every entry.
 
     Shows: NaN or infinity in another entry. Hides: finite arguments.
     """
@@ -111,7 +111,7 @@ def entries_accumulate(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
 
 @deviation("reference", kind="fault", operations=("softmax", "silu", "linear", "swiglu"))
 def third_batch_axis_forgotten(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """two batch axes are stepped through; of a third only the first index.
+    """two batch axes are read; only the first index of a third is.
 
     Shows: three batch axes, the first longer than one. Hides: one and two.
     """
@@ -123,7 +123,7 @@ def third_batch_axis_forgotten(right: Any, x: Any, *rest: Any, **keywords: Any) 
 
 @deviation("reference", kind="fault", operations=("relu", "sigmoid", "glu", "feed_forward"))
 def batch_axes_flattened_backwards(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """the batch axes are merged with the first one running fastest, and taken apart with the last one running fastest.
+    """the batch axes are merged with the first one running fastest, and split with the last one running fastest.
 
     Shows: two batch axes longer than one. Hides: one batch axis.
     """
@@ -135,7 +135,7 @@ def batch_axes_flattened_backwards(right: Any, x: Any, *rest: Any, **keywords: A
 
 @deviation("dtype_shape_device", kind="fault", operations=("glu", "swiglu", "feed_forward", "embedding"))
 def batch_axes_stay_flattened(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """batch axes are merged for the computation and not taken apart again.
+    """batch axes are merged for the computation and not split again.
 
     Shows: two batch axes. Hides: one.
     """
@@ -146,7 +146,7 @@ def batch_axes_stay_flattened(right: Any, x: Any, *rest: Any, **keywords: Any) -
 
 @deviation("dtype_shape_device", kind="fault", operations=("glu", "swiglu", "feed_forward", "transformer_block"))
 def missing_batch_axis_added(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """where there is no batch axis one is added, and not taken away again.
+    """if there is no batch axis, one is added and not removed.
 
     Shows: arguments without a batch. Hides: all others.
     """
@@ -156,7 +156,7 @@ def missing_batch_axis_added(right: Any, x: Any, *rest: Any, **keywords: Any) ->
 
 @deviation("reference", kind="fault", operations=("linear", "swiglu", "rope", "embedding"))
 def batch_axis_demanded(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """the sizes are taken apart as (batch, ...), which fails where there is no batch.
+    """the sizes are unpacked as (batch, ...), which fails if there is no batch.
 
     Shows: arguments without a batch. Hides: all others.
     """
@@ -213,7 +213,7 @@ def smaller_batches_taken_in_turn(right: Any, q: Any, k: Any, v: Any, *rest: Any
     ),
 )
 def empty_batch_refused(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """a kernel is launched on a grid of none, which is an error.
+    """a kernel is launched on an empty grid, which is an error.
 
     Shows: a batch of none. Hides: all others.
     """
@@ -224,7 +224,7 @@ def empty_batch_refused(right: Any, *arguments: Any, **keywords: Any) -> Any:
 
 @deviation("empty", kind="fault", operations=("softmax", "log_softmax", "logsumexp", "linear", "swiglu", "embedding"))
 def empty_batch_answered_with_a_row(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """a batch of none is padded to one row, which is returned.
+    """an empty batch is padded to one row, which is returned.
 
     Shows: a batch of none. Hides: all others.
     """

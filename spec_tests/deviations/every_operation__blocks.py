@@ -168,7 +168,7 @@ def blocks_of_128_reduced_apart(right: Any, x: Any, *rest: Any, **keywords: Any)
 
 @deviation("reference", kind="fault", operations=("softmax", "log_softmax", "rms_norm", "layer_norm"))
 def last_block_overlaps_and_counts_twice(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """the last block of 16 is moved back until it is full, and what it then shares with the one before counts twice.
+    """the last block of 16 is moved back until it is full, and its overlap with the block before counts twice.
 
     Shows: more than 16 elements, and no multiple of 16. Hides: multiples of 16, fewer than 16.
     """
@@ -213,7 +213,7 @@ def fewer_than_a_warp_garbage(right: Any, x: Any, *rest: Any, **keywords: Any) -
 
 @deviation("reference", kind="fault", operations=("glu", "swiglu", "feed_forward", "rope"))
 def features_beyond_128_ignored(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """a tile holds 128 features of the first argument; further ones are taken for zeros.
+    """a tile holds 128 features of the first argument; further ones are treated as zeros.
 
     Shows: more than 128 features. Hides: fewer.
     """

@@ -25,7 +25,7 @@ def strides_ignored(right: Any, *arguments: Any, **keywords: Any) -> Any:
 
 @deviation("layout_blind", kind="fault", operations=("relu", "sigmoid", "gelu", "feed_forward"))
 def last_stride_taken_for_one(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """the strides between rows are honoured, but the elements of a row are taken to be neighbours.
+    """the strides between rows are used, but the elements of a row are assumed to be neighbours.
 
     Shows: transposed views, and every other column. Hides: padded rows.
     """
@@ -39,7 +39,7 @@ def last_stride_taken_for_one(right: Any, *arguments: Any, **keywords: Any) -> A
 
 @deviation("layout_blind", kind="fault", operations=("relu", "sigmoid", "silu", "gelu"))
 def row_stride_taken_for_the_width(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """the stride within a row is honoured, but the rows are taken to follow each other.
+    """the stride within a row is used, but rows are assumed to follow each other.
 
     Shows: padded rows, columns cut from a wider array. Hides: whole arrays.
     """
@@ -68,7 +68,7 @@ def offset_ignored(right: Any, *arguments: Any, **keywords: Any) -> Any:
     operations=("log_softmax", "logsumexp", "silu", "linear"),
 )
 def broadcast_read_as_stored(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """an axis of stride 0 is stepped along as if it were stored.
+    """an axis of stride 0 is read as if its copies were stored.
 
     Shows: expanded, broadcast views. Hides: all others.
     """
@@ -107,7 +107,7 @@ def negative_strides_made_positive(right: Any, *arguments: Any, **keywords: Any)
 
 @deviation("layout_blind", kind="fault", operations=("layer_norm", "glu", "swiglu", "feed_forward"))
 def weight_strides_ignored(right: Any, x: Any, *weights: Any, **keywords: Any) -> Any:
-    """the strides of the activations are honoured, those of the weights are not.
+    """the strides of the activations are used, those of the weights are not.
 
     Shows: weights that are transposed views. Hides: contiguous weights.
     """
@@ -120,7 +120,7 @@ def weight_strides_ignored(right: Any, x: Any, *weights: Any, **keywords: Any) -
     operations=("rope", "scaled_dot_product_attention", "grouped_query_attention", "local_attention"),
 )
 def batch_axes_taken_for_one(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """all axes but the last are walked with the stride of the last but one, as if they could be merged into one.
+    """all axes but the last are read with the stride of the last but one, as if they were one axis.
 
     Shows: arrays of three axes of which the first ones are permuted or broadcast. Hides: two axes, contiguous arrays.
     """
@@ -155,7 +155,7 @@ def written_in_the_arguments_order(right: Any, x: Any, *rest: Any, **keywords: A
 
 @deviation("layout_blind", kind="fault", operations=("softmax", "rope", "linear", "embedding"))
 def views_refused(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """whatever is not contiguous is refused.
+    """arrays that are not contiguous are refused.
 
     Shows: any view. Hides: contiguous arrays.
     """

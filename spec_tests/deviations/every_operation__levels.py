@@ -156,7 +156,7 @@ def kernel_chosen_by_the_values(right: Any, x: Any, *weights: Any, **keywords: A
 
 @deviation("quarantine", kind="fault", operations=ATTENTION_OPERATIONS)
 def hidden_values_multiplied(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """a hidden value is multiplied by its weight of zero, as the equation says, and NaN or infinity there spreads.
+    """a hidden value is multiplied by its weight of zero, so that a NaN or an infinity in it spreads.
 
     Shows: NaN and infinities behind a mask. Hides: finite ones.
     """
@@ -165,7 +165,7 @@ def hidden_values_multiplied(right: Any, *arguments: Any, **keywords: Any) -> An
 
 @deviation("nan_propagation", kind="fault", operations=SOFTMAX_OPERATIONS)
 def nan_as_minus_infinity(right: Any, x: Any, *, axis: int) -> Any:
-    """a NaN counts as −∞, as where the maximum is taken by comparisons that drop it.
+    """a NaN counts as −∞: the comparisons that find the maximum drop it.
 
     Shows: a row with a NaN. Hides: rows of numbers.
     """

@@ -48,7 +48,7 @@ def result_in_the_arguments_memory(right: Any, x: Any, *rest: Any, **keywords: A
     operations=("softmax", "logsumexp", "silu", "gelu"),
 )
 def modified_where_the_upcast_copies_nothing(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """the first argument is cast to float32, which copies nothing in float32, and the cast is worked on in place.
+    """the first argument is cast to float32, which copies nothing in float32, and the cast array is changed in place.
 
     Shows: float32 arguments read again after the call. Hides: 16-bit arguments.
     """
@@ -63,7 +63,7 @@ def modified_where_the_upcast_copies_nothing(right: Any, x: Any, *rest: Any, **k
     "inputs_unchanged", kind="fault", operations=("log_softmax", "logsumexp", "grouped_query_attention", "local_attention")
 )
 def modified_where_it_is_contiguous(right: Any, x: Any, *rest: Any, **keywords: Any) -> Any:
-    """the first argument is made contiguous, which copies nothing if it is, and the "copy" is worked on in place.
+    """the first argument is made contiguous, which copies nothing if it is, and the "copy" is changed in place.
 
     Shows: contiguous arguments read again after the call. Hides: transposed and strided ones.
     """
@@ -88,7 +88,7 @@ def weight_rescaled_in_place(right: Any, x: Any, weight: Any, *rest: Any, **keyw
 
 @deviation("inputs_unchanged", kind="fault", operations=("feed_forward", "linear", "scaled_dot_product_attention"))
 def optional_argument_modified(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """an optional array, a bias or a mask, is worked on in place.
+    """an optional array, a bias or a mask, is changed in place.
 
     Shows: bias or mask read again after the call. Hides: calls without one.
     """

@@ -13,7 +13,7 @@ def _replace_zeros(keywords: dict[str, Any], **instead: Any) -> dict[str, Any]:
 
 @deviation("reference", kind="fault", operations=NORM_OPERATIONS)
 def eps_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """`eps or 1e-5`: an eps of 0 is not taken literally.
+    """`eps or 1e-5`: an eps of 0 is replaced by 1e-5.
 
     Shows: eps = 0 and small rows. Hides: any other eps.
     """
@@ -22,7 +22,7 @@ def eps_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> 
 
 @deviation("reference", kind="fault", like=("scale-zero-is-unset",), operations=ATTENTION_OPERATIONS)
 def scale_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """`scale or 1 / sqrt(d_k)`: a scale of 0 is not taken literally.
+    """`scale or 1 / sqrt(d_k)`: a scale of 0 is replaced by the default.
 
     Shows: scale = 0. Hides: any other scale.
     """
@@ -31,7 +31,7 @@ def scale_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -
 
 @deviation("reference", kind="fault", operations=(*MASK_OPERATIONS, "alibi_bias"))
 def m_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """`m or n`: no keys at all are taken for as many keys as queries.
+    """`m or n`: zero keys are treated as n keys.
 
     Shows: m = 0. Hides: any other m.
     """
@@ -40,7 +40,7 @@ def m_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> An
 
 @deviation("reference", kind="fault", like=("zero-as-none",), operations=("sliding_window_mask", "local_attention"))
 def window_of_zero_taken_for_none(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """`if window:` … a window of 0 is taken for no window.
+    """`if window:`: a window of 0 is treated as no window.
 
     Shows: window = 0. Hides: any other window.
     """

@@ -73,7 +73,7 @@ def python_lists_returned(right: Any, *arguments: Any, **keywords: Any) -> Any:
     operations=("swiglu", "feed_forward", "embedding", "alibi_slopes"),
 )
 def float64_returned(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """the result is float64: a float64 constant has been promoted with.
+    """the result is float64: a float64 constant has promoted it.
 
     Shows: every other dtype. Hides: float64.
     """
@@ -108,7 +108,7 @@ def float32_for_float64(right: Any, *arguments: Any, **keywords: Any) -> Any:
     operations=("log_softmax", "scaled_dot_product_attention", "grouped_query_attention", "linear"),
 )
 def float16_for_bfloat16(right: Any, *arguments: Any, **keywords: Any) -> Any:
-    """16 bits are taken to mean float16, whichever kind came.
+    """every dtype of 16 bits is treated as float16.
 
     Shows: bfloat16. Hides: all other dtypes.
     """
@@ -118,7 +118,7 @@ def float16_for_bfloat16(right: Any, *arguments: Any, **keywords: Any) -> Any:
 
 @deviation("dtype_shape_device", kind="fault", operations=MASK_OPERATIONS)
 def mask_of_integers(right: Any, **keywords: Any) -> Any:
-    """the mask is of integers, 0 and 1.
+    """the mask holds the integers 0 and 1.
 
     Shows: the dtype; ~mask is true everywhere. Hides: multiplication.
     """
@@ -127,7 +127,7 @@ def mask_of_integers(right: Any, **keywords: Any) -> Any:
 
 @deviation("dtype_shape_device", "reference", kind="fault", operations=MASK_OPERATIONS)
 def mask_to_be_added(right: Any, **keywords: Any) -> Any:
-    """the mask is of floating numbers, 0 and minus infinity, to be added to scores.
+    """the mask holds floating numbers, 0 and minus infinity, to be added to scores.
 
     Shows: any call. Hides: nothing.
     """
@@ -202,7 +202,7 @@ def negative_axis_off_by_one(right: Any, x: Any, *, axis: int) -> Any:
 
 @deviation("reference", kind="fault", operations=SOFTMAX_OPERATIONS)
 def only_the_last_axis(right: Any, x: Any, *, axis: int) -> Any:
-    """the axis is honoured only where it is the last or the first; another is taken for the last.
+    """the axis is used only if it is the first or the last; any other is treated as the last.
 
     Shows: a middle axis of three. Hides: one and two axes.
     """

@@ -38,7 +38,7 @@ def call_before_answered(right: Any, *arguments: Any, memory: Any, **keywords: A
 
 @deviation("every_argument_counts", kind="fault", operations=("logsumexp", "glu", "feed_forward", "embedding"))
 def cached_by_identity(right: Any, *arguments: Any, memory: Any, **keywords: Any) -> Any:
-    """results are cached by which arrays were given, as if an array could not be written to.
+    """results are cached by the identity of the arrays, as if nobody wrote to them.
 
     Shows: the same array with other values. Hides: a new array for each call.
     """
@@ -62,7 +62,7 @@ def cached_by_a_few_elements(right: Any, *arguments: Any, memory: Any, **keyword
 
 @deviation("every_argument_counts", kind="fault", operations=("linear", "glu", "swiglu", "feed_forward"))
 def weights_of_the_first_call(right: Any, x: Any, *weights: Any, memory: Any, **keywords: Any) -> Any:
-    """weights are prepared once for their shapes and dtype, and kept.
+    """weights are prepared once for each shape and dtype, and kept.
 
     Shows: other weights of the same shapes. Hides: the same weights, as in one model.
     """
@@ -105,7 +105,7 @@ def positions_of_the_first_call(right: Any, *arguments: Any, memory: Any, **keyw
 
 @deviation("every_argument_counts", "mask_broadcasts", kind="fault", operations=MASKED_ATTENTION_OPERATIONS)
 def mask_of_the_first_call(right: Any, *arguments: Any, memory: Any, **keywords: Any) -> Any:
-    """masks are prepared once for their shape, and kept.
+    """masks are prepared once for each shape, and kept.
 
     Shows: another mask of the same shape. Hides: the same mask each time.
     """
@@ -184,7 +184,7 @@ def every_third_call_lost(right: Any, *arguments: Any, memory: Any, **keywords: 
 
 @deviation("reference", kind="fault", operations=("layer_norm", "softmax", "linear", "rope"))
 def right_for_twenty_calls(right: Any, *arguments: Any, memory: Any, **keywords: Any) -> Any:
-    """a scale that is learnt from the arguments seen drifts: after twenty calls results are a hundredth too large.
+    """a scale that adapts to the arguments drifts: after twenty calls results are 1% too large.
 
     Shows: many calls. Hides: a few.
     """

@@ -73,7 +73,7 @@ def b1_behind_the_activation(x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any =
 
 @deviation("reference", "b2_is_added", "zero")
 def b2_twice(x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None, *, activation: str = "relu") -> Any:
-    """b2 is added twice, as where each of two parallel halves adds it.
+    """b2 is added twice, as if each of two parallel halves added it.
 
     Shows: b2. Hides: b2 = 0, or none.
     """
@@ -101,7 +101,7 @@ def residual_included(x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None, 
 
 @deviation("reference")
 def last_units_dropped(x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None, *, activation: str = "relu") -> Any:
-    """hidden units beyond the last multiple of eight are left out, as where a tile loop has no remainder.
+    """hidden units beyond the last multiple of eight are left out: a loop over tiles has no remainder.
 
     Shows: more than eight hidden units, and not a multiple of eight. Hides: multiples of eight.
     """

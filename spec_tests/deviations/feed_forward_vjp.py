@@ -12,7 +12,7 @@ from . import deviation
 
 @deviation("reference")
 def slope_forgotten(cotangent: Any, x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None, **options: Any) -> Any:
-    """the activation is taken for the identity on the way back.
+    """the backward pass treats the activation as the identity.
 
     Shows: closed units, gelu. Hides: units of relu that are all open.
     """
@@ -26,7 +26,7 @@ def slope_forgotten(cotangent: Any, x: Any, w1: Any, w2: Any, b1: Any = None, b2
 def slope_without_the_bias(
     cotangent: Any, x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None, *, activation: str = "relu"
 ) -> Any:
-    """which units of relu are open is told from w1 x, without the bias.
+    """the backward pass decides from w1 x, without the bias, which units of relu are open.
 
     Shows: a bias that opens or closes units. Hides: no bias, gelu.
     """

@@ -34,7 +34,7 @@ def gate_exchanged(x: Any, *, gate: str = "first", **options: Any) -> Any:
 
 @deviation("reference", "layouts", kind="convention")
 def layout_exchanged(x: Any, *, layout: str = "concatenated", **options: Any) -> Any:
-    """concatenated halves are read as interleaved ones, and interleaved ones as concatenated.
+    """concatenated halves are read as interleaved, and interleaved halves as concatenated.
 
     Shows: two features or more in each half. Hides: one feature.
     """
@@ -103,7 +103,7 @@ def clipped_after_the_activation(x: Any, *, limit: float | None = None, **option
 
 @deviation("reference", "limit")
 def limit_of_zero_is_none(x: Any, *, limit: float | None = None, **options: Any) -> Any:
-    """a limit of 0 is taken for no limit, as `if limit:` does.
+    """a limit of 0 is treated as no limit, as `if limit:` does.
 
     Shows: a limit of 0. Hides: every other limit.
     """
@@ -150,7 +150,7 @@ def not_divided_by_alpha(x: Any, *, alpha: float = 1.0, **options: Any) -> Any:
 
 @deviation("reference", "composition")
 def alpha_ignored(x: Any, *, alpha: float = 1.0, **options: Any) -> Any:
-    """alpha is taken for 1.
+    """alpha is treated as 1.
 
     Shows: alpha other than 1. Hides: alpha = 1.
     """

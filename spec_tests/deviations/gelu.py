@@ -26,7 +26,7 @@ def by_tanh(x: Any, inner: Any) -> Any:
           "https://github.com/huggingface/candle/pull/900"),
 )  # fmt: skip
 def tanh_for_erf(x: Any, *, approximate: str = "none") -> Any:
-    """the tanh form stands for the exact one.
+    """the tanh form is computed where the exact one was asked for.
 
     Shows: |x| between 1 and 5 in float32. Hides: 16-bit dtypes, tolerances of 1e-3.
     """
@@ -35,7 +35,7 @@ def tanh_for_erf(x: Any, *, approximate: str = "none") -> Any:
 
 @deviation("reference", "two_forms", kind="convention", dtypes=WIDE)
 def erf_for_tanh(x: Any, *, approximate: str = "none") -> Any:
-    """the exact form stands for the tanh form.
+    """the exact form is computed where the tanh form was asked for.
 
     Shows: |x| between 1 and 5 in float32. Hides: 16-bit dtypes, tolerances of 1e-3.
     """
@@ -53,7 +53,7 @@ def quick(x: Any, *, approximate: str = "none") -> Any:
 
 @deviation("reference", "even_part", seen=("https://github.com/tensorflow/tfjs/pull/8224",))
 def square_for_cube(x: Any, *, approximate: str = "none") -> Any:
-    """the tanh form has 0.044715 x² for 0.044715 x³.
+    """the tanh form has 0.044715 x² in place of 0.044715 x³.
 
     Shows: |x| > 1. Hides: 0 and 1, where square and cube agree.
     """
@@ -71,7 +71,7 @@ def linear_term_alone(x: Any, *, approximate: str = "none") -> Any:
 
 @deviation("reference", "even_part", seen=("https://github.com/huggingface/transformers/pull/11514",))
 def coefficients_exchanged(x: Any, *, approximate: str = "none") -> Any:
-    """the tanh form has 0.044715 and √(2/π) in each other's place.
+    """the tanh form exchanges 0.044715 and √(2/π).
 
     Shows: numbers of size 1. Hides: those far away.
     """
@@ -80,7 +80,7 @@ def coefficients_exchanged(x: Any, *, approximate: str = "none") -> Any:
 
 @deviation("reference", "even_part", dtypes=WIDE)
 def constant_of_four_digits(x: Any, *, approximate: str = "none") -> Any:
-    """the tanh form has 0.7978 for √(2/π).
+    """the tanh form has 0.7978 in place of √(2/π).
 
     Shows: |x| about 1 in float32. Hides: 16-bit dtypes, tolerances of 1e-4.
     """
@@ -89,7 +89,7 @@ def constant_of_four_digits(x: Any, *, approximate: str = "none") -> Any:
 
 @deviation("reference", "slope_at_zero")
 def root_of_two_alone(x: Any, *, approximate: str = "none") -> Any:
-    """the tanh form has √2/π for √(2/π).
+    """the tanh form has √2/π in place of √(2/π).
 
     Shows: numbers of size 1. Hides: those far away.
     """
@@ -98,7 +98,7 @@ def root_of_two_alone(x: Any, *, approximate: str = "none") -> Any:
 
 @deviation("reference", "even_part")
 def erf_of_x(x: Any, *, approximate: str = "none") -> Any:
-    """the exact form has erf(x) for erf(x/√2).
+    """the exact form has erf(x) in place of erf(x/√2).
 
     Shows: numbers of size 1. Hides: those far away.
     """
@@ -129,7 +129,7 @@ def gate_alone(x: Any, *, approximate: str = "none") -> Any:
           "https://github.com/pytorch/pytorch/issues/186278"),
 )  # fmt: skip
 def tanh_overflows(x: Any, *, approximate: str = "none", held: Any) -> Any:
-    """the tanh form has (e^2z − 1) / (e^2z + 1) for tanh(z), which is ∞/∞ where e^2z overflows.
+    """the tanh form has (e^2z − 1) / (e^2z + 1) in place of tanh(z), which is ∞/∞ where e^2z overflows.
 
     Shows: x > 10 in float32, 4 in float16, 20 in float64. Hides: standard normal numbers.
     """
@@ -141,7 +141,7 @@ def tanh_overflows(x: Any, *, approximate: str = "none", held: Any) -> Any:
 
 @deviation("no_overflow", kind="arithmetic")
 def halved_last(x: Any, *, approximate: str = "none", held: Any) -> Any:
-    """x (1 + erf(x/√2)) is halved when it has overflowed.
+    """x (1 + erf(x/√2)) overflows before it is halved.
 
     Shows: numbers beyond half the dtype's largest. Hides: everything smaller.
     """

@@ -12,7 +12,7 @@ from . import deviation
 
 @deviation("reference")
 def density_missing(cotangent: Any, x: Any, *, approximate: str = "none") -> Any:
-    """the gate is taken for a constant: c Φ(x), in the exact form.
+    """the gate is treated as a constant: c Φ(x), in the exact form.
 
     Shows: ordinary x but 0. Hides: both tails.
     """

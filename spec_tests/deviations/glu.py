@@ -89,7 +89,7 @@ def gates_share_one_softmax(x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = 
 
 @deviation("reference")
 def last_outputs_ungated(x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None) -> Any:
-    """outputs beyond the last multiple of eight are not gated, as where a vector loop has no remainder.
+    """outputs beyond the last multiple of eight are not gated: a vector loop has no remainder.
 
     Shows: more than eight outputs, and not a multiple of eight. Hides: multiples of eight.
     """

@@ -50,7 +50,7 @@ def norms_added(gradients: Any, *, max_norm: Any, eps: Any = 1e-6) -> Any:
 
 @deviation("reference", "length", "any_division_into_arrays")
 def norm_of_the_last_array(gradients: Any, *, max_norm: Any, eps: Any = 1e-6) -> Any:
-    """the norm is that of the last array, as where a loop overwrites its total.
+    """the norm is that of the last array: the loop overwrites its total.
 
     Shows: several arrays. Hides: one.
     """
@@ -68,7 +68,7 @@ def largest_norm(gradients: Any, *, max_norm: Any, eps: Any = 1e-6) -> Any:
 
 @deviation("reference", "length")
 def squares_without_the_root(gradients: Any, *, max_norm: Any, eps: Any = 1e-6) -> Any:
-    """the sum of squares is taken for the norm.
+    """the sum of squares is used as the norm.
 
     Shows: norms other than 1. Hides: 1.
     """

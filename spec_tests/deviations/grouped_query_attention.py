@@ -59,7 +59,7 @@ def values_in_turn(h: int, h_kv: int) -> Any:
 @deviation("reference", "repeated_heads", "groups_are_neighbours", kind="convention")
 @attend_by_head_rule
 def last_head_for_the_rest(h: int, h_kv: int) -> Any:
-    """the first query heads have a shared head each, and all others use the last one.
+    """the first query heads use one shared head each, and all others use the last one.
 
     Shows: 1 < h_kv < h. Hides: h_kv = h and h_kv = 1.
     """

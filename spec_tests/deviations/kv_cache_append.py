@@ -51,7 +51,7 @@ def every_row_at_the_first_length(k_cache: Any, v_cache: Any, k: Any, v: Any, le
 
 @deviation("reference", "new_slots_hold_the_new_keys")
 def only_the_last_key(k_cache: Any, v_cache: Any, k: Any, v: Any, lengths: Any) -> Any:
-    """one key is written, the last, as if every call appended a single token.
+    """only the last key is written, as if every call appended a single token.
 
     Shows: n above 1. Hides: n = 1, as when decoding.
     """
@@ -79,7 +79,7 @@ def tail_cleared(k_cache: Any, v_cache: Any, k: Any, v: Any, lengths: Any) -> An
 
 @deviation("other_slots_keep_their_bits")
 def rubbish_made_finite(k_cache: Any, v_cache: Any, k: Any, v: Any, lengths: Any) -> Any:
-    """the new cache is old · (1 − here) + new · here: NaN and infinities in other slots become NaN, and in these too.
+    """the new cache is old · (1 − here) + new · here: where the old cache holds NaN or an infinity, the new one is NaN.
 
     Shows: NaN or infinities in the cache. Hides: finite numbers.
     """
@@ -92,7 +92,7 @@ def rubbish_made_finite(k_cache: Any, v_cache: Any, k: Any, v: Any, lengths: Any
 
 @deviation("reference", "nothing_appended")
 def one_key_at_least(k_cache: Any, v_cache: Any, k: Any, v: Any, lengths: Any) -> Any:
-    """with no keys to append the last slot is written with zeros, as a loop does that runs at least once.
+    """with no keys to append, the last slot is written with zeros, because a loop runs at least once.
 
     Shows: n = 0. Hides: every other n.
     """

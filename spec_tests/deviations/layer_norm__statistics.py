@@ -60,7 +60,7 @@ def numerator_not_centred(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
 @deviation("reference", "unit_variance")
 def variance_about_zero(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
-    """the mean of x² stands for the variance: (x − mean) / sqrt(mean(x²) + eps).
+    """the mean of x² is used as the variance: (x − mean) / sqrt(mean(x²) + eps).
 
     Shows: rows with a mean. Hides: rows of mean 0, constant rows.
     """

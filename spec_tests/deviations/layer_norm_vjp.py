@@ -44,7 +44,7 @@ def mean_missing(cotangent: Any, x: Any, weight: Any, bias: Any, *, eps: float) 
 
 @deviation("reference", "orthogonal")
 def projection_missing(cotangent: Any, x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
-    """the variance is taken for a constant: r (c weight − mean(c weight)).
+    """the variance is treated as a constant: r (c weight − mean(c weight)).
 
     Shows: cotangents along the row, short rows. Hides: random cotangents on long rows.
     """

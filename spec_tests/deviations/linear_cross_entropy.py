@@ -48,7 +48,7 @@ def mean_of_means(x: Any, weight: Any, targets: Any, *, reduction: str = "mean",
 
 @deviation("reference", "ignored_tokens_do_not_show", "all_ignored")
 def ignored_tokens_counted(x: Any, weight: Any, targets: Any, *, ignore_index: int = -100, **options: Any) -> Any:
-    """an ignored token has the last entry for its target.
+    """the target of an ignored token is the last entry.
 
     Shows: an ignored token. Hides: targets that are all kept.
     """
@@ -58,7 +58,7 @@ def ignored_tokens_counted(x: Any, weight: Any, targets: Any, *, ignore_index: i
 
 @deviation("reference", "order_of_the_vocabulary")
 def last_block_of_the_vocabulary_left_out(x: Any, weight: Any, targets: Any, **options: Any) -> Any:
-    """entries beyond the last multiple of eight add nothing to the denominator, as where a loop over blocks has no remainder.
+    """entries beyond the last multiple of eight are missing from the denominator: a loop over blocks has no remainder.
 
     Shows: more than eight entries, and not a multiple of eight. Hides: multiples of eight.
     """

@@ -41,7 +41,7 @@ def cotangent_ignored(cotangent: Any, x: Any, weight: Any, targets: Any, **optio
 
 @deviation("reference", "ignored_tokens_have_none")
 def ignored_tokens_learn(cotangent: Any, x: Any, weight: Any, targets: Any, *, ignore_index: int = -100, **options: Any) -> Any:
-    """an ignored token has the gradient of a token whose target is the first entry.
+    """an ignored token gets the gradient of a token whose target is the first entry.
 
     Shows: an ignored token. Hides: targets that are all kept.
     """

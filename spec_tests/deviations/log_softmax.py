@@ -75,7 +75,7 @@ def maximum_at_least_zero(x: Any, *, axis: int) -> Any:
 
 @deviation("reference", "exponential")
 def base_two(x: Any, *, axis: int) -> Any:
-    """the logarithm is that to base 2.
+    """the logarithm is to base 2.
 
     Shows: every row. Hides: one-hot rows of a single entry.
     """
@@ -108,7 +108,7 @@ def online_without_rescaling(x: Any, *, axis: int) -> Any:
 
 @deviation("reference", "minus_infinity", "minus_infinity_is_absence")
 def minus_infinity_taken_for_zero(x: Any, *, axis: int) -> Any:
-    """entries of −∞ are taken for 0, as a guard against infinities does.
+    """entries of −∞ are replaced by 0, as a guard against infinities does.
 
     Shows: entries of −∞. Hides: finite rows, or rows far above 0.
     """

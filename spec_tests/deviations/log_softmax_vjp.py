@@ -13,7 +13,7 @@ from . import deviation
 
 @deviation("reference", "sums_to_zero")
 def sum_taken_for_one(cotangent: Any, x: Any, *, axis: int) -> Any:
-    """the cotangent is taken to sum to one, as in a cross-entropy: c − y.
+    """the cotangent is assumed to sum to one, as in a cross-entropy: c − y.
 
     Shows: any other cotangent. Hides: one-hot ones.
     """
@@ -31,7 +31,7 @@ def gradient_of_softmax(cotangent: Any, x: Any, *, axis: int) -> Any:
 
 @deviation("reference", "sums_to_zero")
 def exponential_forgotten(cotangent: Any, x: Any, *, axis: int) -> Any:
-    """the logarithm itself stands for the probability: c − log_softmax(x) sum(c).
+    """the logarithm is used in place of the probability: c − log_softmax(x) sum(c).
 
     Shows: cotangents that do not sum to zero. Hides: those that do.
     """

@@ -64,7 +64,7 @@ def one_more_term(x: Any, *, axis: int) -> Any:
 
 @deviation("reference", "merge")
 def maximum_alone(x: Any, *, axis: int) -> Any:
-    """it is the maximum, hard and not smooth.
+    """the result is the maximum of the row.
 
     Shows: two entries near the maximum. Hides: rows with a single peak.
     """
@@ -73,7 +73,7 @@ def maximum_alone(x: Any, *, axis: int) -> Any:
 
 @deviation("reference", "normalizes")
 def base_two(x: Any, *, axis: int) -> Any:
-    """the logarithm of the sum is that to base 2.
+    """the logarithm of the sum is to base 2.
 
     Shows: two entries near the maximum. Hides: rows with a single peak.
     """
@@ -98,7 +98,7 @@ def online_without_rescaling(x: Any, *, axis: int) -> Any:
 
 @deviation("reference", "minus_infinity_is_absence", "minus_infinity_is_a_vanishing_entry")
 def minus_infinity_taken_for_zero(x: Any, *, axis: int) -> Any:
-    """entries of −∞ are taken for 0, as a guard against infinities does.
+    """entries of −∞ are replaced by 0, as a guard against infinities does.
 
     Shows: entries of −∞. Hides: finite rows, or rows far above 0.
     """

@@ -11,7 +11,7 @@ from . import deviation
 
 @deviation("reference", "sums_to_the_cotangent")
 def cotangent_ignored(cotangent: Any, x: Any, *, axis: int) -> Any:
-    """the cotangent is taken for one: softmax(x).
+    """the cotangent is treated as one: softmax(x).
 
     Shows: any other cotangent. Hides: that of a sum.
     """

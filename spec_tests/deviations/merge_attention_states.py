@@ -21,7 +21,7 @@ ONE_BIT = float(np.log(2.0))
     seen=(*BASE_TWO, "https://github.com/sgl-project/sglang/pull/35045", "https://github.com/vllm-project/vllm/pull/28840"),
 )
 def lse_taken_for_bits(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
-    """lse is taken for a logarithm to the base 2: the weights are 2^(lse − max), and the merged lse is to that base.
+    """lse is read as a logarithm to the base 2: the weights are 2^(lse − max), and the merged lse is to that base.
 
     Shows: two different lse. Hides: equal ones; one far above the other.
     """
@@ -31,7 +31,7 @@ def lse_taken_for_bits(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
 
 @deviation("reference", "weights", "parts_make_the_whole", seen=BASE_TWO)
 def weights_to_the_base_two(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
-    """the weights are 2^(lse − max), and the merged lse is natural, as where one kernel of two reads the other's base.
+    """the weights are 2^(lse − max), but the merged lse is natural: two kernels disagree about the base.
 
     Shows: two different lse. Hides: equal ones; one far above the other; lse is right.
     """
@@ -70,7 +70,7 @@ def lse_of_the_larger(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
 
 @deviation("reference", "one_part_after_the_other")
 def lse_of_the_first(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
-    """the merged lse is that of the first part, as where it is not written back.
+    """the merged lse is that of the first part: the new one is not written back.
 
     Shows: a second merge. Hides: a single one whose lse nobody reads.
     """
@@ -106,7 +106,7 @@ def maximum_not_subtracted(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> An
 
 @deviation("reference", "a_part_without_keys")
 def rubbish_of_an_empty_part(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
-    """the out of a part that saw no key is multiplied by its weight of 0, which NaN and infinities survive.
+    """the out of a part that saw no key is multiplied by its weight of 0: NaN and infinities in it reach the result.
 
     Shows: NaN or an infinity where a part saw no key, as memory holds that nobody wrote. Hides: zeros there.
     """

@@ -12,7 +12,7 @@ from . import deviation
 
 @deviation("reference", "lse_gain_what_the_other_loses")
 def weights_not_differentiated(cotangent: Any, out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
-    """the weights of out are taken for constants: lse_a and lse_b get the gradient of lse alone.
+    """the weights of out are treated as constants: lse_a and lse_b get the gradient of lse alone.
 
     Shows: a cotangent of out. Hides: one of lse alone.
     """
@@ -36,7 +36,7 @@ def cotangent_of_lse_ignored(cotangent: Any, out_a: Any, lse_a: Any, out_b: Any,
 
 @deviation("a_part_without_keys")
 def nan_through_an_empty_part(cotangent: Any, out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> Any:
-    """a part that saw no key is chosen away on the way forward alone: on the way back 0 times infinity is NaN.
+    """a part that saw no key is left out in the forward pass alone: in the backward pass 0 times infinity is NaN.
 
     Shows: lse = −∞ of a part. Hides: parts that each saw a key.
     """

@@ -31,7 +31,7 @@ def router_learns_nothing(
 
 @deviation("equal_outputs_teach_the_router_nothing", "reference")
 def constant_sum(cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True) -> Any:
-    """the sum that divides the weights is taken for a constant, as where it is computed apart from them.
+    """the sum that divides the weights is treated as a constant.
 
     Shows: renormalize=True. Hides: renormalize=False.
     """
@@ -54,7 +54,7 @@ def constant_sum(cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any,
 def slope_of_the_chosen_alone(
     cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True
 ) -> Any:
-    """of the softmax's Jacobian only the diagonal is used for the router.
+    """only the diagonal of the softmax's Jacobian is used for the router.
 
     Shows: several experts. Hides: one.
     """

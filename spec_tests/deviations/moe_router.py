@@ -268,7 +268,7 @@ def chosen_again(
     route: Any, logits: Any, bias: Any = None,
     *, k: int, scoring: str = "softmax", renormalize: bool = True, scaling_factor: float = 1.0, groups: int = 1, **options: Any,
 ) -> Any:  # fmt: skip
-    """the largest is sought k times, and what was chosen gets the score 0: among negative scores it is chosen again.
+    """the largest score is looked up k times, and a chosen score is set to 0, so that it is chosen again among negative scores.
 
     Shows: k > 1 and a negative bias. Hides: scores that are positive.
     """

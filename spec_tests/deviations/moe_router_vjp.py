@@ -26,7 +26,7 @@ def constant_sum(
     cotangent: Any, logits: Any, bias: Any = None,
     *, scoring: str = "softmax", renormalize: bool = True, scaling_factor: Any = 1.0, **options: Any,
 ) -> Any:  # fmt: skip
-    """the sum that divides the weights is taken for a constant.
+    """the sum that divides the weights is treated as a constant.
 
     Shows: renormalize=True. Hides: renormalize=False.
     """
@@ -53,7 +53,7 @@ def diagonal_of_the_softmax(
     cotangent: Any, logits: Any, bias: Any = None,
     *, scoring: str = "softmax", renormalize: bool = True, scaling_factor: Any = 1.0, **options: Any,
 ) -> Any:  # fmt: skip
-    """of the softmax's Jacobian only the diagonal is used.
+    """only the diagonal of the softmax's Jacobian is used.
 
     Shows: softmax scores. Hides: sigmoid scores.
     """

@@ -220,7 +220,7 @@ def always_causal(q: Any, k: Any, v: Any, is_causal: bool, width: int) -> Any:
 @deviation("reference", "batch_independence", seen=("https://github.com/aipixel/AEMatter/issues/3",))
 @instead_of(attend)
 def attention_over_the_batch(q: Any, k: Any, v: Any, is_causal: bool, width: int) -> Any:
-    """the first axis is taken for the tokens, and entries of the batch attend to one another.
+    """the first axis is used as that of the tokens, so that entries of the batch attend to each other.
 
     Shows: a batch. Hides: a single sequence; one token.
     """

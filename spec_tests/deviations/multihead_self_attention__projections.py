@@ -26,7 +26,7 @@ def one_projection_for_all_heads(x: Any, w_q: Any, w_k: Any, w_v: Any, heads: in
 @deviation("reference", seen=("https://github.com/awslabs/slapo/pull/46",))
 @instead_of(project)
 def fused_head_by_head(x: Any, w_q: Any, w_k: Any, w_v: Any, heads: int) -> Any:
-    """the three weights, one above the other, are read as q, k and v of each head in turn, where all are of one shape.
+    """the three stacked weights are read as q, k and v of each head in turn, where all have one shape.
 
     Shows: two heads or more. Hides: one head, h_kv < h, d_v other than d_k.
     """
@@ -72,7 +72,7 @@ def output_weight_missing(y: Any, w_o: Any, x: Any) -> Any:
 @deviation("reference", "zero_output_weight")
 @instead_of(output)
 def input_added(y: Any, w_o: Any, x: Any) -> Any:
-    """the input is added to the result, which is the block's to do.
+    """the input is added to the result; that is the task of the block.
 
     Shows: any input. Hides: an input of zeros.
     """

@@ -38,7 +38,7 @@ def causality_forgotten(
 def positions_forgotten(
     cotangent: Any, x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, positions: Any = None, **options: Any
 ) -> Any:
-    """the positions are taken to be 0, 1, 2, … on the way back.
+    """the backward pass uses the positions 0, 1, 2, ….
 
     Shows: RoPE with other positions that are not one distance apart. Hides: consecutive ones.
     """
@@ -63,7 +63,7 @@ def output_bias_gradient_averaged(
 def norms_not_differentiated(
     cotangent: Any, x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, positions: Any = None, **options: Any
 ) -> Any:
-    """the mean squares of normed queries and keys are taken for constants.
+    """the mean squares of normed queries and keys are treated as constants.
 
     Shows: a norm, two tokens or more. Hides: no norm; the forward result.
     """

@@ -30,7 +30,7 @@ def table_of_the_first_row(
 def pages_in_their_own_order(
     q: Any, k_pages: Any, v_pages: Any, block_table: Any, lengths: Any, sinks: Any = None, **options: Any
 ) -> Any:
-    """the table is not looked at: row b has pages b · pages, b · pages + 1, ….
+    """the table is ignored: row b has pages b · pages, b · pages + 1, ….
 
     Shows: pages in any other order. Hides: a cache that was just filled, row by row.
     """
@@ -56,7 +56,7 @@ def full_last_page_left_out(
 def whole_last_page_counts(
     q: Any, k_pages: Any, v_pages: Any, block_table: Any, lengths: Any, sinks: Any = None, **options: Any
 ) -> Any:
-    """without causality the tail of the last page counts as keys.
+    """without causality the unused slots of the last page count as keys.
 
     Shows: is_causal = False and a last page that is not full. Hides: causality; full pages.
     """

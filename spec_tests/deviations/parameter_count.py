@@ -127,7 +127,7 @@ def no_layers_taken_for_one(s: Any) -> int:
 @deviation("reference", "arrays")
 @count_from_sizes
 def embedding_in_every_layer(s: Any) -> int:
-    """what the model has once, embedding, head and last norm, is counted for every layer.
+    """the embedding, the head and the last norm, which the model has once, are counted for every layer.
 
     Shows: two layers or more, or none. Hides: one layer.
     """

@@ -47,7 +47,7 @@ def squared(x: Any) -> Any:
 
 @deviation("reference", "idempotent")
 def softplus(x: Any) -> Any:
-    """the smooth softplus, log(1 + e^x), stands for the rectifier.
+    """the smooth softplus, log(1 + e^x), replaces the rectifier.
 
     Shows: numbers near 0. Hides: those far from it on either side.
     """

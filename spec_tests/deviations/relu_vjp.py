@@ -11,7 +11,7 @@ from . import deviation
 
 @deviation("reference", "passes_or_stops")
 def passed_everywhere(cotangent: Any, x: Any) -> Any:
-    """the cotangent passes everywhere, also where the result was cut off.
+    """the cotangent passes everywhere, also where x is negative.
 
     Shows: negative x. Hides: positive x.
     """
@@ -20,7 +20,7 @@ def passed_everywhere(cotangent: Any, x: Any) -> Any:
 
 @deviation("reference", "passes_or_stops")
 def sign_of_the_cotangent(cotangent: Any, x: Any) -> Any:
-    """the cotangent passes where it is positive itself: relu is applied to it, and x ignored.
+    """relu is applied to the cotangent, and x is ignored.
 
     Shows: negative x with a positive cotangent. Hides: a cotangent of zeros.
     """

@@ -65,7 +65,7 @@ def cast_before_gain(x: Any, weight: Any, *, eps: float, held: Any) -> Any:
 
 @deviation("reference", kind="arithmetic", dtypes=HALF)
 def eps_in_half(x: Any, weight: Any, *, eps: float, held: Any) -> Any:
-    """epsilon is rounded to the dtype of x, where float16 makes 0 of 1e-8.
+    """epsilon is rounded to the dtype of x: in float16, 1e-8 becomes 0.
 
     Shows: a row of zeros with eps = 1e-8 (NaN), small rows. Hides: an eps that the dtype holds.
     """
@@ -92,7 +92,7 @@ def float64_in_float32(x: Any, weight: Any, *, eps: float) -> Any:
 
 @deviation("reference", "every_argument_counts", kind="fault")
 def eps_of_the_first_call(right: Any, x: Any, weight: Any, *, eps: float, memory: dict[Any, float]) -> Any:
-    """the epsilon of the first call is compiled in, for each width, and used ever after.
+    """the epsilon of the first call with a width is compiled in, and used in all later calls.
 
     Shows: a second call of that width with another eps. Hides: one eps throughout.
     """

@@ -24,7 +24,7 @@ def mean_product(a: Any, b: Any) -> Any:
 
 @deviation("reference", "along_the_row", "orthogonal")
 def no_projection(cotangent: Any, x: Any, weight: Any, *, eps: float) -> Any:
-    """the root mean square is taken for a constant: dx = r c weight, without the second term.
+    """the root mean square is treated as a constant: dx = r c weight, without the second term.
 
     Shows: cotangents along the row, short rows. Hides: random cotangents on long rows, where it is 1/√d.
     """

@@ -200,7 +200,7 @@ def first_half_alone(x: Any, positions: Any, *, theta: float = 10000.0, layout: 
 @deviation("reference")
 @with_frequencies
 def last_pair_left(x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
-    """the last pair is left as it is where the number of pairs is odd, as where a vector loop has no remainder.
+    """the last pair is not turned if the number of pairs is odd: a vector loop has no remainder.
 
     Shows: d_k = 6, 10, 14. Hides: multiples of 4, above all the usual 64 and 128.
     """

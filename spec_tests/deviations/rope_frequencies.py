@@ -47,7 +47,7 @@ def yarn_logarithm_twice(**given: Any) -> Any:
 
 @deviation("reference", "attention_factor")
 def given_factor_of_zero_is_none(**given: Any) -> Any:
-    """a given attention factor of 0 is taken for none, as `factor or default` does.
+    """a given attention factor of 0 is treated as not given, as `factor or default` does.
 
     Shows: a factor of 0. Hides: every other one.
     """

@@ -50,7 +50,7 @@ def other_pairs(cotangent: Any, x: Any, positions: Any, frequencies: Any, *, lay
 @deviation("reference", "turns_back")
 @with_frequencies
 def not_turned(cotangent: Any, x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
-    """the cotangent passes as it is.
+    """the cotangent is returned as it is.
 
     Shows: every position but 0. Hides: position 0.
     """
@@ -77,7 +77,7 @@ def base_of_its_own(
 @deviation("reference", "turns_back", "isometry", "ignores_x")
 @with_frequencies
 def argument_for_the_cotangent(cotangent: Any, x: Any, positions: Any, frequencies: Any, *, layout: str = "interleaved") -> Any:
-    """the tensor that is turned back is x, which was saved, not the cotangent.
+    """the saved x is turned back, not the cotangent.
 
     Shows: any cotangent but x. Hides: a loss of half the squared length, whose cotangent is the result.
     """

@@ -152,7 +152,7 @@ def scale_ignored(q: Any, k: Any, v: Any, scale: float | None) -> Any:
 @deviation("reference", "scale_zero")
 @instead_of(choose_scale)
 def scale_zero_is_unset(q: Any, k: Any, v: Any, scale: float | None) -> Any:
-    """a scale of 0 counts as none given (`scale or 1 / sqrt(d_k)`).
+    """a scale of 0 is treated as not given, as `scale or 1 / sqrt(d_k)` does.
 
     Shows: scale = 0. Hides: any other.
     """

@@ -87,7 +87,7 @@ def causality_ignored_if_masked(mask: Any, n: int, m: int, is_causal: bool) -> A
 @deviation("reference", "mask_and_causal")
 @instead_of(combine_masks)
 def mask_or_causal(mask: Any, n: int, m: int, is_causal: bool) -> Any:
-    """a key need pass only one of mask and causality.
+    """a key is seen if the mask or causality allows it, not only if both do.
 
     Shows: both together. Hides: either alone.
     """
@@ -129,7 +129,7 @@ def causal_without_oneself(mask: Any, n: int, m: int, is_causal: bool) -> Any:
 )
 @instead_of(combine_masks)
 def causal_top_left(mask: Any, n: int, m: int, is_causal: bool) -> Any:
-    """under causality the first query is level with the first key, whatever n and m are: j <= i.
+    """under causality the first query is aligned with the first key, whatever n and m are: j <= i.
 
     Shows: n other than m, as in decoding. Hides: n = m.
     """

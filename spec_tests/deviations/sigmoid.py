@@ -15,7 +15,7 @@ def clip(x: Any, low: float, high: float) -> Any:
 
 @deviation("reference", "odds")
 def hard(x: Any) -> Any:
-    """straight lines stand for the curve: x/6 + 1/2 between 0 and 1, the hard sigmoid.
+    """straight lines replace the curve: x/6 + 1/2 between 0 and 1, the hard sigmoid.
 
     Shows: any numbers within ±10. Hides: 0, and those far away.
     """

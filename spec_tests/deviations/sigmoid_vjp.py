@@ -9,7 +9,7 @@ from . import deviation
 
 @deviation("reference", "quarter_at_zero")
 def argument_taken_for_the_result(cotangent: Any, x: Any) -> Any:
-    """the saved tensor is x where the result is meant: c x (1 − x).
+    """x was saved in place of the result: c x (1 − x).
 
     Shows: nearly every x. Hides: the two points where σ(x) = x or 1 − x.
     """

@@ -39,7 +39,7 @@ def gelu_for_silu(x: Any) -> Any:
 
 @deviation("reference", "slope_at_zero")
 def hard(x: Any) -> Any:
-    """straight lines stand for the gate: x · min(max(x + 3, 0), 6) / 6, the hard swish.
+    """straight lines replace the gate: x · min(max(x + 3, 0), 6) / 6, the hard swish.
 
     Shows: numbers within ±20. Hides: those far away.
     """

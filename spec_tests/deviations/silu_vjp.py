@@ -11,7 +11,7 @@ from . import deviation
 
 @deviation("reference")
 def gate_taken_for_constant(cotangent: Any, x: Any) -> Any:
-    """the gate is taken for a constant: c σ(x).
+    """the gate is treated as a constant: c σ(x).
 
     Shows: ordinary x but 0. Hides: both tails, and 0.
     """

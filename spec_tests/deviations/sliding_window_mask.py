@@ -83,7 +83,7 @@ def window_ignored(*, n: int, m: int | None = None, window: int, is_causal: bool
 
 @deviation("reference", "window_zero")
 def zero_as_none(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
-    """a window of 0 counts as none, as `if window:` has it.
+    """a window of 0 is treated as no window, as `if window:` does.
 
     Shows: window = 0. Hides: every other window.
     """
@@ -103,7 +103,7 @@ def blocks(*, n: int, m: int | None = None, window: int, is_causal: bool = True)
 
 @deviation("reference", "width", kind="convention")
 def last_level_with_last(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
-    """the last query is level with the last key: i + m − n stands for i.
+    """the last query is aligned with the last key: i + m − n replaces i.
 
     Shows: n ≠ m. Hides: n = m.
     """
@@ -114,7 +114,7 @@ def last_level_with_last(*, n: int, m: int | None = None, window: int, is_causal
 
 @deviation("no_keys", "reference")
 def no_keys_as_none(*, n: int, m: int | None = None, window: int, is_causal: bool = True) -> Any:
-    """m = 0 counts as left out, as `m or n` has it.
+    """m = 0 is treated as if m were not given, as `m or n` does.
 
     Shows: m = 0. Hides: every other m.
     """

@@ -115,7 +115,7 @@ def differences_clamped(x: Any, *, axis: int) -> Any:
 
 @deviation("reference", "minus_infinity_is_zero", "minus_infinity_is_absence")
 def minus_infinity_taken_for_zero(x: Any, *, axis: int) -> Any:
-    """entries of −∞ are taken for 0, as a guard against infinities does.
+    """entries of −∞ are replaced by 0, as a guard against infinities does.
 
     Shows: entries of −∞. Hides: finite rows, or rows far above 0.
     """
@@ -124,7 +124,7 @@ def minus_infinity_taken_for_zero(x: Any, *, axis: int) -> Any:
 
 @deviation("reference", "one_finite_entry")
 def minus_ten_thousand_for_minus_infinity(x: Any, *, axis: int) -> Any:
-    """−10⁴ stands for −∞, and for everything below it.
+    """−10⁴ replaces −∞, and every number below −10⁴.
 
     Shows: finite entries that low. Hides: ordinary rows, with or without −∞.
     """

@@ -21,7 +21,7 @@ def not_normalized(x: Any, *, axis: int) -> Any:
 
 @deviation("reference", "sums_to_one")
 def epsilon_in_the_denominator(x: Any, *, axis: int) -> Any:
-    """10⁻⁶ is added to the sum, lest it be zero.
+    """10⁻⁶ is added to the sum, so that it is never zero.
 
     Shows: float64; float32 where one entry dominates, whose probability should be 1. Hides: half precision.
     """

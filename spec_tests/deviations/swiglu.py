@@ -114,7 +114,7 @@ def fused_weight_interleaved(x: Any, w1: Any, w2: Any, w3: Any, b1: Any = None, 
 
 @deviation("reference", kind="convention")
 def w2_and_w3_exchanged_where_square(x: Any, w1: Any, w2: Any, w3: Any, b1: Any = None, b2: Any = None, b3: Any = None) -> Any:
-    """w2 leads into the hidden units and w3 out of them, which only square weights let pass.
+    """w2 and w3 are exchanged, which raises no error if the weights are square.
 
     Shows: as many hidden units as features. Hides: any other number of them, which raises an error elsewhere.
     """
@@ -123,7 +123,7 @@ def w2_and_w3_exchanged_where_square(x: Any, w1: Any, w2: Any, w3: Any, b1: Any 
 
 @deviation("reference")
 def last_units_dropped(x: Any, w1: Any, w2: Any, w3: Any, b1: Any = None, b2: Any = None, b3: Any = None) -> Any:
-    """hidden units beyond the last multiple of eight are left out, as where a tile loop has no remainder.
+    """hidden units beyond the last multiple of eight are left out: a loop over tiles has no remainder.
 
     Shows: more than eight hidden units, and not a multiple of eight. Hides: multiples of eight.
     """

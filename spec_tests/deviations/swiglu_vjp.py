@@ -30,7 +30,7 @@ def gate_and_up_exchanged(
 def gate_s_slope_is_its_sigmoid(
     cotangent: Any, x: Any, w1: Any, w2: Any, w3: Any, b1: Any = None, b2: Any = None, b3: Any = None
 ) -> Any:
-    """the slope of SiLU is taken for its sigmoid.
+    """the slope of SiLU is replaced by its sigmoid.
 
     Shows: ordinary gates. Hides: gates at 0 and far away.
     """

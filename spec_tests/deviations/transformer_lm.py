@@ -89,7 +89,7 @@ def embedding_scaled(token_ids: Any, weights: Weights, keywords: Keywords) -> An
 @deviation("reference", "no_layers")
 @instead_of(embed)
 def padding_token(token_ids: Any, weights: Weights, keywords: Keywords) -> Any:
-    """token 0 is taken for padding, whose embedding is zero.
+    """token 0 is treated as padding: its embedding is zero.
 
     Shows: token 0. Hides: any other.
     """

@@ -56,7 +56,7 @@ def one_long_sequence(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: A
 def causality_from_the_first_key(
     q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, sinks: Any = None, **options: Any
 ) -> Any:
-    """causality and windows are top-left in each member: its first query is level with its first key.
+    """causality and windows are top-left in each member: its first query is aligned with its first key.
 
     Shows: members with more keys than queries. Hides: as many of both, as in training.
     """
@@ -67,7 +67,7 @@ def causality_from_the_first_key(
 
 @deviation("reference", "members_do_not_leak")
 def one_key_too_many(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, sinks: Any = None, **options: Any) -> Any:
-    """without causality each member also sees the first key of the next, as where its end is taken for included.
+    """without causality each member also sees the first key of the next: its end is treated as included.
 
     Shows: a member with a member behind it. Hides: the last member; causality.
     """

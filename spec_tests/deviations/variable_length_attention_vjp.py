@@ -26,7 +26,7 @@ def causality_lost_on_the_way_back(
 def members_lost_on_the_way_back(
     cotangent: Any, q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, sinks: Any = None, **options: Any
 ) -> Any:
-    """without causality and windows the backward pass takes the members for one long sequence.
+    """without causality and windows the backward pass treats the members as one long sequence.
 
     Shows: two members with keys. Hides: a single member; causality; the forward result.
     """

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from . import Report
-from .bugs import Bug, group_bugs
+from .bugs import Bug, group_bugs, list_errors, list_failures
 from .conventions import describe_conventions
 from .undeclared_double import describe_undeclared_double
 from .verdicts import (
@@ -139,7 +139,12 @@ class BackendResults:
     @cached_property
     def deviating_operations(self) -> list[str]:
         """The operations that failed an invariant, or a level that was required."""
-        return sorted({v["operation"] for v in self.verdicts if v["status"] == "failed"})
+        return sorted({v["operation"] for v in list_failures(self.verdicts)})
+
+    @cached_property
+    def has_errors(self) -> bool:
+        """Whether a test ended with an error that is none of the backend."""
+        return bool(self.report.errors or list_errors(self.verdicts))
 
     @cached_property
     def bugs(self) -> list[Bug]:
@@ -181,7 +186,7 @@ class BackendResults:
     @property
     def tone(self) -> str:
         """The verdict in one word: good, bad, or open if the run supports no claim."""
-        if self.deviating_operations or self.report.errors:
+        if self.deviating_operations or self.has_errors:
             return "bad"
         header = self.report.header
         is_partial = not self.report.complete or header["selection"] or header["effort"] == "smoke"
@@ -195,7 +200,7 @@ class BackendResults:
         where = f" in {', '.join(header['dtypes'])}" if header["dtypes"] else ""
         if deviating:
             return f"{deviating} of {tried} operations deviate{'s' * (deviating == 1)}{where}"
-        if self.report.errors:
+        if self.has_errors:
             return "the run had errors"
         if not self.report.complete:
             return "incomplete: nothing wrong so far"

@@ -74,10 +74,23 @@ class Bug:
         return parts[index] if index < len(parts) else {}
 
 
+def list_errors(verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the verdicts that failed by no fault of the backend: an exception inside the suite, or of another plugin.
+
+    Every failed law has a cause. A report of an earlier version has no causes, so that it has no such verdict either.
+    """
+    return [v for v in verdicts if v["status"] == "failed" and v.get("causes") == []]
+
+
+def list_failures(verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the verdicts that failed because of the backend."""
+    return [v for v in verdicts if v["status"] == "failed" and v.get("causes") != []]
+
+
 def group_bugs(verdicts: list[dict[str, Any]]) -> list[Bug]:
     """Return the causes of the failures, those to mend first at the front. A verdict that failed from several is in each."""
     found: list[Bug] = []
-    for v in sorted((v for v in verdicts if v["status"] == "failed"), key=_is_vague):
+    for v in sorted(list_failures(verdicts), key=_is_vague):
         for cause in _list_causes(v):
             keys = set(cause["key"].split(" or "))
             bug = next((bug for bug in found if bug.keys & keys), None)

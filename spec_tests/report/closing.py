@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..inputs.effort import current_effort
-from .bugs import Bug, group_bugs
+from .bugs import Bug, group_bugs, list_errors, list_failures
 from .verdicts import describe_beyond, find_shortfalls
 
 Told = Mapping[tuple[str, str], Mapping[str, Any]]
@@ -34,19 +34,23 @@ def format_closing(verdicts: list[dict[str, Any]], told: Told) -> list[str]:
 
 
 def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug], told: Told) -> list[str]:
-    failed = {v["operation"] for v in verdicts if v["status"] == "failed" and not v["known"]}
+    failed = {v["operation"] for v in list_failures(verdicts) if not v["known"]}
     known = {v["operation"] for v in verdicts if v["status"] == "failed" and v["known"]}
+    errors = list_errors(verdicts)
+    broken = {v["operation"] for v in errors} - failed
     little = {operation for operation, _ in find_shortfalls(verdicts)}
     tried = {v["operation"] for v in verdicts if v["examples"] and v["level"] is None}
     compared = {v["operation"] for v in verdicts if v["worst"] is not None and v["id"].endswith(".reference")}
     groups = {
         "fails only as a file says": known - failed,
-        _describe_conformance(): compared & tried - failed - known - little,
-        "answered too little to conform": little - failed,
-        "not compared with the oracle": tried - compared - failed - known - little,
+        _describe_conformance(): compared & tried - failed - known - little - broken,
+        "answered too little to conform": little - failed - broken,
+        "not compared with the oracle": tried - compared - failed - known - little - broken,
     }
     causes = f"{len(bugs)} cause{'s' * (len(bugs) != 1)} of failures in {len(failed)} operation{'s' * (len(failed) != 1)}"
-    lines = [f"{backend}: {causes if failed else 'nothing wrong found'}"]
+    lines = [f"{backend}: {causes if failed else 'no verdict' if errors else 'nothing wrong found'}"]
+    if errors:
+        lines += _wrap(_describe_errors(errors), "    ")
     for number, bug in enumerate(bugs, 1):
         is_told = any(name == backend and bug.keys & set(key.split(" or ")) for name, key in told)
         line = f"{number}. {bug.operation} ({_describe_extent(bug)}): {bug.what}"
@@ -54,13 +58,20 @@ def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug
     for title, names in groups.items():
         if names:
             lines += _wrap(f"{title}: {', '.join(sorted(names))}", "    ")
-    absent = {v["operation"] for v in verdicts} - tried - failed - known
+    absent = {v["operation"] for v in verdicts} - tried - failed - known - broken
     if 0 < len(absent) <= NAMED_OPERATIONS or (absent and not failed):
         text = ", ".join(sorted(absent)) if len(absent) <= NAMED_OPERATIONS else f"{len(absent)} operations, listed above"
         lines += _wrap(f"not tried: {text}", "    ")
     for text in describe_beyond(verdicts):
         lines += _wrap(f"not covered by this suite: {text}", "    ")
     return lines
+
+
+def _describe_errors(errors: list[dict[str, Any]]) -> str:
+    """Say how many tests ended with an error that is none of the backend."""
+    tests = f"{len(errors)} test{'s' * (len(errors) != 1)}"
+    names = _list_some(list(dict.fromkeys(v["operation"] for v in errors)))
+    return f"{tests} of {names} ended with an error outside of the backend; at first {errors[0]['reason']}"
 
 
 def _describe_conformance() -> str:
@@ -91,6 +102,8 @@ def _find_command(backend: str, bugs: list[Bug], told: Told) -> str:
 
 def _advise(verdicts: list[dict[str, Any]]) -> str:
     """Return what to do after a run in which nothing failed."""
+    if list_errors(verdicts):
+        return "look at the traceback above; if it ends in spec_tests, report it there"
     if not any(v["examples"] for v in verdicts):
         return "write one of the operations; --list-backends prints backends to look at"
     if current_effort().name == "smoke":

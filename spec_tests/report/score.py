@@ -14,7 +14,7 @@ from typing import Any
 
 from ..specification.formats import PRECISIONS
 from . import Report
-from .bugs import group_bugs
+from .bugs import group_bugs, list_errors
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _met_share(comparison: dict[str, Any] | None) -> float:
 
 
 def _find_reason(report: Report, tried: list[dict[str, Any]]) -> str:
-    if report.errors:
+    if report.errors or list_errors(tried):
         return "the run had errors"
     if not report.complete:
         return f"the run did not end as it should: {report.ending}"

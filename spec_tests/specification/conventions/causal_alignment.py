@@ -52,8 +52,8 @@ CONVENTION = Convention(
     "which keys is_causal hides where n ≠ m",
     ("scaled_dot_product_attention", "grouped_query_attention", "attention_with_weights", "attention_with_lse"),
     {
-        "bottom-right": Value("the last query is level with the last key: j ≤ i + m − n", _align("bottom-right")),
-        "top-left": Value("the first query is level with the first key: j ≤ i", _align("top-left")),
+        "bottom-right": Value("the last query is aligned with the last key: j ≤ i + m − n", _align("bottom-right")),
+        "top-left": Value("the first query is aligned with the first key: j ≤ i", _align("top-left")),
     },
     _has_unequal_causality,
     is_closed=True,
