@@ -15,6 +15,7 @@ from spec_tests.trials.trial import GENERAL
 
 MATRIX = Path(__file__).parent.parent / "measured" / "kill_matrix.json"
 OWN = "its own laws"
+CHARACTER_INCHES = 0.065  # width of a character of a name, in the picture's font
 COMMON = {test.invariant.id.partition(".")[2] for test in invariants() if test.invariant.operations[0] in GENERAL}
 
 
@@ -44,7 +45,8 @@ def draw_operation(figure: Figure, operation: str) -> str:
     count = {law: sum(law in laws for laws in caught.values()) for laws in caught.values() for law in laws}
     columns = sorted(count, key=lambda law: (-count[law], law))
     rows = sorted(caught, key=lambda name: (-len(caught[name]), name))
-    figure.set_size_inches(min(2.3 + 0.17 * len(columns), 9), 1.6 + 0.15 * len(rows))
+    beside, above = (0.6 + CHARACTER_INCHES * max(map(len, names)) for names in (rows, columns))
+    figure.set_size_inches(min(beside + 0.17 * len(columns), 9), above + 0.15 * len(rows))
     draw_tiles(figure.subplots(), np.array([[float(law in caught[name]) for law in columns] for name in rows]), columns, rows)
     single = sum(len(laws) == 1 for laws in caught.values())
     return (

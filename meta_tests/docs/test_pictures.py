@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 
 import pytest
 
@@ -19,7 +20,13 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("sphinx")
 
 PICTURES, PALETTE = import_extension("pictures"), import_extension("palette")
-WITH_ARGUMENT = [("shares", "rms_norm"), ("shares", "softmax_vjp"), ("kill_matrix", "relu"), ("regimes", "torch-cpu")]
+WITH_ARGUMENT = [
+    ("kill_matrix", "attention_with_kv_cache"),
+    ("shares", "rms_norm"),
+    ("shares", "softmax_vjp"),
+    ("kill_matrix", "relu"),
+    ("regimes", "torch-cpu"),
+]
 WITHOUT_ARGUMENT = [(name, "") for name in ("causal_alignments", "kill_matrix", "precision_classes", "rope_layouts")]
 PICTURES_TO_TEST = [*WITH_ARGUMENT, *WITHOUT_ARGUMENT]
 
@@ -48,7 +55,9 @@ def test_every_picture_is_tested() -> None:
 
 @pytest.mark.parametrize("picture", PICTURES_TO_TEST, ids=lambda picture: " ".join(filter(None, picture)))
 def test_a_picture_has_a_description_and_takes_the_page_s_colour(picture: tuple[str, ...]) -> None:
-    svg = PICTURES.render(*filter(None, picture))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # matplotlib warns where names leave no room for the picture
+        svg = PICTURES.render(*filter(None, picture))
     description = re.search(r'^<svg role="img" aria-label="([^"]{40,})"', svg)
     assert description, svg[:300]
     assert svg == PICTURES.render(*filter(None, picture))

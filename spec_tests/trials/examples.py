@@ -146,8 +146,8 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
                     better[cause] = failure.severity, database
                 if isinstance(violation, Lost):
                     break  # another such call may take as long
-        for cause, (severity, database) in better.items():
-            show_better(trial, database, cause, severity)
+        for shown, (severity, example) in better.items():
+            show_better(trial, example, shown, severity)
         if tally.reported is not None:
             raise tally.reported.failure.violation
 
