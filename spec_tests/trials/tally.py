@@ -60,6 +60,8 @@ REFUSED_PREFIX = "not implemented in any variant tried: "
 
 NOT_CALLED = "no example that was drawn calls the backend"
 
+RESULTS_PER_SHARE = 4  # the report's shares come from one result in so many, and from all that may be wrong
+
 STRICTNESS = ("exact", *PRECISIONS)
 
 
@@ -84,7 +86,8 @@ class Tally:
     reached: str = ""  # the loosest precision class that a result needed
     shares: list[float] = field(default_factory=list)  # the largest share of the error bound in each comparison
     worst: dict[str, Any] = field(default_factory=dict)  # where the largest of all shares was used
-    elements: int = 0  # compared with the oracle
+    comparisons: int = 0  # of results with the oracle
+    elements: int = 0  # of the results whose bound was worked out
     conventions: dict[str, Counter[str]] = field(default_factory=dict)  # by name: how many answers fit which value
     unclaimed: int = 0  # elements among them about which the bound claims nothing
     failing: set[str] = field(default_factory=set)  # the recorder's `states` in the failing example and its failing variants
@@ -152,8 +155,19 @@ class Tally:
             return ""
         return f"{REFUSED_PREFIX}{self.refusals[0]}" if self.refusals else NOT_CALLED
 
+    @property
+    def wants_share(self) -> bool:
+        """Whether the bound of the next result is worked out in any case: that of the first, and of each fourth after it."""
+        return self.comparisons % RESULTS_PER_SHARE == 0
+
+    def add_certain(self, precision: str) -> None:
+        """Count a result that is right whatever its bound is. It meets this class, the strictest of the run."""
+        self.comparisons += 1
+        self.reached = self.reached or precision
+
     def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
         """Count a comparison with the oracle. See `Recorder.add_comparison`."""
+        self.comparisons += 1
         if STRICTNESS.index(precision) > STRICTNESS.index(self.reached or "exact"):
             self.shares.clear()  # they were shares of a stricter bound
         self.reached = max(self.reached or precision, precision, key=STRICTNESS.index)
