@@ -23,7 +23,7 @@ def exactly(x: Any) -> Bounded:
 def assert_conforms(result: Result, recorder: Recorder | None = None) -> None:
     """The result lies within the error bounds of the equation, in the loosest precision class that passes in this run.
 
-    The bound is worked out only if that may decide, or if the recorder wants to know how much of it the result uses.
+    The bound is computed only if that may decide, or if the recorder wants to know how much of it the result uses.
     """
     call, classes = result.call, result.call.operation.classes()
     if not (recorder and recorder.wants_share()) and call.surely_accepts(result.value):

@@ -87,7 +87,7 @@ class Tally:
     shares: list[float] = field(default_factory=list)  # the largest share of the error bound in each comparison
     worst: dict[str, Any] = field(default_factory=dict)  # where the largest of all shares was used
     comparisons: int = 0  # of results with the oracle
-    elements: int = 0  # of the results whose bound was worked out
+    elements: int = 0  # of the results whose bound was computed
     conventions: dict[str, Counter[str]] = field(default_factory=dict)  # by name: how many answers fit which value
     unclaimed: int = 0  # elements among them about which the bound claims nothing
     failing: set[str] = field(default_factory=set)  # the recorder's `states` in the failing example and its failing variants
@@ -157,7 +157,7 @@ class Tally:
 
     @property
     def wants_share(self) -> bool:
-        """Whether the bound of the next result is worked out in any case: that of the first, and of each fourth after it."""
+        """Whether the bound of the next result is computed in any case: that of the first, and of each fourth after it."""
         return self.comparisons % RESULTS_PER_SHARE == 0
 
     def add_certain(self, precision: str) -> None:
