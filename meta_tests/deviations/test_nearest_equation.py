@@ -86,6 +86,25 @@ def softmax_of_thirds(x: Any, *, axis: int) -> Any:
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
+def softmax_padded_to_eights(x: Any, *, axis: int) -> Any:
+    n = x.shape[axis]
+    padded = np.concatenate([x, np.zeros((*x.shape[:-1], -n % 8))], axis=-1)
+    e = np.exp(padded - np.max(padded, axis=-1, keepdims=True))
+    return (e / np.sum(e, axis=-1, keepdims=True))[..., :n]
+
+
+def softmax_of_fours_without_rescaling(x: Any, *, axis: int) -> Any:
+    largest = np.maximum.accumulate(x, axis=-1)
+    ends = np.minimum(np.arange(x.shape[-1]) // 4 * 4 + 3, x.shape[-1] - 1)
+    return np.exp(x - largest[..., -1:]) / np.sum(np.exp(x - largest[..., ends]), axis=-1, keepdims=True)
+
+
+def rms_norm_of_the_last_row_of_all(x: Any, weight: Any, *, eps: float) -> Any:
+    y = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps) * weight
+    y.reshape(-1, y.shape[-1])[:-1] = 0
+    return y
+
+
 def gelu_with_a_half(x: Any, *, approximate: str = "none") -> Any:
     return x * (0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.05 * x**3))))
 
@@ -100,6 +119,9 @@ UNSEEN = [
     (of_norm, rms_norm_with_seven_eps, "rms_norm", "eps"),
     (of_norm, rms_norm_limited, "rms_norm", "0.7"),
     (of_softmax, softmax_of_thirds, "softmax", "0.3"),
+    (of_softmax, softmax_padded_to_eights, "softmax", "padded(x, axis, rounded_up(x.shape[axis], 8))"),
+    (of_softmax, softmax_of_fours_without_rescaling, "softmax", "maximum_so_far(x, axis, 4)"),
+    (of_norm, rms_norm_of_the_last_row_of_all, "rms_norm", "some_rows("),
     (of_gelu, gelu_with_a_half, "gelu", "0.05"),
     (of_mask, mask_every_other_query, "causal_mask", "+ i "),
 ]
@@ -120,6 +142,15 @@ def test_a_bug_that_nobody_listed_is_shown_as_an_equation(
     assert (found.kind, found.operation) == ("equation", operation)
     assert text in found.what
     assert all(found.predicts(call) for call in calls_of(function))  # fresh inputs
+
+
+def test_a_constant_that_the_answers_leave_open_is_not_said() -> None:
+    """Zeros are what every large negative limit gives, such as logistic(at_most(x, -100)). They are said as zeros."""
+    calls = answers("sigmoid", lambda x: 0.0 * x, [((rows(*shape),), {}) for shape in SHAPES])
+    found = search(calls)
+    assert found is not None
+    assert "0.0 *" in found.what or "* 0.0" in found.what
+    assert "100" not in found.what
 
 
 def test_these_bugs_are_not_in_the_catalogue() -> None:

@@ -221,11 +221,32 @@ def along_rest(function: Any, x: Any, axis: int) -> Any:
     return x
 
 
+def padded(x: Any, axis: int, size: int) -> Any:
+    """x with zeros after its last entry along the axis, until there are so many."""
+    missing = size - x.shape[axis]
+    if missing <= 0 or not x.shape[axis]:
+        return x
+    filling = np.repeat(x[_at(x, axis, slice(-1, None))], missing, axis=axis)
+    return np.concatenate([x, np.where(np.zeros(filling.shape, dtype=bool), filling, 0.0)], axis=axis)
+
+
+def as_long_as(like: Any, x: Any, axis: int) -> Any:
+    """The first entries of x along the axis, as many as the other array has; x itself where the axis is reduced."""
+    return head_of(x, axis, like.shape[axis]) if len(x.shape) == len(like.shape) else x
+
+
 def first_entry(x: Any, count: int) -> Any:
     """x with its first entry in the place of every entry, along all axes but the last so many."""
     for axis in range(max(len(x.shape) - count, 0)):
         x = np.repeat(x[_at(x, axis, slice(0, 1))], x.shape[axis], axis=axis)
     return x
+
+
+def some_rows(x: Any, start: int, end: int | None) -> Any:
+    """x with zeros in all rows but those from number `start` up to `end`, counted through all axes but the last."""
+    rows = np.reshape(np.arange(rows_of(x)), (*x.shape[:-1], 1))
+    first, last, _ = slice(start, end).indices(rows.size)
+    return np.where((rows >= first) & (rows < last), x, 0.0)
 
 
 def rows_of(x: Any) -> int:

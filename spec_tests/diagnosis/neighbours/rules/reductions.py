@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..edit import Change
-from ._rule import Place, children, fill, name_of, rule
+from ._rule import Place, children, definition, fill, name_of, rule, without_marks
 
 BLOCKS = (4, 8, 16, 32, 64, 128, 256, 512)
 SIZES = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -34,6 +34,32 @@ def maximum_so_far(place: Place) -> Iterator[Any]:
         largest = place.trace.get(place.node.args[0], place.seen).largest
         for block in (block for block in (1, *BLOCKS) if block < largest):
             yield fill(f"maximum_so_far(x, a, {block})", x=place.node.args[0], a=axis)
+
+
+@rule(ast.Call, cost=1.25)
+def shifted_by_the_maximum_so_far(place: Place) -> Iterator[Any]:
+    """A sum of exponentials is taken block by block, shifted by the maximum so far, and not corrected when that grows."""
+    node = place.node
+    if name_of(node) != "sum" or (axis := _axis_of(node)) is None:
+        return
+    power = definition(place, node.args[0])
+    inside = without_marks(power.args[0]) if name_of(power) == "exp" and power.args else None
+    if isinstance(inside, ast.BinOp) and isinstance(inside.op, ast.Sub):
+        for block in (block for block in (1, *BLOCKS) if block < place.trace.get(node.args[0], place.seen).largest):
+            shifted = fill(f"np.exp(x - maximum_so_far(x, a, {block}))", x=inside.left, a=axis)
+            yield ast.Call(node.func, [shifted, *node.args[1:]], node.keywords)
+
+
+@rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=1.5)
+def some_rows_alone(place: Place) -> Iterator[Any]:
+    """Only the first or last of all rows, or the rows of whole blocks, take part."""
+    if place.seen.kind == "array" and len(place.seen.shape) > 1:
+        yield from (
+            fill(f"some_rows(x, {start}, {end})", x=place.node) for start, end in ((0, 1), (-1, None), (0, -1), (1, None))
+        )
+        for block in (block for block in BLOCKS if block <= place.seen.largest):
+            yield fill(f"some_rows(x, 0, rows_of(x) // {block} * {block})", x=place.node)
+            yield fill(f"some_rows(x, 0, {block})", x=place.node)
 
 
 @rule(ast.FunctionDef, cost=1.25)
