@@ -1,8 +1,9 @@
 """Measure the time that a run spends after failures: shrinking the examples and looking for the causes, for each operation.
 
 Each backend has one bug: a deviation of the catalogue, or a machine-made bug, which nothing known explains, so that the searches
-for an equation and for a region run. The laws of the operation are tried as a run tries them. The time is that of the processor
-(see spec_tests/trials/stopwatch.py).
+for an equation and for a region run. The laws of the operation are tried as a run tries them. The time is that of the processor.
+A run also counts a part of the time in which it waits (see spec_tests/trials/stopwatch.py); the measurement does not, so that
+other programs on the machine do not change it.
 
 python -m meta_tests.measure.time_after_failure [--count 40] [--seed 1] [--effort default] [--workers 2] [--write] [--new]
 
@@ -25,6 +26,7 @@ from spec_tests.implementation.backend import Backend
 from spec_tests.inputs.effort import EFFORTS
 from spec_tests.specification.composition import parts_of
 from spec_tests.specification.run_settings import RunSettings, set_settings
+from spec_tests.trials import stopwatch
 
 from ..support.in_process import attempt, backend, trials
 from ..support.paths import MEASURED
@@ -50,6 +52,7 @@ def measure(job: Job) -> Row:
     """Try every law on the operation with the bug, and return the most seconds that an operation's failures took."""
     name, bug, seed, effort = job
     set_settings(RunSettings(effort))
+    stopwatch.WAITING_COUNTS = 0.0
     if isinstance(bug, int):
         mutant = list_mutants()[bug]
         under_test: Backend = mutant.backend()
