@@ -152,6 +152,9 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
             for _ in range(3):
                 yield from (Wish(like=base_answer.call), Wish(like=source.choice(answers).call), Wish(like=ask.last))
     yield from _list_degenerate(base)
+    for name in {name: None for answer in answers for name, x in answer.call.keywords.items() if is_integer(x)}:
+        if name not in base.sizes:
+            yield from (wish for value in (1, 2) if (wish := change(ask, base, base_answer, name, value)))
     fills = [fill_near(condition, next(iter(base_answer.call.named), "")) for condition in region.of_element]
     yield from (fill_rows(base, fill) for fill in fills if fill)
     shape = base_answer.call.value.shape
@@ -194,7 +197,12 @@ def list_probe_values(condition: Condition, answers: Sequence[Answer], source: r
         return [v for v in dict.fromkeys([*near, *source.sample(SIZES, 8)]) if v > 0]
     if values and isinstance(values[0], bool):
         return [True, False]
-    return seen[:8]
+    return [*seen[:8], *_list_near(values)]
+
+
+def _list_near(values: Sequence[Any]) -> list[int]:
+    """Return integers beside those that a condition lists beside other values, such as None or 4."""
+    return [v + d for v in values if is_integer(v) for d in (-2, -1, 1, 2, v) if v + d > 0]
 
 
 def wish_inside(ask: Ask, region: Conjunction, answers: Sequence[Answer], source: random.Random) -> Wish | None:
@@ -259,4 +267,4 @@ def _list_pool(condition: Condition, answer: Answer, ask: Ask, source: random.Ra
         if condition.fact == "batch_dims":
             return [0, 1, 2, 3]
         return [v for v in (*near, *steps, *SIZES, now) if 0 < v <= top]
-    return [now, *condition.values]
+    return [now, *condition.values, *_list_near(condition.values)]

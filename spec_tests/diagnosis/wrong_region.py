@@ -29,7 +29,7 @@ MAX_CHANCE = 0.01  # a region that predicts the fresh answers by chance more oft
 
 MAX_ROUNDS = 40  # of fitting and contradicting
 
-FRESH = 40  # answers on each side of a region, to check it
+FRESH = 60  # answers on each side of a region, to check it
 
 MAX_SEEN = 40  # calls of the evidence that the search looks at
 
