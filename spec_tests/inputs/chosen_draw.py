@@ -52,7 +52,7 @@ class ChosenDraw(Draw):
     def size(self, name: str, pool: tuple[int, ...]) -> int:
         self.largest[name] = max(self.largest.get(name, 0), *pool)
         if name in self.chosen.sizes:
-            self._drawn_sizes[name] = self.chosen.sizes[name]
+            self.drawn_sizes[name] = self.chosen.sizes[name]
             return self.chosen.sizes[name]
         small = tuple(size for size in pool if size <= SMALL[-1])
         return super().size(name, pool if self.chosen.as_drawn else small or (min(pool),))

@@ -36,6 +36,8 @@ MAX_MATRIX_ELEMENTS, MAX_SAMPLED_MATRIX_ELEMENTS = 65_544, 16_392  # of a matrix
 
 HEAD_WIDTHS = (64, 72, 80, 96, 104, 112, 128, 192, 256)  # of queries and keys, or of values
 
+FRESH_SHARE = 3  # how many times more often a dimension has a size that no other dimension of the example has
+
 EQUAL_SIZES = (2, 3, 4, 5, 8, 16)  # where all dimensions are equal
 
 BATCHES = ((), (1,), (2,), (3,), (2, 3), (3, 1), (2, 2), (2, 1, 3), (3, 2, 2))
@@ -142,21 +144,25 @@ class Draw(ValueDraw):
         domain = self.operation.domain
         allowed = domain.get(name)
         while isinstance(allowed, str):  # the name of another dimension, or names whose sizes are multiplied
-            known = [self._drawn_sizes[factor] for factor in allowed.split() if factor in self._drawn_sizes]
+            known = [self.drawn_sizes[factor] for factor in allowed.split() if factor in self.drawn_sizes]
             allowed = (math.prod(known),) if len(known) == len(allowed.split()) else domain.get(allowed)
         if allowed is not None:
             inside = tuple(s for s in pool if s in allowed)
             pool = inside or tuple(sorted(allowed))[: 8 if len(pool) > len(SMALL) else 3]
-        self._drawn_sizes[name] = size = int(self.shape.one_of(pool))
+        fresh = tuple(s for s in pool if s not in self.drawn_sizes.values())
+        if 0 < len(fresh) < len(pool):  # equal sizes hide dimensions that are mistaken for one another
+            pool = (*pool, *fresh * FRESH_SHARE)
+        self.drawn_sizes[name] = size = int(self.shape.one_of(pool))
         return size
 
     @cached_property
-    def _drawn_sizes(self) -> dict[str, int]:
+    def drawn_sizes(self) -> dict[str, int]:
+        """The sizes of this example, by the names of dimensions."""
         return {}
 
     def batch(self, pool: tuple[tuple[int, ...], ...] = BATCHES) -> tuple[int, ...]:
         """Draw the batch dimensions from the pool. The last one is sometimes made equal to a dimension drawn before."""
-        if pool is MANY_ROWS and max(self._drawn_sizes.values(), default=0) <= MAX_SHORT_ROW:
+        if pool is MANY_ROWS and max(self.drawn_sizes.values(), default=0) <= MAX_SHORT_ROW:
             pool = (*pool, *TALL_BATCHES)
         ranks = self.operation.domain.get("batch_dims")
         if self.small:
@@ -170,7 +176,7 @@ class Draw(ValueDraw):
         if many := self._grid_batches(pool, ranks):
             return tuple(self.shape.one_of(many))
         batch = tuple(self.shape.one_of(pool))
-        coinciding = [(*batch[:-1], size) for size in sorted(set(self._drawn_sizes.values()) & set(SMALL))] if batch else []
+        coinciding = [(*batch[:-1], size) for size in sorted(set(self.drawn_sizes.values()) & set(SMALL))] if batch else []
         coinciding = [b for b in coinciding if math.prod(b) <= max(map(math.prod, pool))]
         return tuple(self.shape.one_of(coinciding)) if coinciding and self.shape.one_of((False, False, False, True)) else batch
 
@@ -180,7 +186,7 @@ class Draw(ValueDraw):
         if short or (spec.composed and spec.is_gradient) or self.shape.integer(0, GRID_SHARE - 1) != GRID_SHARE - 1:
             return []
         budget = MAX_GRID_ELEMENTS // (64 if spec.composed else 1)
-        entry = math.prod(sorted(self._drawn_sizes.values())[-2:])
+        entry = math.prod(sorted(self.drawn_sizes.values())[-2:])
         return [b for b in GRID_BATCHES if math.prod(b) * entry <= budget and (ranks is None or len(b) in ranks)]
 
     def rows_or_less(self, d: int) -> tuple[int, ...]:
