@@ -32,7 +32,7 @@ MODELS = (191, 192, 193, 384, 512, 640, 767, 768, 769, 1536, 2048, 3071, 3072, 4
 
 MODEL_SHARE = 32  # one example in so many, of those in which one dimension is larger, has such a size
 
-MAX_MATRIX_ELEMENTS, MAX_SAMPLED_MATRIX_ELEMENTS = 65_544, 16_392  # of a matrix with such a size, beside dimensions of 8
+MAX_MATRIX_ELEMENTS, MAX_SAMPLED_MATRIX_ELEMENTS = 65_544, 32_776  # of a matrix with such a size, beside dimensions of 8
 
 HEAD_WIDTHS = (64, 72, 80, 96, 104, 112, 128, 192, 256)  # of queries and keys, or of values
 

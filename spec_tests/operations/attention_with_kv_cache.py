@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.inputs.draw import Draw
+from spec_tests.inputs.draw import SMALL, Draw
 from spec_tests.operations._serving import WINDOWS, draw_options, draw_sinks
 from spec_tests.operations.grouped_query_attention import HEAD_COUNTS, draw_heads
 from spec_tests.operations.kv_cache_append import draw_lengths, draw_row_count, draw_slots
-from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES
+from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, draw_widths, has_wide_heads
 
 composed = True
 short = True
@@ -23,9 +23,9 @@ BLOCKS = (16, 64, 128)  # in which kernels read a cache
 
 def draw_sizes(draw: Draw) -> dict[str, int]:
     """Draw n, M, d_k, d_v, h, h_kv and b: few queries, as when decoding, and a cache that may hold no more than they."""
-    n = draw.size("n", QUERIES)
-    (slots,), (d_k, d_v) = draw.dims(M=513), draw.dims(d_k=33, d_v=33)
-    slots = draw_slots(draw, slots, n)
+    n, wide = draw.size("n", QUERIES), has_wide_heads(draw)
+    slots = draw.size("M", (*SMALL, 33)) if wide else draw.dims(M=1025 if n <= SMALL[3] else 257)[0]
+    slots, (d_k, d_v) = draw_slots(draw, slots, n), draw_widths(draw, wide=wide)
     (b,) = draw_row_count(draw)
     h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if b * h * n * slots <= MAX_SCORES) or (1, 2))
     return {"n": n, "M": slots, "d_k": d_k, "d_v": d_v, "h": h, "h_kv": h_kv, "b": b}

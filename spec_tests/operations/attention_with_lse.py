@@ -35,7 +35,7 @@ def draw_inputs(draw: Draw, *optional: str, seeing: bool = False) -> tuple[Any, 
     used = draw.variants(*optional)
     if draw.one_of((False, True)):
         used |= draw.variants(*optional)  # in so large a family two options meet too rarely otherwise
-    n, m, d_k, d_v = draw_dims(draw, square=bool(used & SQUARE), longest=257)
+    n, m, d_k, d_v = draw_dims(draw, square=bool(used & SQUARE), longest=1025)
     used -= set() if n == m else SQUARE
     h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if h * n * m <= MAX_SCORES // 2) or (1, 2))
     b = draw_batch(draw, h * n * m)

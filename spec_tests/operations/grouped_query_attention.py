@@ -37,7 +37,7 @@ def draw_heads(draw: Draw, pool: tuple[int, ...] = HEAD_COUNTS) -> tuple[int, in
 def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
     """Draw q, k, v and keywords, some of the optional ones among them. Each query has a key."""
     used = draw.variants(*optional)
-    n, m, d_k, d_v = draw_dims(draw, square=bool(used & SQUARE), longest=257)
+    n, m, d_k, d_v = draw_dims(draw, square=bool(used & SQUARE), longest=1025)
     used -= set() if n == m else SQUARE
     h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if h * n * m <= MAX_SCORES // 2) or (1, 2))
     b = draw_batch(draw, h * n * m)

@@ -9,7 +9,7 @@ from spec_tests.inputs.draw import Draw
 from spec_tests.operations.attention_with_kv_cache import OPTIONAL, QUERIES, draw_keywords, shortest_length
 from spec_tests.operations.grouped_query_attention import HEAD_COUNTS, draw_heads
 from spec_tests.operations.kv_cache_append import draw_lengths, draw_row_count
-from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES
+from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, draw_widths, has_wide_heads
 
 composed = True
 short = True
@@ -22,8 +22,10 @@ PAGES = (1, 2, 3, 5, 8)
 
 def draw_sizes(draw: Draw) -> dict[str, int]:
     """Draw n, d_k, d_v, page_size, pages, b, h, h_kv, and P, the number of physical pages."""
-    n, (d_k, d_v) = draw.size("n", QUERIES), draw.dims(d_k=33, d_v=33)
-    page_size, pages = draw.size("page_size", PAGE_SIZES), draw.size("pages", PAGES)
+    n, wide = draw.size("n", QUERIES), has_wide_heads(draw)
+    d_k, d_v = draw_widths(draw, wide=wide)
+    page_size = draw.size("page_size", tuple(s for s in PAGE_SIZES if s <= 5) if wide else PAGE_SIZES)
+    pages = draw.size("pages", PAGES)
     if page_size * pages < n:
         pages = draw.size("pages", (-(-n // page_size),))
     if page_size * pages < n:

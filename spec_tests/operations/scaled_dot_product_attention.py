@@ -22,14 +22,14 @@ BIASES = MappingProxyType(
 
 BIASES_WITH_MINUS_INFINITY = MappingProxyType({**BIASES, "minus infinity": regimes.with_minus_infinity})
 
-WIDE_SHARE = 24  # one example in so many has heads as wide as those of models
+WIDE_SHARE = 8  # one example in so many has heads as wide as those of models
 
 MAX_SCORES = 4000  # in one example; each score is sampled many times to derive the error bound
 
 
 def draw_dims(draw: Draw, *, square: bool = False, keys: int = 1, longest: int = 2049) -> tuple[int, int, int, int]:
     """Draw n, m, d_k and d_v, with m at least `keys`. square: n = m, as causality needs it, and shorter, since both grow."""
-    if draw.shape.integer(0, WIDE_SHARE - 1) == WIDE_SHARE - 1:
+    if has_wide_heads(draw):
         return _draw_wide_heads(draw, square=square, keys=keys)
     if square:
         (n,), (d_k, d_v) = draw.dims(n=130), draw.dims(d_k=65, d_v=65)
@@ -42,11 +42,22 @@ def draw_dims(draw: Draw, *, square: bool = False, keys: int = 1, longest: int =
     return n, m if m >= keys else draw.size("m", (keys,)), d_k, d_v
 
 
+def has_wide_heads(draw: Draw) -> bool:
+    """Whether the heads of this example are as wide as those of models."""
+    return draw.shape.integer(0, WIDE_SHARE - 1) == WIDE_SHARE - 1
+
+
+def draw_widths(draw: Draw, *, wide: bool) -> tuple[int, ...]:
+    """Draw d_k and d_v."""
+    return (draw.size("d_k", HEAD_WIDTHS), draw.size("d_v", HEAD_WIDTHS)) if wide else draw.dims(d_k=33, d_v=33)
+
+
 def _draw_wide_heads(draw: Draw, *, square: bool, keys: int) -> tuple[int, int, int, int]:
     """Draw few queries and keys, as wide as the heads of models are. The values often have another width."""
     n = draw.size("n", tuple(s for s in SMALL if s >= keys) if square else SMALL)
     m = draw.size("m", (n,) if square else (*(s for s in SMALL if s >= keys), 33))
-    return n, m, draw.size("d_k", HEAD_WIDTHS), draw.size("d_v", HEAD_WIDTHS)
+    d_k, d_v = draw_widths(draw, wide=True)
+    return n, m, d_k, d_v
 
 
 def draw_batch(draw: Draw, scores: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw, within_domain
 from spec_tests.operations.attention_with_kv_cache import OPTIONAL, draw_keywords, shortest_length
 from spec_tests.operations.grouped_query_attention import HEAD_COUNTS, draw_heads
-from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES
+from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, draw_widths, has_wide_heads
 
 composed = True
 short = True
@@ -17,6 +17,8 @@ core = {"q": 3, "k": 3, "v": 3}
 structure = ("cu_seqlens_q", "cu_seqlens_k")
 
 MEMBER_LENGTHS = (1, 2, 3, 5, 8, 16, 17, 33, 64)
+
+MAX_TOKENS_OF_WIDE_HEADS = 64  # queries and keys of an example
 
 ENDS = (2, 3, 4, 5, 6)  # one more than there are members
 
@@ -63,7 +65,7 @@ def draw_member_lengths(draw: Draw, keywords: dict[str, Any]) -> tuple[np.ndarra
 
 def draw_arrays(draw: Draw, queries: np.ndarray, keys: np.ndarray) -> tuple[tuple[np.ndarray, ...], int]:
     """Draw q, k and v for members of these lengths, and return them with the number of query heads."""
-    d_k, d_v = draw.dims(d_k=33, d_v=33)
+    d_k, d_v = draw_widths(draw, wide=np.sum(queries) + np.sum(keys) <= MAX_TOKENS_OF_WIDE_HEADS and has_wide_heads(draw))
     scores = max(int(np.sum(queries * keys)), 1)
     h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if h * scores <= 2 * MAX_SCORES) or (1, 2))
     n, m = int(np.sum(queries)), int(np.sum(keys))
