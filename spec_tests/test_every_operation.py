@@ -135,7 +135,7 @@ def test_every_argument_counts(operation: Operation, draw: Draw) -> None:
     """If a change of one argument, or of one element of it, changes the equation's value, it changes the result. So the code
     ignores no argument, and keeps nothing of the call before, also if the caller writes other values into the same arrays.
     """
-    before, framework = draw.call(all_arguments=draw.one_of((False, True))), operation.backend.framework
+    before, framework = draw.call(all_arguments=draw.one_of((False, True, True))), operation.backend.framework
     place = draw.one_of((None, 0.999, draw.integer(0, 99) / 100))
     same_memory = draw.one_of((False, True))
     native = operation.native(before)
