@@ -21,14 +21,14 @@ from .helpers.batch import (
     isolate_entry,
     locate_entry,
     poison_other_entries,
-    replace_arguments,
+    set_argument_to_constant,
     take_entry,
 )
 from .helpers.native_arrays import assert_still, assert_unchanged, copy_arrays, refill
 from .helpers.storage import WHICH, give_twice, lay_out_some, pairs_of_one_shape
 from .implementation.layouts import LAYOUTS
 from .inputs.draw import Draw
-from .specification.formats import INTEGER, is_floating
+from .specification.formats import is_floating
 from .specification.pytree import tree_map
 from .trials.invariant import invariant
 
@@ -162,7 +162,7 @@ def test_not_an_alias(operation: Operation, draw: Draw) -> None:
     """A result shares no memory with an argument or with another result. Writing to it changes none of them, and later calls
     do not change it.
     """
-    call, framework = _set_argument_to_a_constant(draw, draw.call()), operation.backend.framework
+    call, framework = set_argument_to_constant(draw, draw.call()), operation.backend.framework
     native = operation.native(call)
     arguments = copy_arrays(framework, native)
     first = operation.run(call, native)
@@ -184,16 +184,6 @@ def test_not_an_alias(operation: Operation, draw: Draw) -> None:
         again = operation.values(call, operation.run(call))
         assert_same(replace_values(operation.result(call), again), replace_values(operation.result(call), kept))
     assert_still(framework, others, seen)
-
-
-def _set_argument_to_a_constant(draw: Draw, call: Call) -> Call:
-    """Return the call, or one of whose arguments one is 0 or 1 throughout: code may return another argument as it is, then."""
-    names = [name for name, x in call.named.items() if is_floating(x) and name in call.operation.spec.positional]
-    chooses = INTEGER in call.operation.spec.results.values()  # equal logits leave the choice open
-    if not names or chooses or not draw.one_of((False, False, True)):
-        return call
-    name, constant = draw.one_of(names), draw.one_of((0.0, 0.0, 1.0))
-    return replace_arguments(call, {name: np.full(call.named[name].shape, constant)})
 
 
 @invariant("E", cost=4, needs=BATCHED)

@@ -10,7 +10,7 @@ import numpy as np
 from ..calls.call import Call
 from ..implementation.domain import BROADCASTING_ARGUMENTS
 from ..inputs.draw import Draw
-from ..specification.formats import is_floating
+from ..specification.formats import INTEGER, is_floating
 from ..specification.pytree import tree_map
 from ..specification.registry import result_ranks
 
@@ -135,6 +135,16 @@ def draw_call_with_equal_rows(draw: Draw) -> Call:
         return np.repeat(one, len(x), axis=0)
 
     return call.operation.call(*map(repeat, call.arguments), **{k: repeat(v) for k, v in call.keywords.items()})
+
+
+def set_argument_to_constant(draw: Draw, call: Call) -> Call:
+    """Return the call, or one of whose arguments one is 0 or 1 throughout: code may return another argument as it is, then."""
+    names = [name for name, x in call.named.items() if is_floating(x) and name in call.operation.spec.positional]
+    chooses = INTEGER in call.operation.spec.results.values()  # equal logits leave the choice open
+    if not names or chooses or not draw.one_of((False, False, True)):
+        return call
+    name, constant = draw.one_of(names), draw.one_of((0.0, 0.0, 1.0))
+    return replace_arguments(call, {name: np.full(call.named[name].shape, constant)})
 
 
 CHANGEABLE_FLOATS = ("theta", "eps", "scale")  # of any operation; an operation's own are in its `changeable`
