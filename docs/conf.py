@@ -12,7 +12,15 @@ CITATION = dict(re.findall(r"^([\w-]+): (.+)$", (HERE.parent / "CITATION.cff").r
 project = "spec_tests"
 author = "the spec_tests authors"
 version = release = spec_tests.__version__
-extensions = ["myst_parser", "operation_pages", "folded_sections", "mathematics", "pictures", "conformance_grid"]
+extensions = [
+    "myst_parser",
+    "operation_pages",
+    "folded_sections",
+    "mathematics",
+    "pictures",
+    "conformance_grid",
+    "glossary_links",
+]
 exclude_patterns = ["_build", "_extensions", "_templates", "pictures", "proofs"]
 html_theme = "furo"
 html_title = f"spec_tests {release}"

@@ -164,3 +164,69 @@ def test_a_block_that_is_cut_says_so_until_it_is_scrolled(site: Path) -> None:
             cut = tab.locator(".highlight.cut").count()
             tab.evaluate(f"(pre => {{ pre.scrollLeft = pre.scrollWidth }})({frame}.querySelector('pre'))")
             tab.wait_for_function(f"document.querySelectorAll('.highlight.cut').length == {cut - 1}")
+
+
+class Prose(HTMLParser):
+    """The prose of a page: the text of its article without headings, code and links other than those to the glossary."""
+
+    SKIPPED = (
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "pre",
+        "code",
+        "svg",
+        "math",
+        "summary",
+        "script",
+        "style",
+        "figure",
+        "button",
+        "small",
+    )
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.text, self.open, self.is_article = "", list[str](), False
+        self.terms, self.starts = list[str](), set[int]()  # of the links to the glossary
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        link = dict(attrs).get("href") or ""
+        self.is_article |= tag == "article"
+        if tag == "a" and (found := re.search(r"glossary\.html#term-([\w-]+)$", link)):
+            self.terms.append(found[1].replace("-", " "))
+            self.starts.add(len(self.text))
+            self.open.append("glossary")
+        elif tag == "a" or tag in self.SKIPPED:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_article &= tag != "article"
+        if self.open and self.open[-1] in (tag, "glossary" if tag == "a" else tag):
+            self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self.is_article and set(self.open) <= {"glossary"}:
+            self.text += data
+
+
+def test_the_first_use_of_a_term_links_to_the_glossary(site: Path) -> None:
+    linked, unlinked, counts = import_extension("glossary_links").LINKED, list[str](), dict[str, int]()
+    for path in list_pages(site):
+        if path.name in ("glossary.html", "genindex.html", "search.html"):
+            continue
+        page = Prose(path)
+        assert len(page.terms) == len(set(page.terms)), f"{path.name} links a term twice"
+        for term, pattern in linked.items():
+            first = pattern.search(page.text)
+            if first is None:
+                continue
+            counts[term] = counts.get(term, 0) + 1
+            if first.start() not in page.starts:
+                unlinked.append(f"{path.relative_to(site)}: {term}: …{page.text[first.start() - 30 : first.end() + 20]!r}")
+    assert unlinked == []
+    assert counts["law"] > 50

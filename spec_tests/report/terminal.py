@@ -24,6 +24,7 @@ from .verdicts import (
     find_shortfalls,
 )
 
+MAX_ABSENT_NAMES = 12  # of operations that a backend does not implement; the page of the report names all
 ORACLE_WARNING = "it has imported the oracle (reference_numpy): what conforms may be the suite's own equations"
 
 
@@ -59,7 +60,7 @@ def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
     lines = [line for title, found in remarks.items() if found for line in (title, *_wrap_sentences(found))]
     if refused := describe_refused_variants(verdicts):
         lines = [*_wrap(f"refuses these optional variants: {'; '.join(refused)}"), *lines]
-    if not_tried := describe_not_tried(verdicts):
+    if not_tried := describe_not_tried(verdicts, MAX_ABSENT_NAMES):
         has_code = any("\n" in sentence for sentence in not_tried)  # which is to be copied
         lines += ["not tried:", *_wrap_sentences(not_tried)] if has_code else _wrap(f"not tried: {'; '.join(not_tried)}")
     if doubles := describe_undeclared_double(verdicts):
