@@ -87,8 +87,8 @@ def source_file(source: Any) -> Path | None:
 
 
 def _shorten(text: str) -> str:
-    """Return the name of the file without its suffix, or the text itself."""
-    return Path(text).stem if text.endswith(".py") else text
+    """Return the name of the file or the folder without its suffix, or the text itself."""
+    return Path(text).stem if text.endswith((".py", ".onnx")) or "/" in text else text
 
 
 def _list_other_backends(text: str) -> str:

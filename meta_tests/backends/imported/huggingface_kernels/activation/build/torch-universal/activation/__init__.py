@@ -1,0 +1,5 @@
+"""Activations of packed gates."""
+
+from . import layers
+
+__all__ = ["layers"]

@@ -1,0 +1,68 @@
+"""ONNX files of one node: those that are taken, and those that are not."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ..support.pytest_process import suite
+from .importing import find_passed, flatten
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+FLOAT = 1  # TensorProto.FLOAT
+
+
+def write_node(path: Path, operator: str, inputs: int, constants: int = 0, opset: int = 24, **attributes: Any) -> None:
+    """Write a file of one node, whose last inputs are constants of the file."""
+    names = [f"x{i}" for i in range(inputs)]
+    node = onnx.helper.make_node(operator, names, ["y"], **attributes)
+    given = [onnx.helper.make_tensor_value_info(name, FLOAT, [2, 4]) for name in names[: inputs - constants]]
+    stored = [onnx.numpy_helper.from_array(np.ones(4, np.float32), name) for name in names[inputs - constants :]]
+    result = onnx.helper.make_tensor_value_info("y", FLOAT, [2, 4])
+    graph = onnx.helper.make_graph([node], operator, given, [result], initializer=stored)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=10)
+    onnx.save(model, str(path))
+
+
+RIGHT = {
+    "softmax": ("Softmax", 1, 0, {"axis": -1}),
+    "layer_norm": ("LayerNormalization", 3, 2, {"epsilon": 1e-5}),
+    "linear": ("Gemm", 3, 0, {"transB": 1}),
+    "gelu": ("Gelu", 1, 0, {"approximate": "tanh"}),
+}
+
+
+@pytest.mark.parametrize("operation", RIGHT)
+def test_a_node_conforms(tmp_path: Path, operation: str) -> None:
+    operator, inputs, constants, attributes = RIGHT[operation]
+    write_node(tmp_path / "node.onnx", operator, inputs, constants, **attributes)
+    run = suite(tmp_path, "--backend=node.onnx", "--effort=smoke", "-k", f"{operation}.reference")
+    assert run.code == 0, run.text
+    assert find_passed(run) == {operation}
+    assert f"node.onnx is read as an ONNX file of one node: {operation} is the node {operator}" in flatten(run.text)
+
+
+REFUSED = {
+    "Tanh": ("its node is Tanh; taken are Relu", {}),
+    "Softmax": ("its axis is 0, where -1 is taken", {"axis": 0}),
+    "Swish": ("its alpha is 2.0, where 1 is taken", {"alpha": 2.0}),
+}
+
+
+def test_an_old_softmax_without_an_axis_is_not_along_the_last_axis(tmp_path: Path) -> None:
+    write_node(tmp_path / "node.onnx", "Softmax", 1, opset=11)
+    run = suite(tmp_path, "--backend=node.onnx")
+    assert run.code == 4
+    assert "its axis is 1, where -1 is taken" in flatten(run.text)
+
+
+@pytest.mark.parametrize("operator", REFUSED)
+def test_what_is_not_taken_is_refused_in_a_sentence(tmp_path: Path, operator: str) -> None:
+    sentence, attributes = REFUSED[operator]
+    write_node(tmp_path / "node.onnx", operator, 1, **attributes)
+    run = suite(tmp_path, "--backend=node.onnx")
+    assert run.code == 4
+    assert sentence in flatten(run.text)
