@@ -15,6 +15,7 @@ pytest.importorskip("tabulate")
 from benchmarks import __main__ as every_part
 from benchmarks import (
     against_rivals,
+    compare_checkouts,
     cpu_time,
     import_cost,
     profile_of_a_run,
@@ -165,6 +166,18 @@ def test_the_sampler_names_files_and_functions_that_exist() -> None:
         (time_to_detection, []),
         (survivors, ["reference_numpy/relu.py", "--workers", "1"]),
         (scaling, ["--calls", "1", "--largest", "64"]),
+        (
+            compare_checkouts,
+            [
+                str(ROOT),
+                str(ROOT),
+                "--backend=numpy-cpu",
+                "--effort=smoke",
+                "--rounds=1",
+                "-k",
+                "relu.reference or silu.reference",
+            ],
+        ),
         (profile_of_a_run, ["--backend", "numpy-cpu", "--effort", "smoke", "-k", "relu.reference"]),
         (servers, ["--times", "1", "--seconds", "0.05", "--effort", "smoke"]),
         (time_to_verdict, ["--backend", "numpy-cpu", "--effort", "smoke", "--workers", "0", "-k", "relu.reference"]),
@@ -185,6 +198,19 @@ def test_each_part_prints_a_table_and_writes_it(part: object, options: list[str]
 def test_a_run_over_the_wire_costs_little_more_than_one_in_process() -> None:
     """The committed measurement: the same C functions, at default effort, over the wire and through ctypes."""
     assert json.loads((COMMITTED / "servers.json").read_text())["ratio"] <= 1.5
+
+
+def test_the_least_seconds_of_all_rounds_count_for_operations_that_both_checkouts_have() -> None:
+    first = [{"(start)": 2.0, "relu": 1.0, "gone": 1.0}, {"(start)": 2.0, "relu": 0.5, "new": 9.0}]
+    second = [{"(start)": 1.0, "relu": 3.0, "gone": 1.0}, {"(start)": 3.0, "relu": 0.4, "new": 9.0}]
+    before, after = compare_checkouts.take_least([first, second])
+    assert (before, after) == ({"(start)": 1.0, "relu": 1.0}, {"(start)": 2.0, "relu": 0.4})
+    assert list(compare_checkouts.list_rows(before, after)) == [
+        ("before the first law", "1.00", "2.00", "2.00"),
+        ("1 operations", "1.00", "0.40", "0.40"),
+        ("the median operation", "", "", "0.40"),
+        ("relu", "1.00", "0.40", "0.40"),
+    ]
 
 
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

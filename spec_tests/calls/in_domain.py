@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 from collections.abc import Callable, Collection
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..implementation.domain import BROADCASTING_ARGUMENTS, NOT_DIMENSIONS
 from ..specification.registry import argument_dimensions, dimensions
+from .signature import read_parameters
 
 if TYPE_CHECKING:
     from .call import Call
@@ -45,9 +45,8 @@ def _shape(name: str, named: dict[str, Any]) -> tuple[int, ...] | None:
 
 def list_keywords(function: Callable[..., Any]) -> frozenset[str] | None:
     """Return the keywords that a function takes, None if it takes any or has no signature."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
+    parameters = read_parameters(function)
+    if parameters is None:
         return None
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None

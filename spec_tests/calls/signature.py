@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from types import MappingProxyType
+from collections.abc import Callable
+from functools import lru_cache
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 from ..specification.registry import Specification
@@ -19,11 +21,25 @@ def ask_for_keyword(operation: str, keyword: str) -> str:
     return f"has no argument {keyword}: add it, or state the one value that it uses, as in {line}"
 
 
+def read_parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...] | None:
+    """Return the parameters of a function, None if it has no signature."""
+    return _read_parameters(function) if type(function) is FunctionType else _inspect_parameters(function)
+
+
+def _inspect_parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...] | None:
+    try:
+        return tuple(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+_read_parameters = lru_cache(maxsize=1024)(_inspect_parameters)  # each trial asks again; an object of a class may change
+
+
 def find_unknown_argument(spec: Specification, function: Any) -> str:
     """Return an argument that the function requires and that no call has, or "" if there is none."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
+    parameters = read_parameters(function)
+    if parameters is None:
         return ""
     arrays = [name for name in spec.positional if spec.parameters[name].default is inspect.Parameter.empty]
     by_position = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][: len(arrays)]

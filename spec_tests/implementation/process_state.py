@@ -6,6 +6,7 @@ because nothing in the suite draws from them.
 
 from __future__ import annotations
 
+import importlib
 import locale
 import os
 import signal
@@ -26,14 +27,17 @@ FRAMEWORK_SETTING_NAMES = ("default_dtype", "default_device", "grad_enabled", "n
 
 
 # The functions in C. Those of the module `signal` look each handler up among enums, which takes longer than all other settings.
-_getsignal: Callable[[int], Any] = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
-_signal: Callable[[int, Any], Any] = getattr(signal.signal, "__wrapped__", signal.signal)
+_in_c = importlib.import_module("_signal" if "_signal" in sys.builtin_module_names else "signal")
+_getsignal: Callable[[int], Any] = _in_c.getsignal
+_signal: Callable[[int, Any], Any] = _in_c.signal
+
+NAMED_HANDLERS = tuple(sorted(signal.Handlers))  # SIG_DFL is 0, SIG_IGN is 1
 
 
 def get_handler(number: int) -> Any:
     """Return the handler of a signal, as `signal.getsignal` does."""
     handler = _getsignal(number)
-    return signal.Handlers(handler) if isinstance(handler, int) else handler
+    return NAMED_HANDLERS[handler] if isinstance(handler, int) else handler
 
 
 def set_handler(number: int, handler: Any) -> Any:
