@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ import pytest
 FILE_VARIABLE = "SPEC_TESTS_OPERATION_TIMES"
 START = "(start)"  # the CPU seconds before the first law: imports and collection
 
-SECONDS: Counter[str] = Counter()
+SECONDS: defaultdict[str, float] = defaultdict(float)
 OPERATIONS: dict[str, str] = {}  # by the node
 STARTS: dict[str, float] = {}  # when the test of a node began
 
