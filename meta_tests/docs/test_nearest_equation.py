@@ -4,6 +4,8 @@ import pytest
 
 from ..measure.leave_one_out import EXPLAINED, UNSEEN, WRONG, Row, read_rows
 from ..measure.mutants_explained import count_kinds
+from ..measure.regions import read_rows as read_regions
+from ..measure.regions import summarize as summarize_regions
 from ..support.paths import DOCS, MEASURED, ROOT
 
 PAGE = (DOCS / "nearest_equation.md").read_text()
@@ -34,3 +36,9 @@ def test_no_equation_mispredicts_and_enough_of_the_catalogue_is_explained() -> N
     rows = read("leave_one_out.json").values()
     assert [row.id for row in rows if row.outcome == WRONG] == []
     assert sum(row.outcome == EXPLAINED for row in rows) >= 0.8 * len(rows)
+
+
+def test_regions_are_those_that_were_measured_and_none_mispredicts() -> None:
+    rows = read_regions()
+    assert (MEASURED / "regions.txt").read_text().splitlines() == list(summarize_regions(rows))
+    assert [name for name, row in rows.items() if row["region"] and row["mispredicted"]] == []
