@@ -160,7 +160,8 @@ def _list_names(operations: set[str], has_gradients: bool, most: int | None) -> 
     gradients = {name for name in operations if name.endswith("_vjp")}
     no_gradient = not has_gradients and len(gradients) > 1 and gradients != operations
     named = sorted(operations - gradients if no_gradient else operations)
-    names = ", ".join(named) if most is None or len(named) <= most else f"{len(named)} other operations (spec-tests list has all)"
+    many = most is not None and len(named) > most
+    names = f"{len(named)} other operations (see spec-tests list operations)" if many else ", ".join(named)
     return f"{names}, nor any gradient" if no_gradient else names
 
 
