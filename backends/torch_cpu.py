@@ -26,7 +26,8 @@ conventions = {
     "adamw_epsilon": "corrected",
     "adamw_decay": "before",
 }
-domain = {"transformer_block": {"weights": ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm", "b1", "b2", "b3")}}
+OPTIONAL_WEIGHTS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm", "b1", "b2", "b3")
+domain = {name: {"weights": OPTIONAL_WEIGHTS} for name in ("transformer_block", "transformer_lm")}
 
 
 @in_float32
@@ -57,27 +58,31 @@ def _split(y, heads):
 @in_float32
 def multihead_self_attention(
     x, w_q, w_k, w_v, w_o, positions=None, b_q=None, b_k=None, b_v=None, b_o=None, q_norm=None, k_norm=None,
-    *, num_heads, num_kv_heads=None, is_causal=True, theta=None, layout="interleaved", eps=1e-6,
+    inverse_frequencies=None, *, num_heads, num_kv_heads=None, is_causal=True, theta=None, layout="interleaved",
+    eps=1e-6, attention_factor=1.0,
 ):  # fmt: skip
     num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     q = _split(linear(x, w_q, b_q), num_heads)
     k, v = (_split(linear(x, w, b), num_kv_heads) for w, b in ((w_k, b_k), (w_v, b_v)))
     q, k = (y if gain is None else rms_norm(y, gain, eps=eps) for y, gain in ((q, q_norm), (k, k_norm)))
-    if theta is not None:
+    if theta is not None or inverse_frequencies is not None:
+        turn = {"theta": theta, "layout": layout, "attention_factor": attention_factor}
         positions = torch.arange(x.shape[-2], device=x.device) if positions is None else positions[..., None, :]
-        q, k = (rope(y, positions, theta=theta, layout=layout) for y in (q, k))
+        q, k = (rope(y, positions, inverse_frequencies, **turn) for y in (q, k))
     heads = grouped_query_attention(q, k, v, is_causal=is_causal)
     return linear(heads.transpose(-2, -3).flatten(-2), w_o, b_o)
 
 
 @in_float32
 def transformer_block(
-    x, weights, positions=None, *, num_heads, num_kv_heads=None, theta=None, layout="interleaved", eps, norm="pre"
-):
+    x, weights, positions=None, inverse_frequencies=None,
+    *, num_heads, num_kv_heads=None, theta=None, layout="interleaved", eps, norm="pre", attention_factor=1.0,
+):  # fmt: skip
     def attention(h):
         w = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
         options = {name: weights.get(name) for name in ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm")}
         options |= {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout, "eps": eps}
+        options |= {"inverse_frequencies": inverse_frequencies, "attention_factor": attention_factor}
         return multihead_self_attention(h, *w, positions, **options)
 
     def ffn(h):
@@ -94,12 +99,17 @@ def transformer_block(
 
 
 @in_float32
-def transformer_lm(token_ids, weights, *, num_heads, num_kv_heads=None, theta, layout="interleaved", eps):
+def transformer_lm(
+    token_ids, weights, inverse_frequencies=None,
+    *, num_heads, num_kv_heads=None, theta, layout="interleaved", eps, attention_factor=1.0, logit_softcap=None,
+):  # fmt: skip
     h = embedding(token_ids, weights["token_embedding"])
+    options = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout, "eps": eps}
+    options |= {"inverse_frequencies": inverse_frequencies, "attention_factor": attention_factor}
     for layer in weights["layers"]:
-        heads = {"num_heads": num_heads, "num_kv_heads": num_kv_heads}
-        h = transformer_block(h, layer, **heads, theta=theta, layout=layout, eps=eps)
-    return linear(rms_norm(h, weights["final_norm"], eps=eps), weights["lm_head"])
+        h = transformer_block(h, layer, **options)
+    y = linear(rms_norm(h, weights["final_norm"], eps=eps), weights["lm_head"])
+    return y if logit_softcap is None else logit_softcap * torch.tanh(y / logit_softcap)
 
 
 def parameter_count(*, d_model, d_ff, num_layers, num_heads=1, num_kv_heads=None, vocab_size=0, style="decoder"):

@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, five functions, and sixteen marks.
+"""What the equations need besides NumPy: the conversion to float64, six functions, and sixteen marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -43,7 +43,12 @@ def finite_or_zero(x: Any) -> Any:
 
 def scaled(x: Any, factor: Any) -> Any:
     """Return x * factor, and x itself where the factor is exactly 1, so that no rounding is allowed for there."""
-    return x if np.all(getattr(factor, "value", factor) == 1) else x * factor
+    return x if is_one(factor) else x * factor
+
+
+def is_one(factor: Any) -> bool:
+    """Whether a factor is exactly 1."""
+    return bool(np.all(getattr(factor, "value", factor) == 1))
 
 
 def double(x: Any) -> float:

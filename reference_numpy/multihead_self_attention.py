@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import float64, rounded
+from ._marks import float64, is_one, rounded
 from .grouped_query_attention import grouped_query_attention
 from .linear import linear
 from .rms_norm import rms_norm
@@ -21,6 +21,14 @@ def _normed(heads: Any, gain: Any, eps: float) -> Any:
     return heads if gain is None else rounded(rms_norm(heads, gain, eps=eps))
 
 
+def _rotation(theta: Any, inverse_frequencies: Any, layout: str, attention_factor: Any) -> dict[str, Any]:
+    """Return the keywords of rope, {} if nothing is turned."""
+    if theta is None and inverse_frequencies is None:
+        return {}
+    given = {"theta": theta} if inverse_frequencies is None else {"inverse_frequencies": inverse_frequencies}
+    return given | {"layout": layout} | ({} if is_one(attention_factor) else {"attention_factor": attention_factor})
+
+
 def multihead_self_attention(
     x: Any,
     w_q: Any,
@@ -34,6 +42,7 @@ def multihead_self_attention(
     b_o: Any = None,
     q_norm: Any = None,
     k_norm: Any = None,
+    inverse_frequencies: Any = None,
     *,
     num_heads: int,
     num_kv_heads: int | None = None,
@@ -41,8 +50,9 @@ def multihead_self_attention(
     theta: float | None = None,
     layout: str = "interleaved",
     eps: float = 1e-6,
+    attention_factor: float = 1.0,
 ) -> Any:
-    """Multi-head self-attention, causal by default, with rotary positions if theta is given.
+    """Multi-head self-attention, causal by default, with rotary positions if theta or inverse_frequencies is given.
 
         y = w_o concat(head_1, ..., head_h) + b_o,   head_i = attention(rope(q_i), rope(k_g), (w_v x + b_v)_g),
         q_i = rms_norm((w_q x + b_q)_i),   k_g = rms_norm((w_k x + b_k)_g)
@@ -52,13 +62,15 @@ def multihead_self_attention(
 
     Shapes
         x (..., n, d),  w_q (h d_k, d),  w_k (h_kv d_k, d),  w_v (h_kv d_v, d),  w_o (d, h d_v),  positions (..., n),
-        b_q (h d_k),  b_k (h_kv d_k),  b_v (h_kv d_v),  b_o (d),  q_norm (d_k),  k_norm (d_k)  ->  (..., n, d)
+        b_q (h d_k),  b_k (h_kv d_k),  b_v (h_kv d_v),  b_o (d),  q_norm (d_k),  k_norm (d_k),
+        inverse_frequencies (d_k/2)  ->  (..., n, d)
     Domain
         All finite; positions any integers.
     Edges
-        theta = None: no RoPE, and positions are ignored. theta without positions: 0, ..., n - 1. A token's
-        output does not depend on later tokens. w_o = 0 gives b_o, or zeros. Without theta and k_norm, b_k shifts
-        all scores of a query alike, and does not show.
+        theta = None without inverse_frequencies: no RoPE, and positions are ignored. RoPE without positions:
+        0, ..., n - 1. attention_factor scales queries and keys where they turn. A token's output does not depend on
+        later tokens. w_o = 0 gives b_o, or zeros. Without RoPE and k_norm, b_k shifts all scores of a query alike,
+        and does not show.
 
     Raises
         ValueError where the rows of w_q, w_k or w_v do not make the heads, h_kv does not divide h, d_k is odd
@@ -85,10 +97,9 @@ def multihead_self_attention(
     q = _normed(_heads(x, w_q, b_q, num_heads, "w_q"), q_norm, eps)
     k = _normed(_heads(x, w_k, b_k, num_kv_heads, "w_k"), k_norm, eps)
     v = _heads(x, w_v, b_v, num_kv_heads, "w_v")
-    if theta is not None:
+    if turn := _rotation(theta, inverse_frequencies, layout, attention_factor):
         positions = np.arange(x.shape[-2]) if positions is None else positions
         positions = np.expand_dims(float64(positions), -2)  # the same for every head
-        q = rounded(rope(q, positions, theta=theta, layout=layout))
-        k = rounded(rope(k, positions, theta=theta, layout=layout))
+        q, k = rounded(rope(q, positions, **turn)), rounded(rope(k, positions, **turn))
     heads = np.swapaxes(rounded(grouped_query_attention(q, k, v, is_causal=is_causal)), -2, -3)
     return linear(np.reshape(heads, (*x.shape[:-1], heads.shape[-2] * heads.shape[-1])), w_o, b_o)

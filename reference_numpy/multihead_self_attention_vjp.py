@@ -6,7 +6,7 @@ from ._marks import float64, rounded
 from .grouped_query_attention import grouped_query_attention
 from .grouped_query_attention_vjp import grouped_query_attention_vjp
 from .linear_vjp import linear_vjp
-from .multihead_self_attention import _heads, _normed
+from .multihead_self_attention import _heads, _normed, _rotation
 from .rms_norm_vjp import rms_norm_vjp
 from .rope import rope
 from .rope_vjp import rope_vjp
@@ -26,6 +26,7 @@ def multihead_self_attention_vjp(
     b_o: Any = None,
     q_norm: Any = None,
     k_norm: Any = None,
+    inverse_frequencies: Any = None,
     *,
     num_heads: int,
     num_kv_heads: int | None = None,
@@ -33,6 +34,7 @@ def multihead_self_attention_vjp(
     theta: float | None = None,
     layout: str = "interleaved",
     eps: float = 1e-6,
+    attention_factor: float = 1.0,
 ) -> Any:
     """Gradients of multi-head self-attention: back through w_o, attention, RoPE, the norms and the projections.
 
@@ -41,13 +43,14 @@ def multihead_self_attention_vjp(
 
     Shapes
         cotangent (..., n, d),  x (..., n, d),  w_q (h d_k, d),  w_k (h_kv d_k, d),  w_v (h_kv d_v, d),  w_o (d, h d_v),
-        positions (..., n),  b_q (h d_k),  b_k (h_kv d_k),  b_v (h_kv d_v),  b_o (d),  q_norm (d_k),  k_norm (d_k)
-        ->  (dx, dw_q, dw_k, dw_v, dw_o, None, db_q, db_k, db_v, db_o, dq_norm, dk_norm), each as its argument; None for
-        those that are not given
+        positions (..., n),  b_q (h d_k),  b_k (h_kv d_k),  b_v (h_kv d_v),  b_o (d),  q_norm (d_k),  k_norm (d_k),
+        inverse_frequencies (d_k/2)
+        ->  (dx, dw_q, dw_k, dw_v, dw_o, None, db_q, db_k, db_v, db_o, dq_norm, dk_norm, None), each as its argument;
+        None for those that are not given
     Domain
         As in multihead_self_attention; cotangents finite.
     Edges
-        Causal: dx is exactly 0 at the tokens after the last one that has a cotangent. Positions have no gradient.
+        Causal: dx is exactly 0 at the tokens after the last one that has a cotangent. Positions and frequencies have no gradient.
 
     Raises
         ValueError as multihead_self_attention does.
@@ -65,25 +68,24 @@ def multihead_self_attention_vjp(
     plain_q, plain_k = _heads(x, w_q, b_q, num_heads, "w_q"), _heads(x, w_k, b_k, num_kv_heads, "w_k")
     v = _heads(x, w_v, b_v, num_kv_heads, "w_v")
     q, k = _normed(plain_q, q_norm, eps), _normed(plain_k, k_norm, eps)
-    if theta is not None:
+    if turn := _rotation(theta, inverse_frequencies, layout, attention_factor):
         positions = np.arange(x.shape[-2]) if positions is None else positions
         positions = np.expand_dims(float64(positions), -2)  # the same for every head
-        q = rounded(rope(q, positions, theta=theta, layout=layout))
-        k = rounded(rope(k, positions, theta=theta, layout=layout))
+        q, k = rounded(rope(q, positions, **turn)), rounded(rope(k, positions, **turn))
     heads = _side_by_side(rounded(grouped_query_attention(q, k, v, is_causal=is_causal)))
     dheads, dw_o, db_o = linear_vjp(c, heads, w_o, b_o)
     dheads = np.reshape(rounded(dheads), (*x.shape[:-1], num_heads, v.shape[-1]))
     dq, dk, dv, *_ = grouped_query_attention_vjp(np.swapaxes(dheads, -2, -3), q, k, v, is_causal=is_causal)
-    if theta is not None:
-        dq, *_ = rope_vjp(rounded(dq), q, positions, theta=theta, layout=layout)
-        dk, *_ = rope_vjp(rounded(dk), k, positions, theta=theta, layout=layout)
+    if turn:
+        dq, *_ = rope_vjp(rounded(dq), q, positions, **turn)
+        dk, *_ = rope_vjp(rounded(dk), k, positions, **turn)
     dq, dq_norm = _through_norm(dq, plain_q, q_norm, eps)
     dk, dk_norm = _through_norm(dk, plain_k, k_norm, eps)
     through_q, dw_q, db_q = linear_vjp(_side_by_side(rounded(dq)), x, w_q, b_q)
     through_k, dw_k, db_k = linear_vjp(_side_by_side(rounded(dk)), x, w_k, b_k)
     through_v, dw_v, db_v = linear_vjp(_side_by_side(rounded(dv)), x, w_v, b_v)
     dx = rounded(through_q) + rounded(through_k) + rounded(through_v)
-    return dx, dw_q, dw_k, dw_v, dw_o, None, db_q, db_k, db_v, db_o, dq_norm, dk_norm
+    return dx, dw_q, dw_k, dw_v, dw_o, None, db_q, db_k, db_v, db_o, dq_norm, dk_norm, None
 
 
 def _through_norm(d: Any, heads: Any, gain: Any, eps: float) -> tuple[Any, Any]:

@@ -1,6 +1,6 @@
 from typing import Any
 
-from ._marks import float64, rounded
+from ._marks import float64, is_one, rounded
 from .multihead_self_attention import multihead_self_attention
 from .rms_norm import rms_norm
 from .swiglu import swiglu
@@ -13,6 +13,7 @@ def transformer_block(
     x: Any,
     weights: Any,
     positions: Any = None,
+    inverse_frequencies: Any = None,
     *,
     num_heads: int,
     num_kv_heads: int | None = None,
@@ -20,6 +21,7 @@ def transformer_block(
     layout: str = "interleaved",
     eps: float,
     norm: str = "pre",
+    attention_factor: float = 1.0,
 ) -> Any:
     """One layer of a decoder: causal attention, then swiglu, each beside a residual path.
 
@@ -29,8 +31,8 @@ def transformer_block(
     Shapes
         x (..., n, d),  positions (..., n);  weights: attn_norm (d), w_q (h d_k, d), w_k (h_kv d_k, d),
         w_v (h_kv d_v, d), w_o (d, h d_v), ffn_norm (d), w1 (f, d), w2 (d, f), w3 (f, d), and any of
-        b_q (h d_k), b_k (h_kv d_k), b_v (h_kv d_v), b_o (d), q_norm (d_k), k_norm (d_k), b1 (f), b2 (d), b3 (f)
-        ->  (..., n, d)
+        b_q (h d_k), b_k (h_kv d_k), b_v (h_kv d_v), b_o (d), q_norm (d_k), k_norm (d_k), b1 (f), b2 (d), b3 (f);
+        inverse_frequencies (d_k/2)  ->  (..., n, d)
     Domain
         All finite; eps > 0.
     Edges
@@ -62,7 +64,7 @@ def transformer_block(
     def attention(h: Any) -> Any:
         w_q, w_k, w_v, w_o = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
         heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
-        given = _given(weights, *_ATTENTION_OPTIONS)
+        given = _given(weights, *_ATTENTION_OPTIONS) | _scaling(inverse_frequencies, attention_factor)
         return rounded(multihead_self_attention(h, w_q, w_k, w_v, w_o, positions, **given, **heads, eps=eps))
 
     def ffn(h: Any) -> Any:
@@ -74,6 +76,12 @@ def transformer_block(
         return h + ffn(rounded(rms_norm(h, norm_2, eps=eps)))
     h = rounded(rms_norm(rounded(x + attention(x)), norm_1, eps=eps))
     return rms_norm(rounded(h + ffn(h)), norm_2, eps=eps)
+
+
+def _scaling(inverse_frequencies: Any, attention_factor: Any) -> dict[str, Any]:
+    """Return what scales the rotation, where it is not the default."""
+    given = {} if inverse_frequencies is None else {"inverse_frequencies": inverse_frequencies}
+    return given if is_one(attention_factor) else given | {"attention_factor": attention_factor}
 
 
 def _given(weights: Any, *names: str) -> dict[str, Any]:

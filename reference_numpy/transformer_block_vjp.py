@@ -7,7 +7,7 @@ from .rms_norm import rms_norm
 from .rms_norm_vjp import rms_norm_vjp
 from .swiglu import swiglu
 from .swiglu_vjp import swiglu_vjp
-from .transformer_block import _ATTENTION_OPTIONS, _FFN_OPTIONS, _given
+from .transformer_block import _ATTENTION_OPTIONS, _FFN_OPTIONS, _given, _scaling
 
 _PROJECTIONS, _MATRICES = ("w_q", "w_k", "w_v", "w_o"), ("w1", "w2", "w3")
 
@@ -17,6 +17,7 @@ def transformer_block_vjp(
     x: Any,
     weights: Any,
     positions: Any = None,
+    inverse_frequencies: Any = None,
     *,
     num_heads: int,
     num_kv_heads: int | None = None,
@@ -24,6 +25,7 @@ def transformer_block_vjp(
     layout: str = "interleaved",
     eps: float,
     norm: str = "pre",
+    attention_factor: float = 1.0,
 ) -> Any:
     """Gradients of one layer of a decoder: each sub-layer's, and beside them the residual path's.
 
@@ -31,8 +33,8 @@ def transformer_block_vjp(
         post:  du = norm_2_vjp(c),   dh = du + swiglu_vjp(du),   dt = norm_1_vjp(dh),   dx = dt + attention_vjp(dt)
 
     Shapes
-        cotangent (..., n, d),  x (..., n, d),  weights: a dict,  positions (..., n)
-        ->  (dx, dweights, None): dweights is a dict with the keys of weights
+        cotangent (..., n, d),  x (..., n, d),  weights: a dict,  positions (..., n),  inverse_frequencies (d_k/2)
+        ->  (dx, dweights, None, None): dweights is a dict with the keys of weights
     Domain
         As in transformer_block; cotangents finite.
     Edges
@@ -53,7 +55,7 @@ def transformer_block_vjp(
     if norm not in ("pre", "post"):
         raise ValueError(f"transformer_block_vjp: norm={norm!r} is unknown; there are 'pre' and 'post'.")
     heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
-    heads |= {"eps": eps, **_given(weights, *_ATTENTION_OPTIONS)}
+    heads |= {"eps": eps, **_given(weights, *_ATTENTION_OPTIONS), **_scaling(inverse_frequencies, attention_factor)}
     biases = _given(weights, *_FFN_OPTIONS)
     w_q, w_k, w_v, w_o = (weights[name] for name in _PROJECTIONS)
     w1, w2, w3 = (weights[name] for name in _MATRICES)
@@ -63,7 +65,7 @@ def transformer_block_vjp(
 
     def attention_vjp(c: Any, h: Any) -> Any:
         dh, *gradients = multihead_self_attention_vjp(rounded(c), h, w_q, w_k, w_v, w_o, positions, **heads)
-        return rounded(dh), _named((*_PROJECTIONS, "positions", *_ATTENTION_OPTIONS), gradients)
+        return rounded(dh), _named((*_PROJECTIONS, "positions", *_ATTENTION_OPTIONS, "inverse_frequencies"), gradients)
 
     def ffn_vjp(c: Any, h: Any) -> Any:
         dh, *gradients = swiglu_vjp(rounded(c), h, w1, w2, w3, **biases)
@@ -78,7 +80,7 @@ def transformer_block_vjp(
         dh = rounded(c + rounded(dh))
         dt, dattention = attention_vjp(dh, inner)
         dx, dnorm_1 = rms_norm_vjp(dt, x, norm_1, eps=eps)
-        return dh + rounded(dx), {"attn_norm": dnorm_1, **dattention, "ffn_norm": dnorm_2, **dffn}, None
+        return dh + rounded(dx), {"attn_norm": dnorm_1, **dattention, "ffn_norm": dnorm_2, **dffn}, None, None
     sum_1 = rounded(x + attention(x))
     h = rounded(rms_norm(sum_1, norm_1, eps=eps))
     du, dnorm_2 = rms_norm_vjp(c, rounded(h + rounded(swiglu(h, w1, w2, w3, **biases))), norm_2, eps=eps)
@@ -87,7 +89,7 @@ def transformer_block_vjp(
     dt, dnorm_1 = rms_norm_vjp(rounded(du + dh), sum_1, norm_1, eps=eps)
     dt = rounded(dt)
     dx, dattention = attention_vjp(dt, x)
-    return dt + dx, {"attn_norm": dnorm_1, **dattention, "ffn_norm": dnorm_2, **dffn}, None
+    return dt + dx, {"attn_norm": dnorm_1, **dattention, "ffn_norm": dnorm_2, **dffn}, None, None
 
 
 def _named(names: tuple[str, ...], gradients: Any) -> dict[str, Any]:

@@ -1,12 +1,15 @@
 from typing import Any
 
-from ._marks import rounded
+import numpy as np
+
+from ._marks import float64, rounded
 from .embedding import embedding
 from .embedding_vjp import embedding_vjp
+from .linear import linear
 from .linear_vjp import linear_vjp
 from .rms_norm import rms_norm
 from .rms_norm_vjp import rms_norm_vjp
-from .transformer_block import transformer_block
+from .transformer_block import _scaling, transformer_block
 from .transformer_block_vjp import transformer_block_vjp
 
 
@@ -14,18 +17,21 @@ def transformer_lm_vjp(
     cotangent: Any,
     token_ids: Any,
     weights: Any,
+    inverse_frequencies: Any = None,
     *,
     num_heads: int,
     num_kv_heads: int | None = None,
     theta: float | None,
     layout: str = "interleaved",
     eps: float,
+    attention_factor: float = 1.0,
+    logit_softcap: float | None = None,
 ) -> Any:
     """Gradients of the language model: back through the head, the last norm, the blocks in reverse, and the embedding.
 
     Shapes
-        cotangent (..., n, vocab),  token_ids (..., n) integers,  weights: a dict
-        ->  (None, dweights): dweights is a dict of the structure of weights
+        cotangent (..., n, vocab),  token_ids (..., n) integers,  weights: a dict,
+        inverse_frequencies (d_k/2)  ->  (None, dweights, None): dweights is a dict of the structure of weights
     Domain
         As in transformer_lm; cotangents finite.
     Edges
@@ -48,15 +54,20 @@ def transformer_lm_vjp(
            [1.4142, 0.    ]])
     """
     options: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout, "eps": eps}
+    options |= _scaling(inverse_frequencies, attention_factor)
     inputs = [embedding(token_ids, weights["token_embedding"])]
     for layer in weights["layers"]:
         inputs.append(rounded(transformer_block(inputs[-1], layer, **options)))
     last, final_norm = inputs.pop(), weights["final_norm"]
-    dlast, dhead, _ = linear_vjp(cotangent, rounded(rms_norm(last, final_norm, eps=eps)), weights["lm_head"])
+    normed = rounded(rms_norm(last, final_norm, eps=eps))
+    if logit_softcap is not None:
+        t = np.tanh(rounded(linear(normed, weights["lm_head"])) / logit_softcap)
+        cotangent = rounded(float64(cotangent) * (1 - np.square(t)))
+    dlast, dhead, _ = linear_vjp(cotangent, normed, weights["lm_head"])
     dx, dfinal = rms_norm_vjp(rounded(dlast), last, final_norm, eps=eps)
     dlayers: list[Any] = []
     for x, layer in zip(reversed(inputs), reversed(weights["layers"]), strict=True):
-        dx, dlayer, _ = transformer_block_vjp(rounded(dx), x, layer, **options)
+        dx, dlayer, *_ = transformer_block_vjp(rounded(dx), x, layer, **options)
         dlayers.insert(0, dlayer)
     _, dembedding = embedding_vjp(rounded(dx), token_ids, weights["token_embedding"])
-    return None, {"token_embedding": dembedding, "layers": dlayers, "final_norm": dfinal, "lm_head": dhead}
+    return None, {"token_embedding": dembedding, "layers": dlayers, "final_norm": dfinal, "lm_head": dhead}, None

@@ -7,6 +7,7 @@ from .helpers.assertions import assert_equal, exactly
 from .helpers.keywords import accepted, accepted_keywords
 from .inputs.draw import Draw, within_domain
 from .operations.multihead_self_attention import NORMS, draw_inputs
+from .operations.rope import LAYOUTS
 from .trials.invariant import invariant
 
 BIASES = "the book's exercise 2; Lab 2, section 2.3"
@@ -72,3 +73,18 @@ def test_gains_meet_in_the_product(multihead_self_attention: Operation, draw: Dr
     q_norm, k_norm, factor = draw.gain(d_k), draw.gain(d_k), draw.rng.choice((0.5, 2.0, -1.0, 4.0), d_k)
     y = multihead_self_attention(x, *weights, q_norm=q_norm, k_norm=k_norm, **keywords)
     assert_equal(multihead_self_attention(x, *weights, q_norm=q_norm * factor, k_norm=k_norm / factor, **keywords), y)
+
+
+@invariant("B", source="Peng et al. 2023, arXiv:2309.00071, eqs. 13 and 22", needs=("keyword:inverse_frequencies",), cost=2)
+def test_inverse_frequencies(multihead_self_attention: Operation, draw: Draw) -> None:
+    """The frequencies of a theta, given as such, are that theta; a factor of 2 multiplies scores by 4."""
+    x, (w_q, *others), keywords = draw_inputs(draw, even=True)
+    k, base, given = np.arange(len(w_q) // keywords["num_heads"] // 2), draw.one_of((4.0, 16.0)), draw.keyword("layout", LAYOUTS)
+    theta, frequencies = base ** len(k), base ** -k.astype(float)  # which every dtype holds
+    within_domain(draw, theta=theta)
+    y = multihead_self_attention(x, w_q, *others, **keywords, **given, inverse_frequencies=frequencies)
+    assert_equal(y, multihead_self_attention(x, w_q, *others, **keywords, **given, theta=theta))
+    if multihead_self_attention.accepts("attention_factor"):
+        small, given = draw.grid(w_q.shape) / 4, given | {"inverse_frequencies": frequencies}
+        y = multihead_self_attention(x, small, *others, **keywords, **given, attention_factor=2.0)
+        assert_equal(y, multihead_self_attention(x, 4 * small, *others, **keywords, **given))

@@ -19,7 +19,7 @@ R = rng(5)
 LIMIT = 1e-12
 CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "cosine_schedule", "parameter_count", "rope_frequencies"}
 OPTIMIZING = {"adamw_step", "adamw_steps", "gradient_clipping"}  # of which nobody takes gradients
-CONSTANT_ARGUMENTS = {"rope": ("[2]",)}  # floating ones that have no gradient
+CONSTANT_ARGUMENTS = {"rope": ("[2]",), "transformer_lm": ("[2]",)}  # floating ones that have no gradient
 SERVING = {"kv_cache_append", "attention_with_kv_cache", "paged_attention"}  # of which nobody takes gradients
 
 
@@ -125,7 +125,13 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((drawn(3, D), block_weights(R)), {**BLOCK, **more})
         for more in ({}, {"theta": 10.0, "norm": "post", "positions": np.array([5, 0, 2])})
     ],
-    "transformer_lm": [((np.array([1, 7, 1]), model_weights(layers, R)), {**BLOCK, "theta": 10.0}) for layers in (0, 2)],
+    "transformer_lm": [
+        *(((np.array([1, 7, 1]), model_weights(layers, R)), {**BLOCK, "theta": 10.0}) for layers in (0, 2)),
+        (
+            (np.array([1, 7, 1]), model_weights(1, R), np.array([0.3])),
+            {**BLOCK, "theta": None, "attention_factor": 1.5, "logit_softcap": 2.0},
+        ),
+    ],
 }
 
 

@@ -93,9 +93,10 @@ def batch_ranks(call: Call) -> list[int]:
 def outside_domain(call: Call) -> str:
     """Return why the call lies outside the domain that the backend states for the operation. Return "" if it lies inside."""
     domain, spec = call.operation.domain, call.operation.spec
-    given = call.named["weights"] if spec.optional_weights else {}
+    weights = call.named["weights"] if spec.optional_weights else {}
+    given = [weights, *weights.get("layers", ())]
     for name in spec.optional_weights:
-        if name in given and name not in domain.get("weights", ()):
+        if any(name in one for one in given) and name not in domain.get("weights", ()):
             return f"its domain has no weights[{name!r}]"
     if not domain:
         return ""

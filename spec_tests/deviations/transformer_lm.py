@@ -75,7 +75,7 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
 # --- before the layers ----------------------------------------------------------------------------------------------
 
 
-@deviation("reference", kind="convention")
+@deviation("reference", "decode_with_a_cache", kind="convention")
 @instead_of(embed)
 def embedding_scaled(token_ids: Any, weights: Weights, keywords: Keywords) -> Any:
     """the embedding is multiplied by sqrt(d), as the first transformer and Gemma do.

@@ -6,7 +6,7 @@ import numpy as np
 
 from spec_tests.inputs.draw import THETA, Draw
 from spec_tests.operations.grouped_query_attention import draw_heads
-from spec_tests.operations.rope import LAYOUTS
+from spec_tests.operations.rope import ATTENTION_FACTORS, LAYOUTS, draw_frequencies
 from spec_tests.operations.scaled_dot_product_attention import draw_batch, draw_broadcast_batch
 
 short = True
@@ -14,12 +14,15 @@ composed = True
 cost = 0.75  # it has many variants, some of which occur in one example of ten
 core = {"x": 2, "positions": 1}
 choices = {"layout": LAYOUTS}
+wide_arguments = constant_arguments = ("inverse_frequencies",)
 
 EVEN_WIDTHS = (2, 4, 6, 8)
 
 OPTIONAL_ARRAYS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm")
 
 NORMS = ("q_norm", "k_norm")
+
+SCALED = ("inverse_frequencies", "attention_factor")
 
 
 def longest_sequence(h: int) -> int:
@@ -42,6 +45,12 @@ def draw_rotation(draw: Draw, batch: tuple[int, ...], n: int) -> dict[str, Any]:
         positions = draw.positions(draw_broadcast_batch(draw, batch), n)
         keywords["positions"] = positions
     return keywords
+
+
+def draw_scaled_rotation(draw: Draw, used: set[str], d_k: int) -> dict[str, Any]:
+    """Draw frequencies in place of theta, and a factor, if they are among the arguments used."""
+    factor = draw.keyword("attention_factor", ATTENTION_FACTORS) if "attention_factor" in used else {}
+    return factor | (draw_frequencies(draw, d_k) if "inverse_frequencies" in used and d_k % 2 == 0 else {})
 
 
 def draw_projections(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int) -> tuple[np.ndarray, ...]:
@@ -78,4 +87,5 @@ def draw_inputs(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ..
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     x, weights, keywords = draw_inputs(draw, "theta", "is_causal", *OPTIONAL_ARRAYS)
+    keywords |= draw_scaled_rotation(draw, draw.variants(*SCALED), len(weights[0]) // keywords["num_heads"])
     return (x, *weights), keywords

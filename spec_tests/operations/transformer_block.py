@@ -8,10 +8,12 @@ from spec_tests.inputs.draw import Draw
 from spec_tests.operations.multihead_self_attention import (
     EVEN_WIDTHS,
     OPTIONAL_ARRAYS,
+    SCALED,
     draw_heads_and_keywords,
     draw_optional_arrays,
     draw_projections,
     draw_rotation,
+    draw_scaled_rotation,
     longest_sequence,
 )
 from spec_tests.operations.rope import LAYOUTS
@@ -21,7 +23,9 @@ short = True
 composed = True
 core = {"x": 2, "positions": 1}
 choices = {"layout": LAYOUTS, "norm": ("pre", "post")}
-optional_weights = (*OPTIONAL_ARRAYS, "b1", "b2", "b3")
+wide_arguments = constant_arguments = ("inverse_frequencies",)
+OPTIONAL_WEIGHTS = (*OPTIONAL_ARRAYS, "b1", "b2", "b3")
+optional_weights = OPTIONAL_WEIGHTS
 
 
 def draw_block_weights(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int, f: int) -> dict[str, np.ndarray]:
@@ -35,7 +39,7 @@ def draw_block_weights(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int
 
 def draw_optional_weights(draw: Draw, weights: dict[str, np.ndarray], h: int) -> dict[str, np.ndarray]:
     """Draw some of the optional weights that the backend's domain lists: none, one, two or all."""
-    listed = [name for name in optional_weights if name in draw.operation.domain.get("weights", ())]
+    listed = [name for name in OPTIONAL_WEIGHTS if name in draw.operation.domain.get("weights", ())]
     count = draw.one_of((0, 0, 1, 1, 2, len(listed))) if listed else 0
     names = {str(name) for name in draw.rng.permutation(listed)[:count]}
     projections = tuple(weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
@@ -66,4 +70,5 @@ def draw_inputs(draw: Draw, *used_options: str, rotated: bool = False, optional:
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     x, weights, keywords = draw_inputs(draw, "theta", "norm", optional=True)
+    keywords |= draw_scaled_rotation(draw, draw.variants(*SCALED), len(weights["w_q"]) // keywords["num_heads"])
     return (x, weights), keywords

@@ -5,15 +5,23 @@ from typing import Any
 import numpy as np
 
 from spec_tests.inputs.draw import THETA, Draw
-from spec_tests.operations.multihead_self_attention import EVEN_WIDTHS, draw_heads_and_keywords
+from spec_tests.operations._serving import SOFTCAPS
+from spec_tests.operations.multihead_self_attention import EVEN_WIDTHS, SCALED, draw_heads_and_keywords, draw_scaled_rotation
 from spec_tests.operations.rope import LAYOUTS
 from spec_tests.operations.scaled_dot_product_attention import draw_batch
-from spec_tests.operations.transformer_block import draw_block_weights
+from spec_tests.operations.transformer_block import (
+    OPTIONAL_WEIGHTS,
+    draw_block_weights,
+    draw_optional_weights,
+)
 
 short = True
 composed = True
 core = {"token_ids": 1}
 choices = {"layout": LAYOUTS}
+wide_arguments = constant_arguments = ("inverse_frequencies",)
+
+optional_weights = OPTIONAL_WEIGHTS  # of each layer
 
 LAYER_COUNTS = (0, 1, 2, 1, 2, 3)
 
@@ -36,4 +44,10 @@ def draw_inputs(draw: Draw, *, layers: tuple[int, ...] = LAYER_COUNTS) -> tuple[
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     token_ids, weights, keywords = draw_inputs(draw)
+    h = keywords["num_heads"]
+    weights["layers"] = [layer | draw_optional_weights(draw, layer, h) for layer in weights["layers"]]
+    used = draw.variants(*SCALED, "logit_softcap")
+    keywords |= draw_scaled_rotation(draw, used, len(weights["layers"][0]["w_q"]) // h if weights["layers"] else 2)
+    if "logit_softcap" in used:
+        keywords |= draw.keyword("logit_softcap", SOFTCAPS)
     return (token_ids, weights), keywords
