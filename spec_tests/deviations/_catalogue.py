@@ -135,11 +135,20 @@ def deviations_of_parts(operation: str) -> tuple[Deviation, ...]:
 
 def put_inside(operation: str, inner: Deviation) -> Deviation:
     """Return the deviation that the operation has if its part has the deviation `inner`."""
-    reference = specification(operation).reference
+    reference, part = specification(operation).reference, take_every_option(inner)
 
     @wraps(reference)
     def equation(*arguments: Any, **keywords: Any) -> Any:
-        with substitute(inner.operation, inner.function):
+        with substitute(inner.operation, part):
             return reference(*arguments, **keywords)
 
     return replace(inner, operation=operation, function=equation, part=inner, caught_by=(f"{operation}.reference",))
+
+
+def take_every_option(deviation: Deviation) -> Callable[..., Any]:
+    """Return the deviation's function, with the optional arguments that it lacks if its file adds them."""
+    parameters = inspect.signature(deviation.function).parameters.values()
+    with_options = getattr(importlib.import_module(f"spec_tests.deviations.{deviation.operation}"), "with_options", None)
+    if with_options is None or any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters):
+        return deviation.function
+    return with_options(deviation.function)  # type: ignore[no-any-return]

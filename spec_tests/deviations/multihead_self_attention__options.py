@@ -17,7 +17,10 @@ Options = dict[str, Any]
 # --- norms ----------------------------------------------------------------------------------------------------------
 
 
-@deviation("reference", kind="convention")
+@deviation(
+    "reference", kind="convention",
+    seen=("https://github.com/karpathy/nanochat/issues/743", "https://github.com/vllm-project/vllm-metal/issues/660"),
+)  # fmt: skip
 @instead_of(norm_and_rotate)
 def norms_after_the_rotation(do: Any, q: Any, k: Any, v: Any, positions: Any, rotation: Options, options: Options) -> Any:
     """queries and keys are normed after they are rotated, so that the gain weighs other features.

@@ -9,18 +9,6 @@ from reference_numpy.multihead_self_attention import multihead_self_attention
 from . import deviation
 
 
-@deviation("reference", "inverse_frequencies", seen=("https://github.com/sgl-project/sglang/pull/33558",))
-def attention_factor_twice(
-    x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, *, attention_factor: float = 1.0, **options: Any
-) -> Any:
-    """the factor is squared: it is in the table of angles, and multiplies queries and keys again.
-
-    Shows: a factor other than 1. Hides: a factor of 1, no rotation.
-    """
-    factor = attention_factor * attention_factor
-    return multihead_self_attention(x, w_q, w_k, w_v, w_o, attention_factor=factor, **options)
-
-
 @deviation("reference", "inverse_frequencies")
 def attention_factor_of_queries_alone(
     x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, *, attention_factor: float = 1.0, **options: Any
