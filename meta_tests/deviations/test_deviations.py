@@ -5,9 +5,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
+import numpy as np
 import pytest
 
+from reference_numpy.multihead_self_attention import multihead_self_attention
 from spec_tests.deviations import KINDS, Deviation, OracleBackend, catalogue, find
 from spec_tests.deviations._catalogue import FOLDER
 from spec_tests.implementation.backend import Backend
@@ -111,6 +114,15 @@ def test_a_part_may_deviate_inside_another_operation() -> None:
     assert inner is not None
     assert (inner.operation, inner.what) == ("transformer_lm", f"rms_norm: {catalogue()['rms_norm/eps-outside-sqrt'].what}")
     assert find("softmax/rms_norm/eps-outside-sqrt") is None
+
+
+def test_a_part_takes_options_that_its_deviation_lacks() -> None:
+    inner = find("multihead_self_attention/rope/clockwise")
+    assert inner is not None
+    x, weights = np.arange(12.0).reshape(3, 4) / 5, [np.arange(16.0).reshape(4, 4) / 9 - i for i in range(4)]
+    options: dict[str, Any] = {"num_heads": 2, "attention_factor": 2.0}
+    got = inner.function(x, *weights, inverse_frequencies=np.array([0.5]), **options)
+    assert np.array_equal(got, multihead_self_attention(x, *weights, inverse_frequencies=np.array([-0.5]), **options))
 
 
 def test_a_failure_names_the_bug() -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from spec_tests.deviations import SUBSTITUTED, Deviation, OracleBackend, catalogue, deviations_of
+from spec_tests.deviations import SUBSTITUTED, Deviation, OracleBackend, catalogue, deviations_of, take_every_option
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.fit import diagnose
 from spec_tests.implementation.backend import Backend
@@ -49,7 +49,7 @@ def combine(a: Deviation, b: Deviation) -> Deviation:
     @wraps(reference)
     def equation(*arguments: Any, **keywords: Any) -> Any:
         if b.operation != a.operation:
-            with substitute(b.operation, b.function):
+            with substitute(b.operation, take_every_option(b)):
                 return a.function(*arguments, **keywords)
         with_a, with_b, correct = (f(*arguments, **keywords) for f in (a.function, b.function, reference))
         return with_a + (with_b - correct)

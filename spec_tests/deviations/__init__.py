@@ -1,6 +1,17 @@
 """The catalogue of known bugs, with one file for each operation. Files whose names begin with _ are the machinery."""
 
-from ._catalogue import HALF, KINDS, SUBSTITUTED, Deviation, catalogue, deviation, deviations_of, deviations_of_parts, find
+from ._catalogue import (
+    HALF,
+    KINDS,
+    SUBSTITUTED,
+    Deviation,
+    catalogue,
+    deviation,
+    deviations_of,
+    deviations_of_parts,
+    find,
+    take_every_option,
+)
 from ._oracle_backend import OracleBackend, backend, put_into_oracle
 
 __all__ = [
@@ -16,4 +27,5 @@ __all__ = [
     "deviations_of_parts",
     "find",
     "put_into_oracle",
+    "take_every_option",
 ]  # fmt: skip
