@@ -151,4 +151,4 @@ def take_every_option(deviation: Deviation) -> Callable[..., Any]:
     with_options = getattr(importlib.import_module(f"spec_tests.deviations.{deviation.operation}"), "with_options", None)
     if with_options is None or any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters):
         return deviation.function
-    return with_options(deviation.function)  # type: ignore[no-any-return]
+    return with_options(deviation.function)
