@@ -6,7 +6,8 @@ Each backend runs in its own pytest process, because some libraries cannot share
 listed as absent. Libraries of Node are installed by `npm install` in their folder of examples/. --write adds the results to
 docs/measured/conformance.json and writes conformance.txt anew. --gradients measures gradients instead of operations, and writes
 gradients.json and gradients.txt. --only measures a few operations of a backend again,
-perhaps with other options: the backend's entry gets the new cells and the options of the new run.
+perhaps with other options: the backend's entry gets the new cells and the options of the new run. --merged=DIR runs nothing, and
+takes the results from the merged report of a campaign.
 """
 
 from __future__ import annotations
@@ -69,6 +70,11 @@ def measure_backend(
     if failed := next((run for run in runs if run.code not in COMPLETED_EXIT_CODES), None):
         raise SystemExit(f"{backend}: pytest ended with {failed.code}\n{failed.text[-2000:]}")
     verdicts = list({(fact["id"], fact["dtype"]): fact for run in runs for fact in run.facts}.values())
+    return build_entry(verdicts, names, effort, shapes)
+
+
+def build_entry(verdicts: list[Entry], names: tuple[str, ...], effort: str, shapes: int | None) -> Entry:
+    """Return the entry of a backend from its verdicts."""
     cells: dict[str, Entry] = {name: {} for name in names}
     for name, by_dtype in cells.items():
         for dtype in RESULT_DTYPES:
@@ -83,6 +89,13 @@ def measure_backend(
         "seconds": round(sum(fact["seconds"] for fact in verdicts)),
         "cells": cells,
     }
+
+
+def read_merged(folder: Path, names: tuple[str, ...]) -> dict[str, Entry]:
+    """Return the entries of the backends in the merged report of a campaign."""
+    report = read(folder)
+    verdicts = {backend["name"]: [v for v in report.verdicts if v["backend"] == backend["name"]] for backend in report.backends}
+    return {name: build_entry(found, names, report.header["effort"], report.header["shapes"]) for name, found in verdicts.items()}
 
 
 def merge_entries(whole: Entry, part: Entry) -> Entry:
@@ -160,6 +173,7 @@ def main() -> None:
         metavar="DIR",
         help="the runs' reports are kept there, and what they have is not tried again: for what takes hours, with --apart",
     )
+    parser.add_argument("--merged", type=Path, metavar="DIR", help="take the results from this merged report of a campaign")
     parser.add_argument("--only", default="", metavar="OPERATIONS", help="these, separated by commas, of the entry that is there")
     parser.add_argument("--write", action="store_true", help="into conformance.json and conformance.txt in docs/measured")
     options = parser.parse_args()
@@ -172,8 +186,9 @@ def main() -> None:
     suite_options = {"dtype": options.dtype, "precision": options.precision, "time-limit": options.time_limit}
     more = [f"--{option}={value}" for option, value in suite_options.items() if value]
     settings = {"names": names, "shapes": options.shapes, "apart": options.apart, "keep": options.keep}
-    for backend in options.backends or (*built_in_backends(), *EXAMPLES):
-        entry = measure_backend(backend, options.effort, *more, **settings)
+    merged = read_merged(options.merged, names) if options.merged else {}
+    for backend in merged or options.backends or (*built_in_backends(), *EXAMPLES):
+        entry = merged.get(backend) or measure_backend(backend, options.effort, *more, **settings)
         name = f"{backend} ({options.precision})" if options.precision else backend
         if "cells" not in entries.get(name, {}):
             entries[name] = entry

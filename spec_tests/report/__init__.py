@@ -109,15 +109,15 @@ def _parse_records(text: str) -> Iterator[dict[str, Any]]:
 
 def format_record(record: dict[str, Any]) -> str:
     """Return the line of a record. It is ASCII and has no number that JSON lacks, so that every reader can read it."""
-    return json.dumps(_to_json_value(record), allow_nan=False) + "\n"
+    return json.dumps(to_json_value(record), allow_nan=False) + "\n"
 
 
-def _to_json_value(x: Any) -> Any:
+def to_json_value(x: Any) -> Any:
     """Return a value that JSON has: the words Infinity, -Infinity and NaN for such numbers, the text of an unknown object."""
     if isinstance(x, float) and (x != x or x in (float("inf"), float("-inf"))):
         return {"inf": "Infinity", "-inf": "-Infinity"}.get(str(x), "NaN")
     if isinstance(x, dict):
-        return {str(key): _to_json_value(value) for key, value in x.items()}
+        return {str(key): to_json_value(value) for key, value in x.items()}
     if isinstance(x, list | tuple):
-        return [_to_json_value(value) for value in x]
+        return [to_json_value(value) for value in x]
     return x if x is None or isinstance(x, bool | int | float | str) else str(x)

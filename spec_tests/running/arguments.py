@@ -73,6 +73,18 @@ def parse_limits(option: Callable[[str], Any]) -> Limits:
     return Limits(limit, int(found[1]) * UNIT_BYTES[found[2]])
 
 
+def parse_seeds(option: Callable[[str], Any]) -> range | None:
+    """Parse --seeds, such as 0-9 or 3. None if the option is not given."""
+    text = option("seeds")
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", text)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    if first > last:
+        raise pytest.UsageError(f"--seeds={text}: give the first and the last seed, as in --seeds=0-9")
+    return range(first, last + 1)
+
+
 def parse_domain(option: Callable[[str], Any], folder: Path) -> dict[str, dict[str, Any]] | None:
     """Parse --domain: JSON, or a file that holds it. None if the option is not given."""
     text = option("domain")

@@ -76,6 +76,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "the memory that the process of --spec-isolate may take, such as 4GiB (default: half of the machine's)",
     },
     "example": {"metavar": "ROW", "help": "try only the example that a failure has printed, such as 3.0.17"},
+    "seeds": {"metavar": "A-B", "help": "try the examples of each of these seeds, such as 0-9, which --hypothesis-seed adds to"},
     "known-failing": {"metavar": "FILE", "help": "a file of tests that are known to fail: they fail no run while they do"},
     "known-flaky": {"metavar": "FILE", "help": "a file of tests that sometimes fail: they fail no run"},
     "update-known": SWITCH | {"help": "write the failures of this run into these files, and remove what holds now"},

@@ -272,6 +272,7 @@ def build_header(config: pytest.Config) -> dict[str, Any]:
         "known": {kind: path for kind in ("failing", "flaky") if (path := option(f"known_{kind}"))},
         "selection": find_selection(config),
         "seed": config.getoption("hypothesis_seed", None),
+        "seeds": [seeds[0], seeds[-1]] if (seeds := current_settings().seeds) else None,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "machine": platform.machine(),

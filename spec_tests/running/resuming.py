@@ -14,7 +14,7 @@ from .imported_files import hash_imports
 from .options import read_option
 
 EQUAL_FIELDS = (  # fields of the header in which the interrupted run and this one must agree
-    "backends", "dtypes", "precision", "effort", "shapes", "required", "required_levels", "selection", "isolate",
+    "backends", "dtypes", "precision", "effort", "shapes", "required", "required_levels", "selection", "isolate", "seeds",
 )  # fmt: skip
 DONE_KEY = "spec_tests_done"  # key of `workerinput`, by which a worker learns which tests are done
 

@@ -28,6 +28,7 @@ from .arguments import (
     parse_example,
     parse_limits,
     parse_memory_budget,
+    parse_seeds,
     parse_shapes,
     read_known_failures,
     validate_choices,
@@ -70,7 +71,7 @@ class Session:
         report = config.invocation_params.dir / option("report") if option("report") else None
         requests, failures = (report and report / name for name in ("requests", "failures"))
         shapes, limits = parse_shapes(option("shapes")), parse_limits(option)
-        set_settings(RunSettings(effort, parse_memory_budget(option), shapes, limits, requests, failures))
+        set_settings(RunSettings(effort, parse_memory_budget(option), shapes, parse_seeds(option), limits, requests, failures))
         return Session(
             tuple(dict.fromkeys(option("backend"))),
             config.invocation_params.dir,

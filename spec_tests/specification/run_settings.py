@@ -28,6 +28,7 @@ class RunSettings:
     effort: str = "default"  # a key of EFFORTS in inputs/effort.py
     memory_budget_gb: float = MEMORY_BUDGET_GB  # for one call and what it is compared with
     shape_count: int | None = None  # how many shapes each operation may have at most; None: no limit
+    seeds: range | None = None  # seeds whose examples are tried one after the other; None: those of Hypothesis's seed alone
     limits: Limits = Limits()
     request_folder: Path | None = None  # where failing requests to a process are kept; None: the system's temporary folder
     failures_folder: Path | None = None  # where arrays of failures are saved; None: the system's temporary folder

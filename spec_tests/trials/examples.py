@@ -6,8 +6,9 @@ its database keep their meaning. The examples that its database holds from earli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -19,6 +20,7 @@ from hypothesis.errors import Flaky, Unsatisfiable
 from ..calls.violation import Lost, Violation, not_repeated
 from ..inputs import effort
 from ..inputs.choices import shape_choices
+from ..specification.run_settings import current_settings
 from .causes import Cause
 from .trial import Trial
 
@@ -122,15 +124,26 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
                 raise
         return False
 
+    def draw_sources(count: int, *, skip_minimal: bool) -> Iterator[Iterator[Random | None]]:
+        """Yield the sources of `count` examples for each seed of the run. Without a source an example is the minimal one."""
+        for number in current_settings().seeds or (None,):
+            if number is not None:
+                random = Random(f"{run_seed} {number} {key}")
+            else:
+                random = Random(
+                    key if profile.derandomize and seed is None else None if run_seed is None else f"{run_seed} {key}"
+                )
+            yield (random if i or skip_minimal else None for i in range(count))
+
     def run(trial: Trial) -> None:
         tally, will_shrink = trial.tally, Phase.shrink in profile.phases
         better: dict[Cause, tuple[int, ExampleDatabase]] = {}  # for causes found here: an example whose error matters more
         if Phase.reuse in profile.phases and database_used is not None and any(True for _ in database_used.fetch(key.encode())):
             find_cause(trial, database_used)
         skip_minimal = profile.max_examples <= effort.current_effort().skip_minimal_up_to
-        random = Random(key if profile.derandomize and seed is None else None if run_seed is None else f"{run_seed} {key}")
-        for i in range(profile.max_examples if Phase.generate in profile.phases else 0):
-            choices = RandomChoices(random if i or skip_minimal else None, test.invariant.drawn_operation(trial.operation_name))
+        count = profile.max_examples if Phase.generate in profile.phases else 0
+        for random in chain.from_iterable(draw_sources(count, skip_minimal=skip_minimal)):
+            choices = RandomChoices(random, test.invariant.drawn_operation(trial.operation_name))
             try:
                 test.replay(trial, choices)
             except Violation as violation:

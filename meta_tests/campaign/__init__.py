@@ -1,0 +1,1 @@
+"""Tests of spec_tests/campaign: plans, items, merged reports, and the engines that run them."""

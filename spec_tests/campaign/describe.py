@@ -1,0 +1,30 @@
+"""python -m spec_tests.campaign.describe BACKEND: print the record of a backend as JSON, in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..running.recorded_details import build_backend_record
+from ..running.session import Session
+
+
+def main(text: str) -> int:
+    """Print the record and return the exit status: 0, or 4 if the backend cannot be loaded."""
+    session = Session((text,), Path.cwd(), (), None, (), frozenset())
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            record = build_backend_record(session.backends[0], session.folder)
+    except pytest.UsageError as error:
+        print(f"ERROR: {error}", file=sys.stderr)
+        return 4
+    print(json.dumps(record))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,137 @@
+"""The plan of a campaign: its items, those that take longest first, and how they are dealt to machines."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..inputs.effort import EFFORTS
+from ..running.report_folder import replace_file
+from ..specification.registry import specification
+from ..specification.version import SPEC_VERSION, __version__
+from .item import Item
+
+PLAN = "plan.json"
+START_SECONDS = 3.0  # that a process takes before its first example, where no report says how long an item takes
+SECONDS_PER_COST = 0.25  # of an operation of cost 1 for one example of each law, likewise: a guess that only orders the items
+
+
+class PlanError(Exception):
+    """A plan cannot be made or read. The message is one sentence."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The items of a campaign, and what every report of it has to agree with."""
+
+    items: tuple[Item, ...]
+    backends: tuple[dict[str, Any], ...]  # as `describe_backends` returns them
+    suite: str = __version__
+    spec: str = SPEC_VERSION
+    gpus: dict[str, float] = field(default_factory=dict)  # how many an item of a backend takes
+    alone: tuple[str, ...] = ()  # backends whose items need a machine to themselves
+
+    @property
+    def seconds(self) -> float:
+        """The expected CPU seconds of all items."""
+        return sum(item.expected_seconds for item in self.items)
+
+    def write(self, path: Path) -> None:
+        """Write the plan, one item a line."""
+        items = ",\n".join(json.dumps(asdict(item)) for item in self.items)
+        rest = {name: value for name, value in vars(self).items() if name != "items"}
+        replace_file(path, f'{json.dumps(rest)[:-1]}, "items": [\n{items}\n]}}\n')
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan: a .json file, or the plan.json of a folder. Raise PlanError if it is none, or of another version."""
+    path = path if path.suffix == ".json" else path / PLAN
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        items = tuple(Item(**item) for item in found.pop("items"))
+        plan = Plan(items, tuple(found.pop("backends")), alone=tuple(found.pop("alone")), **found)
+    except OSError as error:
+        raise PlanError(f"{path}: there is no plan ({error.strerror}); spec-tests plan writes one") from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise PlanError(f"{path} is no plan: spec-tests plan writes one") from None
+    if (plan.suite, plan.spec) != (__version__, SPEC_VERSION):
+        made, here = f"suite {plan.suite}, spec {plan.spec}", f"suite {__version__}, spec {SPEC_VERSION}"
+        raise PlanError(f"{path} was made by {made}, and this is {here}: install the former, or make the plan again")
+    return plan
+
+
+# --- what is planned ------------------------------------------------------------------------------------------------------
+
+
+def describe_backends(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the record of each backend, as a report has it. Each is loaded in a process of its own."""
+    return [_describe_backend(text) for text in texts]
+
+
+def _describe_backend(text: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "spec_tests.campaign.describe", text]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"--backend={text} ended the process that loads it"]
+        raise PlanError(lines[-1].removeprefix("ERROR: "))
+    return dict(json.loads(done.stdout.strip().splitlines()[-1]))
+
+
+def list_items(
+    record: dict[str, Any],
+    effort: str,
+    slices: Iterable[range],
+    *,
+    seed: int,
+    operations: Sequence[str] = (),
+    dtypes: Sequence[str] = (),
+    isolate: bool = False,
+) -> list[Item]:
+    """Return the items of a backend: one for each operation that it has, dtype and slice of seeds."""
+    present = [name for name in (*record["operations"], *record["gradients"]) if not operations or name in operations]
+    chosen = [dtype for dtype in record["dtypes"] if not dtypes or dtype in dtypes]
+    return [
+        Item(record["text"], name, dtype, effort, seeds[0], seeds[-1], seed, isolate)
+        for name in present
+        for dtype in ([""] if specification(name).dtype else chosen)
+        for seeds in slices
+    ]
+
+
+def slice_seeds(count: int, size: int) -> list[range]:
+    """Return the seeds 0 to count − 1 in slices of `size`.
+
+    >>> slice_seeds(5, 2)
+    [range(0, 2), range(2, 4), range(4, 5)]
+    """
+    return [range(first, min(first + size, count)) for first in range(0, count, size)]
+
+
+def guess_seconds(item: Item) -> float:
+    """Return a guess of what an item takes, from the cost of its operation. It orders the items where nothing was measured."""
+    examples = EFFORTS[item.effort].base / 4 * (item.last_seed - item.first_seed + 1)
+    return START_SECONDS + SECONDS_PER_COST * examples * specification(item.operation).cost
+
+
+# --- how it is dealt out ----------------------------------------------------------------------------------------------------
+
+
+def deal(items: Iterable[Item], machines: int) -> list[list[Item]]:
+    """Return the items of each machine: each item, those that take longest first, goes to the machine that has least to do."""
+    hands: list[list[Item]] = [[] for _ in range(machines)]
+    loads = [0.0] * machines
+    for item in sorted(items, key=lambda item: (-item.expected_seconds, item.name)):
+        hand = min(range(machines), key=loads.__getitem__)
+        hands[hand].append(item)
+        loads[hand] += item.expected_seconds
+    return hands
+
+
+def expect_seconds(items: Iterable[Item], machines: int) -> float:
+    """Return the expected seconds until the last of so many machines, of one core each, has done its items."""
+    return max(sum(item.expected_seconds for item in hand) for hand in deal(items, machines))

@@ -1,0 +1,43 @@
+"""Merge the reports of a campaign into one, with its page, badges and tables. Gaps, duplicates and mixed versions are refused."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from . import USAGE_ERROR
+from ._parser import Parser
+
+
+def main(argv: list[str]) -> int:
+    """Merge, and return the exit status: 0 if nothing deviates, 1 if something does, 4 if the reports cannot be merged."""
+    from ..campaign.merge import MergeError, merge
+    from ..campaign.plan import PlanError, read_plan
+    from ..campaign.tables import publish
+    from ..report import ReportError, read
+    from ..report.backend_results import build_results
+
+    parser = Parser("merge", __doc__)
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder of the campaign; reports may be in folders inside")
+    parser.add_argument("--partial", action="store_true", help="items may be missing: the merged report is then incomplete")
+    parser.add_argument("--before", type=Path, metavar="DIR", help="an earlier merged report, to list what differs from it")
+    options = parser.parse_args(argv)
+    try:
+        before = read(options.before) if options.before else None
+        report = merge(read_plan(options.folder), options.folder, partial=options.partial)
+        files = publish(report, before)
+    except MergeError as error:
+        for line in str(error).splitlines():
+            print(f"ERROR: {line}", file=sys.stderr)
+        return USAGE_ERROR
+    except (PlanError, ReportError) as error:
+        parser.error(str(error))
+    except OSError as error:
+        parser.error(f"{error.filename or options.folder} cannot be written ({error.strerror or error})")
+    for result in build_results([report]):
+        print(f"{result.name}: {result.sentence}")
+    assert report.footer is not None
+    header, footer = report.header, report.footer
+    print(f"{header['items']} items, {footer['examples']} examples, {footer['seconds'] / 3600:.2f} CPU hours")
+    print(f"written: {report.path}, {', '.join(path.name for path in files)}")
+    return int(footer["exit_status"])

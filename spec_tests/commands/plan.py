@@ -1,0 +1,79 @@
+"""Plan a campaign: list its items, those that take longest first, in a file that any number of machines work from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ._parser import Parser
+
+EPILOG = """examples:
+  spec-tests plan torch-cpu numpy-cpu --effort=thorough --seeds=100 -o campaign
+  spec-tests work campaign --item=3/20        the third of twenty machines
+  spec-tests merge campaign
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Write the plan, print what it will take, and return the exit status: 0, or 4 if that is not possible."""
+    import pytest
+
+    from ..campaign.plan import PLAN, Plan, PlanError, describe_backends, expect_seconds, list_items, slice_seeds
+    from ..campaign.timing import estimate, read_timings
+    from ..inputs.effort import EFFORTS
+    from ..report import ReportError
+    from ..running.arguments import validate_choices
+    from ..specification.formats import DTYPES
+    from ..specification.registry import gradients, operations
+
+    parser = Parser("plan", __doc__, epilog=EPILOG)
+    parser.add_argument("backends", nargs="+", metavar="BACKEND", help="what --backend takes")
+    parser.add_argument("-o", "--output", type=Path, default=Path("campaign"), metavar="DIR", help="the folder of the campaign")
+    parser.add_argument("--operation", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
+    parser.add_argument("--dtype", action="append", default=[], metavar="DTYPE", help="only this one; may be repeated")
+    parser.add_argument("--effort", default="default", help="smoke, default or thorough (default: default)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the campaign: another one draws other examples")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="how many times the examples of a run are drawn anew")
+    parser.add_argument("--seeds-per-item", type=int, default=10, metavar="N", help="seeds that one item tries (default: 10)")
+    parser.add_argument("--isolate", action="store_true", help="run each backend in a process of its own")
+    parser.add_argument(
+        "--times", type=Path, metavar="DIR", help="the report of an earlier run or campaign, for expected seconds"
+    )
+    parser.add_argument("--gpu", action="append", default=[], metavar="BACKEND", help="its items need a GPU (for Ray)")
+    parser.add_argument(
+        "--alone", action="append", default=[], metavar="BACKEND", help="its items need a whole machine (for Ray)"
+    )
+    parser.add_argument("--machines", default="1,10,100", metavar="N,N", help="for how many to say what it takes")
+    options = parser.parse_args(argv)
+    if min(options.seeds, options.seeds_per_item) < 1:
+        parser.error("--seeds and --seeds-per-item are at least 1")
+    try:
+        names = validate_choices("operation", options.operation, (*operations(), *gradients()))
+        dtypes = validate_choices("dtype", options.dtype, DTYPES)
+        (effort,) = validate_choices("effort", [options.effort], EFFORTS)
+        machines = [int(count) for count in options.machines.split(",")]
+        if unknown := [text for text in (*options.gpu, *options.alone) if text not in options.backends]:
+            parser.error(f"{unknown[0]!r} is none of the backends of the plan: {', '.join(options.backends)}")
+        records = describe_backends(options.backends)
+        if len({record["name"] for record in records}) < len(records):
+            parser.error("two backends have the same name, so that their reports could not be told apart; rename one")
+        slices = slice_seeds(options.seeds, options.seeds_per_item)
+        chosen = {"seed": options.seed, "operations": names, "dtypes": dtypes, "isolate": options.isolate}
+        items = [item for record in records for item in list_items(record, effort, slices, **chosen)]
+        if not items:
+            parser.error("no backend has an operation and a dtype of those that were named")
+        timed, measured = estimate(items, read_timings(options.times))
+        plan = Plan(tuple(timed), tuple(records), gpus=dict.fromkeys(options.gpu, 1.0), alone=tuple(options.alone))
+        options.output.mkdir(parents=True, exist_ok=True)
+        plan.write(options.output / PLAN)
+    except (pytest.UsageError, PlanError, ReportError) as error:
+        parser.error(str(error))
+    except ValueError:
+        parser.error(f"--machines={options.machines}: give numbers, as in --machines=1,10,100")
+    except OSError as error:
+        parser.error(f"{options.output} cannot be written ({error.strerror or error})")
+    basis = f"{measured} of them as measured" if measured else "as guessed; --times=DIR has measured ones"
+    print(f"{options.output / PLAN}: {len(items)} items, {plan.seconds / 3600:.2f} CPU hours ({basis})")
+    for count in machines:
+        print(f"  {count:>4} core{'s' if count != 1 else ' '}: {expect_seconds(timed, max(count, 1)) / 3600:.2f} hours")
+    print(f"next: spec-tests work {options.output}")
+    return 0
