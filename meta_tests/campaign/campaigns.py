@@ -18,7 +18,7 @@ def sigmoid(x):
 """
 WRONG = """
 def relu(x):
-    return np.where(x > 1, x, np.maximum(x, 0) * np.float32(1.001))
+    return np.minimum(np.maximum(x, 0), np.float32(6))
 """
 PLAN = ("plan", "right.py", "wrong.py", "--effort=smoke", "--seeds=4", "--seeds-per-item=2", "-o", "campaign")
 
