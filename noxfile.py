@@ -15,7 +15,7 @@ nox.options.sessions = ["lint", "types", "imports"]  # what takes seconds
 
 ROOT = Path(__file__).parent
 TESTS = ("meta_tests", "reference_numpy", "--doctest-modules", "-n", "2")
-LIBRARY_TESTS = "meta_tests/implementation/test_library_backends.py"
+LIBRARY_TESTS = ("meta_tests/implementation/test_library_backends.py", "meta_tests/campaign/test_ray.py")
 
 
 def run(session: nox.Session, tool: str, *arguments: str) -> None:
@@ -65,8 +65,8 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def libraries(session: nox.Session) -> None:
-    """Test the backends of other libraries, which the extra `libraries` installs."""
-    run(session, "pytest", LIBRARY_TESTS, *session.posargs)
+    """Test what needs other libraries: their backends, and campaigns on Ray, which the extras `libraries` and `campaign` install."""
+    run(session, "pytest", *LIBRARY_TESTS, *session.posargs)
 
 
 @nox.session

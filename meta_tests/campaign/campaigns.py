@@ -5,6 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+from spec_tests.report import Report
 
 from ..support.paths import ROOT
 from ..support.pytest_process import NUMPY, environment, write
@@ -35,3 +38,14 @@ def make_campaign(folder: Path, *options: str) -> Path:
     done = spec_tests(folder, *PLAN, *options)
     assert done.returncode == 0, done.stderr
     return folder / "campaign"
+
+
+def summarize(report: Report, backend: str) -> dict[tuple[str, str], tuple[Any, ...]]:
+    """Return what each verdict says. Where a law fails, each process counts examples up to its own first failure."""
+    found: dict[tuple[str, str], tuple[Any, ...]] = {}
+    for v in report.verdicts:
+        if v["backend"] == backend:
+            counts = [v[name] for name in ("examples", "drawn", "answered")] if v["status"] == "passed" else []
+            causes = sorted(cause["key"] for cause in v.get("causes", ()))
+            found[v["id"], v["dtype"]] = (v["status"], v["class"], v["worst"], *counts, causes)
+    return found

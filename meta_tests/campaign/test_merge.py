@@ -10,14 +10,14 @@ import pytest
 from spec_tests.campaign.added_verdicts import add_verdicts, identify
 from spec_tests.campaign.merge import MergeError, merge
 from spec_tests.campaign.plan import read_plan
-from spec_tests.report import DATA, Report, format_record, read
+from spec_tests.report import DATA, format_record, read
 from spec_tests.report.bugs import group_bugs
 from spec_tests.report.record_check import find_complaint
 
 from ..measure.conformance import read_merged
 from ..measure.conformance_table import format_table
 from ..support.pytest_process import suite
-from .campaigns import make_campaign, spec_tests
+from .campaigns import make_campaign, spec_tests, summarize
 
 
 @pytest.fixture(scope="module")
@@ -33,17 +33,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def copied(finished: Path, tmp_path: Path) -> Path:
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     return tmp_path
-
-
-def summarize(report: Report, backend: str) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """Return what each verdict says. Where a law fails, each process counts examples up to its own first failure."""
-    found: dict[tuple[str, str], tuple[Any, ...]] = {}
-    for v in report.verdicts:
-        if v["backend"] == backend:
-            counts = [v[name] for name in ("examples", "drawn", "answered")] if v["status"] == "passed" else []
-            causes = sorted(cause["key"] for cause in v.get("causes", ()))
-            found[v["id"], v["dtype"]] = (v["status"], v["class"], v["worst"], *counts, causes)
-    return found
 
 
 def test_a_merged_report_says_what_one_process_says(finished: Path) -> None:
