@@ -65,7 +65,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def libraries(session: nox.Session) -> None:
-    """Test what needs other libraries: their backends, and campaigns on Ray, which the extras `libraries` and `campaign` install."""
+    """Test what needs the extras `libraries` and `campaign`: the backends of other libraries, and campaigns on Ray."""
     run(session, "pytest", *LIBRARY_TESTS, *session.posargs)
 
 

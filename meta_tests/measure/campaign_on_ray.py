@@ -1,6 +1,6 @@
 """Run a campaign on a local Ray cluster, kill some of its processes, and compare it with one process for each backend.
 
-`python -m meta_tests.measure.campaign_on_ray > docs/measured/campaign_on_ray.txt` needs Ray: `pip install 'spec-tests[campaign]'`.
+`python -m meta_tests.measure.campaign_on_ray > docs/measured/campaign_on_ray.txt` needs Ray, which the extra `campaign` installs.
 """
 
 from __future__ import annotations
