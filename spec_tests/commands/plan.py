@@ -7,7 +7,7 @@ from pathlib import Path
 from ._parser import Parser
 
 EPILOG = """examples:
-  spec-tests plan torch-cpu numpy-cpu --effort=thorough --seeds=100 -o campaign
+  spec-tests plan my_backend.py other.py --effort=thorough --seeds=100 -o campaign
   spec-tests work campaign --item=3/20        the third of twenty machines
   spec-tests merge campaign
 """
