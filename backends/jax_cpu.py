@@ -10,8 +10,17 @@ import jax.numpy as jnp
 
 framework = "jax"
 device = "cpu"
-conventions = {"causal_alignment": "top-left"}  # a query without a key gives the mean of all values
-domain = {name: {"d_v": "d_k"} for name in ("scaled_dot_product_attention", "grouped_query_attention", "local_attention")}
+conventions = {
+    "causal_alignment": "top-left",
+    "lse_base": "e",
+    "cache_update": "returned",
+}  # without a key: the mean of all values
+domain = {
+    name: {"d_v": "d_k"}
+    for name in ("scaled_dot_product_attention", "grouped_query_attention", "local_attention", "attention_with_lse")
+} | {
+    "attention_with_kv_cache": {"d_v": "d_k", "is_causal": (False,)}
+}  # is_causal counts positions from 0, not from the cache's end
 
 
 def linear(x, weight, bias=None):
@@ -74,16 +83,19 @@ def causal_mask(*, n, m=None, aligned="bottom-right", device=device):
     return jnp.tril(every, 0 if m is None or aligned == "top-left" else m - n)
 
 
-def _attention(q, k, v, *masks, **options):
+def _attention(q, k, v, *masks, left_window=None, right_window=None, **options):
     """jax.nn.dot_product_attention takes (batch, length, heads, features); here they are (..., heads, length, features)."""
     batch = jnp.broadcast_shapes(*(x.shape[:-3] for x in (q, k, v, *masks) if x is not None))
+    if not left_window is right_window is None:
+        unlimited = max(q.shape[-2], k.shape[-2])
+        options["local_window_size"] = tuple(unlimited if w is None else w for w in (left_window, right_window))
 
     def four(x):
         return None if x is None else jnp.broadcast_to(x, (*batch, *x.shape[-3:])).reshape(math.prod(batch), *x.shape[-3:])
 
     q, k, v = (four(x).swapaxes(1, 2) for x in (q, k, v))
-    y = jax.nn.dot_product_attention(q, k, v, *map(four, masks), **options).swapaxes(1, 2)
-    return y.reshape(*batch, *y.shape[1:])
+    y, *lse = jax.tree.leaves(jax.nn.dot_product_attention(q, k, v, *map(four, masks), **options))
+    return tuple(x.swapaxes(1, 2).reshape(*batch, x.shape[2], x.shape[1], *x.shape[3:]) for x in (y, *lse))
 
 
 def _one_head(x):
@@ -91,16 +103,28 @@ def _one_head(x):
 
 
 def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=False, scale=None):
-    y = _attention(*map(_one_head, (q, k, v, bias, mask)), is_causal=is_causal, scale=scale)
+    (y,) = _attention(*map(_one_head, (q, k, v, bias, mask)), is_causal=is_causal, scale=scale)
     return y.squeeze(-3)
 
 
-def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None):
-    if mask is not None and mask.ndim < 3:
-        mask = _one_head(mask)
-    return _attention(q, k, v, None, mask, is_causal=is_causal, scale=scale)
+def _of_every_head(mask):
+    return mask if mask is None or mask.ndim > 2 else _one_head(mask)
+
+
+def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None, left_window=None, right_window=None):
+    options = {"is_causal": is_causal, "scale": scale, "left_window": left_window, "right_window": right_window}
+    return _attention(q, k, v, None, _of_every_head(mask), **options)[0]
+
+
+def attention_with_lse(q, k, v, mask=None, *, is_causal=False, scale=None, left_window=None, right_window=None):
+    options = {"is_causal": is_causal, "scale": scale, "left_window": left_window, "right_window": right_window}
+    return _attention(q, k, v, None, _of_every_head(mask), return_residual=True, **options)
+
+
+def attention_with_kv_cache(q, k_cache, v_cache, lengths, *, is_causal=False, scale=None):
+    return _attention(q, k_cache, v_cache, key_value_seq_lengths=lengths.astype(jnp.int32), scale=scale)[0]
 
 
 def local_attention(q, k, v, *, window, is_causal=False, scale=None):
     q, k, v = map(_one_head, (q, k, v))
-    return _attention(q, k, v, is_causal=is_causal, scale=scale, local_window_size=window).squeeze(-3)
+    return _attention(q, k, v, is_causal=is_causal, scale=scale, left_window=window, right_window=window)[0].squeeze(-3)

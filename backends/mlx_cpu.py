@@ -114,7 +114,7 @@ def alibi_slopes(*, num_heads):
     return nn.ALiBi.create_alibi_slope(num_heads).reshape(num_heads)
 
 
-def _attention(q, k, v, mask, scale):
+def _attention(q, k, v, mask, scale, sinks=None):
     """mx.fast.scaled_dot_product_attention on (batch, heads, length, features); mask: boolean, additive or "causal"."""
     arrays = [x for x in (q, k, v, mask) if isinstance(x, mx.array)]
     batch = mx.broadcast_shapes(*(x.shape[:-3] for x in arrays))
@@ -124,7 +124,7 @@ def _attention(q, k, v, mask, scale):
 
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     mask = four(mask) if isinstance(mask, mx.array) else mask
-    y = mx.fast.scaled_dot_product_attention(four(q), four(k), four(v), scale=scale, mask=mask)
+    y = mx.fast.scaled_dot_product_attention(four(q), four(k), four(v), scale=scale, mask=mask, sinks=sinks)
     return y.reshape(*batch, *y.shape[1:])
 
 
@@ -141,8 +141,8 @@ def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=Fal
 
 
 @on_the_cpu
-def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None):
+def grouped_query_attention(q, k, v, mask=None, sinks=None, *, is_causal=False, scale=None):
     if mask is not None and is_causal:
         raise NotImplementedError("mx.fast.scaled_dot_product_attention takes either mask or is_causal")
     hidden = "causal" if is_causal else mask
-    return _attention(q, k, v, _one_head(hidden) if mask is not None and mask.ndim < 3 else hidden, scale)
+    return _attention(q, k, v, _one_head(hidden) if mask is not None and mask.ndim < 3 else hidden, scale, sinks)

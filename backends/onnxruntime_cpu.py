@@ -3,24 +3,18 @@
 float16 operators without a kernel of their own run in float32 behind casts that ONNX Runtime inserts by itself.
 """
 
-import ctypes
-import functools
 import math
 
-import ml_dtypes
 import numpy as np
 import onnxruntime
-from onnx import TensorProto, helper
+
+from ._onnxruntime_attention import *
+from ._onnxruntime_node import run as _run
 
 framework = "numpy"
 version = f"onnxruntime {onnxruntime.__version__}"
-conventions = {"causal_alignment": "top-left", "fully_masked_rows": "zero"}
+conventions = {"causal_alignment": "top-left", "fully_masked_rows": "zero", "cache_update": "returned"}
 
-OPSET, IR_VERSION = 24, 11  # the first that has Swish
-TYPES = {
-    "float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16,
-    "bfloat16": TensorProto.BFLOAT16, "bool": TensorProto.BOOL, "int64": TensorProto.INT64,
-}  # fmt: skip
 FLOATS = ("float64", "float32", "float16")  # bfloat16 has kernels for embedding and layer_norm alone
 ATTENTION = {"dtype": FLOATS, "empty": False}  # refused: "Batch size must be greater than 0"
 domain = {
@@ -32,35 +26,12 @@ domain = {
 } | {
     "scaled_dot_product_attention": ATTENTION,
     "grouped_query_attention": ATTENTION,
+    "attention_with_weights": ATTENTION,
+    "attention_with_kv_cache": ATTENTION,
+    "kv_cache_append": {"dtype": FLOATS, "empty": False},
     "rope": {"dtype": FLOATS[1:]},  # RotaryEmbedding is not defined for float64
     "multihead_self_attention": ATTENTION | {"dtype": FLOATS[1:]},
 }  # fmt: skip
-
-
-@functools.lru_cache(maxsize=500)
-def _session(operator, dtypes, attributes):
-    """A model of one node, of any rank and shape; an input without a dtype is absent."""
-    names = [f"x{i}" if dtype else "" for i, dtype in enumerate(dtypes)]
-    node = helper.make_node(operator, names, ["y"], **dict(attributes))
-    inputs = [helper.make_tensor_value_info(f"x{i}", TYPES[dtype], None) for i, dtype in enumerate(dtypes) if dtype]
-    graph = helper.make_graph([node], operator, inputs, [helper.make_tensor_value_info("y", TYPES[dtypes[0]], None)])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # or each session would keep threads of its own
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-
-
-def _run(operator, *arrays, **attributes):
-    dtypes = tuple(None if a is None else a.dtype.name for a in arrays)
-    session = _session(operator, dtypes, tuple(attributes.items()))
-    feed = {f"x{i}": a for i, a in enumerate(arrays) if a is not None}
-    if "bfloat16" not in dtypes:
-        return session.run(None, feed)[0]
-    wrap = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type
-    values = {name: wrap(np.array(a, order="C"), TYPES[a.dtype.name]) for name, a in feed.items()}
-    y = session.run_with_ort_values(None, values)[0]  # y.numpy() knows no bfloat16
-    return np.ndarray(y.shape(), ml_dtypes.bfloat16, ctypes.string_at(y.data_ptr(), y.tensor_size_in_bytes())).copy()
 
 
 def linear(x, weight, bias=None):
@@ -146,35 +117,6 @@ def sliding_window_mask(*, n, m=None, window, is_causal=True):
     every = np.ones((n, n if m is None else m), bool)
     before = _run("Trilu", every, np.array(0 if is_causal else window), upper=0)
     return _run("Trilu", before, np.array(-window), upper=1)
-
-
-def _of_rank_four(a, batch):
-    return np.broadcast_to(a, (*batch, *a.shape[-3:])).reshape(math.prod(batch), *a.shape[-3:])
-
-
-def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None):
-    if scale is not None and scale <= 0:
-        raise NotImplementedError("Attention refuses a scale that is not positive")
-    batches = [a.shape[:-3] for a in (q, k, v)]
-    if mask is not None:
-        mask = np.broadcast_to(mask, (*mask.shape[:-2], q.shape[-2], k.shape[-2]))  # a last axis of 1 means one key alone
-        batches.append(mask.shape[:-3])
-    batch = np.broadcast_shapes(*batches)
-    if mask is not None and mask.ndim > 2:
-        mask = _of_rank_four(mask, batch)
-    chosen = {} if scale is None else {"scale": scale}  # 1/√d_k is the operator's own default
-    y = _run("Attention", *(_of_rank_four(a, batch) for a in (q, k, v)), mask, is_causal=int(is_causal), **chosen)
-    return y.reshape(*batch, *y.shape[1:])
-
-
-def scaled_dot_product_attention(q, k, v, mask=None, bias=None, *, is_causal=False, scale=None):
-    if mask is not None and bias is not None:
-        raise NotImplementedError("Attention takes one attn_mask, of bool or of numbers")
-    added = bias if mask is None else mask
-    if added is not None and added.ndim > 2:
-        added = np.expand_dims(added, -3)
-    q, k, v = (np.expand_dims(a, -3) for a in (q, k, v))  # one head
-    return grouped_query_attention(q, k, v, added, is_causal=is_causal, scale=scale)[..., 0, :, :]
 
 
 def multihead_self_attention(

@@ -1,4 +1,4 @@
-"""Hugging Face transformers' Gemma: its norm, which multiplies by 1 + weight, its MLP and its decoder layer.
+"""Hugging Face transformers' Gemma: its norm, which multiplies by 1 + weight, its MLP and its decoder layer; Gemma 2's attention.
 
 A gain g is given as the float32 weight g - 1. That is exact for 16-bit gains, but for negative ones near 0, and not for float32
 ones, which are left out where a norm takes part.
@@ -12,11 +12,15 @@ from torch.func import functional_call
 from transformers import GemmaConfig
 from transformers.masking_utils import eager_mask
 from transformers.models.gemma import modeling_gemma as gemma
+from transformers.models.gemma2 import modeling_gemma2 as gemma2
+
+from ._transformers_attention import attend
 
 framework = "torch"
 device = "cpu"
 version = f"transformers {transformers.__version__}, torch {torch.__version__}"
 dtypes = ("float32", "bfloat16", "float16")
+conventions = {"causal_alignment": "bottom-right"}
 HALF = ("bfloat16", "float16")
 domain = {
     "rms_norm": {"dtype": HALF},
@@ -75,3 +79,8 @@ def transformer_block(x, weights, positions=None, *, num_heads, num_kv_heads=Non
         "position_embeddings": _angles(y, positions.expand(x.shape[:-1]).reshape(y.shape[:-1]), d_k, theta),
     }
     return functional_call(layer, names, (y,), given).reshape(x.shape)
+
+
+def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None, softcap=None, left_window=None):
+    """Gemma 2's, which caps the scores."""
+    return attend(gemma2.eager_attention_forward, q, k, v, mask, is_causal, scale, left_window, softcap=softcap)

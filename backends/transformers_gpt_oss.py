@@ -1,9 +1,10 @@
-"""Hugging Face transformers' gpt-oss: its router, which applies the softmax to the chosen logits.
+"""Hugging Face transformers' gpt-oss: its router, which applies the softmax to the chosen logits, and its attention with sinks.
 
-Logits are given to the router as hidden states, with the identity for its weight.
+Logits are given to the router as hidden states, with the identity for its weight. Keys are kept in a static cache.
 """
 
 import functools
+import math
 
 import torch
 import transformers
@@ -11,9 +12,13 @@ from torch.func import functional_call
 from transformers import GptOssConfig
 from transformers.models.gpt_oss import modeling_gpt_oss as gpt_oss
 
+from ._transformers_attention import attend
+from ._transformers_attention import kv_cache_append as kv_cache_append
+
 framework = "torch"
 device = "cpu"
 version = f"transformers {transformers.__version__}, torch {torch.__version__}"
+conventions = {"causal_alignment": "bottom-right", "cache_update": "in place"}
 domain = {"moe_router": {"scoring": ("softmax",), "renormalize": (True,)}}
 
 
@@ -28,3 +33,9 @@ def moe_router(logits, *, k):
     given = {"weight": torch.eye(experts, dtype=logits.dtype), "bias": torch.zeros(experts, dtype=logits.dtype)}
     _, weights, indices = functional_call(_module(gpt_oss.GptOssTopKRouter, experts, k), given, (rows,))
     return weights.reshape(*logits.shape[:-1], k), indices.reshape(*logits.shape[:-1], k)
+
+
+def grouped_query_attention(q, k, v, mask=None, sinks=None, *, is_causal=False, scale=None, left_window=None):
+    """No sink is one of −∞: the model always has one."""
+    sinks = q.new_full((q.shape[-3],), -math.inf) if sinks is None else sinks
+    return attend(gpt_oss.eager_attention_forward, q, k, v, mask, is_causal, scale, left_window, sinks=sinks)
