@@ -34,6 +34,18 @@ def test_the_sources_name_every_operation() -> None:
     assert [op for op in operations() if f"`{op}" not in text and op != "embedding"] == []
 
 
+def test_no_deviation_cites_a_thread_that_is_listed_as_left_out() -> None:
+    section = (DOCS / "deviations.md").read_text().partition("## Threads about serving attention")[2].partition("\n## ")[0]
+    left_out = set(re.findall(r"\((https://github\.com/[^)]+)\)", section))
+    cited = {
+        url
+        for path in (ROOT / "spec_tests" / "deviations").glob("*.py")
+        for url in re.findall(r'"(https://[^"]+)"', path.read_text())
+    }
+    assert len(left_out) > 10
+    assert left_out & cited == set()
+
+
 def save_first_example(page: Path, folder: Path) -> None:
     """Save the page's first block of Python as the file that the block's first line names."""
     block = page.read_text().partition("```python\n")[2].partition("```")[0]

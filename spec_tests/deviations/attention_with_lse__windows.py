@@ -10,7 +10,10 @@ from . import deviation
 from .attention_with_lse import attend, plain_scores, scale_or_default, seen_by
 
 
-@deviation("reference", "nothing_flows_where_hidden", seen=("https://github.com/Dao-AILab/flash-attention/pull/1025",))
+@deviation(
+    "reference", "nothing_flows_where_hidden",
+    seen=("https://github.com/Dao-AILab/flash-attention/pull/1025", "https://github.com/emmtrix/emx-onnx-cgen/pull/731"),
+)  # fmt: skip
 def cap_after_the_mask(
     q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, *, softcap: Any = None, **options: Any
 ) -> Any:
@@ -86,7 +89,11 @@ def cap_from_above_alone(
     "reference",
     "windows_are_masks",
     kind="convention",
-    seen=("https://github.com/huggingface/transformers/issues/39408", "https://github.com/facebookresearch/xformers/issues/923"),
+    seen=(
+        "https://github.com/huggingface/transformers/issues/39408",
+        "https://github.com/huggingface/transformers/issues/29623",
+        "https://github.com/facebookresearch/xformers/issues/923",
+    ),
 )
 def window_counts_itself(
     q: Any, k: Any, v: Any, mask: Any = None, sinks: Any = None, *, left_window: Any = None, **options: Any

@@ -31,7 +31,10 @@ def norms_after_the_rotation(do: Any, q: Any, k: Any, v: Any, positions: Any, ro
     return *norm_queries_and_keys(q, k, options), v
 
 
-@deviation("reference", kind="convention")
+@deviation(
+    "reference", kind="convention",
+    seen=("https://github.com/vllm-project/vllm/pull/16311", "https://github.com/EleutherAI/gpt-neox/pull/1367"),
+)  # fmt: skip
 @instead_of(norm_queries_and_keys)
 def norms_of_all_heads_at_once(q: Any, k: Any, options: Options) -> Any:
     """the mean square is that of all heads together, as in OLMo 2.
