@@ -79,7 +79,7 @@ def test_the_shares_come_from_the_first_result_and_from_each_fourth_after_it() -
         told.append(tally.wants_share)
         tally.add_certain("fused")
     assert told == [True, False, False, False, True, False, False, False, True]
-    assert tally.reached == "fused"
-    tally.reached = "mixed"
+    assert tally.shares.reached == "fused"
+    tally.shares.reached = "mixed"
     tally.add_certain("fused")
-    assert tally.reached == "mixed"
+    assert tally.shares.reached == "mixed"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..calls.call_facts import optional_defaults
 from ..diagnosis.refused_region import find_region
 from ..implementation.domain import describe_domain
@@ -48,14 +46,15 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         "level": invariant.level,
         "status": status,
         "reason": reason,
-        "class": tally.reached,
+        "class": tally.shares.reached,
         "examples": tally.examples,
         "refused": len(tally.refusals),
         **build_coverage_record(trial, invariant),
         "dtypes_stated": bool(getattr(trial.backend.source, "dtypes", ())),
         "conventions": _build_conventions_record(trial, trial.operation_name or invariant.module),
-        "worst": max(tally.shares, default=None),
-        "median": float(np.median(tally.shares)) if tally.shares else None,
+        "worst": tally.shares.worst,
+        "median": tally.shares.median,
+        "results": {name: shares.record for name, shares in tally.results.items()},
         "unclaimed": tally.unclaimed / tally.elements if tally.elements else 0.0,
         "seconds": round(seconds, 4),
         "example": format_choices(tally.choices) if status == "failed" else None,

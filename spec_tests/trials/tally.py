@@ -13,10 +13,10 @@ import numpy as np
 from ..bounds.bounded import Bounded
 from ..calls.call import Call
 from ..calls.violation import Lost, Violation
-from ..specification.formats import PRECISIONS
 from ..specification.pytree import leaves
 from .coverage import Coverage
 from .failure import Failure
+from .shares import Shares, compare_parts
 from .stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -62,8 +62,6 @@ NOT_CALLED = "no example that was drawn calls the backend"
 
 RESULTS_PER_SHARE = 4  # the report's shares come from one result in so many, and from all that may be wrong
 
-STRICTNESS = ("exact", *PRECISIONS)
-
 
 @dataclass
 class Finding:
@@ -83,8 +81,8 @@ class Tally:
     examples: int = 0  # in which the backend answered
     refusals: list[str] = field(default_factory=list)  # reasons why other examples could not be tried
     coverage: Coverage = field(default_factory=Coverage)  # what the examples were, until one fails
-    reached: str = ""  # the loosest precision class that a result needed
-    shares: list[float] = field(default_factory=list)  # the largest share of the error bound in each comparison
+    shares: Shares = field(default_factory=Shares)  # of the error bound, in each comparison
+    results: dict[str, Shares] = field(default_factory=dict)  # those of each array, where an answer has several
     worst: dict[str, Any] = field(default_factory=dict)  # where the largest of all shares was used
     comparisons: int = 0  # of results with the oracle
     elements: int = 0  # of the results whose bound was computed
@@ -163,17 +161,14 @@ class Tally:
     def add_certain(self, precision: str) -> None:
         """Count a result that is right whatever its bound is. It meets this class, the strictest of the run."""
         self.comparisons += 1
-        self.reached = self.reached or precision
+        self.shares.reached = self.shares.reached or precision
 
     def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
         """Count a comparison with the oracle. See `Recorder.add_comparison`."""
         self.comparisons += 1
-        if STRICTNESS.index(precision) > STRICTNESS.index(self.reached or "exact"):
-            self.shares.clear()  # they were shares of a stricter bound
-        self.reached = max(self.reached or precision, precision, key=STRICTNESS.index)
-        if precision == self.reached and share.size:
-            if not self.shares or np.max(share) > max(self.shares):
-                self.worst = summarize_example(result, share, precision)
-            self.shares.append(float(np.max(share)))
+        if self.shares.add(precision, share):
+            self.worst = summarize_example(result, share, precision)
+        for name, compared in compare_parts(result).items():
+            self.results.setdefault(name, Shares()).add(*compared)
         self.elements += share.size
         self.unclaimed += int(share.size - np.sum(claimed))

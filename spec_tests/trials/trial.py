@@ -29,8 +29,9 @@ from .causes import Cause, Causes
 from .conventions import infer_values
 from .failure import Failure
 from .recorder import ExampleRecorder
+from .shares import STRICTNESS
 from .stopwatch import Stopwatch
-from .tally import STRICTNESS, Finding, Tally
+from .tally import Finding, Tally
 
 GENERAL = ("operation", "gradient")  # the parameter of an invariant that holds of every operation, or of every gradient
 

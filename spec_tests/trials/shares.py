@@ -1,0 +1,64 @@
+"""The shares of the error bound that one array's answers use, in the precision class that they need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..specification.formats import PRECISIONS
+
+if TYPE_CHECKING:
+    from ..calls.result import Result
+
+STRICTNESS = ("exact", *PRECISIONS)
+
+
+@dataclass
+class Shares:
+    """The class that the answers needed so far, and the largest share of its bound in each of them."""
+
+    reached: str = ""
+    largest: list[float] = field(default_factory=list)
+
+    def add(self, precision: str, share: np.ndarray) -> bool:
+        """Count an answer, which needs this class. Return whether it uses more of the bound than all before it."""
+        if STRICTNESS.index(precision) > STRICTNESS.index(self.reached or "exact"):
+            self.largest.clear()  # they were shares of a stricter bound
+        self.reached = max(self.reached or precision, precision, key=STRICTNESS.index)
+        if precision != self.reached or not share.size:
+            return False
+        is_largest = not self.largest or bool(np.max(share) > max(self.largest))
+        self.largest.append(float(np.max(share)))
+        return is_largest
+
+    @property
+    def worst(self) -> float | None:
+        return max(self.largest, default=None)
+
+    @property
+    def median(self) -> float | None:
+        return float(np.median(self.largest)) if self.largest else None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a verdict says of them."""
+        return {"class": self.reached, "worst": self.worst, "median": self.median}
+
+
+def compare_parts(result: Result) -> dict[str, tuple[str, np.ndarray]]:
+    """Return for each of several arrays the strictest class that it meets, and the shares of that bound; {} for a single one."""
+    if not result.call.parts:
+        return {}
+    compared: dict[str, tuple[str, np.ndarray]] = {}
+    parts, classes = list(result.call.parts), result.call.operation.classes()
+    for precision in classes:
+        expectation = result.call.expectation(precision)
+        accepted, share = expectation.accepts(result.value), expectation.share(result.value)
+        for part in parts:
+            if part.name not in compared and (precision == classes[-1] or np.all(accepted[part.elements])):
+                compared[part.name] = precision, share[part.elements]
+        if len(compared) == len(parts):
+            break
+    return compared
