@@ -7,7 +7,10 @@ import jax
 from . import jax_cpu
 from .jax_cpu import *
 
-ATTENTION = ("scaled_dot_product_attention", "grouped_query_attention", "local_attention")
+ATTENTION = (
+    "scaled_dot_product_attention", "grouped_query_attention", "local_attention", "attention_with_lse",
+    "attention_with_kv_cache",
+)  # fmt: skip
 WIDER = ("float64", "float32", "bfloat16")  # compiled for a CPU, jax.nn.dot_product_attention refuses float16
 domain = {**domain, **{name: {**domain[name], "dtype": WIDER} for name in ATTENTION}}
 
