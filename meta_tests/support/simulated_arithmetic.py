@@ -70,6 +70,9 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
     def returned(self) -> Simulated:
         return self.with_value(self.arithmetic.storage.round(self.value)) if self.rng.random() < 0.5 else self
 
+    def held(self, f: Format) -> Simulated:
+        return self.with_value(f.round(self.value))
+
     def wide(self) -> Simulated:
         return Simulated(self.value, replace(self.arithmetic, wide=True), self.rng, self.flushes)
 
