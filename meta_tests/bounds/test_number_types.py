@@ -6,7 +6,6 @@ import inspect
 import pytest
 
 from spec_tests.bounds.bounded import Bounded
-from spec_tests.bounds.last_step import LastStep
 from spec_tests.bounds.sample import Sample
 from spec_tests.deviations._low_precision import LowPrecision
 from spec_tests.specification.number_types import ErrorCarryingNumber, NumberType
@@ -23,8 +22,7 @@ def methods(protocol: type) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "protocol"),
-    [(Bounded, ErrorCarryingNumber), (Sample, ErrorCarryingNumber), (LastStep, ErrorCarryingNumber), (LowPrecision, NumberType)],
+    ("kind", "protocol"), [(Bounded, ErrorCarryingNumber), (Sample, ErrorCarryingNumber), (LowPrecision, NumberType)]
 )
 def test_a_number_type_has_the_methods_of_its_protocol(kind: type, protocol: type) -> None:
     for name in methods(protocol) - {"__init__", "__subclasshook__"}:

@@ -68,19 +68,12 @@ class Expectation:
 
 
 def expect(
-    evaluate: Evaluate,
-    arithmetic: Arithmetic,
-    storage: Format | JoinedFormat,
-    *,
-    composed: bool,
-    inexact: bool,
-    exact: np.ndarray | None = None,
+    evaluate: Evaluate, arithmetic: Arithmetic, storage: Format | JoinedFormat, *, composed: bool, inexact: bool
 ) -> Expectation:
     """Return the oracle's value and the error that `arithmetic` allows: the worst case, or the sampled error if it is smaller.
 
     composed: the operation chains matrix products. Their worst case is too large to be useful, so the error is also sampled.
     inexact: some argument has an error of its own. Only the worst case propagates it, so nothing is sampled.
-    exact: the value of the equation in float64, if it does not depend on choices that the evaluation makes.
     """
     with np.errstate(all="ignore"):  # where the value is infinite, the error says whether anything is claimed
         bounded = evaluate(lambda x: Bounded.input(x, arithmetic))
@@ -89,13 +82,10 @@ def expect(
             error = 2 * error  # the oracle is a float64 implementation too, with an error of its own
     if composed and not inexact and value.size and not _is_below_storage_rounding(error, value, storage):
         with np.errstate(all="ignore"):
-            # Bounded goes on with an infinity where the worst case of a step overflows, and may return another value than the
-            # equation has; its error is around that value.
-            if exact is None:
-                exact = value if np.all(np.isfinite(value)) else evaluate(np.asarray)
-            moved = np.where(np.isfinite(value), np.abs(value - exact), 0.0)
+            exact = value if np.all(np.isfinite(value)) else evaluate(np.asarray)
+            # Bounded reports an infinity where the worst case overflows; the value of the equation may still be finite.
             value = np.where(np.isfinite(value) | np.isinf(error), exact, value)
-            error = np.minimum(error + moved, sampled_error(evaluate, exact, arithmetic))
+            error = np.minimum(error, sampled_error(evaluate, exact, arithmetic))
     return Expectation(value, error, storage)
 
 

@@ -27,8 +27,10 @@ def sampled_error(evaluate: Callable[[Callable[[Any], Any]], Any], value: np.nda
     the roundings: their root mean square, divided by COARSE_FACTOR, must agree with that of the other draws within a factor of
     two. Elements that fail have an infinite error. If more than 5% of the elements fail, all have an infinite error.
     """
-    arithmetic, factor = simulated_compute(arithmetic)
-    scale = SIGMAS * factor
+    scale = float(SIGMAS)
+    if arithmetic.compute.precision == 53:  # the draws are float64 themselves: draw 2**29 times larger roundings and scale back
+        fewer_bits = Format("float64 with fewer bits", 24, -1022, 1023)
+        arithmetic, scale = replace(arithmetic, compute=fewer_bits), SIGMAS * 2.0**-29
     stream = RandomStream()
     result = evaluate(lambda x: Sample.input(x, arithmetic, stream))
     with np.errstate(all="ignore"):
@@ -44,13 +46,3 @@ def sampled_error(evaluate: Callable[[Callable[[Any], Any]], Any], value: np.nda
     underflow = rms < MAX_UNDERFLOWED_TERMS * arithmetic.compute.tiny  # no rounding error, so it is not scaled back
     error = np.where(underflow, SIGMAS * rms, scale * rms)
     return np.where(linear & np.isfinite(rms), error, np.inf)
-
-
-def simulated_compute(arithmetic: Arithmetic) -> tuple[Arithmetic, float]:
-    """Return the arithmetic in which roundings are drawn, and the factor by which their errors are scaled back.
-
-    Draws are float64 numbers themselves. Roundings of float64 are drawn 2**29 times larger.
-    """
-    if arithmetic.compute.precision != 53:
-        return arithmetic, 1.0
-    return replace(arithmetic, compute=Format("float64 with fewer bits", 24, -1022, 1023)), 2.0**-29

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..bounds.expectation import Expectation, expect
-from ..bounds.last_step import least_error
 from ..implementation.backend import Backend
 from ..specification.conventions import Convention, apply_conventions, conventions_of
 from ..specification.formats import Arithmetic, Format, JoinedFormat
@@ -181,23 +180,6 @@ class Call:
             self._expectations[precision] = self.expect(precision)
         return self._expectations[precision]
 
-    def surely_accepts(self, result: np.ndarray) -> bool:
-        """Whether a result is right whatever its bound is: each element is the value as stored, or within its least error.
-
-        Only composed operations have a least error that is cheaper than their bound.
-        """
-        operation, value = self.operation, self.value
-        if operation.precision == "exact":
-            return False
-        with np.errstate(all="ignore"):
-            if np.array_equal(self.storage.round(value), result):
-                return True
-            if not operation.spec.composed or operation.spec.chooses or self.inexact:
-                return False
-            error = least_error(self.evaluate, Arithmetic.of(operation.dtype))
-            low, high = self.storage.round(value - error), self.storage.round(value + error)
-        return bool(np.all((low <= result) & (result <= high)))
-
     def evaluate(self, wrap: Callable[[Any], Any], equation: Callable[..., Any] | None = None) -> Any:
         """Evaluate the reference equation, or another, on the arguments, with every real number in them passed through `wrap`.
 
@@ -238,10 +220,7 @@ class Call:
         derive = partial(expect, storage=self.storage, composed=op.spec.composed, inexact=self.inexact)
         if op.spec.chooses:
             return expect_by_choice(self, evaluate, arithmetic, derive)
-        exact = None
-        if op.spec.composed and not self.inexact:
-            exact = self.value if equation is None else np.asarray(evaluate(np.asarray))
-        return derive(evaluate, arithmetic, exact=exact)
+        return derive(evaluate, arithmetic)
 
 
 def _wrap_numbers(name: str, value: Any, wrap: Callable[[Any], Any]) -> Any:

@@ -24,13 +24,6 @@ class Recorder:
     def before_run(self) -> None:
         """Be told that the backend is about to be called. A subclass may raise to end the example."""
 
-    def wants_share(self) -> bool:
-        """Whether the share of its error bound that the next result uses is to be told, also if it is right in any case."""
-        return True
-
-    def add_certain(self, precision: str) -> None:
-        """Be told that a result is right whatever its bound is, and the strictest precision class of the run, which it meets."""
-
     def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
         """Be told the strictest precision class that a result meets, and the share of the error bound that each element uses.
 

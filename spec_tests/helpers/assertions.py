@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..bounds.bounded import Bounded
-from ..calls.recorder import Recorder
 from ..calls.result import WIDE, Result, ResultSlice
 from ..calls.violation import ANSWER, COMPUTED, EXACT, Violation, exceeds_bound, sides_differ
 
@@ -20,23 +19,16 @@ def exactly(x: Any) -> Bounded:
     return x if isinstance(x, Bounded) else Bounded(x, 0.0, WIDE)
 
 
-def assert_conforms(result: Result, recorder: Recorder | None = None) -> None:
-    """The result lies within the error bounds of the equation, in the loosest precision class that passes in this run.
-
-    The bound is computed only if that may decide, or if the recorder wants to know how much of it the result uses.
-    """
+def assert_conforms(result: Result, record: Any = None) -> None:
+    """The result lies within the error bounds of the equation, in the loosest precision class that passes in this run."""
     call, classes = result.call, result.call.operation.classes()
-    if not (recorder and recorder.wants_share()) and call.surely_accepts(result.value):
-        if recorder:
-            recorder.add_certain(classes[0])
-        return
     for precision in classes:
         expectation = call.expectation(precision)
         accepted = expectation.accepts(result.value)
         if precision == classes[-1] or np.all(accepted):
             break
-    if recorder:
-        recorder.add_comparison(precision, expectation.share(result.value), expectation.claimed, result)
+    if record is not None:
+        record(precision, expectation.share(result.value), expectation.claimed, result)
     if not np.all(accepted):
         where = partial(call.operation.place, call)
         raise exceeds_bound(np.asarray(result.value, dtype=float), expectation, accepted, where)

@@ -43,11 +43,5 @@ class ExampleRecorder(Recorder):
     def add_convention(self, name: str, value: str) -> None:
         self.tally.conventions.setdefault(name, Counter())[value] += 1
 
-    def wants_share(self) -> bool:
-        return self.tally.wants_share
-
-    def add_certain(self, precision: str) -> None:
-        self.tally.add_certain(precision)
-
     def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
         self.tally.add_comparison(precision, share, claimed, result)

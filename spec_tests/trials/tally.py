@@ -60,8 +60,6 @@ REFUSED_PREFIX = "not implemented in any variant tried: "
 
 NOT_CALLED = "no example that was drawn calls the backend"
 
-RESULTS_PER_SHARE = 4  # the report's shares come from one result in so many, and from all that may be wrong
-
 
 @dataclass
 class Finding:
@@ -84,8 +82,7 @@ class Tally:
     shares: Shares = field(default_factory=Shares)  # of the error bound, in each comparison
     results: dict[str, Shares] = field(default_factory=dict)  # those of each array, where an answer has several
     worst: dict[str, Any] = field(default_factory=dict)  # where the largest of all shares was used
-    comparisons: int = 0  # of results with the oracle
-    elements: int = 0  # of the results whose bound was computed
+    elements: int = 0  # compared with the oracle
     conventions: dict[str, Counter[str]] = field(default_factory=dict)  # by name: how many answers fit which value
     unclaimed: int = 0  # elements among them about which the bound claims nothing
     failing: set[str] = field(default_factory=set)  # the recorder's `states` in the failing example and its failing variants
@@ -153,19 +150,8 @@ class Tally:
             return ""
         return f"{REFUSED_PREFIX}{self.refusals[0]}" if self.refusals else NOT_CALLED
 
-    @property
-    def wants_share(self) -> bool:
-        """Whether the bound of the next result is computed in any case: that of the first, and of each fourth after it."""
-        return self.comparisons % RESULTS_PER_SHARE == 0
-
-    def add_certain(self, precision: str) -> None:
-        """Count a result that is right whatever its bound is. It meets this class, the strictest of the run."""
-        self.comparisons += 1
-        self.shares.reached = self.shares.reached or precision
-
     def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
         """Count a comparison with the oracle. See `Recorder.add_comparison`."""
-        self.comparisons += 1
         if self.shares.add(precision, share):
             self.worst = summarize_example(result, share, precision)
         for name, compared in compare_parts(result).items():
