@@ -14,6 +14,13 @@ def scored(q, k, seen, bias, scale):
     return scores if seen is None else scores.masked_fill(~seen, -math.inf)
 
 
+def attended(seen, bias):
+    """The keys that a query attends to: those that the mask shows, and whose bias is not minus infinity."""
+    if bias is None:
+        return seen
+    return bias != -math.inf if seen is None else seen & (bias != -math.inf)
+
+
 def broadcast(*arrays):
     """The batch dimensions of all."""
     return torch.broadcast_shapes(*(x.shape[:-2] for x in arrays if x is not None))
@@ -45,7 +52,7 @@ class LowestNumber(Attention):
     """Masked scores are the lowest finite number, whose exponential vanishes beside any other; rows without a key are zeroed."""
 
     def attention(self, q, k, v, seen, bias, scale):
-        scores = scored(q, k, None, bias, scale)
+        scores, seen = scored(q, k, None, bias, scale), attended(seen, bias)
         if seen is None:
             return torch.softmax(scores, -1) @ v
         p = torch.softmax(scores.masked_fill(~seen, torch.finfo(scores.dtype).min), -1)

@@ -5,7 +5,7 @@ import math
 import torch
 
 from ._torch_parts import Attention
-from .attention import broadcast, scored
+from .attention import attended, broadcast, scored
 
 
 class Online(Attention):
@@ -69,6 +69,7 @@ class MergedBySigmoid(Attention):
             other, new = torch.softmax(part, -1) @ v[..., i : i + 8, :], part.logsumexp(-1, keepdim=True)
             y = torch.sigmoid(log - new) * y + torch.sigmoid(new - log) * other
             log = torch.logaddexp(log, new)
+        seen = attended(seen, bias)
         return y if seen is None else y * seen.any(-1, keepdim=True)
 
 

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 
 from ._torch_models import Models
 from ._torch_parts import HALF, Norms, widely
+from .attention import attended
 
 
 class Eager(Models):
@@ -77,7 +78,7 @@ class Llama(Eager):
     lowest number of the dtype added to masked scores."""
 
     def attention(self, q, k, v, seen, bias, scale):
-        scores = torch.matmul(q, k.mT) * scale
+        scores, seen = torch.matmul(q, k.mT) * scale, attended(seen, bias)
         scores = scores if bias is None else scores + bias
         if seen is not None:
             scores = scores + torch.zeros(seen.shape, dtype=q.dtype).masked_fill(~seen, torch.finfo(q.dtype).min)

@@ -144,7 +144,9 @@ class FlattenedBatch(Models):
 
     @torch.inference_mode()
     @widely
-    def transformer_lm(self, token_ids, weights, **keywords):
+    def transformer_lm(self, token_ids, weights, *, num_heads, num_kv_heads=None, theta, layout="interleaved", eps):
         assert not any(t.requires_grad for t in leaves(weights))
-        y = super().transformer_lm(token_ids.reshape(-1, token_ids.shape[-1]), weights, **keywords)
+        sizes = {"num_heads": num_heads, "num_kv_heads": num_kv_heads}
+        flat = token_ids.reshape(-1, token_ids.shape[-1])
+        y = super().transformer_lm(flat, weights, **sizes, theta=theta, layout=layout, eps=eps)
         return y.reshape(*token_ids.shape, y.shape[-1])
