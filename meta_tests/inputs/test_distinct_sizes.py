@@ -16,7 +16,7 @@ from spec_tests.trials.trial import Trial
 from ..support.in_process import backend
 
 DRAWS = 96
-LEAST_OF_A_PAIR, LEAST_ON_AVERAGE = 0.4, 0.75  # causality, windows and heads of their own ask for equal sizes
+LEAST_OF_A_PAIR, LEAST_ON_AVERAGE = 0.3, 0.75  # causality, windows and heads of their own ask for equal sizes
 
 
 @pytest.mark.parametrize("name", operations())

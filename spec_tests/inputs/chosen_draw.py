@@ -77,8 +77,8 @@ class ChosenDraw(Draw):
             return {"m": m}
         return super().columns(m, square)
 
-    def variants(self, *names: str) -> set[str]:
-        used = super().variants(*names)
+    def variants(self, *names: str, seldom: bool = False) -> set[str]:
+        used = super().variants(*names, seldom=seldom)
         for name, is_given in self.chosen.given.items():
             if name in names and self.operation.accepts(name):
                 used = used | {name} if is_given else used - {name}

@@ -36,7 +36,7 @@ MAX_MATRIX_ELEMENTS, MAX_SAMPLED_MATRIX_ELEMENTS = 65_544, 32_776  # of a matrix
 
 HEAD_WIDTHS = (64, 72, 80, 96, 104, 112, 128, 192, 256)  # of queries and keys, or of values
 
-FRESH_SHARE = 3  # how many times more often a dimension has a size that no other dimension of the example has
+FRESH_SHARE = 1  # how many times a size that no other dimension of the example has is added to those that are drawn from
 
 EQUAL_SIZES = (2, 3, 4, 5, 8, 16)  # where all dimensions are equal
 
@@ -149,7 +149,7 @@ class Draw(ValueDraw):
         if allowed is not None:
             inside = tuple(s for s in pool if s in allowed)
             pool = inside or tuple(sorted(allowed))[: 8 if len(pool) > len(SMALL) else 3]
-        fresh = tuple(s for s in pool if s not in self.drawn_sizes.values())
+        fresh = tuple(s for s in pool if s > 1 and s not in self.drawn_sizes.values())  # sizes of 1 hide more than equal ones
         if 0 < len(fresh) < len(pool):  # equal sizes hide dimensions that are mistaken for one another
             pool = (*pool, *fresh * FRESH_SHARE)
         self.drawn_sizes[name] = size = int(self.shape.one_of(pool))
@@ -229,17 +229,20 @@ class Draw(ValueDraw):
             raise NotImplementedVariant("a square so long is not tried", "suite")
         return {}
 
-    def variants(self, *names: str) -> set[str]:
+    def variants(self, *names: str, seldom: bool = False) -> set[str]:
         """Draw which optional arguments to pass: mostly none or one, sometimes two or all.
 
-        An argument whose default lies outside the domain is always passed.
+        An argument whose default lies outside the domain is always passed. seldom: two of three examples pass none, since an
+        argument stands in place of another that has to be tried.
         """
         domain, default = self.operation.domain, self.operation.spec.defaults
         names = tuple(n for n in names if self.operation.accepts(n) and tuple(domain.get(n, ())) != (default.get(n),))
         always = {n for n in names if n in domain and default.get(n) not in domain[n]}
         n = len(names)
         several = (2, 2, n) if n > 1 else ()
-        count = n if self._all_arguments or not n else self.one_of((0, 0, *(1,) * min(2 * n, 6), *several))
+        count = (
+            n if self._all_arguments or not n else self.one_of((*(0,) * (14 if seldom else 2), *(1,) * min(2 * n, 6), *several))
+        )
         return always | set(self.one_of(itertools.combinations(names, count)))
 
     # --- a whole call -----------------------------------------------------------------------------------------------

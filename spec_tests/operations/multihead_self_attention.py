@@ -87,5 +87,5 @@ def draw_inputs(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ..
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     x, weights, keywords = draw_inputs(draw, "theta", "is_causal", *OPTIONAL_ARRAYS)
-    keywords |= draw_scaled_rotation(draw, draw.variants(*SCALED), len(weights[0]) // keywords["num_heads"])
+    keywords |= draw_scaled_rotation(draw, draw.variants(*SCALED, seldom=True), len(weights[0]) // keywords["num_heads"])
     return (x, *weights), keywords

@@ -70,5 +70,5 @@ def draw_inputs(draw: Draw, *used_options: str, rotated: bool = False, optional:
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     x, weights, keywords = draw_inputs(draw, "theta", "norm", optional=True)
-    keywords |= draw_scaled_rotation(draw, draw.variants(*SCALED), len(weights["w_q"]) // keywords["num_heads"])
+    keywords |= draw_scaled_rotation(draw, draw.variants(*SCALED, seldom=True), len(weights["w_q"]) // keywords["num_heads"])
     return (x, weights), keywords

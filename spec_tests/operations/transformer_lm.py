@@ -46,7 +46,7 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     token_ids, weights, keywords = draw_inputs(draw)
     h = keywords["num_heads"]
     weights["layers"] = [layer | draw_optional_weights(draw, layer, h) for layer in weights["layers"]]
-    used = draw.variants(*SCALED, "logit_softcap")
+    used = draw.variants(*SCALED, seldom=True) | draw.variants("logit_softcap")
     keywords |= draw_scaled_rotation(draw, used, len(weights["layers"][0]["w_q"]) // h if weights["layers"] else 2)
     if "logit_softcap" in used:
         keywords |= draw.keyword("logit_softcap", SOFTCAPS)
