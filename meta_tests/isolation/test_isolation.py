@@ -40,7 +40,7 @@ import os, sys
 def relu(x):
     libraries = [name for name in sys.modules if name.startswith(("reference_numpy", "hypothesis", "pytest"))]
     ours = {name.split(".")[1] for name in sys.modules if name.startswith("spec_tests.")}
-    judges = sorted(ours - {"implementation", "isolation", "specification"})
+    judges = sorted(ours - {"implementation", "importers", "isolation", "specification"})
     frame, callers = sys._getframe(), []
     while frame := frame.f_back:
         callers.append(frame.f_code.co_filename)

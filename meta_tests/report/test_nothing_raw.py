@@ -50,4 +50,5 @@ def test_nothing_raw_is_printed(name: str, more: tuple[str, ...], tmp_path: Path
     assert run.code == {"raising": 1, "printing": 1, "refusing": 5, "failing at import": 4}.get(name, 0), run.text
     assert "Traceback" not in run.text or name == "failing at import"
     assert not ACTS.search(run.text), run.text
-    assert "forged" in run.text  # it is shown, and does nothing
+    if name != "named":  # a name that is no short line of text states nothing
+        assert "forged" in run.text  # it is shown, and does nothing

@@ -227,12 +227,17 @@ def _start(command: Sequence[str], environment: dict[str, str], **options: Any) 
 
 
 def _terminate(child: subprocess.Popen[bytes], close: Callable[[], None], patience_seconds: float) -> None:
-    """Close the channel, wait for the child's own end, and kill it with all processes that it has started."""
-    close()
+    """Kill the child with all processes that it has started, and close the channel.
+
+    With patience the channel is closed first, so that the child may end by itself. Without, a child that ends by itself at the
+    end of its input would leave processes that are no longer its descendants.
+    """
     if patience_seconds:
+        close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(patience_seconds)
     kill_all(child)
+    close()
     child.wait()
     if child.stdout is not None:
         child.stdout.close()
