@@ -38,6 +38,14 @@ class ProcessArray:
     dtype: str
     values: np.ndarray  # in this dtype; bfloat16 as float32, which holds its values exactly
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __getitem__(self, index: slice) -> ProcessArray:
+        """Return some rows, as those of any other framework's array are taken."""
+        return ProcessArray(self.dtype, self.values[index])
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -17,7 +17,7 @@ from .reachable import OUR_PACKAGES, OwnContainers, library_containers, library_
 from .snapshot import Container, Snapshot, make_container
 
 SUITE = Path(__file__).parents[1]
-ON_DEMAND = ("backends", "deviations", "isolation")  # folders whose modules are imported only when needed
+ON_DEMAND = ("backends", "campaign", "deviations", "isolation")  # folders whose modules are imported only when needed
 WITH_A_REPORT = (  # modules that only a run with --report imports
     "report.backend_results", "report.badge", "report.github_step", "report.page", "report.record_check",
     "running.imported_files", "running.recorded_details", "running.recording", "running.report_folder", "running.resuming",
