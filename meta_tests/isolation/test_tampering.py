@@ -55,7 +55,7 @@ PATCHES = {  # by the end of what a message calls it: code that an attacker may 
         "from spec_tests.specification.registry import *; vars(specification('sigmoid'))['reference'] = print",
     "spec_tests.specification.run_settings._current":
         "import spec_tests.specification.run_settings as s; s._current = s.RunSettings('smoke')",
-    ".STRICTNESS": "import spec_tests.trials.tally as t; t.STRICTNESS = ('eager',)",
+    ".STRICTNESS": "import spec_tests.trials.shares as t; t.STRICTNESS = ('eager',)",
     "_pytest.python.Function.runtest": "import _pytest.python as p; p.Function.runtest = lambda self: None",
     "HookCaller.__call__": "import pluggy._hooks as p; p.HookCaller.__call__ = lambda self, **_: None",
     "json.dumps": "import json; json.dumps = lambda x: '{}'",
