@@ -135,7 +135,7 @@ def test_what_a_framework_cannot_differentiate_is_not_implemented(library: str, 
     write(tmp_path, mine=WITHOUT_GRADIENT[library])
     run = suite(tmp_path, "--backend=mine.py", "-k", "relu_vjp")
     assert run.count("failed") == 0, run.text
-    assert "its result carries no gradient: relu_vjp" in run.text
+    assert "relu_vjp (its result carries no gradient)" in run.text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
