@@ -113,7 +113,7 @@ def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any
                 return tree_map(store, y)
             if not spec.is_gradient and not spec.has_several_results:
                 return store(np.asarray(y), wide=True)
-            return tuple(store(x, wide=is_wide) for x, is_wide in zip(y, wide, strict=True))
+            return tuple(tree_map(partial(store, wide=is_wide), x) for x, is_wide in zip(y, wide, strict=True))
 
     return _set_signature(operation, spec.reference)
 
