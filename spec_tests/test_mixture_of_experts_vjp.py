@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .calls.operation import Operation
-from .helpers.assertions import assert_equal, assert_identical
+from .helpers.assertions import assert_equal, assert_identical, assert_unmoved
 from .helpers.experts import row_sums
 from .inputs.draw import Draw
 from .operations.mixture_of_experts import draw_k, draw_stack
@@ -33,6 +33,19 @@ def test_idle_experts_learn_nothing(mixture_of_experts_vjp: Operation, draw: Dra
     for name in ("w1", "w2", "w3"):
         gradient = mixture_of_experts_vjp(*arrays, **given, wrt=name).value[idle]
         assert_identical(gradient, np.zeros(gradient.shape))
+
+
+@invariant("E", source=EQUATION, cost=2)
+def test_idle_experts_do_not_show(mixture_of_experts_vjp: Operation, draw: Draw) -> None:
+    """The weights of an expert that no token chose do not matter to the gradients of x and of the router."""
+    (c, x, router, *weights), order, given = _draw(draw)
+    given |= draw.keyword("renormalize", (False, True))
+    other = [w.copy() for w in weights]
+    for w in other:
+        w[order[given["k"] :]] = draw.one_of((0.0, 0.125, -0.0625))  # so small that nothing overflows
+    for name in ("x", "router"):
+        after = mixture_of_experts_vjp(c, x, router, *other, **given, wrt=name)
+        assert_unmoved(after, mixture_of_experts_vjp(c, x, router, *weights, **given, wrt=name))
 
 
 @invariant("B", source=EQUATION, cost=2)

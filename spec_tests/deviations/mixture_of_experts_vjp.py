@@ -89,7 +89,7 @@ def all_experts_learn(cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3:
     return mixture_of_experts_vjp(cotangent, x, router, w1, w2, w3, k=router.shape[0], renormalize=renormalize)
 
 
-@deviation("reference", seen=("https://github.com/huggingface/transformers/issues/48687",))
+@deviation("idle_experts_do_not_show", seen=("https://github.com/huggingface/transformers/issues/48687",))
 def idle_experts_teach_the_router(
     cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True
 ) -> Any:
