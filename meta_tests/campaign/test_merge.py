@@ -167,12 +167,17 @@ def make_verdict(**fields: Any) -> dict[str, Any]:
     return plain | fields
 
 
+def shares(precision: str, worst: float) -> dict[str, Any]:
+    return {"lse": {"class": precision, "worst": worst, "median": 0.1}}
+
+
 def test_verdicts_of_items_are_added() -> None:
     cause = {"key": "k", "kind": "unexplained", "operation": "relu", "what": "w", "wrong": 1, "right": 2, "failing": 3}
     found = add_verdicts(
         [
             make_verdict(),
-            make_verdict(worst="Infinity", median=0.3, **{"class": "eager"}),
+            make_verdict(worst="Infinity", median=0.3, results=shares("mixed", 0.7), **{"class": "eager"}),
+            make_verdict(results=shares("fused", 0.9)),
             make_verdict(
                 status="failed", causes=[cause], failure={"what": "one"}, node="y/spec_tests/test_every_operation.py::t"
             ),
@@ -181,9 +186,10 @@ def test_verdicts_of_items_are_added() -> None:
         ]
     )
     assert (found["status"], found["class"], found["worst"], found["median"]) == ("failed", "eager", "Infinity", 0.1)
-    assert (found["examples"], found["drawn"], found["answered"], found["refused"], found["seconds"]) == (16, 20, 16, 4, 5.0)
+    assert (found["examples"], found["drawn"], found["answered"], found["refused"], found["seconds"]) == (20, 25, 20, 5, 6.0)
     assert [(c["key"], c["failing"], c["wrong"]) for c in found["causes"]] == [("k", 6, 5), ("other", 3, 1)]
     assert found["failure"] == {"what": "one"}
+    assert found["results"] == {"lse": {"class": "mixed", "worst": 0.9, "median": 0.1}}
     assert found["node"] == "spec_tests/test_every_operation.py::t"
 
 

@@ -1,7 +1,6 @@
 """Tests of items: each leaves one report, is not done twice, and continues after it was cut off."""
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -68,7 +67,7 @@ def test_an_item_that_was_killed_is_continued(tmp_path: Path) -> None:
     assert [v for v in whole.verdicts if v in cut.verdicts] == cut.verdicts  # what was done was kept
 
 
-def test_an_item_that_another_process_runs_is_left_to_it(tmp_path: Path, monkeypatch: object) -> None:
+def test_an_item_that_another_process_runs_is_left_to_it(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path, "--operation=relu")
     item = read_plan(folder).items[0]
     (folder / item.name).mkdir()
@@ -101,7 +100,7 @@ def test_a_process_that_leaves_no_report_is_a_failure_with_its_status(tmp_path: 
     assert "failed (exit status 7: killed, or still running)" in done.stdout
 
 
-def test_a_report_of_another_item_in_its_folder_is_replaced(tmp_path: Path, monkeypatch: object) -> None:
+def test_a_report_of_another_item_in_its_folder_is_replaced(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path, "--operation=relu")
     first, second = read_plan(folder).items[:2]
     assert spec_tests(tmp_path, "work", "campaign", "--item=1").returncode == 0
@@ -112,10 +111,9 @@ def test_a_report_of_another_item_in_its_folder_is_replaced(tmp_path: Path, monk
     assert header["seeds"] == [second.first_seed, second.last_seed]
 
 
-def test_items_are_yielded_as_they_end(tmp_path: Path, monkeypatch: object) -> None:
+def test_items_are_yielded_as_they_end(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path, "--operation=relu")
     assert spec_tests(tmp_path, "work", "campaign", "--jobs=2").returncode == 0
     items = read_plan(folder).items
     assert {outcome.state for outcome in do_items(items, folder, jobs=3)} == {DONE_BEFORE}
     assert do_item(items[0], folder).state == DONE_BEFORE
-    assert signal.getsignal(signal.SIGINT) is not None

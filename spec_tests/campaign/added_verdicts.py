@@ -8,11 +8,11 @@ from statistics import median
 from types import MappingProxyType
 from typing import Any
 
-from ..specification.formats import PRECISIONS
+from ..trials.shares import STRICTNESS
 
 Verdict = dict[str, Any]
 STATUSES = ("failed", "not held", "passed", "skipped")  # the first that occurs is that of the sum
-CLASSES = ("", "exact", *PRECISIONS)  # the last that occurs is that of the sum
+CLASSES = ("", *STRICTNESS)  # the last that occurs is that of the sum
 COUNTS = ("examples", "refused", "drawn", "answered", "unexplained")
 KEPT_REFUSALS = 5  # as many as a verdict of a run has
 INFINITIES = MappingProxyType({float("inf"): "Infinity", float("-inf"): "-Infinity"})
@@ -46,10 +46,10 @@ def add_verdicts(verdicts: Sequence[Verdict]) -> Verdict:
     for name in COUNTS:
         found[name] = sum(v.get(name, 0) for v in verdicts)
     found["seconds"] = round(sum(v["seconds"] for v in verdicts), 3)
-    found["class"] = max((v["class"] for v in verdicts), key=CLASSES.index)
-    worst, medians = ([float(v[name]) for v in tried if v[name] is not None] for name in ("worst", "median"))
-    found["worst"] = _format_real(max(worst)) if worst else None
-    found["median"] = _format_real(median(medians)) if medians else None
+    found |= _add_shares(verdicts, tried)
+    names = dict.fromkeys(name for v in tried for name in v.get("results", ()))
+    by_name = {name: [v["results"][name] for v in tried if name in v.get("results", ())] for name in names}
+    found["results"] = {name: _add_shares(records, records) for name, records in by_name.items()}
     found["unclaimed"] = sum(v["unclaimed"] * v["examples"] for v in tried) / max(1, sum(v["examples"] for v in tried))
     found["refusals"] = _add_refusals(verdicts)
     if any("variants" in v for v in verdicts):
@@ -59,6 +59,16 @@ def add_verdicts(verdicts: Sequence[Verdict]) -> Verdict:
     if any("conventions" in v for v in verdicts):
         found["conventions"] = _add_conventions([v["conventions"] for v in verdicts if "conventions" in v])
     return found | _add_failures([v for v in verdicts if v["status"] == "failed"])
+
+
+def _add_shares(records: Sequence[dict[str, Any]], tried: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the loosest class of these records, and the largest and the median share of those that were tried."""
+    worst, medians = ([float(record[name]) for record in tried if record[name] is not None] for name in ("worst", "median"))
+    return {
+        "class": max((record["class"] for record in records), key=CLASSES.index),
+        "worst": _format_real(max(worst)) if worst else None,
+        "median": _format_real(median(medians)) if medians else None,
+    }
 
 
 def _add_refusals(verdicts: Sequence[Verdict]) -> list[list[Any]]:

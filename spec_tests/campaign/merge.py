@@ -139,7 +139,7 @@ def _write(plan: Plan, reports: list[Report], folder: Path, gaps: int) -> Report
 def _merge_headers(plan: Plan, reports: list[Report]) -> dict[str, Any]:
     """Return the header of the merged report. Where the machines differ, it lists what they have."""
     headers = [report.header for report in reports]
-    libraries = {name: _list(h["libraries"].get(name) for h in headers) for h in headers for name in h["libraries"]}
+    libraries = {name: _join(h["libraries"].get(name) for h in headers) for h in headers for name in h["libraries"]}
     items = plan.items
     return {
         "record": "header",
@@ -161,7 +161,7 @@ def _merge_headers(plan: Plan, reports: list[Report]) -> dict[str, Any]:
         "seed": str(items[0].seed),
         "seeds": [min(item.first_seed for item in items), max(item.last_seed for item in items)],
         "items": len(reports),
-        **{name: _list(header[name] for header in headers) for name in ("python", "platform", "machine")},
+        **{name: _join(header[name] for header in headers) for name in ("python", "platform", "machine")},
         "libraries": libraries,
     }
 
@@ -172,5 +172,5 @@ def _find_restriction(plan: Plan) -> list[str]:
     return list(tried) if any(set(record["dtypes"]) - set(tried) for record in plan.backends) else []
 
 
-def _list(values: Any) -> str:
+def _join(values: Any) -> str:
     return ", ".join(sorted({value for value in values if value}))

@@ -40,7 +40,7 @@ def _describe_cell(cell: Cell) -> dict[str, Any]:
         "median": cell.median,
         "laws": len(cell.tried),
         "failed": sorted({verdict["id"] for verdict in cell.failed}),
-        "causes": [cause["what"] for verdict in cell.failed for cause in verdict.get("causes", ())][:1],
+        "cause": next((cause["what"] for verdict in cell.failed for cause in verdict.get("causes", ())), ""),  # the first one
         "examples": sum(verdict["examples"] for verdict in cell.verdicts),
     }
 

@@ -5,10 +5,6 @@ An item whose report is complete is not run again. An item that was cut off is c
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
@@ -16,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..report import Report, ReportError, read
+from ..running.fresh_run import run_fresh
 from .item import Item, read_key
 
-NOT_INHERITED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")  # they could change what runs
 DONE, DONE_BEFORE, TAKEN, FAILED = "done", "done before", "another process runs it", "failed"
 LAST_CHARACTERS = 500  # of what a process printed that left no report
 
@@ -51,9 +47,10 @@ def do_item(item: Item, folder: Path) -> Outcome:
         return Outcome(item, DONE_BEFORE)
     place = (folder / item.name).resolve()
     place.mkdir(parents=True, exist_ok=True)
-    done = _run(item, place, resume=before is not None)
+    report = f"--spec-report={place}"
+    done = run_fresh(report, *(["--spec-resume"] if before else []), *item.options)
     if before is not None and "--resume: " in done.stderr:  # the backend has changed since: what it did counts for nothing
-        done = _run(item, place, resume=False)
+        done = run_fresh(report, *item.options)
     after = find_report(item, folder)
     if after is not None and after.complete:
         return Outcome(item, DONE)
@@ -64,21 +61,6 @@ def do_item(item: Item, folder: Path) -> Outcome:
         return Outcome(item, FAILED, lines[-1].removeprefix("ERROR: "))
     ending = after.ending if after else (done.stderr or done.stdout).strip()[-LAST_CHARACTERS:]
     return Outcome(item, FAILED, f"exit status {done.returncode}: {ending}")
-
-
-def _run(item: Item, place: Path, *, resume: bool) -> subprocess.CompletedProcess[str]:
-    """Run pytest on an item, in the current folder, without the configuration and the conftest files of a project there."""
-    environment = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-    with tempfile.TemporaryDirectory() as temporary:
-        settings = Path(temporary) / "pytest.ini"
-        settings.write_text("[pytest]\n")
-        command = [
-            *(sys.executable, "-m", "pytest", "-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--noconftest"),
-            *("-c", str(settings), "--pyargs", "spec_tests", "--quiet", "--tb=no", f"--spec-report={place}"),
-            *(["--spec-resume"] if resume else []),
-            *item.options,
-        ]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", check=False)
 
 
 def do_items(items: Sequence[Item], folder: Path, jobs: int = 1) -> Iterator[Outcome]:

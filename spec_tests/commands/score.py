@@ -8,10 +8,7 @@ The domain that the backend states is ignored. --domain states what the task ask
 from __future__ import annotations
 
 import json
-import os
 import secrets
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,10 +16,9 @@ from typing import Any
 
 from ..report import ReportError, read
 from ..report.score import Score, compute_score
+from ..running.fresh_run import run_fresh
 from . import USAGE_ERROR
 from ._parser import Parser
-
-NOT_INHERITED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")  # they could change what runs
 
 
 def score(
@@ -43,30 +39,17 @@ def score(
     that one call may take. Raise ValueError if the suite cannot run with these arguments.
     """
     seed = secrets.randbits(64) if seed is None else seed
+    asked = {} if domain is None else {operation.removesuffix("_vjp"): domain}  # a gradient has its operation's
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        (path / "pytest.ini").write_text("[pytest]\n")
-        asked = {} if domain is None else {operation.removesuffix("_vjp"): domain}  # a gradient has its operation's
-        words = [
-            *(
-                "-m",
-                "pytest",
-                "-p",
-                "spec_tests.plugin",
-                "-p",
-                "no:cacheprovider",
-                "--noconftest",
-                "-c",
-                str(path / "pytest.ini"),
-            ),
-            *("--pyargs", "spec_tests", f"--spec-backend={backend}", f"--spec-require={operation}", f"--spec-effort={effort}"),
-            *("--spec-isolate", f"--spec-report={path / 'report'}", f"--spec-domain={json.dumps(asked)}", "-k", f"{operation}."),
+        options = [
+            *(f"--spec-backend={backend}", f"--spec-require={operation}", f"--spec-effort={effort}", "-k", f"{operation}."),
+            *("--spec-isolate", f"--spec-report={path / 'report'}", f"--spec-domain={json.dumps(asked)}"),
             *(f"--spec-dtype={name}" for name in dtype),
             *([] if time_limit is None else [f"--spec-time-limit={time_limit}"]),
-            *("--hypothesis-seed", str(seed), "--quiet", "--tb=no"),
+            *("--hypothesis-seed", str(seed)),
         ]
-        environment = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-        ended = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=False)
+        ended = run_fresh(*options)
         if ended.returncode == USAGE_ERROR:
             errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR: ")]
             raise ValueError(errors[-1].removeprefix("ERROR: ") if errors else ended.stderr.strip()[-500:])

@@ -29,12 +29,25 @@ def sharpen(ask: Ask, region: Conjunction, answers: list[Answer]) -> Conjunction
     return replace(region, of_call=of_call, of_element=of_element)
 
 
+def _find_failing(region: Conjunction, answers: Sequence[Answer]) -> Answer | None:
+    """Return the newest failing answer that the region covers."""
+    return next((answer for answer in reversed(answers) if answer.failure and region.covers(answer).any()), None)
+
+
+def _set_threshold(condition: Condition, low: float, high: float) -> Condition:
+    """Return the condition with the simplest number of a gap as its threshold, or as it is if there is no gap."""
+    if not low < high:
+        return condition
+    number = simplest_between(low, high) if condition.kind == "above" else 0.0 - simplest_between(-high, -low)
+    return Condition(condition.fact, condition.kind, (number,))
+
+
 def _sharpen_call_condition(ask: Ask, condition: Condition, region: Conjunction, answers: list[Answer]) -> Condition:
     """Return a condition on the largest value of a call with a simple number, after the gap at its threshold is bisected.
 
     Each value is asked for with both signs. Where only one of them fails, the fit prefers a condition on the values.
     """
-    failing = next((answer for answer in reversed(answers) if answer.failure and region.covers(answer).any()), None)
+    failing = _find_failing(region, answers)
     if not condition.fact.startswith(LARGEST_OF_CALL) or condition.kind not in ("above", "below") or failing is None:
         return condition
     others, base = region.without(condition), wish_like(ask, failing)
@@ -46,11 +59,7 @@ def _sharpen_call_condition(ask: Ask, condition: Condition, region: Conjunction,
         wish = change(ask, base, failing, condition.fact, (1, -1)[count % 2] * float(middle))
         if wish is not None and (answer := ask(wish)) is not None:
             answers.append(answer)
-    low, high = _find_call_gap(condition, others, answers)
-    if not low < high:
-        return condition
-    number = simplest_between(low, high) if condition.kind == "above" else 0.0 - simplest_between(-high, -low)
-    return Condition(condition.fact, condition.kind, (number,))
+    return _set_threshold(condition, *_find_call_gap(condition, others, answers))
 
 
 def _find_call_gap(condition: Condition, others: Conjunction, answers: Sequence[Answer]) -> tuple[float, float]:
@@ -68,7 +77,7 @@ def _find_call_gap(condition: Condition, others: Conjunction, answers: Sequence[
 def _sharpen_element_condition(ask: Ask, condition: Condition, region: Conjunction, answers: list[Answer]) -> Condition:
     if condition.kind not in ("above", "below") or is_integer(condition.values[0]) or not np.isfinite(condition.values[0]):
         return condition
-    failing = next((answer for answer in reversed(answers) if answer.failure and region.covers(answer).any()), None)
+    failing = _find_failing(region, answers)
     fill = fill_between(condition.fact, next(iter(answers[0].call.named), ""))
     for _ in range(ROUNDS):
         low, high = find_gap(condition, region, answers)
@@ -78,11 +87,7 @@ def _sharpen_element_condition(ask: Ask, condition: Condition, region: Conjuncti
         wish = wish.but(sizes={name: min(SIZE, max(size, ask.largest(name))) for name, size in wish.sizes.items()})
         if answer := ask(wish.but(batch=None if wish.batch is None else (SIZE,))):
             answers.append(answer)
-    low, high = find_gap(condition, region, answers)
-    if not low < high:
-        return condition
-    number = simplest_between(low, high) if condition.kind == "above" else 0.0 - simplest_between(-high, -low)
-    return Condition(condition.fact, condition.kind, (number,))
+    return _set_threshold(condition, *find_gap(condition, region, answers))
 
 
 def find_gap(condition: Condition, region: Conjunction, answers: Sequence[Answer]) -> tuple[float, float]:
