@@ -126,7 +126,7 @@ def repeated_along_tokens(
     return grouped_query_attention(q, k, v, mask, is_causal=is_causal, scale=scale)
 
 
-@deviation("reference", "mask_of_heads")
+@deviation("mask_of_heads")
 def mask_of_the_group(q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None) -> Any:
     """each group of query heads has the mask of its first.
 
@@ -138,7 +138,7 @@ def mask_of_the_group(q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bo
     return grouped_query_attention(q, k, v, mask, is_causal=is_causal, scale=scale)
 
 
-@deviation("reference", "mask_of_heads")
+@deviation("mask_of_heads")
 def mask_of_the_first_head(
     q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool = False, scale: float | None = None
 ) -> Any:
