@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import transformers
 from torch.func import functional_call
 
 from spec_tests.calls.operation import Operation
@@ -36,18 +35,18 @@ LAYER = {
 NORMED = LAYER | {"q_norm": "self_attn.q_norm", "k_norm": "self_attn.k_norm"}
 
 
-def build_llama_3() -> tuple[Any, dict[str, str]]:
+def build_llama_3(transformers: Any) -> tuple[Any, dict[str, str]]:
     rope = LLAMA_3 | {"original_max_position_embeddings": 64}
     return transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES, rope_parameters=rope)), LAYER
 
 
-def build_qwen_3() -> tuple[Any, dict[str, str]]:
+def build_qwen_3(transformers: Any) -> tuple[Any, dict[str, str]]:
     """Return Qwen 3 with normed queries and keys, one matrix for embedding and head, and YaRN as for its long contexts."""
     config = transformers.Qwen3Config(**SIZES, tie_word_embeddings=True, rope_parameters=YARN)
     return transformers.Qwen3ForCausalLM(config), NORMED
 
 
-MODELS: dict[str, Callable[[], tuple[Any, dict[str, str]]]] = {"Llama 3": build_llama_3, "Qwen 3": build_qwen_3}
+MODELS: dict[str, Callable[[Any], tuple[Any, dict[str, str]]]] = {"Llama 3": build_llama_3, "Qwen 3": build_qwen_3}
 
 
 def draw_weights(model: Any, names: dict[str, str], rng: Any, round_to: Callable[[Any], np.ndarray]) -> dict[str, Any]:
@@ -80,7 +79,9 @@ def compare(name: str, dtype: str, *, is_scaled: bool) -> tuple[float, float]:
 
     Without scaling the equation is given the frequencies of theta alone, so that the scores must be wrong.
     """
-    model, names = MODELS[name]()
+    import transformers  # of the extra `libraries`, without which this module must still be importable
+
+    model, names = MODELS[name](transformers)
     rotary = model.eval().model.rotary_emb
 
     def transformer_lm(token_ids: Any, weights: Any, inverse_frequencies: Any, **_: Any) -> Any:
@@ -112,6 +113,8 @@ def compare(name: str, dtype: str, *, is_scaled: bool) -> tuple[float, float]:
 
 
 def main() -> int:
+    import transformers
+
     print(f"transformers {transformers.__version__}, torch {torch.__version__}; {SEEDS} models of random weights each")
     for name in MODELS:
         for dtype in DTYPES:
