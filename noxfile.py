@@ -15,7 +15,11 @@ nox.options.sessions = ["lint", "types", "imports"]  # what takes seconds
 
 ROOT = Path(__file__).parent
 TESTS = ("meta_tests", "reference_numpy", "--doctest-modules", "-n", "2")
-LIBRARY_TESTS = ("meta_tests/implementation/test_library_backends.py", "meta_tests/campaign/test_ray.py")
+LIBRARY_TESTS = (
+    "meta_tests/implementation/test_library_backends.py",
+    "meta_tests/implementation/test_triton_kernels.py",
+    "meta_tests/campaign/test_ray.py",
+)
 
 
 def run(session: nox.Session, tool: str, *arguments: str) -> None:

@@ -1,24 +1,29 @@
 """Triton kernels for the operations that are usually written as one: a row or a block of queries for each program.
 
-16-bit numbers are computed in float32, float64 in float64, and rounded once where they are stored; attention stores its
-weights in the dtype of the values, as tensor cores want them.
+16-bit numbers are computed in float32, float64 in float64, and rounded once where they are stored.
 """
-
-import math
 
 import torch
 import torch.nn.functional as F
 import triton
 import triton.language as tl
 
+from ._triton_serving import *
+
 framework = "torch"
 device = "cuda"
 version = f"triton {triton.__version__}, torch {torch.__version__}"
-conventions = {"causal_alignment": "bottom-right"}
-HEADS = {"d_k": (16, 32, 64, 128), "d_v": "d_k", "dtype": ("float32", "bfloat16", "float16"), "empty": False}
-domain = {"scaled_dot_product_attention": HEADS, "grouped_query_attention": HEADS}
+conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero", "lse_base": "e"}
+HEADS = {"d_k": range(1, 257), "d_v": range(1, 257), "dtype": ("float32", "bfloat16", "float16")}
+domain = {"merge_attention_states": {"dtype": HEADS["dtype"]}} | dict.fromkeys(
+    (
+        "scaled_dot_product_attention", "grouped_query_attention", "attention_with_lse", "attention_with_kv_cache",
+        "paged_attention", "variable_length_attention",
+    ),
+    HEADS,
+)  # fmt: skip
 
-ROWS, COLUMNS, QUERIES, KEYS = 4, 1024, 64, 64
+ROWS, COLUMNS = 4, 1024
 
 
 @triton.jit
@@ -99,35 +104,6 @@ def _gate(gate, signal, y, count, n, wide: tl.constexpr, rows: tl.constexpr, blo
         tl.store(y + at, (a / (1 + tl.exp(-a)) * b).to(y.dtype.element_ty), mask=inside)
 
 
-@triton.jit
-def _attention(
-    q, k, v, y, n, m, group, scale,
-    causal: tl.constexpr, d: tl.constexpr, queries: tl.constexpr, keys: tl.constexpr,
-):  # fmt: skip
-    head, i = tl.program_id(1).to(tl.int64), tl.program_id(0) * queries + tl.arange(0, queries)
-    features, shared = tl.arange(0, d), head // group * m * d  # k and v of the head that this one shares
-    places = head * n * d + i[:, None] * d + features[None, :]
-    q_block = tl.load(q + places, mask=i[:, None] < n, other=0.0)
-    top, total = tl.full((queries,), float("-inf"), tl.float32), tl.zeros((queries,), tl.float32)
-    sums = tl.zeros((queries, d), tl.float32)
-    end = tl.minimum(m, (tl.program_id(0) + 1) * queries + m - n) if causal else m
-    for start in range(0, end, keys):
-        j = start + tl.arange(0, keys)
-        rows, inside = shared + j[:, None] * d + features[None, :], j[:, None] < m
-        k_block, v_block = tl.load(k + rows, mask=inside, other=0.0), tl.load(v + rows, mask=inside, other=0.0)
-        scores = tl.dot(q_block, tl.trans(k_block), input_precision="ieee") * scale
-        seen = (j[None, :] <= i[:, None] + m - n) & (j[None, :] < m) if causal else j[None, :] < m
-        scores = tl.where(seen, scores, float("-inf"))
-        higher = tl.maximum(top, tl.max(scores, axis=1))
-        shift = tl.where(higher == float("-inf"), 0.0, higher)
-        weights, fade = tl.exp(scores - shift[:, None]), tl.exp(top - shift)
-        total = total * fade + tl.sum(weights, axis=1)
-        sums = sums * fade[:, None] + tl.dot(weights.to(v_block.dtype), v_block, input_precision="ieee")
-        top = higher
-    y_block = sums / tl.where(total == 0, 1.0, total)[:, None]  # a query without any key: zero
-    tl.store(y + places, y_block.to(y.dtype.element_ty), mask=i[:, None] < n)
-
-
 def _launch(kernel, x, *arguments, block=0, **options):
     """The kernel on the rows of x, the last of the arrays being the result; not at all where there is nothing to do."""
     arrays = [x, *(a for a in arguments if isinstance(a, torch.Tensor))]
@@ -159,18 +135,3 @@ def rope(x, positions, *, theta=10000.0, layout="interleaved"):
 
 def swiglu(x, w1, w2, w3):
     return F.linear(_launch(_gate, F.linear(x, w1), F.linear(x, w3)), w2)
-
-
-def grouped_query_attention(q, k, v, *, is_causal=False, scale=None):
-    (h, n, d), m = q.shape[-3:], k.shape[-2]
-    batch = torch.broadcast_shapes(q.shape[:-3], k.shape[:-3], v.shape[:-3])
-    q, k, v = (a.expand(*batch, *a.shape[-3:]).contiguous() for a in (q, k, v))
-    y, grid = torch.empty_like(q), (triton.cdiv(n, QUERIES), q.shape[:-2].numel())
-    scale = 1 / math.sqrt(d) if scale is None else scale
-    _attention[grid](q, k, v, y, n, m, h // k.shape[-3], scale, causal=is_causal, d=d, queries=QUERIES, keys=KEYS)
-    return y
-
-
-def scaled_dot_product_attention(q, k, v, *, is_causal=False, scale=None):
-    q, k, v = (a.unsqueeze(-3) for a in (q, k, v))  # one head
-    return grouped_query_attention(q, k, v, is_causal=is_causal, scale=scale).squeeze(-3)
