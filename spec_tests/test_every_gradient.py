@@ -35,7 +35,7 @@ def test_reference(gradient: Gradient, draw: Draw) -> None:
     """The gradient of every argument equals that of the equation, within the bound that is derived from the gradient's own
     lines. The cotangent is random, all ones as that of a sum, a single one, or the result itself.
     """
-    assert_conforms(gradient.result(draw.call()), gradient.recorder.add_comparison)
+    assert_conforms(gradient.result(draw.call()), gradient.recorder)
 
 
 @invariant("B", cost=8)

@@ -17,7 +17,7 @@ from meta_tests.support.in_process import backend
 from meta_tests.support.random_draw import RandomDraw
 from spec_tests.bounds import bounded
 from spec_tests.bounds.bounded import Bounded
-from spec_tests.bounds.expectation import expect
+from spec_tests.bounds.derivation import expect
 from spec_tests.bounds.registered_rules import RULES
 from spec_tests.bounds.sampled_error import sampled_error
 from spec_tests.calls.call import Call
@@ -195,7 +195,7 @@ def _describe_classes(operation: str) -> Iterator[str]:
 
 def _median_error_in_class(call: Call, dtype: str, precision: str) -> str:
     arithmetic = Arithmetic.of(dtype, precision)
-    expectation = expect(call.evaluate, arithmetic, arithmetic.storage, composed=call.operation.spec.composed, inexact=False)
+    expectation = expect(call.evaluate, arithmetic, arithmetic.storage, sampled=call.operation.spec.composed)
     return _format_number(_median_error(Bounded(expectation.value, expectation.error, arithmetic), FORMATS[dtype].u))
 
 

@@ -44,7 +44,7 @@ PATCHES = {  # by the end of what a message calls it: code that an attacker may 
     ".FORMATS['float16'].precision":
         "from spec_tests.specification.formats import FORMATS; object.__setattr__(FORMATS['float16'], 'precision', 3)",
     ".ROUNDING_FACTORS":
-        "from spec_tests.bounds.sample import ROUNDING_FACTORS as a; a.flags.writeable = True; a[0] = 9",
+        "from spec_tests.bounds.random_rounding import ROUNDING_FACTORS as a; a.flags.writeable = True; a[0] = 9",
     "spec_tests.bounds.expectation.Expectation.__getattribute__":
         "from spec_tests.bounds.expectation import Expectation; Expectation.__getattribute__ = lambda self, name: print",
     "spec_tests.helpers.assertions.all": "import spec_tests.helpers.assertions as a; a.all = lambda values: True",

@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 from meta_tests.support.random_draw import RandomDraw
-from spec_tests.bounds.expectation import expect
+from spec_tests.bounds.derivation import expect
 from spec_tests.calls.operation import Operation
 from spec_tests.specification.formats import FORMATS, Arithmetic, Format
 from spec_tests.specification.registry import operations, specification
@@ -29,7 +29,7 @@ def measure_shares(name: str, arithmetic: Arithmetic, dtype: str, examples: int)
     for seed in range(examples):
         draw = RandomDraw(Operation(specification(name), backend("numpy-cpu"), dtype, "eager"), seed)
         call = draw.call()
-        expectation = expect(call.evaluate, arithmetic, arithmetic.storage, composed=call.operation.spec.composed, inexact=False)
+        expectation = expect(call.evaluate, arithmetic, arithmetic.storage, sampled=call.operation.spec.composed)
         claims.append(np.mean(expectation.claimed) if expectation.claimed.size else 1.0)
         for implementation in range(3):
             share = expectation.share(simulate(call.evaluate, arithmetic, arithmetic.storage, implementation))

@@ -19,6 +19,7 @@ from reference_numpy._marks import logistic, normal_cdf
 from ..specification.formats import Arithmetic, Format
 from .choices import MakesChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings, normal_density
+from .expectation import Stage
 from .registered_rules import REARRANGING, RULES
 
 
@@ -71,6 +72,14 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         if self.of_backend:
             result.of_backend = True
         return result
+
+    def with_values(self, values: Any) -> Bounded:
+        """Return other values with the same errors."""
+        return self.at(values, self.error)
+
+    def at_stage(self, stage: Stage) -> Bounded:
+        """Return the array with its error at a stage of its derivation. Here it is known as a whole."""
+        return self
 
     # --- the errors of single operations ----------------------------------------------------------------------------
 

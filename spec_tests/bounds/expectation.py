@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from enum import IntEnum
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from ..specification.formats import Arithmetic, Format, JoinedFormat
-from .bounded import Bounded
-from .sampled_error import sampled_error
+from ..specification.formats import Format, JoinedFormat
 
-Evaluate = Callable[[Callable[[Any], Any]], Any]  # evaluate(wrap) runs the equation on wrap(x) for each input x
+
+class Stage(IntEnum):
+    """How far an error is derived. An error is never smaller than at an earlier stage, so what meets that one is right."""
+
+    STORED = 0  # no error but the rounding on storage
+    FEW = 1  # the worst case, or what a few draws allow, if that is less
+    WHOLE = 2
 
 
 class Expectation:
@@ -52,6 +55,15 @@ class Expectation:
             radius = np.maximum(high - self.value, self.value - low)
         return np.where(np.isinf(self.value) & self.claimed, 0.0, np.where(np.isnan(radius), np.inf, radius))
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the whole error was derived."""
+        return True
+
+    def at_stage(self, stage: Stage) -> Expectation:
+        """Return the expectation with its error at this stage. That of a plain one is known as a whole."""
+        return self
+
     def accepts(self, result: np.ndarray) -> np.ndarray:
         """Return whether each element of the result is within its bound."""
         low, high = self.ends
@@ -65,30 +77,3 @@ class Expectation:
         share = np.where(distance <= 0, 0.0, share)
         share = np.where(self.accepts(result), np.minimum(np.nan_to_num(share, nan=0.0), 1.0), np.maximum(share, 1.0))
         return np.where(np.isnan(result) & self.claimed, np.inf, np.where(self.claimed, share, 0.0))
-
-
-def expect(
-    evaluate: Evaluate, arithmetic: Arithmetic, storage: Format | JoinedFormat, *, composed: bool, inexact: bool
-) -> Expectation:
-    """Return the oracle's value and the error that `arithmetic` allows: the worst case, or the sampled error if it is smaller.
-
-    composed: the operation chains matrix products. Their worst case is too large to be useful, so the error is also sampled.
-    inexact: some argument has an error of its own. Only the worst case propagates it, so nothing is sampled.
-    """
-    with np.errstate(all="ignore"):  # where the value is infinite, the error says whether anything is claimed
-        bounded = evaluate(lambda x: Bounded.input(x, arithmetic))
-        value, error = bounded.value, bounded.error
-        if arithmetic.compute.precision == 53:
-            error = 2 * error  # the oracle is a float64 implementation too, with an error of its own
-    if composed and not inexact and value.size and not _is_below_storage_rounding(error, value, storage):
-        with np.errstate(all="ignore"):
-            exact = value if np.all(np.isfinite(value)) else evaluate(np.asarray)
-            # Bounded reports an infinity where the worst case overflows; the value of the equation may still be finite.
-            value = np.where(np.isfinite(value) | np.isinf(error), exact, value)
-            error = np.minimum(error, sampled_error(evaluate, exact, arithmetic))
-    return Expectation(value, error, storage)
-
-
-def _is_below_storage_rounding(error: np.ndarray, value: np.ndarray, storage: Format | JoinedFormat) -> bool:
-    """Return whether the error is so far below the rounding on storage that a sampled one could not change a verdict."""
-    return bool(np.all(error <= storage.u * np.abs(value) / 16))

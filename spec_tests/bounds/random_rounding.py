@@ -10,12 +10,17 @@ Arrays have the draws along axis 0. If its length is 1, all draws are equal.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..specification.formats import Format
+
+DRAWS, COARSE_DRAWS = 24, 16
+COARSE_FACTOR = 2.0**3  # how many times larger the roundings of the coarse draws are
+ROUNDING_FACTORS = np.array([1.0] * DRAWS + [COARSE_FACTOR] * COARSE_DRAWS)  # one for each draw
 
 PER_VALUE_SCALE_PERIOD = 4  # draws; in every fourth draw each value is rounded on a grid with a scale of its own
 MIN_RELIABLE_SQUARE = 1e-280  # a sum of squares below this may have lost squares to underflow
@@ -34,18 +39,28 @@ def _make_sign_table(length: int) -> np.ndarray:
 class RandomStream:
     """The random numbers of one sampled evaluation, the same in every run.
 
-    Signs are cut from a fixed table at random places, which is cheaper than drawing new ones.
+    Signs are cut from a fixed table at random places, which is cheaper than drawing new ones. If only the first `draws` draws are
+    made, they have the same numbers as among all.
     """
 
-    def __init__(self) -> None:
-        self.rng = np.random.default_rng(0)
+    def __init__(self, draws: int = len(ROUNDING_FACTORS)) -> None:
+        self.draws, self.rng = draws, np.random.default_rng(0)
 
     def signs(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Return an array of random signs, ±1.0."""
-        size = int(np.prod(shape))
-        table = _make_sign_table(1 << max(20, (2 * size).bit_length()))
-        start = int(self.rng.integers(0, len(table) - size + 1))
-        return table[start : start + size].reshape(shape)
+        """Return an array of random signs, ±1.0, of this shape for each draw."""
+        size = math.prod(shape)
+        of_all_draws = size * len(ROUNDING_FACTORS)
+        table = _make_sign_table(1 << max(20, (2 * of_all_draws).bit_length()))
+        start = int(self.rng.integers(0, len(table) - of_all_draws + 1))
+        return table[start : start + size * self.draws].reshape(self.draws, *shape)
+
+    def chances(self, ndim: int) -> np.ndarray:
+        """Return a random number in [0, 1) for each draw, before `ndim` axes of length 1."""
+        return self.rng.random(len(ROUNDING_FACTORS))[: self.draws].reshape(-1, *[1] * ndim)
+
+    def factors(self, ndim: int) -> np.ndarray:
+        """Return how large the roundings of each draw are, before `ndim` axes of length 1."""
+        return ROUNDING_FACTORS[: self.draws].reshape(-1, *[1] * ndim)
 
 
 def round_on_random_grid(x: np.ndarray, chance: np.ndarray, factor: np.ndarray, f: Format) -> np.ndarray:

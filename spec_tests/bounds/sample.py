@@ -1,6 +1,6 @@
 """`Sample`, draws of an array under random roundings: Monte Carlo arithmetic (Parker 1997) through NumPy's protocols.
 
-A `Sample` holds DRAWS + COARSE_DRAWS draws along a hidden first axis, so that one evaluation of an equation serves all draws. In
+A `Sample` holds its draws along a hidden first axis, so that one evaluation of an equation serves all draws. In
 each draw every result is moved by a random rounding (see random_rounding.py); in the coarse draws the roundings are COARSE_FACTOR
 times larger. The size of a step's error is computed from the first draw only: to first order it is the same in all draws.
 """
@@ -20,6 +20,8 @@ from .axis_of_draws import align_ranks, broadcast_draws, shift_axis
 from .choices import RepeatsChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings
 from .random_rounding import (
+    COARSE_FACTOR,
+    DRAWS,
     RandomStream,
     lost_to_underflow,
     overflow_to_infinity,
@@ -28,9 +30,6 @@ from .random_rounding import (
     spread_of_partial_sums,
 )
 
-DRAWS, COARSE_DRAWS = 24, 16
-COARSE_FACTOR = 2.0**3  # how many times larger the roundings of the coarse draws are
-ROUNDING_FACTORS = np.array([1.0] * DRAWS + [COARSE_FACTOR] * COARSE_DRAWS)  # one for each draw
 SIGMAS = 10  # the allowed error in root mean squares of the draws
 
 
@@ -50,7 +49,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         value = np.asarray(x, dtype=np.float64)[None]
         subnormal = np.abs(value) < arithmetic.compute.tiny
         if np.any(subnormal & (value != 0)):
-            value = np.where(subnormal & (stream.signs((len(ROUNDING_FACTORS), *value.shape[1:])) > 0), 0.0, value)
+            value = np.where(subnormal & (stream.signs(value.shape[1:]) > 0), 0.0, value)
         return cls(value, arithmetic, stream)
 
     @property
@@ -74,16 +73,16 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         representable = f.round(x) == x
         if np.all(representable):
             return x[None]
-        signs = self.stream.signs((len(ROUNDING_FACTORS), *x.shape))
-        return np.where(representable, x, x * (1 + f.u * _align_factors(x.ndim) * signs))
+        signs = self.stream.signs(x.shape)
+        return np.where(representable, x, x * (1 + f.u * self.stream.factors(x.ndim) * signs))
 
     def or_in_float32(self) -> Sample:
         """Return the number, moved in each draw by as much as its rounding to float32 moves it."""
         change = np.abs(self.value.astype(np.float32) - self.value)
         if not np.any(change):
             return self
-        signs = self.stream.signs((len(ROUNDING_FACTORS), *self.shape))
-        return self.at(self.value + change * _align_factors(self.ndim) * signs)
+        signs = self.stream.signs(self.shape)
+        return self.at(self.value + change * self.stream.factors(self.ndim) * signs)
 
     def perturb(self, value: np.ndarray, size: np.ndarray) -> np.ndarray:
         """Move each draw up or down by `size` times its factor.
@@ -95,8 +94,8 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
             size = np.where(np.isfinite(size), size, 0.0)
         if first.size and not np.min(first) >= f.tiny:  # also if some are NaN
             size = size + np.minimum(first, f.tiny)
-        step = size * self.stream.signs((len(ROUNDING_FACTORS), *value.shape[1:]))
-        step[DRAWS:] *= COARSE_FACTOR
+        step = size * self.stream.signs(value.shape[1:])
+        step[DRAWS:] *= COARSE_FACTOR  # none, if only some of the first draws are made
         step += value
         return overflow_to_infinity(step, f)
 
@@ -117,8 +116,8 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
 
     def store(self, x: np.ndarray, f: Format) -> np.ndarray:
         """Round each draw to f, on a grid of random scale."""
-        chance = self.stream.rng.random(len(ROUNDING_FACTORS)).reshape(-1, *[1] * (x.ndim - 1))
-        return overflow_to_infinity(round_on_random_grid(x, chance, _align_factors(x.ndim - 1), f), f)
+        chance, factors = self.stream.chances(x.ndim - 1), self.stream.factors(x.ndim - 1)
+        return overflow_to_infinity(round_on_random_grid(x, chance, factors, f), f)
 
     # --- the marks of the equations, and the functions that NumPy lacks (see specification/number_types.py) -----------
 
@@ -170,7 +169,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
 
     def positive(self) -> Sample:
         """Return 1 where the value is positive, else 0. At zero each draw takes one of the two."""
-        heads = self.stream.signs((len(ROUNDING_FACTORS), *self.shape)) > 0
+        heads = self.stream.signs(self.shape) > 0
         return self.at(np.where((self.value > 0) | ((self.value == 0) & heads), 1.0, 0.0))
 
     def piled(self, axis: int) -> Sample:
@@ -192,7 +191,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(self.store(self.perturb(total.value, spread * f.u), f))
 
     def below(self, limit: float, first: Any, second: Any, slack: float) -> Sample:
-        low = limit - slack * (self.stream.signs((len(ROUNDING_FACTORS),)) > 0)  # within the slack each draw takes one of the two
+        low = limit - slack * (self.stream.signs(()) > 0)  # within the slack each draw takes one of the two
         return self.at(np.where(*align_ranks([self.value < low, first.value, second.value])))
 
     def through_maximum(self, left: Sample, x: Sample, axis: int) -> Sample:
@@ -291,8 +290,3 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         spread = spread_of_partial_sums(n - 1, total[:1], np.sqrt(np.sum(np.square(x), **options)))
         worst_case = (n - 1) * np.sum(np.abs(x), **options)  # equal terms may all err in one direction
         return self.finish_sum(total, np.maximum(spread, worst_case / SIGMAS))
-
-
-def _align_factors(ndim: int) -> np.ndarray:
-    """Return ROUNDING_FACTORS along the axis of the draws, before `ndim` axes of length 1."""
-    return ROUNDING_FACTORS.reshape(-1, *[1] * ndim)

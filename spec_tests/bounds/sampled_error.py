@@ -14,35 +14,66 @@ from typing import Any
 import numpy as np
 
 from ..specification.formats import Arithmetic, Format
-from .random_rounding import RandomStream
-from .sample import COARSE_FACTOR, DRAWS, ROUNDING_FACTORS, SIGMAS, Sample
+from .random_rounding import COARSE_FACTOR, DRAWS, ROUNDING_FACTORS, RandomStream
+from .sample import SIGMAS, Sample
+
+Evaluate = Callable[[Callable[[Any], Any]], Any]  # evaluate(wrap) runs the equation on wrap(x) for each input x
+
+FEW_DRAWS = 8  # the draws that `few_draws_error` makes, with which most answers are judged
 
 MAX_UNDERFLOWED_TERMS = 1000  # an error below so many smallest normal numbers may be that of terms flushed to zero in a sum
 
 
-def sampled_error(evaluate: Callable[[Callable[[Any], Any]], Any], value: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
+def sampled_error(evaluate: Evaluate, value: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
     """Return the error around `value` that sampling allows: SIGMAS root mean squares of the draws' errors.
 
-    `evaluate(wrap)` runs the equation on wrap(x) for each input x. The coarse draws check that the error is linear in the size of
-    the roundings: their root mean square, divided by COARSE_FACTOR, must agree with that of the other draws within a factor of
-    two. Elements that fail have an infinite error. If more than 5% of the elements fail, all have an infinite error.
+    The coarse draws check that the error is linear in the size of the roundings: their root mean square, divided by
+    COARSE_FACTOR, must agree with that of the other draws within a factor of two. Elements that fail have an infinite error. If
+    more than 5% of the elements fail, all have an infinite error.
     """
-    scale = float(SIGMAS)
-    if arithmetic.compute.precision == 53:  # the draws are float64 themselves: draw 2**29 times larger roundings and scale back
-        fewer_bits = Format("float64 with fewer bits", 24, -1022, 1023)
-        arithmetic, scale = replace(arithmetic, compute=fewer_bits), SIGMAS * 2.0**-29
-    stream = RandomStream()
-    result = evaluate(lambda x: Sample.input(x, arithmetic, stream))
+    drawn, scale = _drawn_arithmetic(arithmetic)
+    unit, squares = _squared_distances(evaluate, value, drawn, len(ROUNDING_FACTORS))
     with np.errstate(all="ignore"):
-        distance = np.broadcast_to(np.abs(result.value - value), (len(ROUNDING_FACTORS), *value.shape))
-        largest = np.max(distance, axis=0)
-        unit = np.where(largest > 0, largest, 1.0)  # so that the squares do not underflow
-        squares = np.square(distance / unit)
         rms = unit * np.sqrt(np.mean(squares[:DRAWS], axis=0))
         scaled_coarse_rms = unit * np.sqrt(np.mean(squares[DRAWS:], axis=0)) / COARSE_FACTOR
         linear = (scaled_coarse_rms <= 2 * rms) & (rms <= 2 * scaled_coarse_rms)
     if np.mean(linear) < 0.95:  # the call is too ill-conditioned for this arithmetic
         linear = np.zeros_like(linear)
-    underflow = rms < MAX_UNDERFLOWED_TERMS * arithmetic.compute.tiny  # no rounding error, so it is not scaled back
+    underflow = rms < MAX_UNDERFLOWED_TERMS * drawn.compute.tiny  # no rounding error, so it is not scaled back
     error = np.where(underflow, SIGMAS * rms, scale * rms)
     return np.where(linear & np.isfinite(rms), error, np.inf)
+
+
+def few_draws_error(evaluate: Evaluate, value: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
+    """Return an error that `sampled_error` is never below, from the first FEW_DRAWS of its draws.
+
+    The mean square of DRAWS draws is at least the sum of the squares of some of them, divided by DRAWS.
+    """
+    drawn, scale = _drawn_arithmetic(arithmetic)
+    unit, squares = _squared_distances(evaluate, value, drawn, FEW_DRAWS)
+    with np.errstate(all="ignore"):
+        rms = unit * np.sqrt(np.sum(squares, axis=0) / DRAWS)
+        return np.where(np.isfinite(rms), scale * rms, np.inf)
+
+
+def _drawn_arithmetic(arithmetic: Arithmetic) -> tuple[Arithmetic, float]:
+    """Return the arithmetic in which roundings are drawn, and how many of its root mean squares the error is.
+
+    Draws are float64 numbers themselves. Roundings of float64 are drawn 2**29 times larger, and scaled back.
+    """
+    if arithmetic.compute.precision != 53:
+        return arithmetic, float(SIGMAS)
+    return replace(arithmetic, compute=Format("float64 with fewer bits", 24, -1022, 1023)), SIGMAS * 2.0**-29
+
+
+def _squared_distances(
+    evaluate: Evaluate, value: np.ndarray, arithmetic: Arithmetic, draws: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a unit for each element, and the squares of the distances of the first draws from the value in this unit."""
+    stream = RandomStream(draws)
+    result = evaluate(lambda x: Sample.input(x, arithmetic, stream))
+    with np.errstate(all="ignore"):
+        distance = np.broadcast_to(np.abs(result.value - value), (draws, *value.shape))
+        largest = np.max(distance, axis=0)
+        unit = np.where(largest > 0, largest, 1.0)  # so that the squares do not underflow
+        return unit, np.square(distance / unit)

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..bounds.bounded import Bounded
-from ..bounds.expectation import Expectation, expect
+from ..bounds.derivation import StagedExpectation, expect
+from ..bounds.expectation import Expectation
 from ..implementation.backend import Backend
 from ..specification.conventions import Convention, apply_conventions, conventions_of
 from ..specification.formats import Arithmetic, Format, JoinedFormat
@@ -216,11 +217,18 @@ class Call:
             return Expectation(value, relative * np.abs(value), self.storage)
         widens = any(f.precision > op.storage.precision for f in self.formats.values())
         arithmetic = Arithmetic.of(op.dtype, precision, widens=widens)
+        sampled = op.spec.composed and not self.inexact
+        if equation is None and not op.spec.chooses:
+            return StagedExpectation(self._unanswered().evaluate, arithmetic, self.storage, sampled=sampled, exact=self.value)
         evaluate = partial(self.evaluate, equation=equation)
-        derive = partial(expect, storage=self.storage, composed=op.spec.composed, inexact=self.inexact)
-        if op.spec.chooses:
-            return expect_by_choice(self, evaluate, arithmetic, derive)
-        return derive(evaluate, arithmetic)
+        derive = partial(expect, storage=self.storage, sampled=sampled)
+        return expect_by_choice(self, evaluate, arithmetic, derive) if op.spec.chooses else derive(evaluate, arithmetic)
+
+    def _unanswered(self) -> Call:
+        """Return the same call without its answer, for an expectation to keep: one that kept the call itself would be a cycle."""
+        call = Call(self.operation, self.arguments, self.keywords)
+        call.__dict__["_settled"] = self._settled
+        return call
 
 
 def _wrap_numbers(name: str, value: Any, wrap: Callable[[Any], Any]) -> Any:

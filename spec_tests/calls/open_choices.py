@@ -10,7 +10,8 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..bounds.choices import Choices, judged_by
-from ..bounds.expectation import Evaluate, Expectation
+from ..bounds.expectation import Expectation
+from ..bounds.sampled_error import Evaluate
 from ..specification.formats import INTEGER, Arithmetic
 from ..specification.registry import Specification
 from .parts import Parts

@@ -24,6 +24,10 @@ class Recorder:
     def before_run(self) -> None:
         """Be told that the backend is about to be called. A subclass may raise to end the example."""
 
+    def wants_share(self, precision: str) -> bool:
+        """Be told of a result that meets this class. Return whether the share that it uses of its bound is to be told, too."""
+        return True
+
     def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
         """Be told the strictest precision class that a result meets, and the share of the error bound that each element uses.
 

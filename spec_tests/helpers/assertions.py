@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..bounds.bounded import Bounded
+from ..bounds.expectation import Stage
+from ..calls.recorder import Recorder
 from ..calls.result import WIDE, Result, ResultSlice
 from ..calls.violation import ANSWER, COMPUTED, EXACT, Violation, exceeds_bound, sides_differ
 
@@ -19,16 +21,19 @@ def exactly(x: Any) -> Bounded:
     return x if isinstance(x, Bounded) else Bounded(x, 0.0, WIDE)
 
 
-def assert_conforms(result: Result, record: Any = None) -> None:
-    """The result lies within the error bounds of the equation, in the loosest precision class that passes in this run."""
+def assert_conforms(result: Result, recorder: Recorder | None = None) -> None:
+    """The result lies within the error bounds of the equation, in the loosest precision class that passes in this run.
+
+    The recorder is told how much of the bound the result uses if it wants to know, or if the whole bound had to be derived.
+    """
     call, classes = result.call, result.call.operation.classes()
     for precision in classes:
         expectation = call.expectation(precision)
         accepted = expectation.accepts(result.value)
         if precision == classes[-1] or np.all(accepted):
             break
-    if record is not None:
-        record(precision, expectation.share(result.value), expectation.claimed, result)
+    if recorder and (recorder.wants_share(precision) or expectation.is_whole):
+        recorder.add_comparison(precision, expectation.share(result.value), expectation.claimed, result)
     if not np.all(accepted):
         where = partial(call.operation.place, call)
         raise exceeds_bound(np.asarray(result.value, dtype=float), expectation, accepted, where)
@@ -42,17 +47,23 @@ def describe_side(x: Any) -> str:
 
 
 def assert_equal(left: Any, right: Any, *, sides: Sides | None = None) -> None:
-    """The two sides may be the same numbers: their intervals meet, element by element. `sides` says what they are."""
+    """The two sides may be the same numbers: their intervals meet, element by element. `sides` says what they are.
+
+    Errors are derived only as far as this needs them. Intervals that meet at an early stage meet at a later one, too.
+    """
     a, b = exactly(left), exactly(right)
     if np.array_equal(a.value, b.value):
-        return  # without deriving a bound
-    with np.errstate(all="ignore"):
-        allowed = np.asarray(a.error + b.error)
-        distance = np.abs(a.value - b.value)
-        met = (distance <= allowed) | (a.value == b.value) | ~np.isfinite(allowed)
-    if not np.all(met):
-        values = np.broadcast_arrays(a.value, b.value, np.where(np.isfinite(allowed), allowed, np.inf))
-        raise sides_differ(*values, sides=sides or (describe_side(left), describe_side(right)))
+        return
+    for stage in Stage:
+        a, b = exactly(left).at_stage(stage), exactly(right).at_stage(stage)
+        with np.errstate(all="ignore"):
+            allowed = np.asarray(a.error + b.error)
+            distance = np.abs(a.value - b.value)
+            met = (distance <= allowed) | (a.value == b.value) | ~np.isfinite(allowed)
+        if np.all(met):
+            return
+    values = np.broadcast_arrays(a.value, b.value, np.where(np.isfinite(allowed), allowed, np.inf))
+    raise sides_differ(*values, sides=sides or (describe_side(left), describe_side(right)))
 
 
 REPEATED = ("the backend's answer", "its other answer to the same inputs")
@@ -66,13 +77,13 @@ def assert_same(again: np.ndarray | Bounded, first: Bounded) -> None:
     """
     values = again.value if isinstance(again, Bounded) else again
     if not np.array_equal(values, first.value, equal_nan=True):
-        assert_equal(*_replace_shared_nan(Bounded(values, first.error, WIDE), first), sides=REPEATED)
+        assert_equal(*_replace_shared_nan(first.with_values(values), first), sides=REPEATED)
 
 
 def _replace_shared_nan(a: Bounded, b: Bounded) -> tuple[Bounded, Bounded]:
     """Return both with zeros where both are NaN."""
     shared = np.isnan(a.value) & np.isnan(b.value)
-    a, b = (Bounded(np.where(shared, 0.0, x.value), x.error, WIDE) for x in (a, b))
+    a, b = (x.with_values(np.where(shared, 0.0, x.value)) for x in (a, b))
     return a, b
 
 

@@ -43,5 +43,8 @@ class ExampleRecorder(Recorder):
     def add_convention(self, name: str, value: str) -> None:
         self.tally.conventions.setdefault(name, Counter())[value] += 1
 
+    def wants_share(self, precision: str) -> bool:
+        return self.tally.wants_share(precision)
+
     def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
         self.tally.add_comparison(precision, share, claimed, result)

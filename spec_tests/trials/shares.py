@@ -24,7 +24,7 @@ class Shares:
 
     def add(self, precision: str, share: np.ndarray) -> bool:
         """Count an answer, which needs this class. Return whether it uses more of the bound than all before it."""
-        if STRICTNESS.index(precision) > STRICTNESS.index(self.reached or "exact"):
+        if self.is_looser(precision):
             self.largest.clear()  # they were shares of a stricter bound
         self.reached = max(self.reached or precision, precision, key=STRICTNESS.index)
         if precision != self.reached or not share.size:
@@ -32,6 +32,10 @@ class Shares:
         is_largest = not self.largest or bool(np.max(share) > max(self.largest))
         self.largest.append(float(np.max(share)))
         return is_largest
+
+    def is_looser(self, precision: str) -> bool:
+        """Whether this class is looser than the one that the answers needed so far."""
+        return STRICTNESS.index(precision) > STRICTNESS.index(self.reached or "exact")
 
     @property
     def worst(self) -> float | None:

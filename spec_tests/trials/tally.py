@@ -58,6 +58,8 @@ def _describe_argument(x: Any) -> Any:
 
 REFUSED_PREFIX = "not implemented in any variant tried: "
 
+RESULTS_PER_SHARE = 4  # the report's shares come from the first result, one in so many after it, and those near their bounds
+
 NOT_CALLED = "no example that was drawn calls the backend"
 
 
@@ -82,7 +84,8 @@ class Tally:
     shares: Shares = field(default_factory=Shares)  # of the error bound, in each comparison
     results: dict[str, Shares] = field(default_factory=dict)  # those of each array, where an answer has several
     worst: dict[str, Any] = field(default_factory=dict)  # where the largest of all shares was used
-    elements: int = 0  # compared with the oracle
+    comparisons: int = 0  # of results with the oracle
+    elements: int = 0  # of the results whose whole bound was derived
     conventions: dict[str, Counter[str]] = field(default_factory=dict)  # by name: how many answers fit which value
     unclaimed: int = 0  # elements among them about which the bound claims nothing
     failing: set[str] = field(default_factory=set)  # the recorder's `states` in the failing example and its failing variants
@@ -149,6 +152,11 @@ class Tally:
         if self.examples:
             return ""
         return f"{REFUSED_PREFIX}{self.refusals[0]}" if self.refusals else NOT_CALLED
+
+    def wants_share(self, precision: str) -> bool:
+        """Count a result that meets this class. Return whether its whole bound is derived, also if it is right in any case."""
+        self.comparisons += 1
+        return self.comparisons % RESULTS_PER_SHARE == 1 or self.shares.is_looser(precision)
 
     def add_comparison(self, precision: str, share: np.ndarray, claimed: np.ndarray, result: Result) -> None:
         """Count a comparison with the oracle. See `Recorder.add_comparison`."""
