@@ -16,6 +16,8 @@ import pytest
 FILE_VARIABLE = "SPEC_TESTS_OPERATION_TIMES"
 START = "(start)"  # the CPU seconds before the first law: imports and collection
 
+GENERAL = ("every_operation", "every_gradient")  # the files of laws that are tried on many operations
+
 SECONDS: defaultdict[str, float] = defaultdict(float)
 OPERATIONS: dict[str, str] = {}  # by the node
 STARTS: dict[str, float] = {}  # when the test of a node began
@@ -36,10 +38,10 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 
 
 def name_operation(item: pytest.Item) -> str:
-    """Return the operation that a law is about: that of its trial, or else that of its file."""
+    """Return the operation that a law is about: that of its file, or the one that its id begins with in a law of all."""
+    about = item.path.stem.removeprefix("test_").partition("__")[0]
     callspec = getattr(item, "callspec", None)
-    trial = callspec.params.get("trial") if callspec else None
-    return getattr(trial, "operation_name", "") or item.path.stem.removeprefix("test_").partition("__")[0]
+    return callspec.id.partition("-")[0] if callspec and about in GENERAL else about
 
 
 def pytest_unconfigure() -> None:
