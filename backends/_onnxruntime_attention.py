@@ -13,7 +13,7 @@ def _of_rank_four(a, batch):
     return np.broadcast_to(a, (*batch, *a.shape[-3:])).reshape(math.prod(batch), *a.shape[-3:])
 
 
-def _attributes(is_causal, scale, softcap):
+def make_attributes(is_causal, scale, softcap):
     if scale is not None and scale <= 0:
         raise NotImplementedError("Attention refuses a scale that is not positive")
     given = {"scale": scale, "softcap": softcap}  # 1/√d_k is the operator's own default
@@ -34,7 +34,7 @@ def _with_one_batch(q, k, v, mask):
 
 def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None, softcap=None):
     arrays, batch = _with_one_batch(q, k, v, mask)
-    y = run("Attention", *arrays, **_attributes(is_causal, scale, softcap))
+    y = run("Attention", *arrays, **make_attributes(is_causal, scale, softcap))
     return y.reshape(*batch, *y.shape[1:])
 
 
@@ -45,7 +45,7 @@ def _one_head(*arrays):
 def attention_with_weights(q, k, v, mask=None, *, is_causal=False, scale=None):
     mask = mask if mask is None or mask.ndim < 3 else np.expand_dims(mask, -3)
     arrays, batch = _with_one_batch(*_one_head(q, k, v), mask)
-    attributes = _attributes(is_causal, scale, None) | {"qk_matmul_output_mode": AFTER_SOFTMAX}
+    attributes = make_attributes(is_causal, scale, None) | {"qk_matmul_output_mode": AFTER_SOFTMAX}
     out, weights = run_several("Attention", ("y", "", "", "weights"), *arrays, **attributes)
     return tuple(y.reshape(*batch, *y.shape[2:]) for y in (out, weights))
 
@@ -66,4 +66,4 @@ def kv_cache_append(k_cache, v_cache, k, v, lengths):
 
 def attention_with_kv_cache(q, k_cache, v_cache, lengths, *, is_causal=True, scale=None, softcap=None):
     unused = (None, None, None)  # a mask, and keys and values of earlier calls
-    return run("Attention", q, k_cache, v_cache, *unused, lengths, **_attributes(is_causal, scale, softcap))
+    return run("Attention", q, k_cache, v_cache, *unused, lengths, **make_attributes(is_causal, scale, softcap))

@@ -14,7 +14,7 @@ from transformers.masking_utils import eager_mask
 from transformers.models.gemma import modeling_gemma as gemma
 from transformers.models.gemma2 import modeling_gemma2 as gemma2
 
-from ._transformers_attention import attend
+from ._transformers_attention import append, attend, attend_to_cache, make_dynamic
 
 framework = "torch"
 device = "cpu"
@@ -84,3 +84,12 @@ def transformer_block(x, weights, positions=None, *, num_heads, num_kv_heads=Non
 def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None, softcap=None, left_window=None):
     """Gemma 2's, which caps the scores."""
     return attend(gemma2.eager_attention_forward, q, k, v, mask, is_causal, scale, left_window, softcap=softcap)
+
+
+def kv_cache_append(k_cache, v_cache, k, v, lengths):
+    return append(make_dynamic, k_cache.clone(), v_cache.clone(), k, v, lengths)
+
+
+def attention_with_kv_cache(q, k_cache, v_cache, lengths, *, is_causal=True, scale=None, softcap=None, left_window=None):
+    given = (q, k_cache, v_cache, lengths, is_causal, scale, left_window)
+    return attend_to_cache(make_dynamic, gemma2.eager_attention_forward, *given, softcap=softcap)

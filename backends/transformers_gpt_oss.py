@@ -12,8 +12,7 @@ from torch.func import functional_call
 from transformers import GptOssConfig
 from transformers.models.gpt_oss import modeling_gpt_oss as gpt_oss
 
-from ._transformers_attention import attend
-from ._transformers_attention import kv_cache_append as kv_cache_append
+from ._transformers_attention import append, attend, attend_to_cache, make_static
 
 framework = "torch"
 device = "cpu"
@@ -35,7 +34,20 @@ def moe_router(logits, *, k):
     return weights.reshape(*logits.shape[:-1], k), indices.reshape(*logits.shape[:-1], k)
 
 
+def _no_sinks(q):
+    """The model always has sinks: −∞ is none."""
+    return q.new_full((q.shape[-3],), -math.inf)
+
+
 def grouped_query_attention(q, k, v, mask=None, sinks=None, *, is_causal=False, scale=None, left_window=None):
-    """No sink is one of −∞: the model always has one."""
-    sinks = q.new_full((q.shape[-3],), -math.inf) if sinks is None else sinks
-    return attend(gpt_oss.eager_attention_forward, q, k, v, mask, is_causal, scale, left_window, sinks=sinks)
+    given = {"sinks": _no_sinks(q) if sinks is None else sinks}
+    return attend(gpt_oss.eager_attention_forward, q, k, v, mask, is_causal, scale, left_window, **given)
+
+
+def kv_cache_append(k_cache, v_cache, k, v, lengths):
+    return append(make_static, k_cache, v_cache, k, v, lengths)
+
+
+def attention_with_kv_cache(q, k_cache, v_cache, lengths, sinks=None, *, is_causal=True, scale=None, left_window=None):
+    given, forward = {"sinks": _no_sinks(q) if sinks is None else sinks}, gpt_oss.eager_attention_forward
+    return attend_to_cache(make_static, forward, q, k_cache, v_cache, lengths, is_causal, scale, left_window, **given)
