@@ -25,6 +25,7 @@ from spec_tests.deviations import catalogue, deviations_of, find
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.fit import diagnose
 from spec_tests.inputs import effort
+from spec_tests.specification.registry import gradients, operations
 from spec_tests.specification.run_settings import RunSettings, set_settings
 
 from ..support.in_process import attempt, backend, trials_of
@@ -149,6 +150,9 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="a JSON file for the matrix")
     parser.add_argument("--new", action="store_true", help="only what has no row in that file")
     options = parser.parse_args()
+    every = {*operations(), *gradients()}
+    if unknown := [name for name in options.names if name not in every and not (name.partition("/")[0] in every and find(name))]:
+        parser.error(f"there is no deviation or operation {unknown[0]!r}; `spec-tests list deviations` prints the ids")
     names = [found for name in options.names for found in ([name] if find(name) else [d.id for d in deviations_of(name)])]
     names = names or (list(catalogue()) if options.named else select_deviations())
     settings = {"shrink": options.shrink, "named": options.named}

@@ -43,3 +43,20 @@ def test_a_bug_in_one_dtype_leaves_untried_dtypes_open_at_smoke() -> None:
     row = format_table([*failing, *others], "smoke")[2]
     assert row.split()[1:] == ["1", "of", "2", "FAIL", "open", "fused", "0.10", "0.03"]
     assert "open" not in format_table([*failing, *others], "default")[2]
+
+
+def test_an_operation_with_several_results_has_a_row_for_each() -> None:
+    shares = {"class": "mixed", "worst": "0.5", "median": "0.25"}
+    results = {"out": shares, "lse": {**shares, "class": "fused", "worst": "0.1"}, "unseen": {**shares, "worst": None}}
+    several = verdict("attend", "reference", "float32", results=results)
+    failing = [verdict("attend", "reference", "float16", results=results), verdict("attend", "odd", "float16", "failed")]
+    lines = format_table([several, *failing, verdict("relu", "reference", "float16", results={})], "default")
+    assert [line.split() for line in lines[2:6]] == [
+        ["attend", "fused", "0.10", "0.03", "1", "of", "2", "FAIL"],
+        ["out", "mixed", "0.50", "0.25"],
+        ["lse", "fused", "0.10", "0.25"],
+        ["relu", "fused", "0.10", "0.03"],
+    ]
+    assert lines[3].startswith("  out")
+    gradient = format_table([verdict("attend_vjp", "reference", "float32", results=results)], "default")
+    assert [line.split()[0] for line in gradient[2:]] == ["attend_vjp", "class:"]

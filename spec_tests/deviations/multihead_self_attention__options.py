@@ -51,6 +51,16 @@ def norms_of_all_heads_at_once(q: Any, k: Any, options: Options) -> Any:
     return tuple(normed)
 
 
+@deviation("reference", "norms_forget_the_scale", seen=("https://github.com/vllm-project/vllm-metal/pull/659",))
+@instead_of(norm_queries_and_keys)
+def queries_and_keys_not_normed(q: Any, k: Any, options: Options) -> Any:
+    """the gains of the norms are not found under their names, and neither queries nor keys are normed.
+
+    Shows: q_norm or k_norm. Hides: neither; queries and keys of unit mean square with gains of ones.
+    """
+    return q, k
+
+
 @deviation("reference", "norms_forget_the_scale")
 @instead_of(norm_queries_and_keys)
 def keys_not_normed(q: Any, k: Any, options: Options) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
+from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Any
 
@@ -26,25 +27,33 @@ NOTES = MappingProxyType(
 
 
 def format_table(verdicts: Verdicts, effort: str) -> list[str]:
-    """Return the lines of the table and of its legend. [] if nothing ran."""
-    cells: dict[str, dict[str, str]] = defaultdict(dict)
+    """Return the lines of the table and of its legend. [] if nothing ran.
+
+    An operation with several results has a row for each of them. A gradient has one row: the page shows its arrays.
+    """
+    rows: dict[tuple[str, str], dict[str, str]] = {}  # by operation and, where there are several, result
     shortfalls = find_shortfalls(verdicts)
     for operation in sorted({v["operation"] for v in verdicts}):
         whole = [v for v in verdicts if v["operation"] == operation and v["level"] is None]
         for dtype in RESULT_DTYPES:
-            little = shortfalls.get((operation, dtype))
-            cell = _format_cell([v for v in whole if v["dtype"] == dtype], find_shortfall(little) if little else "")
-            if cell:
-                cells[operation][dtype] = OPEN if is_open(whole, dtype, effort) else cell
-    if not cells:
+            little, tried = shortfalls.get((operation, dtype)), [v for v in whole if v["dtype"] == dtype]
+            cell = _format_cell(tried, find_shortfall(little) if little else "")
+            cell = OPEN if cell and is_open(whole, dtype, effort) else cell
+            parts = _find_comparison(tried).get("results", {}) if "." in cell and not operation.endswith("_vjp") else {}
+            shares = {result: format_shares(part) for result, part in parts.items() if part["worst"] is not None}
+            for result, text in {"": cell, **shares}.items():
+                if text:
+                    rows.setdefault((operation, result), {})[dtype] = text
+    if not rows:
         return []
-    dtypes = [dtype for dtype in RESULT_DTYPES if any(dtype in row for row in cells.values())]
-    width = max(map(len, cells)) + 2
-    shares = [any("." in row.get(dtype, "") for row in cells.values()) for dtype in dtypes]
+    labels = {(operation, result): f"  {result}" if result else operation for operation, result in rows}
+    dtypes = [dtype for dtype in RESULT_DTYPES if any(dtype in row for row in rows.values())]
+    width = max(map(len, labels.values())) + 2
+    has_shares = [any("." in row.get(dtype, "") for row in rows.values()) for dtype in dtypes]
     lines = ["".join(f"{dtype:<{CELL}}" for dtype in dtypes)]
-    lines += ["".join(f"{TITLES * has_shares:<{CELL}}" for has_shares in shares)] * any(shares)
-    rows = [f"{operation:<{width}}" + "".join(f"{row.get(d, ''):<{CELL}}" for d in dtypes) for operation, row in cells.items()]
-    return [*(" " * width + line for line in lines), *rows, *_write_legend(cells, verdicts, any(shares))]
+    lines += ["".join(f"{TITLES * shown:<{CELL}}" for shown in has_shares)] * any(has_shares)
+    table = [f"{label:<{width}}" + "".join(f"{rows[key].get(d, ''):<{CELL}}" for d in dtypes) for key, label in labels.items()]
+    return [*(" " * width + line for line in lines), *table, *_write_legend(rows.values(), verdicts, any(has_shares))]
 
 
 def _format_cell(verdicts: Verdicts, shortfall: str) -> str:
@@ -55,8 +64,13 @@ def _format_cell(verdicts: Verdicts, shortfall: str) -> str:
         return shortfall
     if count["failed"]:
         return f"{count['failed']} of {ran} FAIL"
-    comparison = next((v for v in verdicts if v["id"].endswith(".reference") and v["worst"] is not None), None)
+    comparison = _find_comparison(verdicts)
     return shortfall or (format_shares(comparison) if comparison else LAWS_HOLD)
+
+
+def _find_comparison(verdicts: Verdicts) -> dict[str, Any]:
+    """Return the verdict of the comparison with the reference, {} if there is none."""
+    return next((v for v in verdicts if v["id"].endswith(".reference") and v["worst"] is not None), {})
 
 
 def format_shares(comparison: dict[str, Any]) -> str:
@@ -64,8 +78,8 @@ def format_shares(comparison: dict[str, Any]) -> str:
     return f"{comparison['class']:<6} {float(comparison['worst']):>5.2f} {float(comparison['median']):>6.2f}"
 
 
-def _write_legend(cells: dict[str, dict[str, str]], verdicts: Verdicts, has_shares: bool) -> list[str]:
+def _write_legend(rows: Iterable[dict[str, str]], verdicts: Verdicts, has_shares: bool) -> list[str]:
     """Return at most two lines on what appears in the table and among the dots."""
-    shown = [cell for row in cells.values() for cell in row.values()] + [v["status"] for v in verdicts if v["level"]]
+    shown = [cell for row in rows for cell in row.values()] + [v["status"] for v in verdicts if v["level"]]
     notes = [note for word, note in NOTES.items() if any(word in text for text in shown)]
     return [f"  {line}" for line in ([LEGEND] * has_shares + ["; ".join(notes)] * bool(notes))]
