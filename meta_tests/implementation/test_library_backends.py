@@ -43,7 +43,8 @@ def test_a_backend_is_there_or_says_what_it_lacks(name: str) -> None:
     if loaded is None:
         reasons = (
             r"it imports '[\w.]+', which is not installed here|\w+ has no device '\w+' here|its framework '\w+' cannot|"
-            "importing it raised ImportError: (triton was imported before, to compile|Keras runs on .*); run this backend alone"
+            "importing it raised ImportError: (triton was imported before, to compile|Keras runs on .*); run this backend alone|"
+            "it runs on several ranks"
         )
         assert re.match(rf"--backend={name}: ({reasons})", complaint)
     else:

@@ -17,6 +17,8 @@ class ArrayFramework(Protocol):
     device_lost: bool  # whether the context of its device is lost: this process cannot use that device again
     passes_copies: bool  # whether the backend gets copies of the arrays in messages, so that no law about memory can be tried
 
+    world_size: int  # on how many ranks the backend runs
+
     @property
     def name(self) -> str:
         """The module that a backend names in `framework`."""

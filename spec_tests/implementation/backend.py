@@ -18,6 +18,7 @@ from ..specification.run_settings import current_settings
 from .array_framework import ArrayFramework
 from .autodiff import Differentiation
 from .domain import find_complaints
+from .environment import assigned_names, backend_file
 from .framework import Framework
 from .guard import MIN_TIMEOUT_SECONDS, Fault
 from .lookup import BackendError, built_in_backends, identify, resolve
@@ -227,6 +228,8 @@ ORACLE = "reference_numpy"
 
 def load(text: str, folder: Path, operations: Collection[str]) -> Backend:
     """Return the backend that --backend=text names. Raise BackendError, whose text is one sentence."""
+    if (path := backend_file(text, folder)) is not None and "shards" in assigned_names(path):
+        raise BackendError(f"--backend={text}: it runs on several ranks, and this is one process; test it with spec-tests run")
     return build_backend(resolve(text, folder), operations, text)
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
+from typing import Any
 
 from .lookup import DEVIATION_PREFIX, BackendError, built_in_backends, registered_backends
 
@@ -30,20 +31,41 @@ def environment_of(text: str, folder: Path) -> dict[str, str]:
     """Return the variables that the backend's file states. The file is parsed and not run, because running it imports."""
     if (path := backend_file(text, folder)) is None:
         return {}
+    if "environment" not in assigned_names(path):
+        return {}
+    stated = read_literal(path, "environment")
+    if not isinstance(stated, dict) or not all(isinstance(x, str) for pair in stated.items() for x in pair):
+        raise BackendError(f"--backend={text}: its environment is read before it runs; write a plain dict of strings")
+    return stated
+
+
+def assigned_names(path: Path) -> frozenset[str]:
+    """Return the names to which a file's statements at its top assign. The file is parsed and not run."""
+    return frozenset(_list_assignments(path))
+
+
+def read_literal(path: Path, name: str) -> Any:
+    """Return what the file assigns to the name at its top, None if that is no plain literal, or if there is no assignment."""
+    try:
+        return ast.literal_eval(_list_assignments(path)[name])
+    except (LookupError, ValueError):
+        return None
+
+
+def _list_assignments(path: Path) -> dict[str, ast.expr]:
+    """Return the first value that each name gets at the top of a file, {} if it cannot be read: loading it reports the error."""
     try:
         statements = ast.parse(path.read_bytes()).body
     except (OSError, SyntaxError, ValueError):
-        return {}  # loading the file reports the error
-    for statement in statements:
-        if isinstance(statement, ast.Assign) and [ast.unparse(target) for target in statement.targets] == ["environment"]:
-            try:
-                stated = ast.literal_eval(statement.value)
-            except ValueError:
-                stated = None
-            if not isinstance(stated, dict) or not all(isinstance(x, str) for pair in stated.items() for x in pair):
-                raise BackendError(f"--backend={text}: its environment is read before it runs; write a plain dict of strings")
-            return stated
-    return {}
+        return {}
+    values: dict[str, ast.expr] = {}
+    pairs = [(target, x.value) for x in statements if isinstance(x, ast.Assign) for target in x.targets]
+    pairs += [(x.target, x.value) for x in statements if isinstance(x, ast.AnnAssign) and x.value is not None]
+    for target, value in pairs:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs += zip(target.elts, value.elts, strict=True)  # a, b = 1, 2
+        values.setdefault(ast.unparse(target), value)
+    return values
 
 
 def _read_framework_name(text: str, folder: Path) -> str:

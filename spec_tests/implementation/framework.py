@@ -51,6 +51,7 @@ class Framework:
 
     device_lost = False
     passes_copies = False
+    world_size = 1
     state = ""
 
     def __init__(self, name: str, device: str | None = None):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..implementation.environment import environment_of
-from ..implementation.guard import Fault
+from ..implementation.guard import Fault, Refused
 from ..specification.pytree import tree_map
 from ..specification.run_settings import current_settings
 from .process import Process
@@ -113,3 +113,39 @@ def request(connection: Connection, name: str, *arguments: Any) -> Any:
     if isinstance(reply, dict) and "fault" in reply:
         raise Fault(str(reply["fault"]))
     return reply
+
+
+def from_wire(connection: Connection, value: Any) -> Any:
+    """Return an answer of the backend, with a RemoteArray for each array and each function that stays there."""
+    if isinstance(value, Handle):
+        return RemoteArray(connection, value.number)
+    if isinstance(value, dict) and "at" in value:
+        return RemoteArray(connection, value["at"].number, value["seen"])
+    if isinstance(value, dict):
+        return {str(name): from_wire(connection, item) for name, item in value["named"].items()}
+    return type(value)(from_wire(connection, item) for item in value) if isinstance(value, list | tuple) else value
+
+
+def read_answer(connection: Connection, reply: Any) -> Any:
+    """Return the answer in the reply to a request that runs a function of the backend. Raise its Refused or its Fault."""
+    try:
+        if "refusal" in reply:
+            raise Refused(str(reply["refusal"]))
+        if "fault" not in reply:
+            return from_wire(connection, reply["answer"])
+        kind, place = map(str, reply["raised"] or ("", ""))
+        raise Fault(
+            str(reply["fault"]),
+            [(str(a), str(b)) for a, b in reply["facts"]],
+            raised=(kind, place) if kind else None,
+            lost=bool(reply["lost"]),
+        )
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise connection.discard_process(Fault(f"its process sent what is no answer ({error})", lost=True)) from None
+
+
+def make_array(connection: Connection, values: Any, dtype: str, layout: str = "contiguous") -> RemoteArray:
+    """Queue a request that makes an array in the other process, and return what stands for it here."""
+    connection.last_number += 1
+    connection.queue("make", connection.last_number, values, dtype, layout)
+    return RemoteArray(connection, connection.last_number)

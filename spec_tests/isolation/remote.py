@@ -15,12 +15,11 @@ from ..implementation.autodiff import Differentiation
 from ..implementation.backend import Backend, validate
 from ..implementation.environment import backend_file
 from ..implementation.framework import CannotMakeArray, Foreign, as_float64, numpy_dtype
-from ..implementation.guard import Fault, Refused
+from ..implementation.guard import Fault
 from ..implementation.lookup import BackendError
 from ..implementation.printable import printable_line
-from .connection import Connection, RemoteArray, request, to_wire
+from .connection import Connection, RemoteArray, from_wire, make_array, read_answer, request, to_wire
 from .server import BACKEND_PROPERTIES, FRAMEWORK_PROPERTIES
-from .wire import Handle
 
 
 class RemoteFramework:
@@ -37,6 +36,7 @@ class RemoteFramework:
     accumulates: bool
     has_states: bool
     device_lost = False  # never: a process whose device is lost is replaced
+    world_size = 1
     passes_copies = False  # the other process has the framework's own arrays
 
     def __init__(self, connection: Connection, properties: dict[str, Any]):
@@ -44,40 +44,19 @@ class RemoteFramework:
         properties = {name: properties[name] for name in FRAMEWORK_PROPERTIES}
         texts = {name: printable_line(value) for name, value in properties.items() if isinstance(value, str)}
         self.__dict__.update({**properties, **texts, "dtypes": tuple(properties["dtypes"])})
-        self.version = _check_version(self.name, self.version)
-
-    def from_wire(self, value: Any) -> Any:
-        """Return an answer of the backend, with a RemoteArray for each array and each function that stays there."""
-        if isinstance(value, Handle):
-            return RemoteArray(self.connection, value.number)
-        if isinstance(value, dict) and "at" in value:
-            return RemoteArray(self.connection, value["at"].number, value["seen"])
-        if isinstance(value, dict):
-            return {str(name): self.from_wire(item) for name, item in value["named"].items()}
-        return type(value)(map(self.from_wire, value)) if isinstance(value, list | tuple) else value
+        self.version = check_version(self.name, self.version)
 
     def run_step(self, name: str, *arguments: Any) -> Any:
         """Send a request that runs a function of the backend and return its answer. Raise Refused or Fault."""
         self.connection.calls += 1
         reply = self.connection.ask(name, *map(to_wire, arguments))
         try:
-            if "refusal" in reply:
-                raise Refused(str(reply["refusal"]))
-            if "fault" not in reply:
-                return self.from_wire(reply["answer"])
-            kind, place = map(str, reply["raised"] or ("", ""))
-            fault = Fault(
-                str(reply["fault"]),
-                [(str(a), str(b)) for a, b in reply["facts"]],
-                raised=(kind, place) if kind else None,
-                lost=bool(reply["lost"]),
-            )
-        except (LookupError, TypeError, AttributeError, ValueError) as error:
-            raise self.connection.discard_process(Fault(f"its process sent what is no answer ({error})", lost=True)) from None
-        if fault.lost:
-            fault.facts.append(("therefore", "its process is replaced"))
-            self.connection.discard_process(fault)
-        raise fault
+            return read_answer(self.connection, reply)
+        except Fault as fault:
+            if fault.lost and self.connection.process is not None:
+                fault.facts.append(("therefore", "its process is replaced"))
+                self.connection.discard_process(fault)
+            raise
 
     def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
         """Run a step here with this limit for its requests. The other process guards what the backend does."""
@@ -98,12 +77,10 @@ class RemoteFramework:
     def lay_out(self, array: np.ndarray, dtype: str, layout: str) -> Any:
         if self.connection.process is None:
             self.connection.load()
-        self.connection.last_number += 1
         dtype = self.integer if dtype == "int64" else dtype
         with np.errstate(over="ignore"):
             values = np.asarray(array, dtype=numpy_dtype(dtype))
-        self.connection.queue("make", self.connection.last_number, values, dtype, layout)
-        return RemoteArray(self.connection, self.connection.last_number)
+        return make_array(self.connection, values, dtype, layout)
 
     def native(self, array: Any, dtype: str) -> Any:
         return self.lay_out(np.asarray(array), dtype, "contiguous")
@@ -147,7 +124,7 @@ class RemoteFramework:
         return bool(overwritten)
 
 
-def _check_version(library: str, stated: str) -> str:
+def check_version(library: str, stated: str) -> str:
     """Return the version of a library. What the process states stands in quotes, unless the suite finds the same here."""
     try:
         found = metadata.version(library)
@@ -176,7 +153,18 @@ class RemoteSource:
     @staticmethod
     def _translate_call(framework: RemoteFramework, operation: str, arrays: Any, keywords: Any) -> Any:
         translated = request(framework.connection, "translate_call", operation, to_wire(arrays), to_wire(keywords))
-        return (translated[0], framework.from_wire(translated[1])) if translated else None
+        return (translated[0], from_wire(framework.connection, translated[1])) if translated else None
+
+
+def build_signature(parameters: list[Any]) -> inspect.Signature:
+    """Return the signature of a function of the other process, from its description."""
+    kinds = list(inspect._ParameterKind)
+    return inspect.Signature(
+        [
+            inspect.Parameter(p, kinds[kind], default=... if optional else inspect.Parameter.empty)
+            for p, kind, optional in parameters
+        ]
+    )
 
 
 class RemoteFunction:
@@ -185,13 +173,7 @@ class RemoteFunction:
     def __init__(self, framework: RemoteFramework, name: str, parameters: list[Any] | None):
         self.framework, self.name = framework, name
         if parameters is not None:
-            kinds = list(inspect._ParameterKind)
-            self.__signature__ = inspect.Signature(
-                [
-                    inspect.Parameter(p, kinds[kind], default=... if optional else inspect.Parameter.empty)
-                    for p, kind, optional in parameters
-                ]
-            )
+            self.__signature__ = build_signature(parameters)
 
     def __call__(self, *arrays: Any, **keywords: Any) -> Any:
         return self.framework.run_step("call", self.name, arrays, keywords)
@@ -214,14 +196,14 @@ class IsolatedBackend(Backend):
         return self.framework.connection.imports_oracle
 
     def linearize(self, what: Differentiation) -> tuple[Any, Callable[[Any], dict[str, Any]]]:
-        y, pull = self.framework.run_step("linearize", _list_fields(what))
+        y, pull = self.framework.run_step("linearize", list_fields(what))
         return y, lambda cotangent: self.framework.run_step("pull_back", pull, cotangent)
 
     def accumulate(self, what: Differentiation, cotangents: list[Any]) -> dict[str, Any]:
-        return self.framework.run_step("accumulate", _list_fields(what), cotangents)
+        return self.framework.run_step("accumulate", list_fields(what), cotangents)
 
 
-def _list_fields(what: Differentiation) -> list[Any]:
+def list_fields(what: Differentiation) -> list[Any]:
     return [what.operation, list(what.positional), list(what.results), list(what.arrays), what.keywords]
 
 

@@ -8,33 +8,26 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..implementation.backend import Backend, validate
-from ..implementation.framework import CannotMakeArray, as_float64
 from ..implementation.guard import Fault, Refused
 from ..implementation.lookup import BackendError
 from ..implementation.printable import printable_line
 from ..specification.registry import Specification, specification
+from .copying_framework import CopyingFramework
 from .description import Description, Signature, find_misfits
 from .safetensors_wire import PROTOCOL_VERSION, Answer, MissingLibrary, ProcessArray, format_keyword, import_safetensors, pack
 from .server_command import parse_command
 from .server_process import ServerConnection
 
 
-class ServerFramework:
-    """An ArrayFramework whose arrays are copied into messages. The protocol says what each method does."""
+class ServerFramework(CopyingFramework):
+    """The ArrayFramework of a process that a command starts."""
 
     name = "process"
     device: str | None = None
-    place = "its process"
     version = f"protocol {PROTOCOL_VERSION}"
-    namespace = "numpy"
     differentiates = ""
-    accumulates = False
-    has_states = False
-    device_lost = False  # never: a process whose device is lost is replaced
-    passes_copies = True
+    world_size = 1
 
     def __init__(self, connection: ServerConnection, description: Description):
         self.connection = connection
@@ -46,52 +39,6 @@ class ServerFramework:
             return step()
         finally:
             self.connection.timeout_seconds = 0.0
-
-    def in_state(self, state: str, step: Callable[[], Any]) -> Any:
-        raise CannotMakeArray(f"a process is in no state of a framework ({state})")
-
-    def lay_out(self, array: np.ndarray, dtype: str, layout: str) -> Any:
-        if layout != "contiguous":
-            raise CannotMakeArray("a message has contiguous arrays alone")
-        dtype = self.integer if dtype == "int64" else dtype
-        with np.errstate(over="ignore"):
-            return ProcessArray(dtype, np.array(array, dtype="float32" if dtype == "bfloat16" else dtype))
-
-    def native(self, array: Any, dtype: str) -> Any:
-        return self.lay_out(np.asarray(array), dtype, "contiguous")
-
-    def tile(self, x: Any, copies: int) -> Any:
-        return ProcessArray(x.dtype, np.concatenate([x.values] * copies))
-
-    def force(self, x: Any) -> Any:
-        return x
-
-    def is_array(self, x: Any) -> bool:
-        return type(x) is ProcessArray
-
-    def describe_type(self, x: Any) -> str:
-        return f"arrays named {', '.join(map(printable_line, x))}" if isinstance(x, dict) else f"a {type(x).__name__}"
-
-    def describe_foreign(self, x: Any) -> Any:
-        return x
-
-    def numpy(self, x: Any) -> np.ndarray:
-        return as_float64(np.array(x.values))
-
-    def dtype_of(self, x: Any) -> str:
-        return str(x.dtype)
-
-    def device_of(self, x: Any) -> str:
-        return self.place
-
-    def on_device(self, x: Any) -> bool:
-        return True
-
-    def overwrite(self, x: Any, value: Any) -> bool:
-        return False
-
-    def is_alive(self) -> bool:
-        return True
 
 
 class ServerFunction:

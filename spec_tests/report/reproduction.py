@@ -25,6 +25,7 @@ def format_replay_command(invariant: Invariant, trial: Trial, choices: Sequence[
     words = [f"--backend={trial.backend.text}"]
     words += [f"--dtype={trial.dtype}"] * (trial.dtype in trial.backend.dtypes)
     words += [f"--precision={trial.precision}"] * bool(trial.precision)
+    words += [f"--world-size={trial.backend.framework.world_size}"] * (trial.backend.framework.world_size > 1)
     words += ["--effort=thorough"] * (current_effort().name == "thorough")
     words += [f"--require-level={invariant.level}"] * bool(invariant.level)
     words += [f"--example={example}"] * bool(example)

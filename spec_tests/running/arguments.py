@@ -19,6 +19,7 @@ from ..implementation.facilities import can_limit_memory, find_obstacles_to_proc
 from ..inputs.choices import parse_choices
 from ..isolation.description import domain_as_python, find_domain_complaints
 from ..isolation.server_command import names_process
+from ..sharding.statements import MAX_WORLD_SIZE
 from ..specification.registry import gradients, operations
 from ..specification.run_settings import Limits
 from .known_failures import FAILING, FLAKY, KnownFailures, MalformedKnownFile, read_known_file
@@ -120,6 +121,16 @@ def parse_shapes(shapes: int | str | None) -> int | None:
     if str(shapes).isascii() and str(shapes).isdecimal() and int(shapes) > 0:
         return int(shapes)
     raise pytest.UsageError(f"--shapes={shapes}: give a whole number greater than 0, of shapes for each operation")
+
+
+def parse_world_size(option: Callable[[str], Any]) -> int | None:
+    """Parse --world-size. None if the option is not given."""
+    text = option("world_size")
+    if text is None:
+        return None
+    if text.isascii() and text.isdecimal() and 1 <= int(text) <= MAX_WORLD_SIZE:
+        return int(text)
+    raise pytest.UsageError(f"--world-size={text}: give the number of ranks, from 1 to {MAX_WORLD_SIZE}")
 
 
 def read_machine_memory() -> int | None:

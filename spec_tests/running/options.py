@@ -70,6 +70,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "write a report into this folder: report.jsonl during the run, a page and a badge at its end",
     },
     "isolate": SWITCH | {"help": "run the backend in a process of its own, apart from the code that judges it"},
+    "world-size": {
+        "metavar": "N",
+        "help": "the number of ranks of a sharded backend (default: the first that it states)",
+    },
     "time-limit": {"metavar": "SECONDS", "help": f"the seconds that one call may take (default: {Limits.seconds:g})"},
     "memory-limit": {
         "metavar": "SIZE",

@@ -269,6 +269,7 @@ def build_header(config: pytest.Config) -> dict[str, Any]:
         "required": _split_names(option("require")),
         "required_levels": _split_names(option("require_level")),
         "isolate": option("isolate"),
+        "world_size": int(option("world_size")) if option("world_size") else None,
         "known": {kind: path for kind in ("failing", "flaky") if (path := option(f"known_{kind}"))},
         "selection": find_selection(config),
         "seed": config.getoption("hypothesis_seed", None),

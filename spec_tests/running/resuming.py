@@ -15,6 +15,7 @@ from .options import read_option
 
 EQUAL_FIELDS = (  # fields of the header in which the interrupted run and this one must agree
     "backends", "dtypes", "precision", "effort", "shapes", "required", "required_levels", "selection", "isolate", "seeds",
+    "world_size",
 )  # fmt: skip
 DONE_KEY = "spec_tests_done"  # key of `workerinput`, by which a worker learns which tests are done
 

@@ -54,8 +54,9 @@ class Selection:
         dtypes = (fixed,) if fixed else tuple(d for d in backend.dtypes if not self.dtypes or d in self.dtypes)
         trials = [Trial(backend, dtype, self.precision, operation_name) for dtype in dtypes if invariant.covers_dtype(dtype)]
         cost = _cost(invariant, operation_name)
-        stateless = "states" in invariant.needs and not backend.framework.has_states
-        if not trials or stateless or cost > effort.current_effort().max_cost:  # pytest needs an item that it can deselect
+        lacks = "states" in invariant.needs and not backend.framework.has_states
+        lacks |= "ranks" in invariant.needs and backend.framework.world_size == 1
+        if not trials or lacks or cost > effort.current_effort().max_cost:  # pytest needs an item that it can deselect
             return [Trial(backend, dtypes[0], self.precision, operation_name, redundant=True)]
         present = [trial for trial in trials if not trial.missing(invariant.operations)]
         if not present:  # one line says that the operation is absent, instead of one for each dtype and invariant

@@ -17,6 +17,7 @@ from ..implementation.printable import printable
 from ..inputs.effort import EFFORTS
 from ..isolation.server_command import names_process
 from ..isolation.tampering import PatchDetector, count_hooks
+from ..sharding.statements import choose_world_size
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.levels import LEVELS
 from ..specification.registry import gradients, operations
@@ -30,6 +31,7 @@ from .arguments import (
     parse_memory_budget,
     parse_seeds,
     parse_shapes,
+    parse_world_size,
     read_known_failures,
     validate_choices,
 )
@@ -53,6 +55,7 @@ class Session:
     required: tuple[str, ...]  # operations that a backend must implement
     levels: frozenset[str]  # levels that a backend must hold
     isolate: bool = False
+    world_size: int | None = None  # on how many ranks sharded backends run; None: as each says
     domain: dict[str, dict[str, Any]] | None = None  # to test in place of what the backends state
     example: tuple[int, ...] = ()  # the choices of the only example to try; empty means that examples are drawn
     known_failures: KnownFailures = field(default_factory=KnownFailures)
@@ -80,6 +83,7 @@ class Session:
             validate_choices("require", option("require"), (*operations(), *gradients())),
             frozenset(validate_choices("require-level", option("require_level"), LEVELS)),
             option("isolate"),
+            parse_world_size(option),
             parse_domain(option, config.invocation_params.dir),
             parse_example(option),
             read_known_failures(option, config.invocation_params.dir),
@@ -113,6 +117,10 @@ class Session:
             from ..isolation.server_backend import load_process
 
             return load_process(text, self.folder, operations(), gradients())
+        if (world_size := choose_world_size(text, self.folder, self.world_size)) is not None:
+            from ..sharding.sharded_backend import load_sharded
+
+            return load_sharded(text, self.folder, operations(), gradients(), world_size)
         if not self.isolate:
             return self._load_in_process(text, self.patch_detector)
         from ..isolation.remote import load_isolated

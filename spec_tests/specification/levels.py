@@ -14,6 +14,7 @@ LEVELS = MappingProxyType(
         "attention-range": "Scores beyond the dtype's largest number do not spoil the result.",
         "all-gradients": "Every floating argument that the result depends on has a gradient.",
         "decode-equals-prefill": "Queries give the same bits token by token, in chunks, or all at once.",
+        "rank-identical": "All ranks of a sharded backend give the same bits.",
         "unbiased": "Rounding errors of many results average out.",
     }
 )
