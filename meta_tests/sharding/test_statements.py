@@ -25,7 +25,7 @@ SIZES = {  # what the file states, the value of --world-size, and the number of 
     "a plain backend": ("", 4, "--world-size=4 is for a backend that runs on several ranks"),
 }
 SHARDS = {
-    "operation": ({"swish": {}}, "'linaer', which is no operation"),
+    "operation": ({"swish": {}}, "'swish', which is no operation"),
     "gradient": ({"relu_vjp": {}}, "a gradient is cut as its operation is"),
     "argument": ({"relu": {"weight": 0}}, "'weight'; there are x, result"),
     "result": ({"attention_with_lse": {"result": 0}}, "'result'; there are q, k, v, mask, sinks, out, lse"),
