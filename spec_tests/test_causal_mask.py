@@ -39,7 +39,7 @@ def test_staircase(causal_mask: Operation, draw: Draw) -> None:
 @invariant("E", source=SOURCE)
 def test_first_and_last(causal_mask: Operation, draw: Draw) -> None:
     """Square: the first query sees exactly one key, its own, and the last sees all; each sees itself and none after it."""
-    (n,) = draw.dims(n=1025)
+    n = draw.square(n=1025)
     mask = causal_mask(n=n).value.astype(bool)
     assert_identical(mask[0], np.arange(n) == 0)
     assert_identical(mask[-1], np.ones(n))
@@ -51,7 +51,7 @@ def test_first_and_last(causal_mask: Operation, draw: Draw) -> None:
 def test_square(causal_mask: Operation, draw: Draw) -> None:
     """With n = m the two alignments are the same, whether m is given or left out."""
     require_both_alignments(draw)
-    (n,) = draw.dims(n=513)
+    n = draw.square(n=513)
     mask = causal_mask(n=n, aligned="top-left")
     assert_equal(mask, causal_mask(n=n, aligned="bottom-right"))
     if draw.operation.accepts("m"):

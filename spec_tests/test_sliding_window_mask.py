@@ -62,7 +62,7 @@ def test_wide_window(sliding_window_mask: Operation, draw: Draw) -> None:
 @invariant("E", source=SOURCE)
 def test_causal_mask(sliding_window_mask: Operation, causal_mask: Operation, draw: Draw) -> None:
     """Square and as wide as the sequence, the causal window is the causal mask."""
-    (n,) = draw.dims(n=513)
+    n = draw.square(n=513)
     given = draw.keyword("window", (n - 1, n, 4 * n))
     if given["window"] >= n - 1:
         assert_equal(sliding_window_mask(n=n, **given), causal_mask(n=n))

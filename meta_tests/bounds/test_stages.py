@@ -81,6 +81,7 @@ def test_an_answer_outside_the_whole_bound_is_accepted_at_no_stage(name: str) ->
             beyond = np.isfinite(end) & np.isfinite(outside)
             wrong = ~fresh.expectation("fused").accepts(np.where(beyond, outside, call.value))
             assert np.array_equal(wrong, beyond)
+            assert fresh.expectation("fused").accepts_all(np.where(beyond, outside, call.value)) == (not beyond.any())
             found += int(beyond.sum())
     assert found > 0
 

@@ -91,6 +91,13 @@ class StagedExpectation(Expectation):
         accepted = self.at_stage(Stage.FEW).accepts(result)
         return accepted if np.all(accepted) else self.at_stage(Stage.WHOLE).accepts(result)
 
+    def accepts_all(self, result: np.ndarray) -> bool:
+        """Return whether every element of the result is within its bound. What exceeds the worst case exceeds the bound."""
+        if not self._is_nearest(result) and not self._worst[2]:
+            worst = Expectation(self.value, self._worst[1], self.storage)
+            return bool(np.all(worst.accepts(result)) and np.all(self.accepts(result)))
+        return super().accepts_all(result)
+
     def _is_nearest(self, result: np.ndarray) -> bool:
         """Whether each element is the value of the equation as stored. A NaN is not."""
         with np.errstate(all="ignore"):

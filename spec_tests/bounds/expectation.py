@@ -69,6 +69,10 @@ class Expectation:
         low, high = self.ends
         return np.where(self.claimed, (low <= result) & (result <= high), True)
 
+    def accepts_all(self, result: np.ndarray) -> bool:
+        """Return whether every element of the result is within its bound."""
+        return bool(np.all(self.accepts(result)))
+
     def share(self, result: np.ndarray) -> np.ndarray:
         """Return the share of the allowed error that each element uses, apart from the rounding on storage. 1 is the limit."""
         with np.errstate(all="ignore"):

@@ -27,21 +27,25 @@ def fits(call: Call, convention: Convention, value: str, settled: Values | None 
     stated = [operation.backend.convention(c.name, operation.name) for c in asked]
     choices = itertools.product(*((known,) if known else tuple(c.values) for c, known in zip(asked, stated, strict=True)))
     assignments = ({c.name: v for c, v in zip(asked, choice, strict=True)} for choice in choices)
-    return any(bool(np.all(_compare(call, convention, value, {**fixed, **rest})[1])) for rest in assignments)
+    return any(_fits_all(*_compare(call, convention, value, {**fixed, **rest})) for rest in assignments)
 
 
-def _compare(call: Call, convention: Convention, value: str, settled: Values) -> tuple[Expectation, np.ndarray]:
-    """Return what the equation demands under this value, and which elements of the answer meet it.
+def _compare(call: Call, convention: Convention, value: str, settled: Values) -> tuple[Expectation, np.ndarray, np.ndarray]:
+    """Return what the equation demands under this value, the answer, and its elements that are NaN only where they may be.
 
-    Elements about which a later convention decides are accepted. Where the equation is NaN otherwise, NaN is demanded.
+    Where the equation is NaN, NaN is demanded, except of elements about which a later convention decides.
     """
     operation, values = call.operation, {**settled, convention.name: value}
     asks_later = _asks_another(call, convention, values)
     judged = Call(operation, call.arguments, call.keywords, formats=call.formats)
     judged.settle(values)
-    exact = judged.value
-    expectation, observed = judged.expectation(operation.classes()[-1]), np.asarray(call.observed, dtype=np.float64)
-    return expectation, expectation.accepts(observed) & (asks_later | ~np.isnan(exact) | np.isnan(observed))
+    exact, observed = judged.value, np.asarray(call.observed, dtype=np.float64)
+    return judged.expectation(operation.classes()[-1]), observed, asks_later | ~np.isnan(exact) | np.isnan(observed)
+
+
+def _fits_all(expectation: Expectation, observed: np.ndarray, demanded: np.ndarray) -> bool:
+    """Whether every element of the answer meets what the equation demands."""
+    return bool(np.all(demanded)) and expectation.accepts_all(observed)
 
 
 def _asks_another(call: Call, convention: Convention, values: Values) -> bool:
@@ -81,8 +85,8 @@ def _judge_misfit(call: Call, convention: Convention, possible: tuple[str, ...],
     expects_one = is_known and all(convention.values[value].is_deliberate for value in possible)
     if not (stated or others or convention.is_closed or expects_one):
         return
-    expectation, accepted = _compare(call, convention, possible[0], settled)
-    seen = exceeds_bound(np.asarray(call.observed, dtype=np.float64), expectation, accepted)
+    expectation, observed, demanded = _compare(call, convention, possible[0], settled)
+    seen = exceeds_bound(observed, expectation, expectation.accepts(observed) & demanded)
     expected = " or ".join(possible)
     if others:
         source = f"where the backend states {expected}" if stated else f"and {expected} in its other answers"

@@ -227,7 +227,7 @@ def _shows(deviation: Candidate, call: Call) -> bool:
     if not deviation.shows_in(call.operation.dtype):
         return False
     values = _evaluate(deviation, call)
-    return values is None or not np.all(truth_of(call).accepts(call.storage.round(values)))
+    return values is None or not truth_of(call).accepts_all(call.storage.round(values))
 
 
 @_cache

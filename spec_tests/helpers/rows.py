@@ -13,6 +13,11 @@ def draw_row_shape(draw: Draw, **ceiling: int) -> tuple[int, ...]:
     return (*draw.batch(MANY_ROWS), size)
 
 
+def one_hot(indices: np.ndarray, size: int) -> np.ndarray:
+    """Return a row of zeros for each index, with a one at its place. No matrix of `size` rows is made."""
+    return (np.arange(size) == indices[..., None]).astype(np.float64)
+
+
 def draw_row_and_exact_offset(
     draw: Draw, shape: tuple[int, ...], exponents: tuple[int, ...] = (3, 7, 11)
 ) -> tuple[np.ndarray, float]:

@@ -113,6 +113,11 @@ class Draw(ValueDraw):
             self.size(name, self._sizes_up_to(ceiling) if name == larger else SMALL) for name, ceiling in ceilings.items()
         )
 
+    def square(self, **ceiling: int) -> int:
+        """Draw the named dimension of a square array, which has no more than MAX_SQUARE_ELEMENTS elements."""
+        ((name, n),) = zip(ceiling, self.dims(**ceiling), strict=True)
+        return n if n * n <= MAX_SQUARE_ELEMENTS else self.size(name, SIZES)
+
     def _long_dims(self, ceilings: dict[str, int]) -> tuple[int, ...]:
         """Make one dimension with a high ceiling very long; or none, so that `batch` may be very long."""
         high = {name: LONG_ROWS if top >= LONG[-2] else SEQUENCES for name, top in ceilings.items() if top >= SIZES[-1]}
