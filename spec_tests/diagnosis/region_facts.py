@@ -24,6 +24,8 @@ def describe_for_region(call: Call) -> dict[str, Any]:
     sizes = dimension_sizes(call)
     for (one, size), (other, other_size) in combinations(sizes.items(), 2):
         facts[f"{one} = {other}"] = size == other_size
+        if other == f"{one}_kv" and other_size and size % other_size == 0:
+            facts[f"{one} / {other}"] = size // other_size  # query heads that share a head of keys and values
     facts |= _describe_shape(call) | _describe_values(call)
     if "axis" in call.keywords:
         facts |= _describe_axis(call)

@@ -120,6 +120,9 @@ def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish 
     if other:
         size = wish.sizes.get(one)
         return None if size is None else wish.but(sizes={other: size if value else size + 1})
+    one, _, shared = fact.partition(" / ")
+    if shared:
+        return wish.but(sizes={one: int(value) * wish.sizes[shared]}) if wish.sizes.get(shared) else None
     if ask.largest(fact) and is_number(value):
         return wish.but(sizes={fact: int(value)})
     return None

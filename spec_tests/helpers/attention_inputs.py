@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..inputs.draw import Draw, within_domain
-from ..operations.grouped_query_attention import HEAD_COUNTS, draw_heads
+from ..operations.grouped_query_attention import draw_heads
 from ..operations.scaled_dot_product_attention import MAX_SCORES, draw_batch, draw_dims
 from .keywords import accepted_keywords
 
@@ -27,9 +27,7 @@ def draw_grouped_qkv(draw: Draw, *, square: bool = False, query_heads: int = 1, 
     """Draw q, k and v of several heads, and return them with the batch and the query heads: at least so many."""
     n, m, d_k, d_v = draw_dims(draw, square=square, keys=keys)
     within_domain(draw, **({"m": n} if square else {}))
-    h, h_kv = draw_heads(
-        draw, tuple(h for h in HEAD_COUNTS if h * n * m <= MAX_SCORES // 2 and h >= query_heads) or (query_heads,)
-    )
+    h, h_kv = draw_heads(draw, MAX_SCORES // max(2 * n * m, 1), least=query_heads)
     b = draw_batch(draw, h * n * m)
     return (draw.vectors((*b, h, n, d_k)), draw.vectors((*b, h_kv, m, d_k)), draw.vectors((*b, h_kv, m, d_v))), (*b, h)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from spec_tests.inputs.draw import SMALL, Draw
 from spec_tests.operations._serving import WINDOWS, draw_options, draw_sinks
-from spec_tests.operations.grouped_query_attention import HEAD_COUNTS, draw_heads
+from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.kv_cache_append import draw_lengths, draw_row_count, draw_slots
 from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, draw_widths, has_wide_heads
 
@@ -27,7 +27,7 @@ def draw_sizes(draw: Draw) -> dict[str, int]:
     slots = draw.size("M", (*SMALL, 33)) if wide else draw.dims(M=1025 if n <= SMALL[3] else 257)[0]
     slots, (d_k, d_v) = draw_slots(draw, slots, n), draw_widths(draw, wide=wide)
     (b,) = draw_row_count(draw)
-    h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if b * h * n * slots <= MAX_SCORES) or (1, 2))
+    h, h_kv = draw_heads(draw, MAX_SCORES // max(b * n * slots, 1))
     return {"n": n, "M": slots, "d_k": d_k, "d_v": d_v, "h": h, "h_kv": h_kv, "b": b}
 
 

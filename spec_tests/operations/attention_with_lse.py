@@ -15,7 +15,6 @@ from spec_tests.operations._serving import (
     maybe_blind_queries,
 )
 from spec_tests.operations.grouped_query_attention import (
-    HEAD_COUNTS,
     draw_fully_masked_rows,
     draw_heads,
     draw_unequal_causality,
@@ -37,7 +36,7 @@ def draw_inputs(draw: Draw, *optional: str, seeing: bool = False) -> tuple[Any, 
         used |= draw.variants(*optional)  # in so large a family two options meet too rarely otherwise
     n, m, d_k, d_v = draw_dims(draw, square=bool(used & SQUARE), longest=1025)
     used -= set() if n == m else SQUARE
-    h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if h * n * m <= MAX_SCORES // 2) or (1, 2))
+    h, h_kv = draw_heads(draw, MAX_SCORES // max(2 * n * m, 1))
     b = draw_batch(draw, h * n * m)
     keywords = draw_options(draw, used, n)
     if "sinks" in used:

@@ -20,9 +20,19 @@ core = {"q": 3, "k": 3, "v": 3, "mask": 3}
 
 HEAD_COUNTS = (1, 2, 3, 4, 4, 6, 8)
 
+MANY_HEADS = (10, 12, 14, 16, 20, 28, 32, 40, 64)  # as models have them, and groups of more than four heads
 
-def draw_heads(draw: Draw, pool: tuple[int, ...] = HEAD_COUNTS) -> tuple[int, int]:
-    """Draw the numbers of query heads and of key/value heads, which divides the former."""
+MANY_HEADS_SHARE = 6  # one example in so many has many heads, where they are few enough for its size
+
+
+def draw_heads(draw: Draw, most: int, pool: tuple[int, ...] = HEAD_COUNTS, *, least: int = 1) -> tuple[int, int]:
+    """Draw the numbers of query heads, from `least` to `most`, and of key/value heads, which divides the former."""
+    if (many := tuple(h for h in MANY_HEADS if h <= most)) and draw.shape.integer(
+        0, MANY_HEADS_SHARE - 1
+    ) == MANY_HEADS_SHARE - 1:
+        pool = many
+    else:
+        pool = tuple(h for h in pool if least <= h <= most) or ((1, 2) if least == 1 else (least,))
     stated = draw.operation.domain.get("h_kv")
     if stated is not None and not isinstance(stated, str):
         pool = tuple(h for h in pool if any(h % i == 0 for i in stated)) or tuple(i * group for i in stated for group in (1, 2))
@@ -39,7 +49,7 @@ def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
     used = draw.variants(*optional)
     n, m, d_k, d_v = draw_dims(draw, square=bool(used & SQUARE), longest=1025)
     used -= set() if n == m else SQUARE
-    h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if h * n * m <= MAX_SCORES // 2) or (1, 2))
+    h, h_kv = draw_heads(draw, MAX_SCORES // max(2 * n * m, 1))
     b = draw_batch(draw, h * n * m)
     keywords = draw_options(draw, used, n)
     if "sinks" in used:
@@ -57,7 +67,7 @@ def draw_inputs(draw: Draw, *optional: str) -> tuple[Any, ...]:
 
 def _draw_arrays(draw: Draw, n: int, m: int, d_k: int, d_v: int) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Draw q, k and v, and return them with the batch and the query heads."""
-    h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if h * n * m <= MAX_SCORES // 2) or (1, 2))
+    h, h_kv = draw_heads(draw, MAX_SCORES // max(2 * n * m, 1))
     b = draw_batch(draw, h * n * m)
     shapes = ((*b, h, n, d_k), (*b, h_kv, m, d_k), (*b, h_kv, m, d_v))
     return tuple(draw.vectors(shape) for shape in shapes), (*b, h)

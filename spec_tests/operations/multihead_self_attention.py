@@ -20,6 +20,8 @@ EVEN_WIDTHS = (2, 4, 6, 8)
 
 OPTIONAL_ARRAYS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm")
 
+MOST_HEADS = 12  # each has rows in four matrices
+
 NORMS = ("q_norm", "k_norm")
 
 SCALED = ("inverse_frequencies", "attention_factor")
@@ -32,9 +34,10 @@ def longest_sequence(h: int) -> int:
 
 def draw_heads_and_keywords(draw: Draw, pool: tuple[int, ...] = (1, 2, 3, 4, 4, 6)) -> tuple[int, int, dict[str, Any]]:
     """Draw h and h_kv, and return them with the keywords for them. h_kv = h where the function takes no num_kv_heads."""
-    h, h_kv = draw_heads(draw, pool) if draw.operation.accepts("num_kv_heads") else (draw.size("h", pool), 0)
-    if not h_kv:
+    if not draw.operation.accepts("num_kv_heads"):
+        h = draw.size("h", pool)
         return h, h, {"num_heads": h}
+    h, h_kv = draw_heads(draw, MOST_HEADS, pool)
     return h, h_kv, {"num_heads": h, "num_kv_heads": None if h_kv == h and draw.one_of((True, False)) else h_kv}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
 from spec_tests.operations.attention_with_kv_cache import OPTIONAL, QUERIES, draw_keywords, shortest_length
-from spec_tests.operations.grouped_query_attention import HEAD_COUNTS, draw_heads
+from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.kv_cache_append import draw_lengths, draw_row_count
 from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, draw_widths, has_wide_heads
 
@@ -32,7 +32,7 @@ def draw_sizes(draw: Draw) -> dict[str, int]:
         raise NotImplementedVariant(f"its domain has no cache of {n} slots")
     (b,) = draw_row_count(draw)
     slots = page_size * pages
-    h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if b * h * n * slots <= MAX_SCORES) or (1, 2))
+    h, h_kv = draw_heads(draw, MAX_SCORES // max(b * n * slots, 1))
     physical = draw.size("P", (b * pages, b * pages + 1, pages, b * pages + 7))
     return {
         "n": n, "d_k": d_k, "d_v": d_v, "page_size": page_size, "pages": pages,

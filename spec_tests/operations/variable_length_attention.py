@@ -7,7 +7,7 @@ import numpy as np
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw, within_domain
 from spec_tests.operations.attention_with_kv_cache import OPTIONAL, draw_keywords, shortest_length
-from spec_tests.operations.grouped_query_attention import HEAD_COUNTS, draw_heads
+from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, draw_widths, has_wide_heads
 
 composed = True
@@ -67,7 +67,7 @@ def draw_arrays(draw: Draw, queries: np.ndarray, keys: np.ndarray) -> tuple[tupl
     """Draw q, k and v for members of these lengths, and return them with the number of query heads."""
     d_k, d_v = draw_widths(draw, wide=np.sum(queries) + np.sum(keys) <= MAX_TOKENS_OF_WIDE_HEADS and has_wide_heads(draw))
     scores = max(int(np.sum(queries * keys)), 1)
-    h, h_kv = draw_heads(draw, tuple(h for h in HEAD_COUNTS if h * scores <= 2 * MAX_SCORES) or (1, 2))
+    h, h_kv = draw_heads(draw, 2 * MAX_SCORES // scores)
     n, m = int(np.sum(queries)), int(np.sum(keys))
     return (draw.vectors((n, h, d_k)), draw.vectors((m, h_kv, d_k)), draw.vectors((m, h_kv, d_v))), h
 

@@ -21,6 +21,7 @@ from ..diagnosis.evidence import Evidence, is_wrong
 from ..diagnosis.explain import explain, search
 from ..diagnosis.explanation import Explanation
 from ..diagnosis.near_misses import FLOAT64_IN_FLOAT32
+from ..diagnosis.region import Region
 from ..implementation.backend import Backend
 from ..specification.registry import specification
 from .failure import Failure
@@ -44,6 +45,8 @@ class Asker(Protocol):
     def ask(self, name: str) -> Iterator[Call]: ...
 
     def find_region(self, name: str, evidence: Evidence, seconds: float, clock: Callable[[], float]) -> list[Explanation]: ...
+
+    def forward_of(self, gradient: Call) -> Call: ...
 
     def is_forward_wrong(self, gradient: Call) -> bool: ...
 
@@ -93,6 +96,10 @@ class Cause:
             if explanation.kind != "region" or call.operation.name == self.example.culprit  # a region is one of one operation
         )
 
+    def covers(self, call: Call) -> bool:
+        """Whether it is a region that holds the call, though the error may not show in its answer."""
+        return any(isinstance(explanation, Region) and explanation.covers(call) for explanation in self.explanations)
+
     def takes_in(self, failure: Failure) -> bool:
         """Whether it cannot be told apart from the cause of a failure that nothing explains."""
         return self.key == f"{failure.culprit}: {UNEXPLAINED}"
@@ -127,7 +134,9 @@ class Causes:
     def _find_in_forward(self, calls: list[Call], asker: Asker) -> Cause | None:
         """Return the cause of wrong gradients: that of the forward result, if it is wrong for the same arguments."""
         known = self._find_cause_of_forward(calls, asker)
-        return known if known and all(asker.is_forward_wrong(call) for call in calls) else None
+        if known is None:
+            return None
+        return known if all(known.covers(asker.forward_of(call)) or asker.is_forward_wrong(call) for call in calls) else None
 
     def _find_cause_of_forward(self, calls: list[Call], asker: Asker) -> Cause | None:
         """Return a cause that made the forward operation of gradients fail, if its framework differentiates it."""

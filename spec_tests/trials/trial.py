@@ -178,12 +178,16 @@ class Trial:
         region = find_wrong_region(evidence, ask=ask, deadline=seconds, clock=clock)
         return [region] if region else []
 
+    def forward_of(self, gradient: Call) -> Call:
+        """Return the forward call with the arguments of a gradient."""
+        assert isinstance(gradient.operation, Gradient)
+        keywords = {name: value for name, value in gradient.keywords.items() if name != "wrt"}
+        return gradient.operation.forward.call(*gradient.arguments[1:], **keywords)
+
     def is_forward_wrong(self, gradient: Call) -> bool:
         """Whether the backend's forward result for the arguments of a gradient is wrong, or is none."""
         assert isinstance(gradient.operation, Gradient)
-        forward = gradient.operation.forward
-        keywords = {name: value for name, value in gradient.keywords.items() if name != "wrt"}
-        call = forward.call(*gradient.arguments[1:], **keywords)
+        forward, call = gradient.operation.forward, self.forward_of(gradient)
         try:
             forward.values(call, forward.run(call))
         except Exception:
