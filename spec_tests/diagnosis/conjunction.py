@@ -58,7 +58,7 @@ class Conjunction:
         return inside
 
 
-DERIVED = ("result", "argument", "=", "largest", "axes", "batch that", "wider", "first batch", "rows of", "before")
+DERIVED = ("result", "argument", "=", ">", "largest", "axes", "batch that", "wider", "first batch", "rows of", "before")
 
 
 def rank_condition(condition: Condition) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from ..specification.pytree import leaves
 
 WITH_OPTIONS = "with options"
 
+BATCH_ENTRIES = "batch entries"  # how many there are
+
 
 def describe_for_region(call: Call) -> dict[str, Any]:
     """Return the facts of a call: sizes, options, equal sizes, what the arrays hold, and the place among the calls."""
@@ -27,6 +29,9 @@ def describe_for_region(call: Call) -> dict[str, Any]:
         if other == f"{one}_kv" and other_size and size % other_size == 0:
             facts[f"{one} / {other}"] = size // other_size  # query heads that share a head of keys and values
     facts |= _describe_shape(call) | _describe_values(call)
+    rows = {BATCH_ENTRIES: facts[BATCH_ENTRIES]} if BATCH_ENTRIES in facts else {}
+    for (one, size), (other, other_size) in permutations((sizes | rows).items(), 2):
+        facts[f"{one} > {other}"] = size > other_size
     if "axis" in call.keywords:
         facts |= _describe_axis(call)
     arrays = [x for _, x in leaves(call.named) if isinstance(x, np.ndarray)]
@@ -41,7 +46,7 @@ def _describe_shape(call: Call) -> dict[str, Any]:
     if first is not None:
         core = next(iter(call.operation.spec.core.values()), 0) or 1
         batch = first.shape[: max(first.ndim - core, 0)]
-        facts["batch entries"] = math.prod(batch)
+        facts[BATCH_ENTRIES] = math.prod(batch)
         facts["first batch axis"] = batch[0] if batch else 1
     shape = call.value.shape
     if not call.operation.spec.is_gradient and call.parts is None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from ..implementation.layouts import LAYOUTS
 from .asking import Answer, Ask, Wish
+from .region_changes import change, wish_like
 from .region_fills import STRANGE_FILLS, fill_equal_rows
-from .region_wishes import BATCHES, SIZES, SMALL_SIZES, change, wish_like
+from .region_wishes import BATCHES, SIZES, SMALL_SIZES
 
 OTHER_LAYOUTS = tuple(layout for layout in LAYOUTS if layout != "contiguous")
 

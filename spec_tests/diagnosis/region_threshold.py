@@ -10,8 +10,8 @@ import numpy as np
 from .asking import Answer, Ask
 from .condition import Condition, is_integer, simplest_between
 from .conjunction import Conjunction
+from .region_changes import change, fill_rows, wish_like
 from .region_fills import LARGEST_OF_CALL, fill_between
-from .region_wishes import change, fill_rows, wish_like
 
 ROUNDS = 3  # of asking for values between the nearest right one and the nearest wrong one
 

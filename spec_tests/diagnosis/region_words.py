@@ -123,6 +123,9 @@ def _describe_flag(condition: Condition) -> str:
     if fact.startswith("with "):
         argument = fact.removeprefix("with ")
         return f"whenever {argument} is given" if holds else f"whenever no {argument} is given"
+    if " > " in fact:
+        compared = fact.replace("batch entries", "the number of batch entries")
+        return f"where {compared}" if holds else f"where {compared.replace(' > ', ' ≤ ')}"
     if " = " in fact:
         return f"where {fact}" if holds else f"where {fact.replace(' = ', ' ≠ ')}"
     if fact.startswith(("−∞ in ", "NaN in ")):

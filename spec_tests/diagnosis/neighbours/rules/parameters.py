@@ -12,7 +12,7 @@ from ._rule import Place, fill, load, names_in, names_that_may_be_none, rule
 
 NUMBER = ("0.0", "1.0", "p * p", "np.sqrt(p)", "1 / p", "p + 1", "-p", "2 * p", "p / 2", "None")
 INTEGER = (
-    "p + 1", "p - 1", "2 * p", "p // 2", "p or 1", "None", "1", "0", "-1", "p * p",
+    "p + 1", "p - 1", "2 * p", "p // 2", "p // 2 + 1", "p or 1", "None", "1", "0", "-1", "p * p",
     "power_of_two_above(p)", "power_of_two_below(p)",
     *(f"rounded_up(p, {block})" for block in (2, 4, 8, 16, 32, 64)),
 )  # fmt: skip
