@@ -1,11 +1,13 @@
 """Definitions and solutions of flashinfer-bench and SOL-ExecBench: results returned or written, and other languages."""
 
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from ..support.pytest_process import suite
+from ..support.paths import ROOT
+from ..support.pytest_process import environment, suite
 from .importing import IMPORTED, find_passed, flatten, try_import
 
 pytest.importorskip("torch")
@@ -35,6 +37,20 @@ def test_a_wrong_solution_fails(tmp_path: Path, name: str, more: tuple[str, ...]
     run = try_import(tmp_path, f"flashinfer_bench/{name}", operation, more=more)
     assert run.code == 1, run.text
     assert [fact["dtype"] for fact in run.facts if fact["status"] == "failed"] == [dtype]
+
+
+@pytest.mark.parametrize(("name", "code"), [("right", 0), ("wrong", 1)])
+def test_triton_solutions_run_in_the_interpreter(tmp_path: Path, name: str, code: int) -> None:
+    pytest.importorskip("triton")
+    solution = IMPORTED / "flashinfer_bench" / "rms_norm_triton" / f"{name}.json"
+    options = (f"--backend={solution}", "--effort=smoke", "--hypothesis-seed=1", "-k", "rms_norm.reference")
+    run = suite(tmp_path, *options, env=environment(ROOT, TRITON_INTERPRET="1"))
+    assert run.code == code, run.text
+    assert ("epsilon stands outside the square root" in flatten(run.text)) == (name == "wrong")
+    if not import_module("torch").cuda.is_available():
+        refused = suite(tmp_path, *options, env=environment(ROOT, TRITON_INTERPRET="0"))
+        assert refused.code == 4
+        assert "is written in Triton, which finds no GPU here; with TRITON_INTERPRET=1" in flatten(refused.text)
 
 
 REFUSED = {

@@ -45,6 +45,31 @@ def test_a_node_conforms(tmp_path: Path, operation: str) -> None:
     assert f"node.onnx is read as an ONNX file of one node: {operation} is the node {operator}" in flatten(run.text)
 
 
+def write_function(path: Path, body: str) -> None:
+    """Write a file of one node, a Softmax of another domain, whose body is a function of the file."""
+    header = """<ir_version: 10, opset_import: ["" : 24, "mine" : 1]>
+    one_node (float[N, D] x) => (float[N, D] y) { y = mine.Softmax(x) }
+    <domain: "mine", opset_import: ["" : 24]> Softmax (x) => (y) { last = Constant <value_ints = [-1]> () """
+    onnx.save(onnx.parser.parse_model(f"{header}{body} }}"), str(path))
+
+
+EXPONENTIALS = "e = Exp(shifted) s = ReduceSum(e, last) y = Div(e, s)"
+FUNCTIONS = {
+    "right": f"top = ReduceMax(x, last) shifted = Sub(x, top) {EXPONENTIALS}",
+    "no maximum": f"shifted = Identity(x) {EXPONENTIALS}",
+    "mean for sum": f"top = ReduceMax(x, last) shifted = Sub(x, top) {EXPONENTIALS.replace('ReduceSum', 'ReduceMean')}",
+}
+
+
+@pytest.mark.parametrize("body", FUNCTIONS)
+def test_a_node_with_its_own_body_is_judged_by_what_the_body_computes(tmp_path: Path, body: str) -> None:
+    write_function(tmp_path / "node.onnx", FUNCTIONS[body])
+    run = suite(tmp_path, "--backend=node.onnx", "--effort=smoke", "-k", "softmax.reference and not log_softmax")
+    assert run.code == (0 if body == "right" else 1), run.text
+    assert [fact["operation"] for fact in run.facts] == ["softmax"]
+    assert "softmax is the node Softmax" in flatten(run.text)
+
+
 REFUSED = {
     "Tanh": ("its node is Tanh; taken are Relu", {}),
     "Softmax": ("its axis is 0, where -1 is taken", {"axis": 0}),

@@ -6,7 +6,9 @@ refused. A definition alone is tried with its own `reference`.
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
@@ -37,6 +39,11 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     languages = spec.get("languages") or [spec.get("language", "python")]
     if other := [str(language) for language in languages if str(language).lower() not in LANGUAGES]:
         raise NotTaken(f"{solution['name']} is written in {other[0]}, which has to be compiled; Python and Triton solutions run")
+    if "triton" in map(str.lower, languages) and not _triton_can_run():
+        raise NotTaken(
+            f"{solution['name']} is written in Triton, which finds no GPU here; with TRITON_INTERPRET=1 in the environment "
+            "its interpreter runs the kernels on the CPU"
+        )
     entry_point = str(spec.get("entry_point", "main.py::run"))
     folder = tempfile.TemporaryDirectory(prefix="spec_tests-solution-")
     module = import_file(_write_sources(Path(folder.name), str(solution["name"]), _list_sources(solution), entry_point))
@@ -58,6 +65,18 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     names = f"{', '.join(stated.inputs)} -> {', '.join(stated.outputs)}"
     why = next((reason for reason in reasons if reason), "no operation has these arrays")
     raise NotTaken(f"it defines {stated.name} ({names}), which is not taken: {why}; write\n{LINES}")
+
+
+def _triton_can_run() -> bool:
+    """Whether Triton finds a device, or is told to interpret. If it is not installed, the import of the solution says so."""
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        return True
+    try:
+        return bool(importlib.import_module("triton").runtime.driver.active)
+    except ImportError:
+        return True
+    except RuntimeError:  # no active driver
+        return False
 
 
 def _read_pair(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -15,6 +15,7 @@ from ._imported import Imported, NotTaken
 KIND = "an ONNX file of one node"
 ORDER = 4
 DTYPES = MappingProxyType({1: "float32", 10: "float16", 11: "float64"})  # of TensorProto
+STANDARD = ("", "ai.onnx")  # names of the domain of ONNX's own operators; others have their bodies in the file
 LAST = -1
 
 
@@ -35,7 +36,8 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
         raise NotTaken(f"its graph has {len(nodes)} nodes ({', '.join(node.op_type for node in nodes[:6])}), where one is taken")
     (node,) = nodes
     attributes = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
-    if node.op_type in ("Softmax", "LogSoftmax") and min(x.version for x in model.opset_import) < 13:
+    standard = next((x.version for x in model.opset_import if x.domain == node.domain and node.domain in STANDARD), None)
+    if node.op_type in ("Softmax", "LogSoftmax") and standard and standard < 13:
         attributes.setdefault("axis", 1)  # the default of these versions
     for constant in model.graph.initializer:
         if constant.name not in [x.name for x in model.graph.input]:
