@@ -54,7 +54,8 @@ def mixture_of_experts(x, router, w1, w2, w3, *, k, renormalize=True):
     weights, indices = moe_router(tokens @ router.mT, k=k, renormalize=renormalize)
     first = sum(map(len, places_of(w1, 0)[:RANK]))
     tokens, weights = copied(tokens), copied(weights)
-    y = torch.zeros_like(tokens) + sum(w[:0].sum() for w in (w1, w2, w3))  # so that a rank without experts has gradients, too
+    used = (tokens, weights, w1, w2, w3)
+    y = torch.zeros_like(tokens) + sum(x[:0].sum() for x in used)  # a rank without experts takes part in the backward pass, too
     for e in range(len(w1)):
         rows, slot = torch.nonzero(indices == first + e, as_tuple=True)
         y = y.index_add(0, rows, weights[rows, slot, None] * whole.swiglu(tokens[rows], w1[e], w2[e], w3[e]))
