@@ -2,7 +2,8 @@
 
 python -m benchmarks.scaling [--calls 15] [--backend numpy-cpu] [--largest 16384] [--write DIR]
 
-One dimension of each operation grows; the others stay small. A time is the median CPU time of several calls in float32, in ms.
+One dimension of each operation grows; the others stay small. The verdict derives as much of the bound as it needs, and the whole
+bound what is left of it. A time is the median CPU time of several calls in float32, in ms.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 from meta_tests.support.in_process import backend
 from meta_tests.support.random_draw import RandomDraw
+from spec_tests.bounds.expectation import Stage
 from spec_tests.calls.operation import Operation
 from spec_tests.implementation.backend import build_backend
 from spec_tests.specification.registry import operations, specification
@@ -32,7 +34,7 @@ GROWING = {  # operation: the dimension that grows, and the sizes of the others
     "scaled_dot_product_attention": ("m", {"n": (4,), "d_k": (8,), "d_v": (8,)}),
 }  # fmt: skip
 SMALLEST_SIZE, FACTOR = 64, 4
-STEPS = ("data", "conversion", "backend", "oracle", "bound", "verdict")
+STEPS = ("data", "conversion", "backend", "oracle", "verdict", "whole bound")
 
 
 def measure_call(name: str, under_test: str, size: int, calls: int) -> dict[str, float]:
@@ -54,8 +56,9 @@ def measure_call(name: str, under_test: str, size: int, calls: int) -> dict[str,
         native = time_step("conversion", partial(operation.native, call))
         answer = time_step("backend", partial(operation.run, call, native))
         time_step("oracle", partial(getattr, call, "value"))
-        expectation = time_step("bound", partial(call.expectation, "fused"))
-        time_step("verdict", partial(expectation.accepts, operation.values(call, answer)))
+        values, expectation = operation.values(call, answer), call.expectation("fused")
+        time_step("verdict", partial(expectation.accepts, values))
+        time_step("whole bound", partial(expectation.at_stage, Stage.WHOLE))
     return {step: statistics.median(times) for step, times in milliseconds.items()}
 
 
