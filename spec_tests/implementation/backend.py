@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from operator import is_
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -188,7 +189,12 @@ class Backend:
 
         This finds imports at the top of the backend's file, and none that are hidden deeper.
         """
-        return any(map(_is_of_oracle, list(getattr(self.source, "__dict__", {}).values())))
+        values = list(getattr(self.source, "__dict__", {}).values())
+        known, found = self.__dict__.get("checked for the oracle", ([], False))  # each verdict asks; the attributes seldom change
+        if len(values) != len(known) or not all(map(is_, values, known)):
+            found = any(map(_is_of_oracle, values))
+            self.__dict__["checked for the oracle"] = values, found
+        return bool(found)
 
     @cached_property
     def timeouts(self) -> Counter[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -37,6 +38,7 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
 UPDATE = "cache_update"  # which is decided by looking, not by comparing values: see `calls/updates.py`
 
 
+@cache  # it is asked several times for each call
 def conventions_of(operation: str) -> tuple[Convention, ...]:
     """Return the conventions that an operation, or a gradient, depends on, in the order in which they apply.
 
