@@ -177,6 +177,15 @@ def test_the_option_of_an_earlier_call_is_found() -> None:
     assert another_option(Evidence.gather([failing], others)) == ("theta", [100.0, 1e4])
 
 
+def test_a_value_that_the_equation_does_not_take_is_no_other_option() -> None:
+    """The default of axis is none, so that None is tried too. The equation is evaluated only when its value is asked for."""
+    calls = [answer(ORACLE, "log_softmax", scale * ROW, axis=axis) for scale, axis in ((1.0, -1), (2.0, 0), (3.0, -1))]
+    for call in calls:
+        assert call.observed is not None
+        call.observed[0] += 1
+    assert another_option(Evidence.gather(calls)) is None
+
+
 def test_one_answer_for_another_option_may_be_by_chance() -> None:
     earlier, failing = rotate((4, 100.0), (4, 1e4))
     assert another_option(Evidence.gather([failing], [earlier])) is None

@@ -1,6 +1,7 @@
 """Which faults of sharded implementations are caught, and on how many ranks: python -m meta_tests.measure.sharded faults
 
-`faults` writes docs/measured/sharded_faults.txt. Each fault is tried on 2 ranks, and on 3 and 4 if it is not caught before.
+`faults` writes docs/measured/sharded_faults.txt. Each fault is tried on 2 ranks, and on 3 and 4, and with more examples, if
+it is not caught before.
 `right` tries the right implementations on 1 to 4 ranks, and writes docs/measured/sharded_right.txt.
 """
 
@@ -18,7 +19,7 @@ from ..support.pytest_process import Run, suite
 from ..support.sharded_variants import FIRST, SECOND, VARIANTS, Variant
 
 FOLDER = DOCS / "measured"
-WORLD_SIZES = (2, 3, 4)  # for faults; on one rank most are none
+ATTEMPTS = ((2, "smoke"), (3, "smoke"), (4, "smoke"), (3, "default"))  # ranks and effort; on one rank most are no faults
 RIGHT_SIZES = (1, 2, 3, 4)
 SEED = 0
 NAMING_KINDS = ("deviation", "near miss", "equation", "region")  # of causes that say what is wrong
@@ -26,10 +27,11 @@ NAMING_KINDS = ("deviation", "near miss", "equation", "region")  # of causes tha
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a fault: the number of ranks, the law that failed first, and the cause that the run names."""
+    """What became of a fault: the number of ranks, the effort, the law that failed first, and the cause that the run names."""
 
     variant: Variant
     world_size: int
+    effort: str
     law: str = ""
     kind: str = ""
     cause: str = ""
@@ -37,28 +39,36 @@ class Finding:
     @property
     def words(self) -> str:
         """The row of the table."""
-        caught = f"{self.law} on {self.world_size} ranks" if self.law else "NOT CAUGHT"
+        caught = f"{self.law} on {self.world_size} ranks at {self.effort} effort" if self.law else "NOT CAUGHT"
         return f"{self.variant.operation}: {self.variant.name}\n    {caught}; {self.kind}: {self.cause}"
 
 
-def run_variant(variant: Variant, world_size: int) -> Run:
+def run_variant(variant: Variant, world_size: int, effort: str = "smoke") -> Run:
     """Run the laws of the operation and of its gradient on the wrong backend, up to the first failure."""
     with tempfile.TemporaryDirectory() as folder:
         path = variant.write(Path(folder))
         laws = f"({variant.operation}. or {variant.operation}_vjp.)"
-        options = ("--dtype=float32", f"--world-size={world_size}", f"--hypothesis-seed={SEED}", "--time-limit=60", "-x")
+        options = (
+            "--dtype=float32",
+            f"--world-size={world_size}",
+            f"--hypothesis-seed={SEED}",
+            "--time-limit=60",
+            "-x",
+            f"--effort={effort}",
+        )
         return suite(Path(folder), f"--backend={path.name}", *options, "-k", laws)
 
 
-def find(variant: Variant, world_sizes: tuple[int, ...] = WORLD_SIZES) -> Finding:
-    """Try the fault on more and more ranks until a law fails."""
-    for world_size in world_sizes:
-        run = run_variant(variant, world_size)
+def find(variant: Variant) -> Finding:
+    """Try the fault on more and more ranks until a law fails, at last with more examples."""
+    for world_size, effort in ATTEMPTS:
+        run = run_variant(variant, world_size, effort)
         assert run.code in (0, 1), run.text
         for fact in run.facts:
             if fact["status"] == "failed":
-                return Finding(variant, world_size, fact["id"], fact["causes"][0]["kind"], fact["causes"][0]["what"])
-    return Finding(variant, world_sizes[-1])
+                cause = fact["causes"][0] if fact["causes"] else {"kind": "symptom", "what": fact["reason"]}
+                return Finding(variant, world_size, effort, fact["id"], cause["kind"], cause["what"])
+    return Finding(variant, world_size, effort)
 
 
 def count_right(backend: str, world_size: int, laws: str) -> str:
@@ -83,7 +93,7 @@ def measure_faults(options: argparse.Namespace) -> list[str]:
     caught, named = sum(bool(f.law) for f in findings), sum(f.kind in NAMING_KINDS for f in findings)
     return [
         f"{caught} of {len(findings)} faults of sharded implementations are caught; the cause of {named} is named.",
-        "Each runs at smoke effort in float32. The law is the first that failed.",
+        "Each runs in float32. The law is the first that failed.",
         "",
         *(finding.words for finding in findings),
     ]

@@ -173,7 +173,8 @@ def _is_right_for(call: Call, option: str, value: Any) -> bool:
     instead = Call(call.operation, call.arguments, {**call.keywords, option: value})
     try:
         allowed = instead.expectation(call.operation.precision)
+        shape = allowed.value.shape  # which evaluates the equation
     except Exception:
         return False  # the equation does not take these arguments
     answer = answer_of(call)
-    return allowed.value.shape == answer.shape and bool(np.all(allowed.accepts(answer) & (allowed.claimed | ~wrong_in(call))))
+    return shape == answer.shape and bool(np.all(allowed.accepts(answer) & (allowed.claimed | ~wrong_in(call))))
