@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 from spec_tests.calls.call import Call
+from spec_tests.calls.operation import Operation
 from spec_tests.diagnosis.condition import Condition, simplest_between
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.region import Region
+from spec_tests.diagnosis.region_facts import describe_for_region
 from spec_tests.diagnosis.region_words import describe_conditions
 from spec_tests.diagnosis.wrong_region import find_wrong_region
+from spec_tests.specification.registry import specification
 from spec_tests.trials.asker import Asker, ask_about
 
 from ..support.in_process import backend
@@ -58,6 +61,15 @@ def test_the_same_seed_finds_the_same_region() -> None:
     assert one is not None
     assert other is not None
     assert (one.what, one.facts, one.inside) == (other.what, other.facts, other.inside)
+
+
+def test_the_axis_of_a_gradient_is_one_of_its_argument() -> None:
+    """The cotangent of logsumexp has an axis less than its argument, and may have none."""
+    made = Operation(specification("logsumexp_vjp"), backend("numpy-cpu"), "float32", "fused")
+    call = Call(made, (np.array(1.0), np.array([3.0, -1.0, 2.0])), {"axis": -1, "wrt": "x"})
+    facts = describe_for_region(call)
+    assert facts["axes of the argument"] == 1
+    assert facts["the last axis"]
 
 
 def test_right_answers_have_no_region() -> None:

@@ -81,7 +81,7 @@ def _describe_values(call: Call) -> dict[str, Any]:
 
 
 def _describe_axis(call: Call) -> dict[str, Any]:
-    axis, rank = call.keywords["axis"], np.ndim(call.arguments[0])
+    axis, rank = call.keywords["axis"], np.ndim(call.named["x"])
     return {
         "a negative axis": axis < 0,
         "the last axis": axis % rank == rank - 1,
