@@ -12,6 +12,7 @@ from .calls.result import Result
 from .calls.violation import NotImplementedVariant, add_fact
 from .helpers.assertions import assert_conforms, assert_true
 from .helpers.batch import BATCHED, batch_shape, ensure_batch, stacked_arguments
+from .implementation.framework import CannotMakeArray
 from .inputs.draw import SEQUENCES, Draw
 from .specification.pytree import leaves
 from .specification.registry import result_ranks
@@ -137,5 +138,8 @@ def _stack_batch(operation: Operation, call: Call, copies: int) -> Any:
     positional, keywords = operation.native(call)
     names, stack = stacked_arguments(call), operation.backend.framework.tile
     arguments = zip(operation.spec.positional, positional, strict=False)
-    many = tuple(stack(x, copies) if name in names else x for name, x in arguments)
-    return many, {name: stack(x, copies) if name in names else x for name, x in keywords.items()}
+    try:
+        many = tuple(stack(x, copies) if name in names else x for name, x in arguments)
+        return many, {name: stack(x, copies) if name in names else x for name, x in keywords.items()}
+    except CannotMakeArray as reason:
+        raise NotImplementedVariant(str(reason), "framework") from reason

@@ -92,6 +92,12 @@ def test_the_verdicts_are_those_of_one_process(name: str, tmp_path: Path) -> Non
         assert [fact[key] for key in compared] == [isolated_fact[key] for key in compared]
 
 
+def test_batches_of_many_entries_are_sent(tmp_path: Path) -> None:
+    run = suite(tmp_path, "--backend=numpy-cpu", "--isolate", "--effort=default", "-k", "many_entries and (rms_norm or softmax)")
+    assert run.code == 0
+    assert set(run.statuses.values()) == {"passed"}
+
+
 def test_an_adapters_file_is_asked_in_its_own_terms(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     write(tmp_path, adapters="import torch\n\ndef run_softmax(in_features, dim):\n    return torch.exp(in_features) * 2\n")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..implementation.environment import environment_of
 from ..implementation.guard import Fault, Refused
 from ..specification.pytree import tree_map
@@ -83,23 +85,43 @@ class Connection:
 class RemoteArray:
     """An array in the process of the backend. Its contents are read when they are needed, and again after each call."""
 
-    __slots__ = ("cached_contents", "call", "connection", "generation", "handle")
+    __slots__ = ("cached_contents", "call", "connection", "generation", "handle", "whole")
 
-    def __init__(self, connection: Connection, number: int, contents: dict[str, Any] | None = None):
+    def __init__(
+        self, connection: Connection, number: int, contents: dict[str, Any] | None = None, whole: RemoteArray | None = None
+    ):
         self.connection, self.handle, self.generation = connection, Handle(number), connection.generation
         self.cached_contents, self.call = contents, connection.calls
+        self.whole = whole  # the array that these are rows of, which has the handle
 
     def __del__(self) -> None:
-        if self.generation == self.connection.generation:
+        if self.whole is None and self.generation == self.connection.generation:
             self.connection.forgotten.append(self.handle.number)
 
     @property
     def contents(self) -> dict[str, Any]:
         """The array's dtype, device and values."""
-        if self.cached_contents is None or self.call != self.connection.calls:
+        if self.cached_contents is None or (self.whole is None and self.call != self.connection.calls):
             self.cached_contents = request(self.connection, "describe_array", self.handle)
             self.call = self.connection.calls
         return self.cached_contents
+
+    @property
+    def values(self) -> np.ndarray:
+        """The values as they were sent. Raise Fault if they could not be read."""
+        values = self.contents["values"]
+        if isinstance(values, str):
+            raise Fault(values)
+        return np.array(values)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __getitem__(self, rows: slice) -> RemoteArray:
+        """Return some rows as they are now."""
+        contents = {**self.contents, "values": self.values[rows]}
+        return RemoteArray(self.connection, self.handle.number, contents, whole=self)
 
 
 def to_wire(tree: Any) -> Any:

@@ -20,6 +20,9 @@ from ..implementation.lookup import BackendError
 from ..implementation.printable import printable_line
 from .connection import Connection, RemoteArray, from_wire, make_array, read_answer, request, to_wire
 from .server import BACKEND_PROPERTIES, FRAMEWORK_PROPERTIES
+from .wire import MAX_MESSAGE_BYTES
+
+MAX_ARRAY_BYTES = MAX_MESSAGE_BYTES // 4  # of one array; a message may hold several
 
 
 class RemoteFramework:
@@ -86,7 +89,10 @@ class RemoteFramework:
         return self.lay_out(np.asarray(array), dtype, "contiguous")
 
     def tile(self, x: Any, copies: int) -> Any:
-        raise CannotMakeArray(f"no array of {copies} copies is made in the process of an isolated backend")
+        values = x.values
+        if copies * values.nbytes > MAX_ARRAY_BYTES:
+            raise CannotMakeArray(f"{copies * values.nbytes} bytes are more than is sent to an isolated backend in one array")
+        return make_array(self.connection, np.concatenate([values] * copies), self.dtype_of(x))
 
     def force(self, x: Any) -> Any:
         return x
@@ -101,10 +107,7 @@ class RemoteFramework:
         return x
 
     def numpy(self, x: Any) -> np.ndarray:
-        values = x.contents["values"]
-        if isinstance(values, str):
-            raise Fault(values)
-        return as_float64(np.array(values))
+        return as_float64(x.values)
 
     def dtype_of(self, x: Any) -> str:
         return str(x.contents["dtype"])
