@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._numpy_functions import linear, sigmoid, softmax, swiglu
+from ._numpy_functions import gated_activation, linear, sigmoid, softmax
 
 
 def _largest(x, k):
@@ -30,11 +30,22 @@ def moe_router(
     return weights * weights.dtype.type(scaling_factor), indices
 
 
-def mixture_of_experts(x, router, w1, w2, w3, *, k, renormalize=True):
+def gated_network(x, w1, w2, w3, b1=None, b2=None, b3=None, **gate):
+    """swiglu, or the same with another gate."""
+    packed = np.concatenate([linear(x, w1, b1), linear(x, w3, b3)], axis=-1)
+    return linear(gated_activation(packed, **gate), w2, b2)
+
+
+def mixture_of_experts(
+    x, router, w1, w2, w3, b_router=None, b1=None, b2=None, b3=None,
+    *, k, renormalize=True, activation="silu", limit=None, alpha=1.0, offset=0.0,
+):  # fmt: skip
+    gate = {"activation": activation, "limit": limit, "alpha": alpha, "offset": offset}
     tokens = x.reshape(-1, x.shape[-1])
-    weights, indices = moe_router(linear(tokens, router), k=k, renormalize=renormalize)
+    weights, indices = moe_router(linear(tokens, router, b_router), k=k, renormalize=renormalize)
     y = np.zeros_like(tokens)
     for e in range(len(router)):
         rows, slot = np.nonzero(indices == e)
-        y[rows] += weights[rows, slot, None] * swiglu(tokens[rows], w1[e], w2[e], w3[e])
+        expert = (None if w is None else w[e] for w in (w1, w2, w3, b1, b2, b3))
+        y[rows] += weights[rows, slot, None] * gated_network(tokens[rows], *expert, **gate)
     return y.reshape(x.shape)

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from ._torch_functions import _widened, in_float32, sigmoid, softmax, swiglu
+from ._torch_functions import _widened, gated_activation, in_float32, linear, sigmoid, softmax
 
 
 def moe_router(
@@ -27,13 +27,24 @@ def moe_router(
     return weights * scaling_factor, indices
 
 
+def gated_network(x, w1, w2, w3, b1=None, b2=None, b3=None, **gate):
+    """swiglu, or the same with another gate."""
+    packed = torch.cat([linear(x, w1, b1), linear(x, w3, b3)], dim=-1)
+    return linear(gated_activation(packed, **gate), w2, b2)
+
+
 @in_float32
-def mixture_of_experts(x, router, w1, w2, w3, *, k, renormalize=True):
+def mixture_of_experts(
+    x, router, w1, w2, w3, b_router=None, b1=None, b2=None, b3=None,
+    *, k, renormalize=True, activation="silu", limit=None, alpha=1.0, offset=0.0,
+):  # fmt: skip
+    gate = {"activation": activation, "limit": limit, "alpha": alpha, "offset": offset}
     tokens = x.reshape(-1, x.shape[-1])
-    weights, indices = moe_router(tokens @ router.mT, k=k, renormalize=renormalize)
+    weights, indices = moe_router(linear(tokens, router, b_router), k=k, renormalize=renormalize)
     y = torch.zeros_like(tokens)
     for e in range(len(router)):
         rows, slot = torch.nonzero(indices == e, as_tuple=True)
-        expert = swiglu(tokens[rows], w1[e], w2[e], w3[e])
+        network = (None if w is None else w[e] for w in (w1, w2, w3, b1, b2, b3))
+        expert = gated_network(tokens[rows], *network, **gate)
         y = y.index_add(0, rows, weights[rows, slot, None] * expert)
     return y.reshape(x.shape)

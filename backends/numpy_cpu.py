@@ -28,6 +28,7 @@ conventions = {
     "adamw_decay": "before",
 }
 OPTIONAL_WEIGHTS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm", "b1", "b2", "b3")
+OPTIONAL_WEIGHTS += ("sinks", "attn_post_norm", "ffn_post_norm", "router", "b_router")
 domain = {name: {"weights": OPTIONAL_WEIGHTS} for name in ("transformer_block", "transformer_lm")}
 
 
@@ -77,8 +78,8 @@ def _join(y):
 
 def multihead_self_attention(
     x, w_q, w_k, w_v, w_o, positions=None, b_q=None, b_k=None, b_v=None, b_o=None, q_norm=None, k_norm=None,
-    inverse_frequencies=None, *, num_heads, num_kv_heads=None, is_causal=True, theta=None, layout="interleaved",
-    eps=1e-6, attention_factor=1.0,
+    inverse_frequencies=None, sinks=None, *, num_heads, num_kv_heads=None, is_causal=True, theta=None, layout="interleaved",
+    eps=1e-6, attention_factor=1.0, scale=None, softcap=None, left_window=None,
 ):  # fmt: skip
     num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
     q = _split(linear(x, w_q, b_q), num_heads)
@@ -88,26 +89,35 @@ def multihead_self_attention(
         turn = {"theta": theta, "layout": layout, "attention_factor": attention_factor}
         positions = np.arange(x.shape[-2]) if positions is None else positions[..., None, :]
         q, k = (rope(y, positions, inverse_frequencies, **turn) for y in (q, k))
-    return linear(_join(grouped_query_attention(q, k, v, is_causal=is_causal)), w_o, b_o)
+    options = {"is_causal": is_causal, "scale": scale, "softcap": softcap, "left_window": left_window}
+    return linear(_join(grouped_query_attention(q, k, v, sinks=sinks, **options)), w_o, b_o)
 
 
 @overflow_is_inf
 def transformer_block(
     x, weights, positions=None, inverse_frequencies=None,
-    *, num_heads, num_kv_heads=None, theta=None, layout="interleaved", eps, norm="pre", attention_factor=1.0,
+    *, num_heads, num_kv_heads=None, theta=None, layout="interleaved", eps, norm="pre", attention_factor=1.0, scale=None,
+    softcap=None, left_window=None, activation="silu", limit=None, alpha=1.0, offset=0.0, k=None,
 ):  # fmt: skip
+    gate = {"activation": activation, "limit": limit, "alpha": alpha, "offset": offset}
+
     def attention(h):
         w = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
-        options = {name: weights.get(name) for name in ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm")}
+        options = {name: weights.get(name) for name in ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm", "sinks")}
         options |= {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout, "eps": eps}
         options |= {"inverse_frequencies": inverse_frequencies, "attention_factor": attention_factor}
-        return multihead_self_attention(h, *w, positions, **options)
+        options |= {"scale": scale, "softcap": softcap, "left_window": left_window}
+        return normed(multihead_self_attention(h, *w, positions, **options), "attn_post_norm")
 
     def ffn(h):
-        return swiglu(h, *(weights.get(name) for name in ("w1", "w2", "w3", "b1", "b2", "b3")))
+        network = [weights.get(name) for name in ("w1", "w2", "w3", "b1", "b2", "b3")]
+        if weights.get("router") is None:
+            return normed(gated_network(h, *network, **gate), "ffn_post_norm")
+        experts = (weights["router"], *network[:3], weights.get("b_router"), *network[3:])
+        return normed(mixture_of_experts(h, *experts, k=k, **gate), "ffn_post_norm")
 
     def normed(h, name):
-        return rms_norm(h, weights[name], eps=eps)
+        return h if weights.get(name) is None else rms_norm(h, weights[name], eps=eps)
 
     if norm == "pre":
         h = x + attention(normed(x, "attn_norm"))
@@ -119,12 +129,18 @@ def transformer_block(
 def transformer_lm(
     token_ids, weights, inverse_frequencies=None,
     *, num_heads, num_kv_heads=None, theta, layout="interleaved", eps, attention_factor=1.0, logit_softcap=None,
+    embedding_scale=1.0, scale=None, softcap=None, left_window=None, global_every=None, local_theta=None,
+    activation="silu", limit=None, alpha=1.0, offset=0.0, k=None,
 ):  # fmt: skip
+    options = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "layout": layout, "eps": eps, "k": k}
+    options |= {"activation": activation, "limit": limit, "alpha": alpha, "offset": offset, "scale": scale, "softcap": softcap}
+    turn = {"theta": theta, "inverse_frequencies": inverse_frequencies, "attention_factor": attention_factor}
+    local = {"left_window": left_window} | (turn if local_theta is None else {"theta": local_theta})
     h = embedding(token_ids, weights["token_embedding"])
-    options = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout, "eps": eps}
-    options |= {"inverse_frequencies": inverse_frequencies, "attention_factor": attention_factor}
-    for layer in weights["layers"]:
-        h = transformer_block(h, layer, **options)
+    h = h if embedding_scale == 1 else h * embedding_scale
+    for i, layer in enumerate(weights["layers"]):
+        is_global = global_every is not None and (i + 1) % global_every == 0
+        h = transformer_block(h, layer, **options, **(turn if is_global else local))
     y = linear(rms_norm(h, weights["final_norm"], eps=eps), weights["lm_head"])
     return y if logit_softcap is None else logit_softcap * np.tanh(y / logit_softcap)
 

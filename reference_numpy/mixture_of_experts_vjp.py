@@ -4,28 +4,45 @@ import numpy as np
 
 from ._choice import chosen_by, taken
 from ._expert_weights import scattered, weigh, weigh_vjp
+from ._gated_network import gated_network, gated_network_vjp, gating
 from ._marks import float64, rounded
 from ._sums import rows
 from .linear import linear
 from .linear_vjp import linear_vjp
+from .mixture_of_experts import _select
 from .softmax import softmax
 from .softmax_vjp import softmax_vjp
-from .swiglu import swiglu
-from .swiglu_vjp import swiglu_vjp
 
 
 def mixture_of_experts_vjp(
-    cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True
+    cotangent: Any,
+    x: Any,
+    router: Any,
+    w1: Any,
+    w2: Any,
+    w3: Any,
+    b_router: Any = None,
+    b1: Any = None,
+    b2: Any = None,
+    b3: Any = None,
+    *,
+    k: int,
+    renormalize: bool = True,
+    activation: str = "silu",
+    limit: float | None = None,
+    alpha: float = 1.0,
+    offset: float = 0.0,
 ) -> Any:
     """Gradients of mixture_of_experts: of y = sum over the chosen e of w_e E_e(x),
 
         dE_e = w_e c,   dw_e = c . E_e(x)
 
-    and on through swiglu_vjp of each expert, for the tokens that chose it, and through moe_router_vjp and linear_vjp.
+    and on through the network of each expert, for the tokens that chose it, and through moe_router_vjp and linear_vjp.
 
     Shapes
-        cotangent (..., d),  x (..., d),  router (experts, d),  w1 (experts, h, d),  w2 (experts, d, h),  w3 (experts, h, d)
-        ->  (dx, drouter, dw1, dw2, dw3), each as its argument
+        cotangent (..., d),  x (..., d),  router (experts, d),  w1 (experts, h, d),  w2 (experts, d, h),  w3 (experts, h, d),
+        b_router (experts),  b1 (experts, h),  b2 (experts, d),  b3 (experts, h)
+        ->  (dx, drouter, dw1, dw2, dw3, db_router, db1, db2, db3), each as its argument; None for those that are not given
     Domain
         As in mixture_of_experts; cotangents finite.
     Edges
@@ -41,21 +58,28 @@ def mixture_of_experts_vjp(
     array([[-1.5788],
            [ 1.5788]])
     """
-    x, router, w1, w2, w3 = (float64(a) for a in (x, router, w1, w2, w3))
+    x, router = float64(x), float64(router)
     experts, tokens, c = router.shape[0], rows(x), rows(float64(cotangent))
-    logits = rounded(linear(tokens, router))
+    logits = rounded(linear(tokens, router, b_router))
     scores = softmax(logits, axis=-1)
     indices = chosen_by(scores, k, x.shape[:-1])
     weights = rounded(weigh(scores, indices, renormalize=renormalize, scaling_factor=1.0))
     dense, parts, slopes = scattered(weights, indices, experts), [], []
+    gate, of_expert = gating(activation, limit, alpha, offset), _select(w1, w2, w3, b1, b2, b3)
     for e in range(experts):
-        parts.append(swiglu_vjp(rounded(dense[:, e : e + 1] * c), tokens, w1[e], w2[e], w3[e]))
-        slopes.append(np.sum(c * rounded(swiglu(tokens, w1[e], w2[e], w3[e])), axis=-1))
+        parts.append(gated_network_vjp(rounded(dense[:, e : e + 1] * c), tokens, *of_expert(e), **gate))
+        slopes.append(np.sum(c * rounded(gated_network(tokens, *of_expert(e), **gate)), axis=-1))
     dweights = taken(np.stack(slopes, axis=-1), indices)
     dscores = weigh_vjp(rounded(dweights), scores, indices, renormalize=renormalize, scaling_factor=1.0)
     (dlogits,) = softmax_vjp(dscores, logits, axis=-1)
-    through_router, drouter, _ = linear_vjp(rounded(dlogits), tokens, router)
+    through_router, drouter, db_router = linear_vjp(rounded(dlogits), tokens, router, b_router)
     chosen = np.any(indices[:, :, None] == np.arange(experts), axis=1)
     through_experts = [np.where(chosen[:, e : e + 1], part[0], 0.0) for e, part in enumerate(parts)]
     dx = np.sum(np.stack([rounded(d) for d in (*through_experts, through_router)], axis=0), axis=0)
-    return np.reshape(dx, x.shape), drouter, *(np.stack([part[i] for part in parts], axis=0) for i in (1, 2, 3))
+    dw1, dw2, dw3, db1, db2, db3 = (_stacked([part[i] for part in parts]) for i in range(1, 7))
+    return np.reshape(dx, x.shape), drouter, dw1, dw2, dw3, db_router, db1, db2, db3
+
+
+def _stacked(gradients: list[Any]) -> Any:
+    """Return the gradients of all experts as one array, None for biases that are not given."""
+    return None if gradients[0] is None else np.stack(gradients, axis=0)

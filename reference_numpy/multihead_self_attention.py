@@ -29,6 +29,11 @@ def _rotation(theta: Any, inverse_frequencies: Any, layout: str, attention_facto
     return given | {"layout": layout} | ({} if is_one(attention_factor) else {"attention_factor": attention_factor})
 
 
+def _attending(is_causal: bool, scale: Any, softcap: Any, left_window: Any) -> dict[str, Any]:
+    """Return the keywords of grouped_query_attention."""
+    return {"is_causal": is_causal, "scale": scale, "softcap": softcap, "left_window": left_window}
+
+
 def multihead_self_attention(
     x: Any,
     w_q: Any,
@@ -43,6 +48,7 @@ def multihead_self_attention(
     q_norm: Any = None,
     k_norm: Any = None,
     inverse_frequencies: Any = None,
+    sinks: Any = None,
     *,
     num_heads: int,
     num_kv_heads: int | None = None,
@@ -51,6 +57,9 @@ def multihead_self_attention(
     layout: str = "interleaved",
     eps: float = 1e-6,
     attention_factor: float = 1.0,
+    scale: float | None = None,
+    softcap: float | None = None,
+    left_window: int | None = None,
 ) -> Any:
     """Multi-head self-attention, causal by default, with rotary positions if theta or inverse_frequencies is given.
 
@@ -63,9 +72,9 @@ def multihead_self_attention(
     Shapes
         x (..., n, d),  w_q (h d_k, d),  w_k (h_kv d_k, d),  w_v (h_kv d_v, d),  w_o (d, h d_v),  positions (..., n),
         b_q (h d_k),  b_k (h_kv d_k),  b_v (h_kv d_v),  b_o (d),  q_norm (d_k),  k_norm (d_k),
-        inverse_frequencies (d_k/2)  ->  (..., n, d)
+        inverse_frequencies (d_k/2),  sinks (h)  ->  (..., n, d)
     Domain
-        All finite; positions any integers.
+        All finite, but sinks may be -inf; positions any integers; softcap > 0; left_window >= 0.
     Edges
         theta = None without inverse_frequencies: no RoPE, and positions are ignored. RoPE without positions:
         0, ..., n - 1. attention_factor scales queries and keys where they turn. A token's output does not depend on
@@ -78,8 +87,9 @@ def multihead_self_attention(
     Choices
         Head i is the i-th block of d_k rows. Positions mask nothing: causal is by index. RoPE turns queries and
         keys, all heads alike, never values. Each optional array may be given alone. A norm is of the features of
-        each head and comes after the bias and before the rotation, as in Qwen3; OLMo 2 norms all heads at once. No
-        dropout; the exercise has biases and no mask.
+        each head and comes after the bias and before the rotation, as in Qwen3; OLMo 2 norms all heads at once. scale,
+        softcap, left_window and sinks are those of grouped_query_attention: a window is by index, as causality is, and
+        has left_window + 1 keys, the own one included. No dropout; the exercise has biases and no mask.
     Source
         Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2. CS336 assignment 1, eqs. (12) to (14). Exercise 2.
         Henry et al. 2020, arXiv:2010.04245, for normed queries and keys, there by their length.
@@ -101,5 +111,6 @@ def multihead_self_attention(
         positions = np.arange(x.shape[-2]) if positions is None else positions
         positions = np.expand_dims(float64(positions), -2)  # the same for every head
         q, k = rounded(rope(q, positions, **turn)), rounded(rope(k, positions, **turn))
-    heads = np.swapaxes(rounded(grouped_query_attention(q, k, v, is_causal=is_causal)), -2, -3)
+    options = _attending(is_causal, scale, softcap, left_window)
+    heads = np.swapaxes(rounded(grouped_query_attention(q, k, v, sinks=sinks, **options)), -2, -3)
     return linear(np.reshape(heads, (*x.shape[:-1], heads.shape[-2] * heads.shape[-1])), w_o, b_o)

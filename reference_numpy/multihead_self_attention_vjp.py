@@ -6,7 +6,7 @@ from ._marks import float64, rounded
 from .grouped_query_attention import grouped_query_attention
 from .grouped_query_attention_vjp import grouped_query_attention_vjp
 from .linear_vjp import linear_vjp
-from .multihead_self_attention import _heads, _normed, _rotation
+from .multihead_self_attention import _attending, _heads, _normed, _rotation
 from .rms_norm_vjp import rms_norm_vjp
 from .rope import rope
 from .rope_vjp import rope_vjp
@@ -27,6 +27,7 @@ def multihead_self_attention_vjp(
     q_norm: Any = None,
     k_norm: Any = None,
     inverse_frequencies: Any = None,
+    sinks: Any = None,
     *,
     num_heads: int,
     num_kv_heads: int | None = None,
@@ -35,6 +36,9 @@ def multihead_self_attention_vjp(
     layout: str = "interleaved",
     eps: float = 1e-6,
     attention_factor: float = 1.0,
+    scale: float | None = None,
+    softcap: float | None = None,
+    left_window: int | None = None,
 ) -> Any:
     """Gradients of multi-head self-attention: back through w_o, attention, RoPE, the norms and the projections.
 
@@ -44,8 +48,8 @@ def multihead_self_attention_vjp(
     Shapes
         cotangent (..., n, d),  x (..., n, d),  w_q (h d_k, d),  w_k (h_kv d_k, d),  w_v (h_kv d_v, d),  w_o (d, h d_v),
         positions (..., n),  b_q (h d_k),  b_k (h_kv d_k),  b_v (h_kv d_v),  b_o (d),  q_norm (d_k),  k_norm (d_k),
-        inverse_frequencies (d_k/2)
-        ->  (dx, dw_q, dw_k, dw_v, dw_o, None, db_q, db_k, db_v, db_o, dq_norm, dk_norm, None), each as its argument;
+        inverse_frequencies (d_k/2),  sinks (h)
+        ->  (dx, dw_q, dw_k, dw_v, dw_o, None, db_q, db_k, db_v, db_o, dq_norm, dk_norm, None, dsinks), each as its argument;
         None for those that are not given
     Domain
         As in multihead_self_attention; cotangents finite.
@@ -72,10 +76,11 @@ def multihead_self_attention_vjp(
         positions = np.arange(x.shape[-2]) if positions is None else positions
         positions = np.expand_dims(float64(positions), -2)  # the same for every head
         q, k = rounded(rope(q, positions, **turn)), rounded(rope(k, positions, **turn))
-    heads = _side_by_side(rounded(grouped_query_attention(q, k, v, is_causal=is_causal)))
+    options = _attending(is_causal, scale, softcap, left_window)
+    heads = _side_by_side(rounded(grouped_query_attention(q, k, v, sinks=sinks, **options)))
     dheads, dw_o, db_o = linear_vjp(c, heads, w_o, b_o)
     dheads = np.reshape(rounded(dheads), (*x.shape[:-1], num_heads, v.shape[-1]))
-    dq, dk, dv, *_ = grouped_query_attention_vjp(np.swapaxes(dheads, -2, -3), q, k, v, is_causal=is_causal)
+    dq, dk, dv, _, dsinks = grouped_query_attention_vjp(np.swapaxes(dheads, -2, -3), q, k, v, None, sinks, **options)
     if turn:
         dq, *_ = rope_vjp(rounded(dq), q, positions, **turn)
         dk, *_ = rope_vjp(rounded(dk), k, positions, **turn)
@@ -85,7 +90,7 @@ def multihead_self_attention_vjp(
     through_k, dw_k, db_k = linear_vjp(_side_by_side(rounded(dk)), x, w_k, b_k)
     through_v, dw_v, db_v = linear_vjp(_side_by_side(rounded(dv)), x, w_v, b_v)
     dx = rounded(through_q) + rounded(through_k) + rounded(through_v)
-    return dx, dw_q, dw_k, dw_v, dw_o, None, db_q, db_k, db_v, db_o, dq_norm, dk_norm, None
+    return dx, dw_q, dw_k, dw_v, dw_o, None, db_q, db_k, db_v, db_o, dq_norm, dk_norm, None, dsinks
 
 
 def _through_norm(d: Any, heads: Any, gain: Any, eps: float) -> tuple[Any, Any]:

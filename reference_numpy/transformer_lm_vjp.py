@@ -2,8 +2,8 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import float64, rounded
-from .embedding import embedding
+from ._gated_network import gating
+from ._marks import float64, rounded, scaled
 from .embedding_vjp import embedding_vjp
 from .linear import linear
 from .linear_vjp import linear_vjp
@@ -11,6 +11,7 @@ from .rms_norm import rms_norm
 from .rms_norm_vjp import rms_norm_vjp
 from .transformer_block import _scaling, transformer_block
 from .transformer_block_vjp import transformer_block_vjp
+from .transformer_lm import _by_layer, _embed
 
 
 def transformer_lm_vjp(
@@ -26,6 +27,17 @@ def transformer_lm_vjp(
     eps: float,
     attention_factor: float = 1.0,
     logit_softcap: float | None = None,
+    embedding_scale: float = 1.0,
+    scale: float | None = None,
+    softcap: float | None = None,
+    left_window: int | None = None,
+    global_every: int | None = None,
+    local_theta: float | None = None,
+    activation: str = "silu",
+    limit: float | None = None,
+    alpha: float = 1.0,
+    offset: float = 0.0,
+    k: int | None = None,
 ) -> Any:
     """Gradients of the language model: back through the head, the last norm, the blocks in reverse, and the embedding.
 
@@ -53,11 +65,13 @@ def transformer_lm_vjp(
     array([[0.    , 0.    ],
            [1.4142, 0.    ]])
     """
-    options: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout, "eps": eps}
-    options |= _scaling(inverse_frequencies, attention_factor)
-    inputs = [embedding(token_ids, weights["token_embedding"])]
-    for layer in weights["layers"]:
-        inputs.append(rounded(transformer_block(inputs[-1], layer, **options)))
+    options: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "layout": layout, "eps": eps, "k": k}
+    options |= {"scale": scale, "softcap": softcap, **gating(activation, limit, alpha, offset)}
+    turn = {"theta": theta, **_scaling(inverse_frequencies, attention_factor)}
+    by_layer = _by_layer(weights, turn, left_window, global_every, local_theta)
+    inputs = [_embed(token_ids, weights, embedding_scale)]
+    for layer, own in zip(weights["layers"], by_layer, strict=True):
+        inputs.append(rounded(transformer_block(inputs[-1], layer, **options, **own)))
     last, final_norm = inputs.pop(), weights["final_norm"]
     normed = rounded(rms_norm(last, final_norm, eps=eps))
     if logit_softcap is not None:
@@ -66,8 +80,8 @@ def transformer_lm_vjp(
     dlast, dhead, _ = linear_vjp(cotangent, normed, weights["lm_head"])
     dx, dfinal = rms_norm_vjp(rounded(dlast), last, final_norm, eps=eps)
     dlayers: list[Any] = []
-    for x, layer in zip(reversed(inputs), reversed(weights["layers"]), strict=True):
-        dx, dlayer, *_ = transformer_block_vjp(rounded(dx), x, layer, **options)
+    for x, layer, own in zip(reversed(inputs), reversed(weights["layers"]), reversed(by_layer), strict=True):
+        dx, dlayer, *_ = transformer_block_vjp(rounded(dx), x, layer, **options, **own)
         dlayers.insert(0, dlayer)
-    _, dembedding = embedding_vjp(rounded(dx), token_ids, weights["token_embedding"])
+    _, dembedding = embedding_vjp(rounded(scaled(rounded(dx), embedding_scale)), token_ids, weights["token_embedding"])
     return None, {"token_embedding": dembedding, "layers": dlayers, "final_norm": dfinal, "lm_head": dhead}, None

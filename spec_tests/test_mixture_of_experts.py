@@ -8,8 +8,9 @@ from .bounds.bounded import Bounded
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, exactly
 from .helpers.batch import draw_other_tokens
+from .helpers.keywords import accepted_keywords, require_accepted
 from .inputs.draw import Draw
-from .operations.mixture_of_experts import EXPERTS, draw_inputs, draw_k
+from .operations.mixture_of_experts import BIASES, EXPERTS, GATE, draw_biases, draw_inputs, draw_k, draw_own_gate
 from .trials.invariant import invariant
 
 EQUATION = "Jiang et al. 2024, section 2.1"
@@ -67,6 +68,41 @@ def test_chosen_experts_are_weighted(mixture_of_experts: Operation, swiglu: Oper
         weights = weights / np.sum(weights, axis=0)  # type: ignore[call-overload]
     outputs = [swiglu(x, w1[e], w2[e], w3[e]) * weights[i] for i, e in enumerate(chosen)]
     assert_equal(mixture_of_experts(x, router, w1, w2, w3, **given), sum(outputs[1:], start=outputs[0]))
+
+
+@invariant("B", source="OpenAI 2025, gpt-oss model card, arXiv:2508.10925")
+def test_experts_have_biases_and_gates(
+    mixture_of_experts: Operation, linear: Operation, gated_activation: Operation, draw: Draw
+) -> None:
+    """Each expert is the backend's own linear and gated_activation, its biases included, and its weight is on the whole result.
+    The router's bias is part of the logits: it chooses, and it weighs."""
+    names = accepted_keywords(draw, *BIASES, *GATE)
+    x, (router, w1, w2, w3), given = _draw(draw)
+    used = {*names} if draw.one_of((True, True, True, False)) else {draw.one_of(names)}
+    order, biases, gate = draw.rng.permutation(len(router)), draw_biases(draw, used, *w1.shape), draw_own_gate(draw, used)
+    if "b_router" in biases:
+        router, ranks = 0 * router, np.zeros(len(router))
+        ranks[order] = np.arange(len(router), 0, -1) * draw.one_of((1.0, 2.0))
+        biases["b_router"] = ranks
+    else:
+        x, router = _decided(draw, x, router, order)
+        ranks = router[:, 0]
+    scores, chosen = _softmax(exactly(ranks)), order[: given["k"]]
+    weights = scores[chosen]
+    if given.get("renormalize", True):
+        weights = weights / np.sum(weights, axis=0)  # type: ignore[call-overload]
+
+    def expert(e: int) -> Any:
+        def affine(h: Any, weight: np.ndarray, bias: str) -> Any:
+            own = require_accepted({"bias": biases[bias][e]} if bias in biases else {}, linear)
+            return linear(h, weight[e], **own)
+
+        packed = np.concatenate([affine(x, w1, "b1"), affine(x, w3, "b3")], axis=-1)
+        return affine(gated_activation(packed, **require_accepted(gate, gated_activation)), w2, "b2")
+
+    outputs = [expert(e) * weights[i] for i, e in enumerate(chosen)]
+    whole = mixture_of_experts(x, router, w1, w2, w3, **given, **biases, **gate)
+    assert_equal(whole, sum(outputs[1:], start=outputs[0]))
 
 
 @invariant("B", source=EQUATION)

@@ -10,7 +10,6 @@ from .helpers.assertions import assert_equal, assert_identical, assert_within, e
 from .helpers.attention_inputs import draw_other_values
 from .helpers.keywords import require_accepted
 from .inputs.draw import Draw, within_domain
-from .operations.multihead_self_attention import NORMS, OPTIONAL_ARRAYS
 from .operations.rope import require_positions
 from .operations.scaled_dot_product_attention import draw_part
 from .operations.transformer_block import draw_inputs
@@ -78,37 +77,6 @@ def test_attention_half(
     parts = require_accepted(select_attention_keywords(keywords), multihead_self_attention)
     attention = multihead_self_attention(normed, *projections, **parts)
     assert_equal(transformer_block(x, silence(weights, "w2"), **keywords), exactly(x) + attention)
-
-
-@invariant("B", source=PRE, cost=2)
-def test_composition(
-    transformer_block: Operation, rms_norm: Operation, multihead_self_attention: Operation, swiglu: Operation, draw: Draw
-) -> None:
-    """It is the backend's own parts in order. pre: h = x + attention(norm₁(x)), y = h + swiglu(norm₂(h)).
-    post: h = norm₁(x + attention(x)), y = norm₂(h + swiglu(h))."""
-    x, weights, keywords = draw_inputs(draw, "theta", "norm", optional=True)
-    of_attention = {name: weights[name] for name in OPTIONAL_ARRAYS if name in weights}
-    of_attention |= {"eps": keywords["eps"]} if {*NORMS} & weights.keys() else {}
-    biases = require_accepted({name: weights[name] for name in ("b1", "b2", "b3") if name in weights}, swiglu)
-
-    def norm(h: Any, name: str) -> Any:
-        return rms_norm(h, weights[name], eps=keywords["eps"])
-
-    def attention(h: Any) -> Any:
-        projections = (weights[w] for w in ("w_q", "w_k", "w_v", "w_o"))
-        options = select_attention_keywords(keywords) | of_attention
-        return multihead_self_attention(h, *projections, **require_accepted(options, multihead_self_attention))
-
-    def ffn(h: Any) -> Any:
-        return swiglu(h, weights["w1"], weights["w2"], weights["w3"], **biases)
-
-    if keywords.get("norm") == "post":
-        h = norm(exactly(x) + attention(x), "attn_norm")
-        y = norm(h + ffn(h), "ffn_norm")
-    else:
-        h = exactly(x) + attention(norm(x, "attn_norm"))
-        y = h + ffn(norm(h, "ffn_norm"))
-    assert_equal(transformer_block(x, weights, **keywords), y)
 
 
 @invariant("B", source=PRE)

@@ -7,9 +7,7 @@ import numpy as np
 from .calls.operation import Operation
 from .calls.result import Result
 from .helpers.assertions import assert_equal, assert_identical, assert_true, assert_unmoved, exactly
-from .helpers.keywords import require_accepted
 from .inputs.draw import Draw, within_domain
-from .operations._serving import SOFTCAPS
 from .operations.scaled_dot_product_attention import draw_part
 from .operations.transformer_lm import draw_inputs
 from .specification.pytree import leaves
@@ -109,44 +107,6 @@ def test_silent_layer(transformer_lm: Operation, draw: Draw) -> None:
     i = draw.integer(0, len(layers))
     more = weights | {"layers": [*layers[:i], silent, *layers[i:]]}
     assert_unmoved(transformer_lm(ids, more, **keywords), transformer_lm(ids, weights, **keywords))
-
-
-@invariant("B", source="Gemma Team 2024, arXiv:2408.00118, section 2", needs=("keyword:logit_softcap",))
-def test_logit_softcap(transformer_lm: Operation, draw: Draw) -> None:
-    """The capped scores are c tanh(y / c) of the scores y without a cap."""
-    ids, weights, keywords = draw_inputs(draw)
-    c = draw.one_of(SOFTCAPS)
-    y = transformer_lm(ids, weights, **keywords)
-    assert_equal(transformer_lm(ids, weights, **keywords, logit_softcap=c), np.tanh(y / c) * c)
-
-
-@invariant("B", source="Peng et al. 2023, arXiv:2309.00071, eq. 13", needs=("keyword:inverse_frequencies",))
-def test_inverse_frequencies(transformer_lm: Operation, draw: Draw) -> None:
-    """The frequencies of a theta, given as such, are that theta in every layer."""
-    ids, weights, keywords = draw_inputs(draw, layers=(1, 2, 3))
-    k, base = np.arange(len(weights["layers"][0]["w_q"]) // keywords["num_heads"] // 2), draw.one_of((4.0, 16.0))
-    theta, frequencies = base ** len(k), base ** -k.astype(float)  # which every dtype holds
-    within_domain(draw, theta=theta)
-    y = transformer_lm(ids, weights, frequencies, **{**keywords, "theta": None})
-    assert_equal(y, transformer_lm(ids, weights, **{**keywords, "theta": theta}))
-
-
-@invariant("B", source=SOURCE, cost=2)
-def test_composition(
-    transformer_lm: Operation,
-    embedding: Operation,
-    transformer_block: Operation,
-    rms_norm: Operation,
-    linear: Operation,
-    draw: Draw,
-) -> None:
-    """It is the backend's own parts in order: embedding, each layer once, the last norm, the head."""
-    ids, weights, keywords = draw_inputs(draw, layers=(1, 2, 0, 2, 3))
-    x: Any = embedding(ids, weights["token_embedding"])
-    for layer in weights["layers"]:
-        x = transformer_block(x, layer, **require_accepted(keywords, transformer_block))
-    y = linear(rms_norm(x, weights["final_norm"], eps=keywords["eps"]), weights["lm_head"])
-    assert_equal(transformer_lm(ids, weights, **keywords), y)
 
 
 @invariant("E", source="the book's exercise on depth and width", cost=2)

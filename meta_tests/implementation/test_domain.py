@@ -180,7 +180,7 @@ VALUES: dict[str, Any] = {
     "original_length": (64,), "length": (300,), "low_frequency_factor": (2.0,), "high_frequency_factor": (8.0,),
     "beta_fast": (16.0,), "beta_slow": (2.0,), "short_factors": (None,), "long_factors": (None,), "group_score": ("max",),
     "scoring": ("sigmoid",), "renormalize": (True,), "scaling": ("yarn",), "truncate": (False,),
-    "logit_softcap": (15.0,),
+    "logit_softcap": (15.0,), "embedding_scale": (4.0,), "global_every": (2,), "local_theta": (100.0,),
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from spec_tests.specification.registry import operations
 
 from ..support.mpmath_arrays import directional_derivative, to_precise
 from ..support.sixty_digits import rng
-from ..support.tiny_model import H_KV, D, H, block_weights, model_weights
+from ..support.tiny_model import H_KV, D, H, block_weights, model_weights, optional_weights
 
 R = rng(5)
 LIMIT = 1e-12
@@ -81,6 +81,13 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "mixture_of_experts": [
         ((drawn(2, 3), drawn(4, 3), drawn(4, 2, 3), drawn(4, 3, 2), drawn(4, 2, 3)), {"k": 2, "renormalize": renormalize})
         for renormalize in (True, False)
+    ]
+    + [
+        (
+            (drawn(2, 3), drawn(4, 3), drawn(4, 2, 3), drawn(4, 3, 2), drawn(4, 2, 3), *biases),
+            {"k": 2, "limit": 1.5, "alpha": 1.702, "offset": 1.0},
+        )
+        for biases in ((drawn(4), drawn(4, 2), drawn(4, 3), drawn(4, 2)), (None, None, drawn(4, 3)))
     ],
     "feed_forward": [
         ((drawn(2, 3), drawn(4, 3), drawn(3, 4), drawn(4), drawn(3)), {"activation": "relu"}),
@@ -120,16 +127,31 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
     "multihead_self_attention": [
         ((drawn(2, 3, 4), drawn(8, 4), drawn(4, 4), drawn(6, 4), drawn(4, 12)), {"num_heads": 4, "num_kv_heads": 2, **more})
         for more in ({}, {"theta": 10.0, "positions": np.array([5, 0, 2])}, {"is_causal": False, "theta": 3.0, "layout": "half"})
+    ]
+    + [
+        (
+            (drawn(2, 3, 4), drawn(8, 4), drawn(4, 4), drawn(6, 4), drawn(4, 12), *[None] * 8, sinks),
+            {"num_heads": 4, "num_kv_heads": 2, "theta": 10.0, "scale": 0.7, "softcap": 1.5, "left_window": 1},
+        )
+        for sinks in (drawn(4), None)
     ],
     "transformer_block": [
         ((drawn(3, D), block_weights(R)), {**BLOCK, **more})
         for more in ({}, {"theta": 10.0, "norm": "post", "positions": np.array([5, 0, 2])})
+    ]
+    + [
+        ((drawn(3, D), block_weights(R) | optional_weights(R, experts)), {**BLOCK, "theta": 10.0, "left_window": 1, **more})
+        for experts, more in ((0, {"activation": "gelu_tanh"}), (3, {"k": 2, "norm": "post"}), (3, {"k": 1, "offset": 1.0}))
     ],
     "transformer_lm": [
         *(((np.array([1, 7, 1]), model_weights(layers, R)), {**BLOCK, "theta": 10.0}) for layers in (0, 2)),
         (
             (np.array([1, 7, 1]), model_weights(1, R), np.array([0.3])),
             {**BLOCK, "theta": None, "attention_factor": 1.5, "logit_softcap": 2.0},
+        ),
+        (
+            (np.array([1, 7, 1]), model_weights(2, R)),
+            {**BLOCK, "theta": 10.0, "embedding_scale": 3.0, "left_window": 1, "global_every": 2, "local_theta": 3.0},
         ),
     ],
 }

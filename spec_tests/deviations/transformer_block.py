@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy._gated_network import gating
 from reference_numpy._marks import float64, rounded
-from reference_numpy.multihead_self_attention import multihead_self_attention
 from reference_numpy.rms_norm import rms_norm
-from reference_numpy.swiglu import swiglu
-from reference_numpy.transformer_block import _ATTENTION_OPTIONS as ATTENTION_OPTIONS
-from reference_numpy.transformer_block import _FFN_OPTIONS as FFN_OPTIONS
-from reference_numpy.transformer_block import _given as given
+from reference_numpy.transformer_block import _attention, _ffn, _normed_behind
 
 from . import deviation
 
@@ -47,15 +44,24 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
             layout: str = "interleaved",
             eps: float,
             norm: str = "pre",
+            scale: float | None = None,
+            softcap: float | None = None,
+            left_window: int | None = None,
+            activation: str = "silu",
+            limit: float | None = None,
+            alpha: float = 1.0,
+            offset: float = 0.0,
+            k: int | None = None,
         ) -> Any:
+            heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
+            heads |= {"eps": eps, "scale": scale, "softcap": softcap, "left_window": left_window}
+            gate = gating(activation, limit, alpha, offset)
+
             def attention(h: Any) -> Any:
-                w_q, w_k, w_v, w_o = (weights[name] for name in ("w_q", "w_k", "w_v", "w_o"))
-                heads: dict[str, Any] = {"num_heads": num_heads, "num_kv_heads": num_kv_heads, "theta": theta, "layout": layout}
-                heads |= {"eps": eps, **given(weights, *ATTENTION_OPTIONS)}
-                return rounded(multihead_self_attention(h, w_q, w_k, w_v, w_o, positions, **heads))
+                return _normed_behind(_attention(h, weights, positions, heads), weights, "attn_post_norm", eps)
 
             def ffn(h: Any) -> Any:
-                return rounded(swiglu(h, weights["w1"], weights["w2"], weights["w3"], **given(weights, *FFN_OPTIONS)))
+                return _normed_behind(_ffn(h, weights, k, gate), weights, "ffn_post_norm", eps)
 
             def norm_1(h: Any, eps: Any = eps) -> Any:
                 return rounded(rms_norm(h, weights["attn_norm"], eps=eps))

@@ -19,6 +19,13 @@ choices = {"layout": LAYOUTS, "gate": ("first", "second")}  # not the activation
 
 def draw_options(draw: Draw, *, activations: tuple[str, ...] = ACTIVATIONS) -> dict[str, Any]:
     """Draw every keyword. Alpha is 1 unless the activation is silu."""
+    options = draw_gate(draw, activations=activations)
+    packing = {**draw.keyword("layout", LAYOUTS), **draw.keyword("gate", ("first", "second"))}
+    return options | packing
+
+
+def draw_gate(draw: Draw, *, activations: tuple[str, ...] = ACTIVATIONS) -> dict[str, Any]:
+    """Draw the keywords of the gate itself, however the array is packed. Alpha is 1 unless the activation is silu."""
     has_one = 1.0 in draw.operation.domain.get("alpha", (1.0,))
     options = draw.keyword("activation", activations if has_one else ("silu",))
     if options.get("activation", "silu") == "silu":
@@ -27,14 +34,7 @@ def draw_options(draw: Draw, *, activations: tuple[str, ...] = ACTIVATIONS) -> d
         alpha = {"alpha": 1.0} if draw.operation.accepts("alpha") else {}
     else:
         raise NotImplementedVariant(f"its domain has no alpha of 1, which {options['activation']} needs")
-    return {
-        **options,
-        **draw.keyword("layout", LAYOUTS),
-        **draw.keyword("gate", ("first", "second")),
-        **draw.keyword("limit", LIMITS),
-        **alpha,
-        **draw.keyword("offset", OFFSETS),
-    }
+    return {**options, **draw.keyword("limit", LIMITS), **alpha, **draw.keyword("offset", OFFSETS)}
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -1,11 +1,13 @@
 """How mixture_of_experts is drawn."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from spec_tests.calls.violation import NotImplementedVariant
-from spec_tests.inputs.draw import Draw
+from spec_tests.inputs.draw import Draw, single
+from spec_tests.operations.gated_activation import draw_gate
 from spec_tests.operations.linear import SMALL_TOKEN_BATCHES
 
 composed = True
@@ -13,6 +15,12 @@ cost = 4
 core = {"x": 1}
 chooses = True
 choices = {"renormalize": (True, False)}
+
+BIASES = ("b_router", "b1", "b2", "b3")
+
+GATE = ("activation", "limit", "alpha", "offset")
+
+(GPT_OSS_ALPHA,) = single(1.702)
 
 EXPERTS = (1, 2, 3, 4, 5, 8)  # every one computes every token in the reference
 
@@ -40,6 +48,25 @@ def draw_stack(draw: Draw, experts: int, rows: int, columns: int) -> np.ndarray:
     return draw.weight(experts * rows, columns).reshape(experts, rows, columns)
 
 
+def draw_biases(draw: Draw, names: set[str], experts: int, h: int, d: int) -> dict[str, np.ndarray]:
+    """Draw the biases of these names: one of the router, and some for each expert."""
+    shapes = {"b_router": (experts,), "b1": (experts, h), "b2": (experts, d), "b3": (experts, h)}
+    return {name: draw.gain(math.prod(shape)).reshape(shape) for name, shape in shapes.items() if name in names}
+
+
+def draw_own_gate(draw: Draw, used: set[str]) -> dict[str, Any]:
+    """Draw the keywords of the gate, if one of them is among the arguments used: half of the time those of gpt-oss."""
+    if not used.intersection(GATE):
+        return {}
+    gate, domain = draw_gate(draw), draw.operation.domain
+    published = {"activation": "silu", "limit": draw.one_of((7.0, 1.0, 0.5)), "alpha": GPT_OSS_ALPHA, "offset": 1.0}
+    published = {name: published[name] for name in gate}
+    inside = all(value in domain.get(name, (value,)) for name, value in published.items())
+    return published if inside and draw.one_of((True, False)) else gate
+
+
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     arrays = draw_inputs(draw)
-    return arrays, draw_k(draw, len(arrays[1])) | draw.keyword("renormalize", (True, False))
+    keywords = draw_k(draw, len(arrays[1])) | draw.keyword("renormalize", (True, False))
+    used = draw.variants(*BIASES, *GATE, seldom=True)
+    return arrays, keywords | draw_biases(draw, used, *arrays[2].shape) | draw_own_gate(draw, used)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from spec_tests.inputs.draw import THETA, Draw
+from spec_tests.operations._serving import SCALES, SOFTCAPS, draw_sinks, draw_window
 from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.rope import ATTENTION_FACTORS, LAYOUTS, draw_frequencies
 from spec_tests.operations.scaled_dot_product_attention import draw_batch, draw_broadcast_batch
@@ -23,6 +24,8 @@ OPTIONAL_ARRAYS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm")
 MOST_HEADS = 12  # each has rows in four matrices
 
 NORMS = ("q_norm", "k_norm")
+
+SERVED = ("sinks", "scale", "softcap", "left_window")
 
 SCALED = ("inverse_frequencies", "attention_factor")
 
@@ -68,6 +71,14 @@ def draw_optional_arrays(draw: Draw, names: set[str], projections: tuple[Any, ..
     return {name: draw.gain(n) for name, n in lengths.items() if name in names}
 
 
+def draw_served(draw: Draw, used: set[str], h: int, n: int) -> dict[str, Any]:
+    """Draw a scale, a cap, a window and sinks, if they are among the arguments used."""
+    keywords: dict[str, Any] = draw.keyword("scale", (*SCALES, None)) if "scale" in used else {}
+    keywords |= draw.keyword("softcap", SOFTCAPS) if "softcap" in used else {}
+    keywords |= draw_window(draw, "left_window", n) if "left_window" in used else {}
+    return keywords | ({"sinks": draw_sinks(draw, h)} if "sinks" in used else {})
+
+
 def draw_inputs(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ...]:
     """Draw x, the four weights and keywords, some of the optional ones among them."""
     arrays = draw.variants(*(name for name in optional if name in OPTIONAL_ARRAYS))
@@ -90,5 +101,7 @@ def draw_inputs(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ..
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     x, weights, keywords = draw_inputs(draw, "theta", "is_causal", *OPTIONAL_ARRAYS)
-    keywords |= draw_scaled_rotation(draw, draw.variants(*SCALED, seldom=True), len(weights[0]) // keywords["num_heads"])
+    used = draw.variants(*SCALED, *SERVED, seldom=True)
+    keywords |= draw_scaled_rotation(draw, used, len(weights[0]) // keywords["num_heads"])
+    keywords |= draw_served(draw, used, keywords["num_heads"], x.shape[-2])
     return (x, *weights), keywords

@@ -4,24 +4,39 @@ from typing import Any
 
 import numpy as np
 
-from spec_tests.inputs.draw import THETA, Draw
+from spec_tests.inputs.draw import THETA, Draw, single
 from spec_tests.operations._serving import SOFTCAPS
-from spec_tests.operations.multihead_self_attention import EVEN_WIDTHS, SCALED, draw_heads_and_keywords, draw_scaled_rotation
+from spec_tests.operations.mixture_of_experts import draw_own_gate
+from spec_tests.operations.multihead_self_attention import (
+    EVEN_WIDTHS,
+    SCALED,
+    draw_heads_and_keywords,
+    draw_scaled_rotation,
+    draw_served,
+)
 from spec_tests.operations.rope import LAYOUTS
 from spec_tests.operations.scaled_dot_product_attention import draw_batch
 from spec_tests.operations.transformer_block import (
+    KEYWORDS,
     OPTIONAL_WEIGHTS,
     draw_block_weights,
+    draw_k_of,
     draw_optional_weights,
 )
 
 short = True
 composed = True
+chooses = True  # where a layer has a router
+passes_choices_on = True  # later tokens see what an expert has made of earlier ones
 core = {"token_ids": 1}
 choices = {"layout": LAYOUTS}
 wide_arguments = constant_arguments = ("inverse_frequencies",)
 
 optional_weights = OPTIONAL_WEIGHTS  # of each layer
+
+LOCAL = ("left_window", "global_every", "local_theta")
+
+SCALES_OF_EMBEDDINGS = single(2.0, 4.0, 5.656854, 0.5, 11.3137085)
 
 LAYER_COUNTS = (0, 1, 2, 1, 2, 3)
 
@@ -46,8 +61,17 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     token_ids, weights, keywords = draw_inputs(draw)
     h = keywords["num_heads"]
     weights["layers"] = [layer | draw_optional_weights(draw, layer, h) for layer in weights["layers"]]
-    used = draw.variants(*SCALED, seldom=True) | draw.variants("logit_softcap")
+    names = (*KEYWORDS, *LOCAL[1:], "embedding_scale", "logit_softcap")
+    used = draw.variants(*SCALED, *names, seldom=True)
     keywords |= draw_scaled_rotation(draw, used, len(weights["layers"][0]["w_q"]) // h if weights["layers"] else 2)
-    if "logit_softcap" in used:
-        keywords |= draw.keyword("logit_softcap", SOFTCAPS)
+    keywords |= draw_served(draw, used, h, token_ids.shape[-1]) | draw_own_gate(draw, used)
+    keywords |= draw_local_layers(draw, used) | draw_k_of(draw, *weights["layers"])
+    for name, values in (("embedding_scale", SCALES_OF_EMBEDDINGS), ("logit_softcap", SOFTCAPS)):
+        keywords |= draw.keyword(name, values) if name in used else {}
     return (token_ids, weights), keywords
+
+
+def draw_local_layers(draw: Draw, used: set[str]) -> dict[str, Any]:
+    """Draw which layers are global, and the theta of the others, if they are among the arguments used."""
+    keywords = draw.keyword("global_every", (2, 1, 3)) if "global_every" in used else {}
+    return keywords | (draw.keyword("local_theta", THETA) if "local_theta" in used else {})

@@ -130,6 +130,11 @@ class Specification:
         return getattr(self.module, "chooses", False)
 
     @property
+    def passes_choices_on(self) -> bool:
+        """Whether a choice in one row shows in later rows of its sequence, too."""
+        return getattr(self.module, "passes_choices_on", False)
+
+    @property
     def arrange(self) -> Callable[[list[Any]], list[Any]]:
         """The function that puts several results into one order, where the order of what they list says nothing."""
         return getattr(self.module, "arrange", list)
