@@ -57,7 +57,7 @@ def softcap_ignored(*arrays: Any, softcap: float | None = None, **options: Any) 
     return multihead_self_attention(*arrays, **options)
 
 
-@deviation("scores_are_those_of_attention")
+@deviation("scores_are_those_of_attention", "scale_is_of_the_scores")
 def scale_ignored(*arrays: Any, scale: float | None = None, **options: Any) -> Any:
     """the scale is 1/√d_k, whatever is given.
 

@@ -3,8 +3,10 @@
 from typing import Any
 
 from reference_numpy._marks import rounded
+from reference_numpy.mixture_of_experts import mixture_of_experts
 from reference_numpy.rms_norm import rms_norm
 from reference_numpy.transformer_block import transformer_block
+from spec_tests.specification.composition import substitute
 
 from . import deviation
 
@@ -78,6 +80,20 @@ def one_expert_for_each_token(x: Any, weights: Any, *arrays: Any, k: int | None 
     Shows: k of 2 or more. Hides: k = 1; no router.
     """
     return transformer_block(x, weights, *arrays, k=None if k is None else 1, **options)
+
+
+@deviation("experts_half", "equal_experts")
+def experts_not_renormalized(*arrays: Any, **options: Any) -> Any:
+    """the weights of the chosen experts are their scores among all, and do not sum to 1.
+
+    Shows: router with k below the number of experts. Hides: k = experts; no router.
+    """
+
+    def unscaled(*operands: Any, **given: Any) -> Any:
+        return mixture_of_experts(*operands, **given, renormalize=False)
+
+    with substitute("mixture_of_experts", unscaled):
+        return transformer_block(*arrays, **options)
 
 
 @deviation("attention_half_with_options")
