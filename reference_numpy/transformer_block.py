@@ -56,7 +56,7 @@ def transformer_block(
         pre with w_o = 0 and w2 = 0, and no b_o and b2, gives exactly x. A token's output does not depend on later tokens.
 
     Raises
-        ValueError where norm is neither "pre" nor "post", and as multihead_self_attention does.
+        ValueError where norm is neither "pre" nor "post" or a router is given without k, and as multihead_self_attention does.
     Choices
         rms_norm 1 has the gain attn_norm and rms_norm 2 ffn_norm, in both orders. pre leaves the residual path
         untouched and needs one more norm after the last block (transformer_lm has it); post is the order of
@@ -109,8 +109,15 @@ def _ffn(h: Any, weights: Any, k: int | None, gate: dict[str, Any]) -> Any:
     w1, w2, w3 = (weights[name] for name in _MATRICES)
     if weights.get("router") is not None:
         given = _given(weights, *_EXPERT_OPTIONS)
-        return rounded(mixture_of_experts(h, weights["router"], w1, w2, w3, k=k, **given, **gate))
+        return rounded(mixture_of_experts(h, weights["router"], w1, w2, w3, k=_required(k), **given, **gate))
     return rounded(gated_network(h, w1, w2, w3, **_given(weights, *_FFN_OPTIONS), **gate))
+
+
+def _required(k: int | None) -> int:
+    """Return the number of experts of each token, which a router needs."""
+    if k is None:
+        raise ValueError("transformer_block: with a router k is needed, the number of experts of each token.")
+    return k
 
 
 def _normed_behind(y: Any, weights: Any, name: str, eps: float) -> Any:

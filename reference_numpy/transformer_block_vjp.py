@@ -16,6 +16,7 @@ from .transformer_block import (
     _ffn,
     _given,
     _normed_behind,
+    _required,
     _scaling,
 )
 
@@ -77,8 +78,8 @@ def transformer_block_vjp(
     def attention_vjp(c: Any, h: Any, y: Any) -> Any:
         dy, behind = _through_norm(c, y, weights, "attn_post_norm", eps)
         given = _given(weights, *_ATTENTION_OPTIONS)
-        projections = (weights[name] for name in _PROJECTIONS)
-        dh, *gradients = multihead_self_attention_vjp(dy, h, *projections, positions, **given, **heads)
+        w_q, w_k, w_v, w_o = (weights[name] for name in _PROJECTIONS)
+        dh, *gradients = multihead_self_attention_vjp(dy, h, w_q, w_k, w_v, w_o, positions, **given, **heads)
         names = (*_PROJECTIONS, "positions", *_ATTENTION_OPTIONS[:-1], "inverse_frequencies", "sinks")
         return rounded(dh), _named(names, gradients) | behind
 
@@ -87,7 +88,7 @@ def transformer_block_vjp(
         w1, w2, w3 = (weights[name] for name in _MATRICES)
         if weights.get("router") is not None:
             given = _given(weights, *_EXPERT_OPTIONS)
-            dh, *gradients = mixture_of_experts_vjp(dy, h, weights["router"], w1, w2, w3, k=k, **given, **gate)
+            dh, *gradients = mixture_of_experts_vjp(dy, h, weights["router"], w1, w2, w3, k=_required(k), **given, **gate)
             return rounded(dh), _named(("router", *_MATRICES, *_EXPERT_OPTIONS), gradients) | behind
         dh, *gradients = gated_network_vjp(dy, h, w1, w2, w3, **_given(weights, *_FFN_OPTIONS), **gate)
         return rounded(dh), _named((*_MATRICES, *_FFN_OPTIONS), gradients) | behind

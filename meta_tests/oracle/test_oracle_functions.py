@@ -204,6 +204,10 @@ WRONG = {
         lambda: transformer_block(np.ones((1, D)), BLOCK, num_heads=H, num_kv_heads=H_KV, eps=1e-5, norm="sandwich"),
         "transformer_block: norm='sandwich' is unknown; there are 'pre' and 'post'.",
     ),
+    "router": (
+        lambda: transformer_block(np.ones((1, D)), BLOCK | {"router": np.ones((2, D))}, num_heads=H, num_kv_heads=H_KV, eps=1e-5),
+        "transformer_block: with a router k is needed, the number of experts of each token.",
+    ),
     "style": (
         lambda: parameter_count(d_model=4, d_ff=8, num_layers=1, style="both"),
         "parameter_count: style='both' is unknown; there are 'decoder' and 'encoder'.",

@@ -35,7 +35,7 @@ def hidden_biases_exchanged(*arrays: Any, b1: Any = None, b3: Any = None, **opti
 
     Shows: b1 or b3. Hides: neither; equal ones.
     """
-    return mixture_of_experts(*arrays, b1=b3, b3=b1, **options)
+    return mixture_of_experts(*arrays, **{**options, "b1": b3, "b3": b1})
 
 
 @deviation("experts_have_biases_and_gates")

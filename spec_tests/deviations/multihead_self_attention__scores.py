@@ -45,7 +45,7 @@ def sinks_of_the_first_head(*arrays: Any, sinks: Any = None, **options: Any) -> 
     Shows: two heads with different sinks. Hides: one head.
     """
     first = None if sinks is None else np.repeat(float64(sinks)[:1], float64(sinks).shape[0], axis=0)
-    return multihead_self_attention(*arrays, sinks=first, **options)
+    return multihead_self_attention(*arrays, **{**options, "sinks": first})
 
 
 @deviation("scores_are_those_of_attention")

@@ -96,10 +96,7 @@ def attention_factor_ignored(x: Any, positions: Any, *, attention_factor: float 
     return rope(x, positions, **options)
 
 
-@deviation(
-    "reference", "attention_factor",
-    seen=("https://github.com/sgl-project/sglang/pull/33558", "https://github.com/vllm-project/vllm/pull/30384"),
-)  # fmt: skip
+@deviation("reference", "attention_factor", seen=("https://github.com/sgl-project/sglang/pull/33558",))
 def attention_factor_twice(x: Any, positions: Any, *, attention_factor: float = 1.0, **options: Any) -> Any:
     """the factor is squared: it multiplies the table and then the turned features.
 

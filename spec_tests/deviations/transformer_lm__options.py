@@ -23,7 +23,7 @@ def cap_ignored(token_ids: Any, weights: Any, *, logit_softcap: float | None = N
     return transformer_lm(token_ids, weights, **options)
 
 
-@deviation("reference", "logit_softcap", seen=("https://github.com/huggingface/trl/pull/5691",))
+@deviation("reference", "logit_softcap")
 def capped_scores_not_scaled_back(token_ids: Any, weights: Any, *, logit_softcap: float | None = None, **options: Any) -> Any:
     """the scores are tanh(y / c), not multiplied by c again.
 
