@@ -8,6 +8,7 @@ from .calls.operation import Operation
 from .calls.result import Result
 from .helpers.assertions import assert_equal, assert_identical, exactly
 from .helpers.attention_inputs import draw_other_values
+from .helpers.heads import count_key_value_heads, draw_selection_matrix, join_heads, split_heads, split_rows_by_head
 from .inputs.draw import THETA, Draw, within_domain
 from .operations.multihead_self_attention import draw_inputs, draw_projections
 from .operations.rope import require_positions
@@ -16,34 +17,6 @@ from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, eqs. (12) to (14)"
 ROPE = "CS336 assignment 1, section 3.5.3"
-
-
-def split_rows_by_head(weight: np.ndarray, heads: int) -> np.ndarray:
-    """Return the rows of a projection, head by head."""
-    return weight.reshape(heads, -1, weight.shape[-1])
-
-
-def count_key_value_heads(keywords: dict[str, Any]) -> int:
-    """Return h_kv."""
-    return int(keywords.get("num_kv_heads") or keywords["num_heads"])
-
-
-def draw_selection_matrix(draw: Draw, rows: int, columns: int) -> np.ndarray:
-    """Draw a matrix whose product is exact in every dtype: each row picks one feature, times a power of two and a sign."""
-    matrix = np.zeros((rows, columns))
-    matrix[np.arange(rows), draw.rng.integers(0, columns, rows)] = draw.rng.choice((1.0, -1.0, 0.5, 2.0), rows)
-    return matrix
-
-
-def split_heads(x: Any, heads: int) -> Any:
-    """Return (…, n, h·d) as (…, h, n, d)."""
-    return np.swapaxes(np.reshape(x, (*x.shape[:-1], heads, x.shape[-1] // heads)), -2, -3)
-
-
-def join_heads(heads: Any) -> Any:
-    """Return (…, h, n, d) as (…, n, h·d)."""
-    x = np.swapaxes(heads, -2, -3)
-    return np.reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
 
 
 def attend_causally(attention: Operation, q: Any, k: Any, v: Any) -> Any:

@@ -6,18 +6,18 @@ import numpy as np
 
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, exactly
-from .helpers.keywords import accepted_keywords, require_accepted
-from .inputs.draw import Draw
-from .operations._serving import SCALES, draw_sinks
-from .operations.multihead_self_attention import SERVED, draw_inputs, draw_served
-from .operations.rope import require_positions
-from .test_multihead_self_attention import (
+from .helpers.heads import (
     count_key_value_heads,
     draw_selection_matrix,
     join_heads,
     split_heads,
     split_rows_by_head,
 )
+from .helpers.keywords import accepted_keywords, require_accepted
+from .inputs.draw import Draw
+from .operations._serving import SCALES, draw_sinks
+from .operations.multihead_self_attention import SERVED, draw_inputs, draw_served
+from .operations.rope import require_positions
 from .trials.invariant import invariant
 
 WINDOW = "Beltagy et al. 2020, arXiv:2004.05150, section 3.1"

@@ -8,6 +8,7 @@ from .calls.operation import Operation
 from .calls.result import Result
 from .helpers.assertions import assert_equal, assert_identical, assert_within, exactly
 from .helpers.attention_inputs import draw_other_values
+from .helpers.heads import select_attention_keywords, silence
 from .helpers.keywords import require_accepted
 from .inputs.draw import Draw, within_domain
 from .operations.rope import require_positions
@@ -19,19 +20,9 @@ PRE = "CS336 assignment 1, section 3.6"
 Weights = dict[str, np.ndarray]
 
 
-def silence(weights: Weights, *names: str) -> Weights:
-    """Return the weights, those named replaced by zeros."""
-    return weights | {name: np.zeros_like(weights[name]) for name in names}
-
-
 def normalize(x: Any, gain: np.ndarray, eps: float) -> Any:
     """Return rms_norm(x) by the equation, with its error."""
     return x / np.sqrt(np.mean(np.square(x), axis=-1, keepdims=True) + eps) * gain
-
-
-def select_attention_keywords(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Return the keywords that are attention's."""
-    return {name: value for name, value in keywords.items() if name not in ("eps", "norm")}
 
 
 # --- what each part does --------------------------------------------------------------------------------------------

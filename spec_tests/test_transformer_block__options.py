@@ -7,6 +7,7 @@ import numpy as np
 from .calls.operation import Operation
 from .calls.violation import NotImplementedVariant
 from .helpers.assertions import assert_equal, assert_within, exactly
+from .helpers.heads import select_attention_keywords, silence
 from .helpers.keywords import accepted, accepted_keywords, require_accepted
 from .inputs.draw import Draw
 from .operations.mixture_of_experts import GATE, draw_own_gate
@@ -20,9 +21,9 @@ from .operations.transformer_block import (
     draw_k_of,
     draw_optional_weights,
 )
-from .test_transformer_block import PRE, select_attention_keywords, silence
 from .trials.invariant import invariant
 
+PRE = "CS336 assignment 1, section 3.6"
 BEHIND = "Gemma Team 2024, arXiv:2408.00118, section 2"
 EXPERTS = "Jiang et al. 2024, arXiv:2401.04088, section 2.1"
 

@@ -6,22 +6,12 @@ import numpy as np
 
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, exactly
+from .helpers.heads import join_heads, split_heads
 from .helpers.keywords import accepted
 from .inputs.draw import Draw
 from .operations.multihead_self_attention import SERVED, draw_served
 from .operations.transformer_lm import draw_inputs
 from .trials.invariant import invariant
-
-
-def split_heads(y: Any, heads: int) -> Any:
-    """Return (batch, heads, n, features) of (batch, n, heads * features)."""
-    return np.swapaxes(np.reshape(y, (*y.shape[:-1], heads, y.shape[-1] // heads)), -2, -3)
-
-
-def join_heads(y: Any) -> Any:
-    """Return (batch, n, heads * features) of (batch, heads, n, features)."""
-    y = np.swapaxes(y, -2, -3)
-    return np.reshape(y, (*y.shape[:-2], y.shape[-2] * y.shape[-1]))
 
 
 @invariant("B", source="CS336 assignment 1, section 3.6", cost=2)
