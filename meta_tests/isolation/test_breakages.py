@@ -40,7 +40,12 @@ def ends_the_run(outcome_text: str) -> bool:
     return not outcome_text.startswith(("exit 1; breaks", "exit 0; conforms", "exit 0; not tried"))
 
 
-HARMFUL = {"allocates_without_end", "closes_every_file"}  # harm others in the same process
+HARMFUL = {  # harm others in the same process
+    "allocates_without_end",
+    "closes_every_file",
+    "launches_on_the_current_ordinal",
+    "launches_on_the_current_ordinal_and_waits",
+}
 
 
 def run_together(name: str, way: str) -> dict[str, Outcome]:

@@ -1,9 +1,10 @@
 """Run the suite on each broken and each dishonest backend, with --isolate and without, and record how the run ends.
 
-`python -m meta_tests.measure.breakages` writes breakages.txt and dishonest.txt into docs/measured;
+`python -m meta_tests.measure.breakages` writes breakages.txt, dishonest.txt and devices.txt into docs/measured;
 a test compares them with new runs.
 Each backend has a `sigmoid` that is broken, and a `relu` that is right and must be found so.
 Some are servers of the process protocol, started by a .toml file. They are in a process of their own with --isolate and without.
+Those of devices.txt are on the fake device of `meta_tests/support`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 from ..support.hostile_process import run_hostile
 from ..support.paths import BACKENDS, MEASURED
 
-FOLDERS = {"breakages": BACKENDS / "broken", "dishonest": BACKENDS / "dishonest"}
+FOLDERS = {"breakages": BACKENDS / "broken", "dishonest": BACKENDS / "dishonest", "devices": BACKENDS / "devices"}
 ISOLATION_OPTIONS = {"without": (), "--isolate": ("--isolate", "--memory-limit=2GiB")}
 CALL_TIMEOUT_SECONDS = 3
 RUNS_AT_ONCE = 2
@@ -44,7 +45,7 @@ def list_backends(table: str) -> list[Path]:
 
 def select_tests(path: Path) -> str:
     """Return the expression for -k that selects the tests for a backend."""
-    if path.parent == FOLDERS["breakages"]:
+    if path.parent != FOLDERS["dishonest"]:
         return f"sigmoid.{_read_constant(path, 'shown_by') or 'reference'} or relu.reference"
     return "(test_every_operation and sigmoid and not vjp and not unbiased) or relu.reference"
 
@@ -103,6 +104,8 @@ def _drop_local_details(text: str) -> str:
     text = re.sub(r"it wrote b'.*' after", "it wrote more after", text)
     text = re.sub(r"from '/\S*'", "from its own", re.sub(r"/\S*/(\w+\.(py|toml))", r"\1", text)).replace("--backend=", "")
     text = re.sub(r"tensor `\w+`", "a tensor", text)  # safetensors names either of two
+    text = re.sub(r"tried to allocate \d+ bytes; \d+ of \d+ are in use", "too much is asked for", text)
+    text = re.sub(r"; built in are .*", "", text)
     return re.sub(r"\d+ of \d+ elements (are wrong|differ); the worst is .*", r"elements \1", text)
 
 
@@ -124,7 +127,7 @@ def table_path(name: str) -> Path:
 
 
 def main() -> None:
-    """Write both tables, or the named parts of them, such as `breakages` or `dishonest/zeros`, with the backends that are new."""
+    """Write all tables, or the named parts of them, such as `breakages` or `dishonest/zeros`, with the backends that are new."""
     for name in FOLDERS:
         named = [argument.partition("/")[2] for argument in sys.argv[1:] if argument.partition("/")[0] == name]
         if sys.argv[1:] and not named:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spec_tests.report import read
-from spec_tests.running.xdist_workers import choose_device, list_devices
+from spec_tests.running.xdist_workers import list_devices, rotate
 
 from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, SOFTMAX, environment, suite, write
@@ -99,9 +99,10 @@ def test_isolated_no_worker_dies(tmp_path: Path) -> None:
 # --- devices ----------------------------------------------------------------------------------------------------------
 
 
-def test_each_worker_has_a_device_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [choose_device(worker, ["0", "1", "3"]) for worker in range(5)] == ["0", "1", "3", "0", "1"]
-    assert choose_device(2, ["0"]) == choose_device(2, []) == ""
+def test_the_devices_of_each_worker_begin_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [rotate(["0", "1", "3"], worker)[0] for worker in range(5)] == ["0", "1", "3", "0", "1"]
+    assert rotate(["0", "1", "3"], 4) == ["1", "3", "0"]
+    assert rotate(["0"], 2) == ["0"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a, GPU-b")
     assert list_devices() == ["GPU-a", "GPU-b"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -115,7 +116,7 @@ def test_the_workers_see_theirs(tmp_path: Path) -> None:
         tmp_path, "--backend=mine.py", "-n", "2", "-k", "relu.reference", env=environment(ROOT, CUDA_VISIBLE_DEVICES="5,7")
     )
     assert run.code == 0
-    assert [(tmp_path / name).read_text() for name in ("gw0", "gw1")] == ["5", "7"]
+    assert [(tmp_path / name).read_text() for name in ("gw0", "gw1")] == ["5,7", "7,5"]
 
 
 # --- going on ---------------------------------------------------------------------------------------------------------

@@ -80,10 +80,11 @@ class Call:
     operation: Callee
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
-    result: Any = None
+    result: Any = None  # what the backend returned, until `release`
     observed: np.ndarray | None = None  # the result's values as NumPy; None until the backend has answered
     formats: dict[str, Format] = field(default_factory=dict)  # of results that may be wider than the arguments, as answered
     layout: str = "contiguous"  # in which the arrays were stored for the answer: see implementation/layouts.py
+    was_answered: bool = False  # whether there was a result, which is released
     history: dict[str, Any] = field(default_factory=dict, repr=False)  # the facts of its place among the calls of its operation
     deviation_results: dict[Any, Any] = field(default_factory=dict, repr=False)  # a cache of `diagnosis/fit.py`
     _expectations: dict[str, Expectation] = field(default_factory=dict)
@@ -162,6 +163,15 @@ class Call:
             self.__dict__.pop("parts", None)
             self._expectations.clear()
             self.deviation_results.clear()
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the backend has returned a result."""
+        return self.was_answered or self.result is not None
+
+    def release(self) -> None:
+        """Let go of the framework's arrays, whose memory is the device's. The values that were read stay."""
+        self.was_answered, self.result = self.is_answered, None
 
     def record(self, result: Any, values: np.ndarray) -> np.ndarray:
         """Keep the values of the call's own result, and return them.

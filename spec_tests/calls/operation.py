@@ -183,6 +183,8 @@ class Operation:
             return self.backend.run_guarded(step, self.name)
         except Refused as refusal:
             raise NotImplementedVariant(str(refusal), "backend") from refusal
+        except CannotMakeArray as reason:  # an isolated backend makes them with the call
+            raise NotImplementedVariant(str(reason), "framework") from reason
         except Fault as fault:
             raise from_fault(fault) from fault
 
@@ -210,8 +212,6 @@ class Operation:
         try:
             return framework.lay_out(x, dtype, layout)
         except CannotMakeArray as reason:
-            if not framework.is_alive():
-                raise
             raise NotImplementedVariant(str(reason), "framework") from reason
 
     # --- results ----------------------------------------------------------------------------------------------------

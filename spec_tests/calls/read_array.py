@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..implementation.array_framework import ArrayFramework
+from ..implementation.guard import Fault
 from ..specification.formats import INTEGER, Format
 from .violation import Violation
 
@@ -16,7 +17,7 @@ def read_array(
 ) -> np.ndarray:
     """Return the values of an array as NumPy, rounded to the format in which they should be.
 
-    An array of a wrong type, device or shape is a violation. `name` is what messages call it.
+    An array of a wrong type, device or shape is a violation. A device that is lost is a Fault. `name` is what messages call it.
     """
     if not framework.is_array(x):
         raise Violation(f"{name} is {framework.describe_type(x)}, not an array of {framework.name}")
@@ -25,6 +26,8 @@ def read_array(
     try:
         values = framework.numpy(x)
     except Exception as error:
+        if isinstance(error, Fault) and error.lost:
+            raise
         raise Violation(f"{name} cannot be read ({error})") from error
     if values.shape != shape:
         raise Violation(f"{name} has shape {values.shape}", [("expected", str(shape))])

@@ -69,7 +69,10 @@ class ArrayFramework(Protocol):
         """Make an array with these values and this memory layout."""
 
     def native(self, array: Any, dtype: str) -> Any:
-        """Make a contiguous array with these values and memory of its own. Raise CannotMakeArray if that fails."""
+        """Make a contiguous array with these values and memory of its own.
+
+        If that fails, raise CannotMakeArray, or a Fault if the device is lost.
+        """
 
     def tile(self, x: Any, copies: int) -> Any:
         """Repeat x along its first axis this many times, in the memory of the framework."""
@@ -100,6 +103,3 @@ class ArrayFramework(Protocol):
 
     def overwrite(self, x: Any, value: Any) -> bool:
         """Fill an array in place. Return False if it cannot be written to."""
-
-    def is_alive(self) -> bool:
-        """Whether the framework still makes arrays. It no longer does once the context of its device is lost."""

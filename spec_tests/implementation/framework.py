@@ -22,7 +22,8 @@ from ..specification.formats import DTYPES
 from .backward import accumulate, linearize
 from .guard import Fault, run_guarded
 from .layouts import lay_out
-from .process_state import PROCESS_SETTINGS, Setting, framework_settings
+from .printable import printable
+from .process_state import PROCESS_SETTINGS, Setting, device_settings, framework_settings
 from .states import enter_state, has_states
 
 NAMESPACES = ("array_api_compat.{}", "array_api_compat.{}.array", "{}.numpy", "{}.core", "{}")  # torch, cupy; dask; jax; mlx; any
@@ -124,15 +125,15 @@ class Framework:
 
     @cached_property
     def _settings(self) -> tuple[Setting, ...]:
-        return (*PROCESS_SETTINGS, *framework_settings(self.module, self.xp))
+        of_device = device_settings(getattr(self.module, self.place.partition(":")[0], None), self.place)
+        return (*PROCESS_SETTINGS, *framework_settings(self.module, self.xp), *of_device)
 
     def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
         try:
             return run_guarded(step, seconds, self._settings)
         except Fault as fault:
-            if not fault.timed_out and not self.is_alive():
-                self.device_lost = fault.lost = True
-                fault.facts.append(("since then", "its device answers nothing more"))
+            if not (fault.timed_out or fault.lost or self._is_alive()):
+                self._lose(fault)
             raise
 
     @cached_property
@@ -154,6 +155,8 @@ class Framework:
         try:
             return self._make(array, self.integer if dtype == "int64" else dtype)
         except Exception as error:  # each framework has its own
+            if not self._is_alive():
+                raise self._lose(Fault(f"making an array raised {_describe_error(error)}")) from error
             raise CannotMakeArray(f"{self.name} makes no array of shape {np.shape(array)} ({error})") from error
 
     def _make(self, array: Any, dtype: str) -> Any:
@@ -199,7 +202,18 @@ class Framework:
         return as_float64(self.stored(x))
 
     def stored(self, x: Any) -> np.ndarray:
-        """Return the values of an array in a dtype of NumPy that holds them exactly."""
+        """Return the values of an array in a dtype of NumPy that holds them exactly.
+
+        An error of work that was under way may show here. If it has cost the device, raise a Fault.
+        """
+        try:
+            return self._read(x)
+        except Exception as error:
+            if not self._is_alive():
+                raise self._lose(Fault(f"reading an array raised {_describe_error(error)}")) from error
+            raise
+
+    def _read(self, x: Any) -> np.ndarray:
         if hasattr(x, "detach"):
             x = x.detach()
         for method in RESOLVE_METHODS:
@@ -268,11 +282,22 @@ class Framework:
             return False
         return True
 
-    def is_alive(self) -> bool:
+    def _is_alive(self) -> bool:
+        """Whether an array can still be made and read. None can once the context of the device is lost."""
         try:
-            return bool(self.stored(self.native(np.ones(1), "float32"))[0] == 1)
+            return bool(self._read(self._make(np.ones(1), "float32"))[0] == 1)
         except Exception:
             return False
+
+    def _lose(self, fault: Fault) -> Fault:
+        """Note that the device is lost since the fault, and return the fault."""
+        self.device_lost = fault.lost = True
+        fault.facts.append(("since then", "its device answers nothing more"))
+        return fault
+
+
+def _describe_error(error: Exception) -> str:
+    return f"{type(error).__name__}: {printable(str(error))}"
 
 
 def _holds_results(x: Any) -> bool:

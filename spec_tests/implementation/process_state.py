@@ -101,6 +101,22 @@ def framework_settings(*modules: ModuleType) -> tuple[Setting, ...]:
     return tuple(found.values())
 
 
+def device_settings(module: Any, place: str) -> tuple[Setting, ...]:
+    """Return the settings of a framework's module for a kind of device, such as torch.cuda, which decide where calls run.
+
+    Setting a stream may set the device, so that the device is put back last.
+    """
+    if not all(
+        callable(getattr(module, name, None)) for name in ("current_stream", "set_stream", "current_device", "set_device")
+    ):
+        return ()
+    name = module.__name__
+    return (
+        Setting(f"{name}'s current stream", partial(module.current_stream, place), module.set_stream),
+        Setting(f"{name}'s current device", module.current_device, module.set_device),
+    )
+
+
 class ProcessState:
     """The values of settings at the time when it is made."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..implementation.environment import environment_of
+from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused
 from ..specification.pytree import tree_map
 from ..specification.run_settings import current_settings
@@ -130,11 +131,35 @@ def to_wire(tree: Any) -> Any:
 
 
 def request(connection: Connection, name: str, *arguments: Any) -> Any:
-    """Return the answer to a request that runs no function of the backend. Raise its Fault, if it has one."""
+    """Return the answer to a request. Raise its Fault, if it has one. A process that says that it is lost is replaced."""
     reply = connection.ask(name, *arguments)
-    if isinstance(reply, dict) and "fault" in reply:
-        raise Fault(str(reply["fault"]))
+    try:
+        if isinstance(reply, dict):
+            raise_fault(reply)
+    except Fault as fault:
+        replace_if_lost(connection, fault)
+        raise
+    except (LookupError, TypeError, ValueError) as error:
+        raise connection.discard_process(Fault(f"its process sent what is no answer ({error})", lost=True)) from None
     return reply
+
+
+def raise_fault(reply: dict[str, Any]) -> None:
+    """Raise the fault in a reply, or CannotMakeArray if the framework has not made an argument."""
+    if "unmade" in reply:
+        raise CannotMakeArray(str(reply["unmade"]))
+    if "fault" not in reply:
+        return
+    kind, place = map(str, reply["raised"] or ("", ""))
+    facts = [(str(label), str(fact)) for label, fact in reply["facts"]]
+    raise Fault(str(reply["fault"]), facts, raised=(kind, place) if kind else None, lost=bool(reply["lost"]))
+
+
+def replace_if_lost(connection: Connection, fault: Fault) -> None:
+    """Let the next request start a new process if this one is of no use any more."""
+    if fault.lost and connection.process is not None:
+        fault.facts.append(("therefore", "its process is replaced"))
+        connection.discard_process(fault)
 
 
 def from_wire(connection: Connection, value: Any) -> Any:
@@ -153,15 +178,8 @@ def read_answer(connection: Connection, reply: Any) -> Any:
     try:
         if "refusal" in reply:
             raise Refused(str(reply["refusal"]))
-        if "fault" not in reply:
-            return from_wire(connection, reply["answer"])
-        kind, place = map(str, reply["raised"] or ("", ""))
-        raise Fault(
-            str(reply["fault"]),
-            [(str(a), str(b)) for a, b in reply["facts"]],
-            raised=(kind, place) if kind else None,
-            lost=bool(reply["lost"]),
-        )
+        raise_fault(reply)
+        return from_wire(connection, reply["answer"])
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise connection.discard_process(Fault(f"its process sent what is no answer ({error})", lost=True)) from None
 

@@ -65,6 +65,3 @@ class CopyingFramework:
 
     def overwrite(self, x: Any, value: Any) -> bool:
         return False
-
-    def is_alive(self) -> bool:
-        return True

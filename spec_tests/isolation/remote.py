@@ -18,7 +18,7 @@ from ..implementation.framework import CannotMakeArray, Foreign, as_float64, num
 from ..implementation.guard import Fault
 from ..implementation.lookup import BackendError
 from ..implementation.printable import printable_line
-from .connection import Connection, RemoteArray, from_wire, make_array, read_answer, request, to_wire
+from .connection import Connection, RemoteArray, from_wire, make_array, read_answer, replace_if_lost, request, to_wire
 from .server import BACKEND_PROPERTIES, FRAMEWORK_PROPERTIES
 from .wire import MAX_MESSAGE_BYTES
 
@@ -56,9 +56,7 @@ class RemoteFramework:
         try:
             return read_answer(self.connection, reply)
         except Fault as fault:
-            if fault.lost and self.connection.process is not None:
-                fault.facts.append(("therefore", "its process is replaced"))
-                self.connection.discard_process(fault)
+            replace_if_lost(self.connection, fault)
             raise
 
     def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
@@ -117,9 +115,6 @@ class RemoteFramework:
 
     def on_device(self, x: Any) -> bool:
         return self.device_of(x) == self.place
-
-    def is_alive(self) -> bool:
-        return True
 
     def overwrite(self, x: Any, value: Any) -> bool:
         overwritten = request(self.connection, "overwrite", x.handle, to_wire(value))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..implementation.autodiff import Differentiation
+from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused, as_fault
 from ..implementation.lookup import BackendError, identify, resolve, source_file
 from .survivors import adopt_orphans
@@ -156,6 +157,8 @@ class Server:
         try:
             values = self.framework.stored(x)
         except Exception as error:
+            if isinstance(error, Fault) and error.lost:
+                raise
             values = f"{type(error).__name__}: {error}"
         return {"dtype": self.framework.dtype_of(x), "device": self.framework.device_of(x), "values": values}
 
@@ -173,6 +176,8 @@ class Server:
         try:
             for name, arguments in message["steps"]:
                 answer = getattr(self, name)(*arguments)
+        except CannotMakeArray as reason:
+            answer = {"unmade": str(reason)}
         except BaseException as error:
             answer = describe_fault(as_fault(error))
         return {"reply": answer, "oracle": bool(SEEN_OF_ORACLE)}
@@ -248,9 +253,7 @@ def serve(channel: socket.socket) -> None:
         try:
             answer = pack(server.reply(message))
         except Exception as error:
-            answer = pack(
-                {"reply": {"fault": f"its answer cannot be sent: {error}", "facts": [], "lost": False}, "oracle": False}
-            )
+            answer = pack({"reply": describe_fault(Fault(f"its answer cannot be sent: {error}")), "oracle": False})
         channel.sendall(answer)
 
 

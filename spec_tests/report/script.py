@@ -53,6 +53,8 @@ def build_script(trial: Trial, calls: Sequence[Call], name: str) -> str:
 def _build_lines(trial: Trial, calls: Sequence[Call], name: str) -> list[str]:
     if not calls:
         raise NoScript("the backend was not called")
+    if trial.backend.framework.device_lost:
+        raise NoScript("its device answers nothing more; the command below makes the call in a new process")
     wrong = next((call for call in reversed(calls) if _is_wrong_alone(call)), None)
     if trial.backend.framework.passes_copies:
         return _write_request(trial, wrong or calls[-1])

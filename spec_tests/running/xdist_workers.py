@@ -60,10 +60,17 @@ def share_cores(config: pytest.Config) -> None:
 
 
 def share_devices(config: pytest.Config) -> None:
-    """Give each worker one of the GPUs. A framework reads the choice when it is imported."""
-    worker = getattr(config, "workerinput", {}).get("workerid")
-    if worker and (device := choose_device(int(worker.removeprefix("gw")), list_devices())):
-        os.environ["CUDA_VISIBLE_DEVICES"] = device
+    """Let the GPUs of each worker begin with another one. A framework reads their order when it is imported.
+
+    A worker keeps all of them, because a backend may name one by its number, as in "cuda:1". JAX would take three quarters of
+    the memory of each for itself.
+    """
+    if not _is_worker(config) or not (devices := list_devices()):
+        return
+    if len(devices) > 1:
+        worker = int(config.workerinput["workerid"].removeprefix("gw"))  # type: ignore[attr-defined]
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(rotate(devices, worker))
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 def list_devices() -> list[str]:
@@ -74,9 +81,10 @@ def list_devices() -> list[str]:
     return [str(number) for number, _ in enumerate(Path("/proc/driver/nvidia/gpus").glob("*"))]
 
 
-def choose_device(worker: int, devices: list[str]) -> str:
-    """Return the device of a worker. The workers take them in turn. "" if there are fewer than two devices."""
-    return devices[worker % len(devices)] if len(devices) > 1 else ""
+def rotate(devices: list[str], worker: int) -> list[str]:
+    """Return the devices of a worker. The workers begin with each in turn."""
+    first = worker % len(devices)
+    return devices[first:] + devices[:first]
 
 
 def stop_on_termination() -> None:

@@ -40,11 +40,11 @@ class Coverage:
 
     def add(self, calls: list[Call], *, refusal: tuple[str, str] | None = None, failed: bool = False) -> None:
         """Count an example. `calls` are those of the operation that the trial is about; the last one may be refused."""
-        answered = refusal is None and any(call.result is not None for call in calls)
+        answered = refusal is None and any(call.is_answered for call in calls)
         self.failed += failed
         if refusal:
             self.refusals[refusal] += 1
-        called = calls[-1:] if refusal else [call for call in calls if call.result is not None] or calls
+        called = calls[-1:] if refusal else [call for call in calls if call.is_answered] or calls
         facts, options = describe_call(called[0]) if called else ({}, frozenset[str]())
         self.examples.append(Example(refusal[0] if refusal else "", answered, facts, options))
 

@@ -97,7 +97,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
     def find_cause(trial: Trial, database: ExampleDatabase) -> Cause | None:
         """Shrink the failing example in the database, if there is one, and return its cause."""
         with trial.after_failure(test.invariant.subject(trial.operation_name)) as (seconds, stopwatch):
-            failed_again = shrink_example(trial, database, seconds / 2)
+            failed_again = trial.backend.framework.device_lost or shrink_example(trial, database, seconds / 2)
             if (failure := trial.tally.failure) is not None:
                 unrepeated = replace(failure, violation=not_repeated(failure.violation), repeats=False)
                 return trial.meet(failure if failed_again else unrepeated, seconds, stopwatch)

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ..calls.violation import Lost, NotImplementedVariant, Violation, from_fault
+from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault
 from ..inputs.choices import Choose
 from ..inputs.draw import Draw
@@ -169,6 +170,10 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
         tally.refusals.append(str(refusal))
         cover(refusal=(refusal.kind, str(refusal)))
         return
+    except CannotMakeArray as reason:  # where the process of an isolated backend says so after the law has asked for it
+        tally.refusals.append(str(reason))
+        cover(refusal=("framework", str(reason)))
+        return
     except (Violation, Fault) as seen:
         violation = seen if isinstance(seen, Violation) else from_fault(seen)
         cover(failed=True)
@@ -193,5 +198,7 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
         raise violation from None
     finally:
         trial.remember(recorder.calls_by_operation(operations))
+        for call in recorder.calls:
+            call.release()
     cover()
-    tally.examples += any(call.result is not None for call in recorder.calls_by_operation(operations))
+    tally.examples += any(call.is_answered for call in recorder.calls_by_operation(operations))

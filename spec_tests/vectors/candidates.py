@@ -102,7 +102,7 @@ def _identify(call: Call) -> Any:
 
 def is_suitable(call: Call) -> bool:
     """Whether a call can be a vector: its arguments are exact, it is small, and something is claimed of its result."""
-    if call.inexact or call.observed is None or call.result is None:
+    if call.inexact or call.observed is None or not call.is_answered:
         return False
     try:
         if call.size + call.value.size > MAX_ELEMENTS or not call.named:

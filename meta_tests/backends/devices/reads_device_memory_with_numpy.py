@@ -1,0 +1,9 @@
+"""Give NumPy an array of the device."""
+
+import numpy as np
+
+from ._right import *
+
+
+def sigmoid(x):
+    return torch.asarray(1 / (1 + np.exp(-np.asarray(x)))).to(x.device)
