@@ -11,7 +11,8 @@ import pytest
 
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.implementation.autodiff import Differentiation
-from spec_tests.implementation.framework import CannotMakeArray, Framework
+from spec_tests.implementation.framework import Framework
+from spec_tests.implementation.guard import Fault
 from spec_tests.trials.trial import Trial
 
 from ..support.in_process import backend
@@ -31,20 +32,31 @@ def test_a_module_of_this_name_is_no_function_that_makes_arrays(monkeypatch: pyt
 def test_what_it_does_not_make_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     under_test = backend("numpy-cpu")
     operation = Trial(under_test, "float32").operation("relu")
-    make = under_test.framework._make
+    make = under_test.framework.make
 
     def make_one_element(array: np.ndarray, dtype: str) -> np.ndarray:
         if np.size(array) > 1:
             raise MemoryError("no room")
         return np.asarray(make(array, dtype))
 
-    monkeypatch.setattr(under_test.framework, "_make", make_one_element)
+    monkeypatch.setattr(under_test.framework, "make", make_one_element)
     assert operation.native(operation.call(np.ones(1)))
     with pytest.raises(NotImplementedVariant, match=r"^numpy makes no array of shape \(3,\) \(no room\)$"):
         operation.native(operation.call(np.ones(3)))
-    monkeypatch.setattr(under_test.framework, "is_alive", lambda: False)
-    with pytest.raises(CannotMakeArray):  # the device is lost, which is not a missing variant
+
+
+def test_a_device_that_makes_nothing_more_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    under_test = backend("numpy-cpu")
+    operation = Trial(under_test, "float32").operation("relu")
+
+    def make_nothing(array: np.ndarray, dtype: str) -> np.ndarray:
+        raise RuntimeError("an illegal memory access")
+
+    monkeypatch.setattr(under_test.framework, "make", make_nothing)
+    with pytest.raises(Fault, match=r"^making an array raised RuntimeError: an illegal memory access$") as raised:
         operation.native(operation.call(np.ones(3)))
+    assert raised.value.lost
+    assert under_test.framework.device_lost
 
 
 def test_a_dtype_that_fails_is_no_other_dtype_s_fault(tmp_path: Path) -> None:

@@ -35,6 +35,11 @@ class Gradient(Operation):
         spec = specification(self.spec.forward)
         return Operation(spec, self.backend, self.dtype, spec.precision)
 
+    def release(self) -> None:
+        super().release()
+        self.forward.release()
+        self.forward.recorder.calls.clear()
+
     @cached_property
     def own(self) -> Any:
         """Return the backend's own `<operation>_vjp`, None if it has none."""

@@ -140,6 +140,10 @@ class Operation:
                 return Bounded(value, error, Arithmetic.of(self.dtype))
         return x
 
+    def release(self) -> None:
+        """Let go of the framework's arrays that the calls have returned."""
+        self.recorder.release()
+
     def result(self, call: Call) -> Result:
         """Run the backend on the call, and return its result with its error bound."""
         return Result(self.values(call, self.run(call)), call)

@@ -21,6 +21,11 @@ class Recorder:
     def __init__(self) -> None:
         self.calls: list[Call] = []
 
+    def release(self) -> None:
+        """Let go of the framework's arrays that the calls have returned."""
+        for call in self.calls:
+            call.release()
+
     def before_run(self) -> None:
         """Be told that the backend is about to be called. A subclass may raise to end the example."""
 

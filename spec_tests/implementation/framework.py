@@ -22,7 +22,7 @@ from ..specification.formats import DTYPES
 from .backward import accumulate, linearize
 from .guard import Fault, run_guarded
 from .layouts import lay_out
-from .printable import printable
+from .lost_device import is_alive, lose, lose_in
 from .process_state import PROCESS_SETTINGS, Setting, device_settings, framework_settings
 from .states import enter_state, has_states
 
@@ -63,7 +63,7 @@ class Framework:
             raise Unavailable(f"its framework {name!r} cannot be imported ({error}); install it first") from error
         self.xp = self._import_namespace()
         try:
-            self._sample = self._make(np.ones(1), "float32")
+            self._sample = self.make(np.ones(1), "float32")
             self.place = self.device_of(self._sample)
         except Exception as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -104,7 +104,7 @@ class Framework:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return self.dtype_of(self._make(np.ones(1), dtype)) == dtype
+                return self.dtype_of(self.make(np.ones(1), dtype)) == dtype
         except Exception:  # each framework has its own way to refuse
             return False
 
@@ -132,8 +132,8 @@ class Framework:
         try:
             return run_guarded(step, seconds, self._settings)
         except Fault as fault:
-            if not (fault.timed_out or fault.lost or self._is_alive()):
-                self._lose(fault)
+            if not (fault.timed_out or fault.lost or is_alive(self)):
+                lose(self, fault)
             raise
 
     @cached_property
@@ -153,13 +153,13 @@ class Framework:
     def native(self, array: Any, dtype: str) -> Any:
         """Make an array of the framework with the values of a NumPy array. It never shares memory with that array."""
         try:
-            return self._make(array, self.integer if dtype == "int64" else dtype)
+            return self.make(array, self.integer if dtype == "int64" else dtype)
         except Exception as error:  # each framework has its own
-            if not self._is_alive():
-                raise self._lose(Fault(f"making an array raised {_describe_error(error)}")) from error
+            if not is_alive(self):
+                raise lose_in(self, "making an array", error) from error
             raise CannotMakeArray(f"{self.name} makes no array of shape {np.shape(array)} ({error})") from error
 
-    def _make(self, array: Any, dtype: str) -> Any:
+    def make(self, array: Any, dtype: str) -> Any:
         make = getattr(self.xp, "asarray", None) or self.xp.array
         with np.errstate(over="ignore"):
             copy = np.array(array, dtype=numpy_dtype(dtype), order="C")
@@ -207,13 +207,13 @@ class Framework:
         An error of work that was under way may show here. If it has cost the device, raise a Fault.
         """
         try:
-            return self._read(x)
+            return self.read(x)
         except Exception as error:
-            if not self._is_alive():
-                raise self._lose(Fault(f"reading an array raised {_describe_error(error)}")) from error
+            if not is_alive(self):
+                raise lose_in(self, "reading an array", error) from error
             raise
 
-    def _read(self, x: Any) -> np.ndarray:
+    def read(self, x: Any) -> np.ndarray:
         if hasattr(x, "detach"):
             x = x.detach()
         for method in RESOLVE_METHODS:
@@ -281,23 +281,6 @@ class Framework:
         except (TypeError, ValueError, RuntimeError):
             return False
         return True
-
-    def _is_alive(self) -> bool:
-        """Whether an array can still be made and read. None can once the context of the device is lost."""
-        try:
-            return bool(self._read(self._make(np.ones(1), "float32"))[0] == 1)
-        except Exception:
-            return False
-
-    def _lose(self, fault: Fault) -> Fault:
-        """Note that the device is lost since the fault, and return the fault."""
-        self.device_lost = fault.lost = True
-        fault.facts.append(("since then", "its device answers nothing more"))
-        return fault
-
-
-def _describe_error(error: Exception) -> str:
-    return f"{type(error).__name__}: {printable(str(error))}"
 
 
 def _holds_results(x: Any) -> bool:

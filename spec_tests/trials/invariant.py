@@ -198,7 +198,7 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
         raise violation from None
     finally:
         trial.remember(recorder.calls_by_operation(operations))
-        for call in recorder.calls:
-            call.release()
+        for operation in operations:
+            operation.release()
     cover()
     tally.examples += any(call.is_answered for call in recorder.calls_by_operation(operations))
