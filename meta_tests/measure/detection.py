@@ -98,8 +98,11 @@ def find_never_failing(kills: list[Kill]) -> list[str]:
 
 
 def _list_default_invariants() -> list[str]:
-    """Return the invariants of default effort. meta_tests/inputs/test_large_sizes.py shows that the others can fail."""
-    return [test.invariant.id for test in invariants() if test.invariant.effort is None]
+    """Return the invariants of default effort that are tried on one rank.
+
+    meta_tests/inputs/test_large_sizes.py shows that the others can fail, and meta_tests/sharding that those about ranks can.
+    """
+    return [test.invariant.id for test in invariants() if test.invariant.effort is None and "ranks" not in test.invariant.needs]
 
 
 def _generalize(name: str) -> str:

@@ -68,6 +68,24 @@ def logsumexp(x, *, axis):
     time.sleep(1000)
 """
 
+APART = """
+import os
+
+import numpy as np
+
+framework, dtypes, world_size = "numpy", ("float32",), 2
+shards = {"relu": {"x": None}}
+FACTOR = np.float32(1 + int(os.environ["RANK"]))
+
+
+def relu(x):
+    return FACTOR * np.maximum(x, 0)
+
+
+def relu_vjp(cotangent, x):
+    return (FACTOR * np.where(x > 0, cotangent, np.float32(0)),)
+"""  # rank 0 is right, and rank 1 doubles what it answers
+
 SAYS = {  # what a call of the operation raises, and what the facts beside it say
     "sigmoid": ("the call raised ValueError: this rank has no device", r"rank: 1 of 2\n(.*\n)*therefore: the processes of all"),
     "silu": ("the call ended its process, with exit status 3", "rank: 1 of 2"),
@@ -106,6 +124,14 @@ def test_a_rank_that_fails_is_one_fault_and_the_next_call_is_answered(operation:
     assert re.match(what, raised.value.what)
     assert re.search(beside, "".join(f"{label}: {text}\n" for label, text in raised.value.facts))
     assert list(call(backend, "relu").values) == [1, 0, 3]
+
+
+def test_each_law_about_ranks_can_fail(tmp_path: Path) -> None:
+    write(tmp_path, apart=APART)
+    run = suite(tmp_path, "--backend=apart.py", "--world-size=2", "-k", "relu.rank or relu_vjp.rank")
+    found = {fact["id"]: fact["status"] for fact in run.facts}
+    expected = {"ranks": "failed", "rank_identical": "not held"}
+    assert found == {f"{name}.{law}": status for name in ("relu", "relu_vjp") for law, status in expected.items()}
 
 
 def test_the_report_says_on_how_many_ranks(tmp_path: Path) -> None:
