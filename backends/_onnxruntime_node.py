@@ -9,6 +9,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 OPSET, IR_VERSION = 24, 11  # the first that has Swish
+OWN = "com.microsoft"  # the domain of ONNX Runtime's own operators, which stands before their names: "com.microsoft:QuickGelu"
 TYPES = {
     "float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16,
     "bfloat16": TensorProto.BFLOAT16, "bool": TensorProto.BOOL, "int64": TensorProto.INT64,
@@ -19,11 +20,13 @@ TYPES = {
 def _session(operator, dtypes, results, attributes):
     """A model of one node, of any rank and shape; an input without a dtype and a result without a name are absent."""
     names = [f"x{i}" if dtype else "" for i, dtype in enumerate(dtypes)]
-    node = helper.make_node(operator, names, list(results), **dict(attributes))
+    domain, _, name = operator.rpartition(":")
+    node = helper.make_node(name, names, list(results), domain=domain, **dict(attributes))
     inputs = [helper.make_tensor_value_info(f"x{i}", TYPES[dtype], None) for i, dtype in enumerate(dtypes) if dtype]
     outputs = [helper.make_tensor_value_info(name, TYPES[dtypes[0]], None) for name in results if name]
-    graph = helper.make_graph([node], operator, inputs, outputs)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    graph = helper.make_graph([node], name, inputs, outputs)
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(OWN, 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # or each session would keep threads of its own
     options.log_severity_level = 4

@@ -1,4 +1,4 @@
-"""ONNX Runtime's CPU kernels: one-node models of the ONNX operators; what ONNX has no operator for is absent.
+"""ONNX Runtime's CPU kernels: one-node models of the ONNX operators, and of ONNX Runtime's own; what has no operator is absent.
 
 float16 operators without a kernel of their own run in float32 behind casts that ONNX Runtime inserts by itself.
 """
@@ -10,10 +10,11 @@ import onnxruntime
 
 from ._onnxruntime_attention import *
 from ._onnxruntime_node import run as _run
+from ._onnxruntime_node import run_several as _run_several
 
 framework = "numpy"
 version = f"onnxruntime {onnxruntime.__version__}"
-conventions = {"causal_alignment": "top-left", "fully_masked_rows": "zero", "cache_update": "returned"}
+conventions = {"causal_alignment": "top-left", "fully_masked_rows": "zero", "cache_update": "returned", "all_ignored": "nan"}
 
 FLOATS = ("float64", "float32", "float16")  # bfloat16 has kernels for embedding and layer_norm alone
 ATTENTION = {"dtype": FLOATS, "empty": False}  # refused: "Batch size must be greater than 0"
@@ -29,6 +30,8 @@ domain = {
     "attention_with_weights": ATTENTION,
     "attention_with_kv_cache": ATTENTION,
     "kv_cache_append": {"dtype": FLOATS, "empty": False},
+    "add_rms_norm": {"dtype": FLOATS[1:]},
+    "cross_entropy": {"dtype": FLOATS, "empty": False},  # refused: its Reshape of no rows fails
     "rope": {"dtype": FLOATS[1:]},  # RotaryEmbedding is not defined for float64
     "multihead_self_attention": ATTENTION | {"dtype": FLOATS[1:]},
 }  # fmt: skip
@@ -57,6 +60,18 @@ def logsumexp(x, *, axis):
 
 def rms_norm(x, weight, *, eps):
     return _run("RMSNormalization", x, weight, epsilon=eps)
+
+
+def add_rms_norm(x, residual, weight, *, eps):
+    rows = (a.reshape(math.prod(a.shape[:-1]), a.shape[-1]) for a in (x, residual))  # of rank 2 or 3 alone
+    results = _run_several("com.microsoft:SkipSimplifiedLayerNormalization", ("y", "", "", "sum"), *rows, weight, epsilon=eps)
+    return tuple(a.reshape(x.shape) for a in results)
+
+
+def cross_entropy(logits, targets, *, ignore_index=-100, reduction="mean"):
+    rows = logits.reshape(-1, logits.shape[-1])
+    loss = _run("SoftmaxCrossEntropyLoss", rows, targets.reshape(-1), ignore_index=ignore_index, reduction=reduction)
+    return loss.reshape(targets.shape if reduction == "none" else ())
 
 
 def layer_norm(x, weight, bias, *, eps):

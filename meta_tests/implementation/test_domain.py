@@ -237,6 +237,14 @@ def test_strategies_draw_inside_any_one_restriction(name: str) -> None:
         assert found[""] >= 0.6 * found.total(), (domain, found)
 
 
+@pytest.mark.parametrize("reduction", ["sum", "none"])
+def test_logits_of_no_rows_are_empty_whatever_they_add_up_to(reduction: str) -> None:
+    operation = restrict("cross_entropy", {"empty": False})
+    call = operation.call(np.zeros((0, 3)), np.zeros(0, int), reduction=reduction)
+    assert outside_domain(call) == "its domain excludes empty arrays"
+    assert outside_domain(operation.call(np.zeros((1, 3)), np.zeros(1, int), reduction=reduction)) == ""
+
+
 @pytest.mark.parametrize("name", gradients())
 def test_a_gradient_is_tried_inside_the_domain(name: str) -> None:
     found = count_by_place(restrict(name, {"empty": False}))

@@ -29,13 +29,20 @@ def dimension_sizes(call: Call) -> dict[str, int]:
         for label, size in zip(labels, shape[len(shape) - len(labels) :], strict=False):
             *factors, last = label.split()  # "h d_k" is one dimension of size h * d_k, and "2 h" one of size 2 h
             sizes[last] = size // max(math.prod(int(f) if f.isdigit() else sizes.get(f, 1) for f in factors), 1)
-    rows = next(
-        (name for name in spec.positional if name != "cotangent"), ""
-    )  # the cotangent of a reduction lacks the reduced axis
-    if not argument_dimensions(spec) and (shape := _shape(rows, named)):
+    if not argument_dimensions(spec) and (shape := _shape(_first_argument(call), named)):
         (label,) = dimensions(spec)
         sizes[label] = shape[named.get("axis", -1)]
     return sizes
+
+
+def _first_argument(call: Call) -> str:
+    """Return the name of the first array, apart from the cotangent: that of a reduction lacks the reduced axis."""
+    return next((name for name in call.operation.spec.positional if name != "cotangent"), "")
+
+
+def is_empty(call: Call) -> bool:
+    """Return whether the result or the first argument has no elements: the sum of no rows is a number."""
+    return 0 in call.value.shape or 0 in (_shape(_first_argument(call), call.named) or ())
 
 
 def _shape(name: str, named: dict[str, Any]) -> tuple[int, ...] | None:
@@ -105,7 +112,7 @@ def outside_domain(call: Call) -> str:
     for rank in ranks:
         if rank not in domain.get("batch_dims", ranks):
             return f"its domain has no batch of {rank} dimensions"
-    if domain.get("empty") is False and 0 in call.value.shape:
+    if domain.get("empty") is False and is_empty(call):
         return "its domain excludes empty arrays"
     for name, allowed in domain.items():
         if name in NOT_DIMENSIONS:
