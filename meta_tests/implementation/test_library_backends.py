@@ -55,7 +55,9 @@ def test_a_backend_is_there_or_says_what_it_lacks(name: str) -> None:
 ABSENT = """
 import sys
 
-LIBRARIES = "torch jax mlx onnxruntime transformers triton array_api_strict dask cupy equinox keras rotary_embedding_torch paddle"
+LIBRARIES = (
+    "torch jax optax mlx onnxruntime transformers triton array_api_strict dask cupy equinox keras rotary_embedding_torch paddle"
+)
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
