@@ -6,9 +6,15 @@ import math
 import mlx.core as mx
 from mlx import nn
 
+from ._mlx_losses import *
+
 framework = "mlx"
-conventions = {"causal_alignment": "bottom-right"}
-domain = {"rope": {"positions": "offset"}, "logsumexp": {"empty": False}}
+conventions = {"causal_alignment": "bottom-right", "adamw_epsilon": "corrected", "adamw_decay": "before"}
+domain = {
+    "rope": {"positions": "offset"},
+    "logsumexp": {"empty": False},
+    "cross_entropy": {"empty": False, "label_smoothing": (0.0, 0.1, 0.5, 0.9)},  # refused: 1
+}
 
 
 def on_the_cpu(operation):

@@ -29,7 +29,7 @@ CONFORMING = {  # in float32, but for these operations, which are known to be wr
     "dask-array-api": (),
     "jax-cpu": ("layer_norm",),
     "jax-jit": ("layer_norm",),
-    "mlx-cpu": ("gelu",),
+    "mlx-cpu": ("gelu", "adamw_step", "adamw_steps"),
 }
 
 
