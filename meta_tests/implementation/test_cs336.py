@@ -131,7 +131,7 @@ def test_a_fresh_one_is_not_green(run_folder: Path) -> None:
     run = suite(run_folder, f"--backend={ADAPTERS}", "-k", "reference or test_linear")
     assert run.code == 5, run.text
     assert run.count("skipped") == len(run.facts)
-    assert "run_rmsnorm is not written yet" in run.text
+    assert "run_rmsnorm is not written yet" in " ".join(run.text.split())  # wherever lines are broken
     assert "nothing was tried: exit status 5" in run.text
 
 

@@ -181,9 +181,17 @@ class Call:
         self.result = result if self.result is None else self.result
         if result is self.result:
             self.observed = values
-            if self.operation.spec.chooses:
+            if self.chooses:
                 self._expectations.clear()
         return values
+
+    @cached_property
+    def chooses(self) -> bool:
+        """Whether roundings may decide which of some entries the equation chooses."""
+        chooses = self.operation.spec.chooses
+        if isinstance(chooses, str):
+            return any(path.endswith(f"[{chooses!r}]") and x is not None for path, x in leaves(self.named))
+        return chooses
 
     def expectation(self, precision: str) -> Expectation:
         """Return the oracle's value with its error bound in a precision class. The result is cached."""
@@ -228,11 +236,19 @@ class Call:
         widens = any(f.precision > op.storage.precision for f in self.formats.values())
         arithmetic = Arithmetic.of(op.dtype, precision, widens=widens)
         sampled = op.spec.composed and not self.inexact
-        if equation is None and not op.spec.chooses:
-            return StagedExpectation(self._unanswered().evaluate, arithmetic, self.storage, sampled=sampled, exact=self.value)
+        if equation is None and not self.chooses:
+            exact = None if self._settles_a_rounding else self.value
+            return StagedExpectation(self._unanswered().evaluate, arithmetic, self.storage, sampled=sampled, exact=exact)
         evaluate = partial(self.evaluate, equation=equation)
         derive = partial(expect, storage=self.storage, sampled=sampled)
-        return expect_by_choice(self, evaluate, arithmetic, derive) if op.spec.chooses else derive(evaluate, arithmetic)
+        return expect_by_choice(self, evaluate, arithmetic, derive) if self.chooses else derive(evaluate, arithmetic)
+
+    @property
+    def _settles_a_rounding(self) -> bool:
+        """Whether a convention of this call decides about a rounding inside of the equation, which its value in float64 lacks."""
+        return any(
+            convention.is_allowed and convention.name in self.conventions for convention in conventions_of(self.operation.name)
+        )
 
     def _unanswered(self) -> Call:
         """Return the same call without its answer, for an expectation to keep: one that kept the call itself would be a cycle."""

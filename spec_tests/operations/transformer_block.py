@@ -25,7 +25,7 @@ from spec_tests.operations.scaled_dot_product_attention import draw_batch
 
 short = True
 composed = True
-chooses = True  # where a router is given
+chooses = "router"
 core = {"x": 2, "positions": 1}
 choices = {"layout": LAYOUTS, "norm": ("pre", "post")}
 wide_arguments = constant_arguments = ("inverse_frequencies",)

@@ -26,7 +26,7 @@ from spec_tests.operations.transformer_block import (
 
 short = True
 composed = True
-chooses = True  # where a layer has a router
+chooses = "router"
 passes_choices_on = True  # later tokens see what an expert has made of earlier ones
 core = {"token_ids": 1}
 choices = {"layout": LAYOUTS}

@@ -125,9 +125,13 @@ class Specification:
         return self.results[name.partition("[")[0]]
 
     @property
-    def chooses(self) -> bool:
-        """Whether the equation chooses the largest of some entries, which roundings may decide."""
-        return getattr(self.module, "chooses", False)
+    def chooses(self) -> bool | str:
+        """Whether the equation chooses the largest of some entries, which roundings may decide.
+
+        A name is that of the optional array without which it chooses nothing.
+        """
+        chooses: bool | str = getattr(self.module, "chooses", False)
+        return chooses
 
     @property
     def passes_choices_on(self) -> bool:
