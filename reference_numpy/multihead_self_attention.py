@@ -29,9 +29,9 @@ def _rotation(theta: Any, inverse_frequencies: Any, layout: str, attention_facto
     return given | {"layout": layout} | ({} if is_one(attention_factor) else {"attention_factor": attention_factor})
 
 
-def _attending(is_causal: bool, scale: Any, softcap: Any, left_window: Any) -> dict[str, Any]:
-    """Return the keywords of grouped_query_attention."""
-    return {"is_causal": is_causal, "scale": scale, "softcap": softcap, "left_window": left_window}
+def _attending(is_causal: bool, **options: Any) -> dict[str, Any]:
+    """Return the keywords of grouped_query_attention: those of the options that are given."""
+    return {"is_causal": is_causal, **{name: x for name, x in options.items() if x is not None}}
 
 
 def multihead_self_attention(
@@ -111,6 +111,6 @@ def multihead_self_attention(
         positions = np.arange(x.shape[-2]) if positions is None else positions
         positions = np.expand_dims(float64(positions), -2)  # the same for every head
         q, k = rounded(rope(q, positions, **turn)), rounded(rope(k, positions, **turn))
-    options = _attending(is_causal, scale, softcap, left_window)
-    heads = np.swapaxes(rounded(grouped_query_attention(q, k, v, sinks=sinks, **options)), -2, -3)
+    options = _attending(is_causal, sinks=sinks, scale=scale, softcap=softcap, left_window=left_window)
+    heads = np.swapaxes(rounded(grouped_query_attention(q, k, v, **options)), -2, -3)
     return linear(np.reshape(heads, (*x.shape[:-1], heads.shape[-2] * heads.shape[-1])), w_o, b_o)

@@ -76,11 +76,11 @@ def multihead_self_attention_vjp(
         positions = np.arange(x.shape[-2]) if positions is None else positions
         positions = np.expand_dims(float64(positions), -2)  # the same for every head
         q, k = rounded(rope(q, positions, **turn)), rounded(rope(k, positions, **turn))
-    options = _attending(is_causal, scale, softcap, left_window)
-    heads = _side_by_side(rounded(grouped_query_attention(q, k, v, sinks=sinks, **options)))
+    options = _attending(is_causal, sinks=sinks, scale=scale, softcap=softcap, left_window=left_window)
+    heads = _side_by_side(rounded(grouped_query_attention(q, k, v, **options)))
     dheads, dw_o, db_o = linear_vjp(c, heads, w_o, b_o)
     dheads = np.reshape(rounded(dheads), (*x.shape[:-1], num_heads, v.shape[-1]))
-    dq, dk, dv, _, dsinks = grouped_query_attention_vjp(np.swapaxes(dheads, -2, -3), q, k, v, None, sinks, **options)
+    dq, dk, dv, _, dsinks = grouped_query_attention_vjp(np.swapaxes(dheads, -2, -3), q, k, v, **options)
     if turn:
         dq, *_ = rope_vjp(rounded(dq), q, positions, **turn)
         dk, *_ = rope_vjp(rounded(dk), k, positions, **turn)

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from inspect import isfunction
 from typing import Any
 
 from .registry import same_kind, specification
 
 
-def _reference_globals(operation: str) -> dict[str, Any]:
-    """Return the module namespace in which the operation's equation looks up its parts."""
-    return specification(operation).reference.__globals__
+def _namespaces(operation: str) -> list[dict[str, Any]]:
+    """Return the modules' namespaces in which the operation's equation looks up its parts: its own, and those of private modules
+    from which it has functions."""
+    own = specification(operation).reference.__globals__
+    functions = [x for x in own.values() if isfunction(x) and x.__module__.startswith(f"{own['__package__']}._")]
+    return [own, *{f.__module__: f.__globals__ for f in functions}.values()]
 
 
 @cache
 def parts_of(operation: str) -> tuple[str, ...]:
     """Return the operations that an operation's equation calls, directly or through other operations."""
-    direct = [name for name in same_kind(operation) if name != operation and name in _reference_globals(operation)]
+    names = {name for namespace in _namespaces(operation) for name in namespace}
+    direct = [name for name in same_kind(operation) if name != operation and name in names]
     return tuple(dict.fromkeys([*direct, *(inner for name in direct for inner in parts_of(name))]))
 
 
@@ -26,7 +31,8 @@ def parts_of(operation: str) -> tuple[str, ...]:
 def substitute(name: str, equation: Callable[..., Any]) -> Iterator[None]:
     """Within the context, make every equation that calls operation `name` call `equation` instead."""
     original = specification(name).reference
-    namespaces = [_reference_globals(other) for other in same_kind(name) if other != name and name in _reference_globals(other)]
+    found = [namespace for other in same_kind(name) if other != name for namespace in _namespaces(other) if name in namespace]
+    namespaces = {id(namespace): namespace for namespace in found}.values()
     try:
         for namespace in namespaces:
             namespace[name] = equation
