@@ -114,7 +114,10 @@ OFFENCES = {  # a conftest.py, and what the run says of it
     "changes reports": (CHANGES_REPORTS, "found to fail, and reported otherwise by a conftest.py"),
     "replaces the judge": (REPLACES_THE_JUDGE, "a fixture or a plugin replaced spec_tests.helpers.assertions.assert_conforms"),
     "changes a constant": (CHANGES_A_CONSTANT, "a fixture or a plugin replaced spec_tests.bounds.error_model.ROUNDINGS"),
-    "hides files": (HIDES_FILES, f"nothing was collected of {HIDDEN} files (test_every_gradient.py, test_every_gradient__ranks.py"),
+    "hides files": (
+        HIDES_FILES,
+        f"nothing was collected of {HIDDEN} files (test_every_gradient.py, test_every_gradient__ranks.py",
+    ),
     "changes the status": (CHANGES_THE_STATUS, "3 failed"),
 }
 NEEDS_THE_WHOLE_SUITE = ("deselects", "hides files")  # with -k, a selection is expected

@@ -7,7 +7,7 @@ import numpy as np
 
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs import regimes
-from spec_tests.inputs.draw import BATCHES, HEAD_WIDTHS, SMALL, Draw
+from spec_tests.inputs.draw import BATCHES, HEAD_WIDTHS, SIZES, SMALL, Draw
 from spec_tests.operations._serving import SCALES, SOFTCAPS
 
 composed = True
@@ -127,7 +127,8 @@ def draw_unequal_lengths(draw: Draw) -> tuple[int, int, int, int]:
     if n < 2 and draw.shape.one_of((True, True, True, False)):
         n = draw.size("n", (2, 3, 5, 8))
     if m < 2 or n == m or draw.shape.one_of((False, True)):
-        m = draw.size("m", tuple(s for s in (n + 1, n - 1, n + 2, n - 2, 2 * n, n // 2, n + 16) if s > 1 and s != n) or (n + 1,))
+        near = (n + 1, n - 1, n + 2, n - 2, 2 * n, n // 2, n + 16) if n <= SIZES[-1] else SMALL  # scores are as many as n * m
+        m = draw.size("m", tuple(s for s in near if s > 1 and s != n) or (n + 1,))
     if n == m:
         raise NotImplementedVariant("its domain has as many keys as queries")
     return n, m, d_k, d_v
