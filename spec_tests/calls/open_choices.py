@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..bounds.bounded import Bounded
 from ..bounds.choices import Choices, judged_by
+from ..bounds.derivation import expect
 from ..bounds.expectation import Expectation
 from ..bounds.sampled_error import Evaluate
-from ..specification.formats import INTEGER, Arithmetic
+from ..specification.formats import INTEGER, Arithmetic, Format, JoinedFormat
 from ..specification.registry import Specification
 from .parts import Parts
 
@@ -60,11 +60,8 @@ def expect_by_choice(call: AnsweredCall, evaluate: Evaluate, arithmetic: Arithme
     lost = rows if choices.answered is None or in_float64 else np.zeros_like(rows)
     if choices.answered is None and not in_float64 and _may_seek(call, choices, rows):
         alternatives, lost = choices.made[0].alternatives()
-        values = [_evaluate_forced(evaluate, arithmetic, indices) for indices in alternatives]
-        nearest = _nearest(values, np.asarray(call.observed, dtype=np.float64))
-        forced = np.take_along_axis(np.stack(alternatives), nearest[None, ..., None], axis=0)[0]
-        with judged_by(Choices(forced=forced)):
-            expectation = derive(evaluate, arithmetic)
+        observed = np.asarray(call.observed, dtype=np.float64)
+        expectation = _expect_nearest(alternatives, observed, evaluate, arithmetic, derive, expectation.storage)
     spread = partial(_spread, call, shape=expectation.value.shape)
     result = Expectation(expectation.value, np.where(spread(lost), np.inf, expectation.error), expectation.storage)
     result.open = spread(rows)
@@ -90,17 +87,46 @@ def _may_seek(call: AnsweredCall, choices: Choices, rows: np.ndarray) -> bool:
     )
 
 
-def _evaluate_forced(evaluate: Evaluate, arithmetic: Arithmetic, indices: np.ndarray) -> np.ndarray:
-    with judged_by(Choices(forced=indices)), np.errstate(all="ignore"):
-        value: np.ndarray = evaluate(lambda x: Bounded.input(x, arithmetic)).value
-    return value
+def _expect_nearest(
+    alternatives: list[np.ndarray],
+    observed: np.ndarray,
+    evaluate: Evaluate,
+    arithmetic: Arithmetic,
+    derive: Derive,
+    storage: Format | JoinedFormat,
+) -> Expectation:
+    """Return the expectation of the choice of each row that is nearest to its answer, measured by the allowed error.
+
+    The worst case says which choice is nearest, and which are impossible. If the expectation rejects the answer by the nearest
+    choice, the other possible ones are tried.
+    """
+    shares = np.stack([_share_of_worst_case(evaluate, arithmetic, storage, made, observed) for made in alternatives])
+    order, stacked = np.argsort(shares, axis=0, kind="stable"), np.stack(alternatives)
+    shares = np.take_along_axis(shares, order, axis=0)
+    ranked = np.take_along_axis(stacked, order[..., None], axis=0)
+    expectation = nearest = _derive_forced(ranked[0], evaluate, arithmetic, derive)
+    forced, rejected = ranked[0], ~np.all(nearest.accepts(observed), axis=-1)
+    for share, made in zip(shares[1:], ranked[1:], strict=True):
+        tried = rejected & (share <= 1)
+        if np.any(tried):
+            expectation = _derive_forced(np.where(tried[..., None], made, forced), evaluate, arithmetic, derive)
+            accepted = tried & np.all(expectation.accepts(observed), axis=-1)
+            forced, rejected = np.where(accepted[..., None], made, forced), rejected & ~accepted
+    return nearest if forced is ranked[0] else _derive_forced(forced, evaluate, arithmetic, derive)
 
 
-def _nearest(values: list[np.ndarray], observed: np.ndarray) -> np.ndarray:
-    """Return the number of the value that is nearest to what was observed, for each row."""
-    with np.errstate(all="ignore"):
-        distances = [np.max(np.nan_to_num(np.abs(v - observed), nan=np.inf), axis=-1, initial=0.0) for v in values]
-    return np.asarray(np.argmin(np.stack(distances), axis=0))
+def _derive_forced(made: np.ndarray, evaluate: Evaluate, arithmetic: Arithmetic, derive: Derive) -> Expectation:
+    with judged_by(Choices(forced=made)):
+        return derive(evaluate, arithmetic)
+
+
+def _share_of_worst_case(
+    evaluate: Evaluate, arithmetic: Arithmetic, storage: Format | JoinedFormat, made: np.ndarray, observed: np.ndarray
+) -> np.ndarray:
+    """Return the largest share of the allowed error, in the worst case, of each row of the answer by this choice."""
+    with judged_by(Choices(forced=made)):
+        worst_case = expect(evaluate, arithmetic, storage, sampled=False)
+    return np.asarray(np.max(worst_case.share(observed), axis=-1, initial=0.0))
 
 
 def _spread(call: AnsweredCall, rows: np.ndarray, *, shape: tuple[int, ...]) -> np.ndarray:

@@ -83,7 +83,8 @@ def function_applied_again(place: Place) -> Iterator[Any]:
         calls = [node for node in ast.walk(place.site.tree) if isinstance(node, ast.Call) and len(node.args) == 1]
         plain = {node.func.id: node for node in calls if isinstance(node.func, ast.Name) and node.func.id not in MARKS}
         for call in plain.values():
-            yield ast.Call(call.func, [place.node], call.keywords)
+            if not any(node is place.node for keyword in call.keywords for node in ast.walk(keyword)):
+                yield ast.Call(call.func, [place.node], call.keywords)
 
 
 @rule(ast.Call)
