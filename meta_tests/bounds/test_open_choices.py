@@ -111,3 +111,17 @@ def test_another_expert_may_not_answer() -> None:
         assert_conforms(mix(2))
     with pytest.raises(Violation):
         assert_conforms(mix(1, router=((1.0,), (0.5,), (0.0,))))
+
+
+def test_the_nearest_choice_is_measured_by_the_allowed_error() -> None:
+    """By its distance alone the answer is nearer to expert 1, whose first feature is nearly the same and whose second is not."""
+    operation = Operation(specification("mixture_of_experts"), backend("numpy-cpu"), "float16", "eager")
+    ones, out = np.array([[[1.0, 0.0]], [[1.0, 0.0]]]), np.array([[[1000.0], [1.0]], [[1001.0], [2.0]]])
+    call = operation.call(np.array([[1.0, 0.0]]), np.zeros((2, 2)), ones, out, ones, k=1)
+    hidden = 1 / (1 + np.exp(-1.0))
+    answer = np.array([[732.0, hidden]], dtype=np.float16)
+    distances = [np.max(np.abs(answer - hidden * expert.T)) for expert in out]
+    assert distances[1] < distances[0]
+    assert_conforms(Result(operation.values(call, answer), call))
+    with pytest.raises(Violation):
+        assert_conforms(Result(operation.values(call, answer + np.array([0.0, 0.2], dtype=np.float16)), call))
