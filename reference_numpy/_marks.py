@@ -135,7 +135,8 @@ def chunked(a: Any, b: Any) -> Any:
 def through_maximum(dx: Any, left: Any, x: Any, *, axis: int) -> Any:
     """Return dx. Mark the gradient of x - max(x), which code may differentiate as written.
 
-    The dx of the largest entry is then smaller by `left`, which is 0 except for roundings.
+    The dx of the largest entry is then smaller by `left`, which is 0 except for roundings. Code that goes through a row block by
+    block leaves such roundings also at the largest entry so far: those of the entries that are not larger than it.
     """
     return dx.through_maximum(left, x, axis) if hasattr(dx, "through_maximum") else dx
 

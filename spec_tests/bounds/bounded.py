@@ -20,6 +20,7 @@ from ..specification.formats import Arithmetic, Format
 from .choices import MakesChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings, normal_density
 from .expectation import Stage
+from .prefix_sums import sum_up_to
 from .registered_rules import REARRANGING, RULES
 
 
@@ -215,11 +216,12 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(total.value, total.error + n * f.u * (a @ b))
 
     def through_maximum(self, left: Bounded, x: Any, axis: int) -> Bounded:
-        """Add the size of `left` to the error of every entry that may be the largest one of x."""
+        """Add the size of `left` to the error of each entry that may be the largest of x, and to others what is left of less."""
         value, error = x.pair if isinstance(x, Bounded) else (x, 0.0)
         with np.errstate(all="ignore"):
             largest = value + error >= np.max(value - error, axis=axis, keepdims=True)
-        return self.at(self.value, self.error + np.where(largest, np.abs(left.value) + left.error, 0.0))
+            others = 0.0 if self.arithmetic.precision != "fused" else sum_up_to(self.error, value, axis)
+        return self.at(self.value, self.error + np.where(largest, np.abs(left.value) + left.error, others))
 
     def through_quotient(self) -> Bounded:
         compute, step_storage, infinite = self.arithmetic.compute, self.arithmetic.step_storage, np.isinf(self.value)

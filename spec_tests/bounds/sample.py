@@ -19,6 +19,7 @@ from ..specification.formats import Arithmetic, Format
 from .axis_of_draws import align_ranks, broadcast_draws, shift_axis
 from .choices import RepeatsChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings
+from .prefix_sums import sum_up_to
 from .random_rounding import (
     COARSE_FACTOR,
     DRAWS,
@@ -201,7 +202,11 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         """
         largest = x.value == np.max(x.value, axis=shift_axis(axis), keepdims=True)
         value, largest, remainder = align_ranks([self.value, largest, left.value])
-        return self.at(value + np.where(largest, remainder, 0.0))
+        others: Any = 0.0
+        if self.arithmetic.precision == "fused":
+            difference = (value - value[:1]) * np.sqrt(0.5)  # of two draws: as large as the error of one
+            others = sum_up_to(difference, align_ranks([x.value[:1], value])[0], shift_axis(axis))
+        return self.at(value + np.where(largest, remainder, others))
 
     def through_quotient(self) -> Sample:
         """Add two roundings (√2 u as a root sum of squares) and store twice, as code does that divides and then multiplies."""

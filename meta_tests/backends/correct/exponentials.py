@@ -49,11 +49,23 @@ class Online(Exponentials):
     def weighed(self, x):
         top, total = torch.full_like(x[..., :1], -math.inf), torch.zeros_like(x[..., :1])
         for part in x.split(self.block, dim=-1):
-            larger = torch.maximum(top, part.amax(-1, keepdim=True)).detach()  # else roundings are left at each maximum so far
+            larger = self.detached(torch.maximum(top, part.amax(-1, keepdim=True)))
             shift = larger.masked_fill(larger.isinf(), 0)
             total = total * torch.exp(top - shift) + torch.exp(part - shift).sum(-1, keepdim=True)
             top = larger
         return torch.exp(x - top.masked_fill(top.isinf(), 0)), total, top
+
+    def detached(self, top):
+        return top.detach()
+
+
+class OnlineThroughMaxima(Online):
+    """In blocks of 8, and the gradient passes through each maximum so far, where it leaves roundings."""
+
+    block = 8
+
+    def detached(self, top):
+        return top
 
 
 class OnlineByFour(Online):

@@ -1,0 +1,30 @@
+"""Sums over the part of a row that is no larger than one of its entries: what code that reads a row block by block may leave."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def sum_up_to(terms: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
+    """Return for each entry the sum of the terms of all entries of its row that are not larger than it.
+
+        r_j = sum of terms_i over the i with x_i <= x_j
+
+    terms, x: of the same rank, and of the same shape but where x has size 1 along an axis other than `axis`. NaN counts as
+    the largest number.
+    """
+    order = np.argsort(x, axis=axis, kind="stable")
+    ascending, sums = (np.take_along_axis(part, order, axis) for part in (x, terms))
+    sums = np.cumsum(sums, axis=axis)
+    length = x.shape[axis]
+    if length > 1:  # equal entries have one sum: that at the last of them
+        ends = np.ones(x.shape, dtype=bool)
+        before, after = (np.take(ascending, range(*part), axis=axis) for part in ((length - 1,), (1, length)))
+        np.moveaxis(ends, axis, -1)[..., :-1] = np.moveaxis(before != after, axis, -1)
+        if not ends.all():
+            place = np.where(ends, np.arange(length).reshape(-1, *[1] * (x.ndim - 1 - axis % x.ndim)), length - 1)
+            last = np.flip(np.minimum.accumulate(np.flip(place, axis), axis=axis), axis)
+            sums = np.take_along_axis(sums, last, axis)
+    result = np.empty_like(sums)
+    np.put_along_axis(result, order, sums, axis)
+    return result
