@@ -10,10 +10,11 @@ from spec_tests.campaign.item import Item, read_key
 from spec_tests.campaign.plan import PlanError, deal, expect_seconds, list_items, read_plan, slice_seeds
 from spec_tests.campaign.timing import estimate, read_timings
 from spec_tests.commands import main
-from spec_tests.report import ReportError
+from spec_tests.report import ReportError, read
 
 from ..measure import campaign_cost
 from ..support.paths import MEASURED, ROOT
+from ..support.pytest_process import NUMPY, write
 from .campaigns import make_campaign, spec_tests
 
 RECORD = {"text": "a.py", "dtypes": ["float32", "float16"], "operations": ["relu", "causal_mask"], "gradients": ["relu_vjp"]}
@@ -43,7 +44,7 @@ def test_names_of_folders_differ_with_everything_that_an_item_is_of() -> None:
             "seed": 2,
         }.items()
     ]
-    assert len({other.name for other in (item, *changed, replace(item, isolate=True))}) == 8
+    assert len({other.name for other in (item, *changed, replace(item, isolate=True), replace(item, world_size=2))}) == 9
     assert len(replace(item, backend="a" * 500).name) < 120  # a file name may have 255 bytes
 
 
@@ -87,6 +88,35 @@ def test_expected_seconds_come_from_reports(tmp_path: Path) -> None:
         read_timings(tmp_path / "nothing")
 
 
+ON_RANKS = """
+world_size, shards = (1, 2), {"relu": {"x": -1, "result": -1}}
+domain = {"relu": {"batch_dims": (1, 2, 3)}}
+
+
+def relu(x):
+    return np.maximum(x, 0)
+"""
+
+
+def test_a_backend_on_ranks_is_planned_with_its_world_size_beside_one_of_one_process(tmp_path: Path) -> None:
+    write(tmp_path, plain=NUMPY + "def relu(x):\n    return np.maximum(x, 0)\n", on_ranks=NUMPY + ON_RANKS)
+    words = ("plan", "plain.py", "on_ranks.py", "--operation=relu", "--effort=smoke", "-o", "campaign")
+    done = spec_tests(tmp_path, *words, "--world-size=3")
+    assert "on_ranks.py: --world-size=3, and its world_size is 1, 2" in done.stderr
+    assert spec_tests(tmp_path, *words, "--world-size=2").returncode == 0
+    plan = read_plan(tmp_path / "campaign")
+    assert {item.backend: item.world_size for item in plan.items} == {"plain.py": None, "on_ranks.py": 2}
+    assert {record["name"]: record["version"].endswith(" on 2 ranks") for record in plan.backends} == {
+        "plain": False,
+        "on_ranks": True,
+    }
+    assert spec_tests(tmp_path, "work", "campaign").returncode == 0
+    merged = spec_tests(tmp_path, "merge", "campaign")
+    assert merged.returncode == 0, merged.stderr
+    tried = {verdict["id"] for verdict in read(tmp_path / "campaign" / "merged").verdicts if verdict["backend"] == "on_ranks"}
+    assert {"relu.reference", "relu.ranks"} <= tried
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -98,6 +128,8 @@ def test_expected_seconds_come_from_reports(tmp_path: Path) -> None:
         (("plan", "right.py", "--gpu=other.py"), "'other.py' is none of the backends of the plan: right.py"),
         (("plan", "right.py", "--machines=many"), "--machines=many: give numbers"),
         (("plan", "right.py", "./right.py"), "two backends have the same name"),
+        (("plan", "right.py", "--world-size=2"), "right.py: --world-size=2 is for a backend that runs on several ranks"),
+        (("plan", "right.py", "--world-size=0"), "--world-size=0: give the number of ranks, from 1 to 64"),
         (("work", "nothing"), "nothing/plan.json: there is no plan"),
         (("work", "campaign", "--item=0"), "--item=0: give K from 1 to"),
         (("work", "campaign", "--item=4/3"), "--item=4/3: give K from 1 to"),

@@ -1,4 +1,4 @@
-"""python -m spec_tests.campaign.describe BACKEND: print the record of a backend as JSON, in a process of its own."""
+"""python -m spec_tests.campaign.describe BACKEND [RANKS]: print the record of a backend as JSON, in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from ..running.recorded_details import build_backend_record
 from ..running.session import Session
 
 
-def main(text: str) -> int:
+def main(text: str, world_size: int | None = None) -> int:
     """Print the record and return the exit status: 0, or 4 if the backend cannot be loaded."""
-    session = Session((text,), Path.cwd(), (), None, (), frozenset())
+    session = Session((text,), Path.cwd(), (), None, (), frozenset(), world_size=world_size)
     try:
         with contextlib.redirect_stdout(sys.stderr):
             record = build_backend_record(session.backends[0], session.folder)
+        session.close()
     except pytest.UsageError as error:
         print(f"ERROR: {error}", file=sys.stderr)
         return 4
@@ -27,4 +28,4 @@ def main(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], *map(int, sys.argv[2:])))

@@ -25,6 +25,7 @@ class Item:
     last_seed: int
     seed: int  # of the campaign
     isolate: bool = False
+    world_size: int | None = None  # of a backend that runs on ranks; None: the first that it states, or one process
     expected_seconds: float = 0.0
 
     @property
@@ -32,7 +33,8 @@ class Item:
         """What the item tests, as its report states it."""
         dtypes = (self.dtype,) if self.dtype else ()
         seeds = (self.first_seed, self.last_seed)
-        return self.backend, select_operation(self.operation), dtypes, self.effort, seeds, str(self.seed), self.isolate
+        of_run = (str(self.seed), self.isolate, self.world_size)
+        return self.backend, select_operation(self.operation), dtypes, self.effort, seeds, *of_run
 
     @property
     def name(self) -> str:
@@ -50,6 +52,7 @@ class Item:
             f"--spec-effort={self.effort}",
             f"--spec-seeds={self.first_seed}-{self.last_seed}",
             *(["--spec-isolate"] if self.isolate else []),
+            *([f"--spec-world-size={self.world_size}"] if self.world_size else []),
             f"--hypothesis-seed={self.seed}",
             *("-k", select_operation(self.operation)),
         ]
@@ -64,4 +67,5 @@ def read_key(header: dict[str, Any]) -> tuple[Any, ...]:
     backend, *others = header["backends"]
     keyword = "" if others else header["selection"].get("keyword", "")
     seeds = tuple(header.get("seeds") or ())
-    return backend, keyword, tuple(header["dtypes"]), header["effort"], seeds, header["seed"], header.get("isolate", False)
+    of_run = (header["seed"], header.get("isolate", False), header.get("world_size"))
+    return backend, keyword, tuple(header["dtypes"]), header["effort"], seeds, *of_run

@@ -156,6 +156,7 @@ def _merge_headers(plan: Plan, reports: list[Report]) -> dict[str, Any]:
         "required": [],
         "required_levels": [],
         "isolate": all(header.get("isolate") for header in headers),
+        "world_size": next((item.world_size for item in items if item.world_size), None),
         "known": {},
         "selection": {},
         "seed": str(items[0].seed),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..inputs.effort import EFFORTS
 from ..running.report_folder import replace_file
+from ..sharding.statements import choose_world_size
 from ..specification.registry import specification
 from ..specification.version import SPEC_VERSION, __version__
 from .item import Item
@@ -68,13 +70,25 @@ def read_plan(path: Path) -> Plan:
 # --- what is planned ------------------------------------------------------------------------------------------------------
 
 
-def describe_backends(texts: Sequence[str]) -> list[dict[str, Any]]:
+def choose_world_sizes(texts: Sequence[str], folder: Path, wanted: int | None) -> dict[str, int]:
+    """Return the world size of each backend that runs on ranks, {} if none is wanted. Raise BackendError if one is impossible.
+
+    Backends of one process are planned without it, unless all are: then the first is refused.
+    """
+    if wanted is None:
+        return {}
+    on_ranks = [text for text in texts if choose_world_size(text, folder, None) is not None]
+    sizes = {text: choose_world_size(text, folder, wanted) for text in on_ranks or texts}
+    return {text: size for text, size in sizes.items() if size is not None}
+
+
+def describe_backends(texts: Sequence[str], world_sizes: Mapping[str, int] = MappingProxyType({})) -> list[dict[str, Any]]:
     """Return the record of each backend, as a report has it. Each is loaded in a process of its own."""
-    return [_describe_backend(text) for text in texts]
+    return [_describe_backend(text, world_sizes.get(text)) for text in texts]
 
 
-def _describe_backend(text: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "spec_tests.campaign.describe", text]
+def _describe_backend(text: str, world_size: int | None) -> dict[str, Any]:
+    command = [sys.executable, "-m", "spec_tests.campaign.describe", text, *([str(world_size)] if world_size else [])]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"--backend={text} ended the process that loads it"]
@@ -91,12 +105,13 @@ def list_items(
     operations: Sequence[str] = (),
     dtypes: Sequence[str] = (),
     isolate: bool = False,
+    world_size: int | None = None,
 ) -> list[Item]:
     """Return the items of a backend: one for each operation that it has, dtype and slice of seeds."""
     present = [name for name in (*record["operations"], *record["gradients"]) if not operations or name in operations]
     chosen = [dtype for dtype in record["dtypes"] if not dtypes or dtype in dtypes]
     return [
-        Item(record["text"], name, dtype, effort, seeds[0], seeds[-1], seed, isolate)
+        Item(record["text"], name, dtype, effort, seeds[0], seeds[-1], seed, isolate, world_size)
         for name in present
         for dtype in ([""] if specification(name).dtype else chosen)
         for seeds in slices

@@ -17,11 +17,21 @@ def main(argv: list[str]) -> int:
     """Write the plan, print what it will take, and return the exit status: 0, or 4 if that is not possible."""
     import pytest
 
-    from ..campaign.plan import PLAN, Plan, PlanError, describe_backends, expect_seconds, list_items, slice_seeds
+    from ..campaign.plan import (
+        PLAN,
+        Plan,
+        PlanError,
+        choose_world_sizes,
+        describe_backends,
+        expect_seconds,
+        list_items,
+        slice_seeds,
+    )
     from ..campaign.timing import estimate, read_timings
+    from ..implementation.lookup import BackendError
     from ..inputs.effort import EFFORTS
     from ..report import ReportError
-    from ..running.arguments import validate_choices
+    from ..running.arguments import parse_world_size, validate_choices
     from ..specification.formats import DTYPES
     from ..specification.registry import gradients, operations
 
@@ -35,6 +45,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seeds", type=int, default=1, metavar="N", help="how many times the examples of a run are drawn anew")
     parser.add_argument("--seeds-per-item", type=int, default=10, metavar="N", help="seeds that one item tries (default: 10)")
     parser.add_argument("--isolate", action="store_true", help="run each backend in a process of its own")
+    parser.add_argument("--world-size", metavar="N", help="the number of ranks of the backends that run on several")
     parser.add_argument(
         "--times", type=Path, metavar="DIR", help="the report of an earlier run or campaign, for expected seconds"
     )
@@ -53,19 +64,26 @@ def main(argv: list[str]) -> int:
         machines = [int(count) for count in options.machines.split(",")]
         if unknown := [text for text in (*options.gpu, *options.alone) if text not in options.backends]:
             parser.error(f"{unknown[0]!r} is none of the backends of the plan: {', '.join(options.backends)}")
-        records = describe_backends(options.backends)
+        world_size = parse_world_size({"world_size": options.world_size}.get)
+        world_sizes = choose_world_sizes(options.backends, Path.cwd(), world_size)
+        records = describe_backends(options.backends, world_sizes)
         if len({record["name"] for record in records}) < len(records):
             parser.error("two backends have the same name, so that their reports could not be told apart; rename one")
         slices = slice_seeds(options.seeds, options.seeds_per_item)
         chosen = {"seed": options.seed, "operations": names, "dtypes": dtypes, "isolate": options.isolate}
-        items = [item for record in records for item in list_items(record, effort, slices, **chosen)]
+        sizes = [world_sizes.get(record["text"]) for record in records]
+        items = [
+            item
+            for record, size in zip(records, sizes, strict=True)
+            for item in list_items(record, effort, slices, world_size=size, **chosen)
+        ]
         if not items:
             parser.error("no backend has an operation and a dtype of those that were named")
         timed, measured = estimate(items, read_timings(options.times))
         plan = Plan(tuple(timed), tuple(records), gpus=dict.fromkeys(options.gpu, 1.0), alone=tuple(options.alone))
         options.output.mkdir(parents=True, exist_ok=True)
         plan.write(options.output / PLAN)
-    except (pytest.UsageError, PlanError, ReportError) as error:
+    except (pytest.UsageError, PlanError, ReportError, BackendError) as error:
         parser.error(str(error))
     except ValueError:
         parser.error(f"--machines={options.machines}: give numbers, as in --machines=1,10,100")
