@@ -6,9 +6,12 @@ from importlib import import_module, metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from spec_tests.implementation.autodiff import Differentiation
 from spec_tests.implementation.backend import load
+from spec_tests.implementation.framework import Framework
 from spec_tests.implementation.lookup import BackendError, built_in_backends
 from spec_tests.inputs.draw import THETA
 from spec_tests.specification import run_settings
@@ -108,6 +111,18 @@ def test_torch_compile_has_one_program_for_every_theta() -> None:
     for theta in THETA:
         under_test.run_guarded(partial(rope, x, torch.arange(5), theta=theta), "rope")
     assert statistics["unique_graphs"] == before + 1
+
+
+def test_results_that_jax_traces_have_gradients_also_where_they_are_wider_than_their_cotangent() -> None:
+    pytest.importorskip("jax")
+    framework = Framework("jax")
+    x = framework.native(np.array([1.0, 2.0]), "float16")
+    several = Differentiation("attention_with_lse", ("q",), ("out", "lse"), (x,), {})
+    _, pull = several.linearize(framework, lambda q: {"out": q, "lse": 2 * q.astype("float32")})
+    assert list(framework.numpy(pull((x, x))["q"])) == [3.0, 6.0]
+    alone = Differentiation("relu", ("x",), (), (x,), {})
+    _, pull = alone.linearize(framework, lambda x: 3 * x.astype("float32"))
+    assert list(framework.numpy(pull(x)["x"])) == [3.0, 6.0]
 
 
 WITHOUT_GRADIENT = {

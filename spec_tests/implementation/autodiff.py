@@ -95,6 +95,13 @@ class Differentiation:
             replacements = {id(x): y for x, y in zip(inputs, values, strict=True)}
             arrays, keywords = tree_map(lambda x: replacements.get(id(x), x), (list(self.arrays), self.keywords))
             y = function(*arrays, **keywords)
-            return tuple(name_results(self.results, framework.describe_foreign(y)).values()) if self.results else y
+            if not self.results:
+                return y
+            kinds = {type(x) for x in values}  # a framework may trace with objects that are no arrays of its own
+
+            def describe(x: Any) -> Any:
+                return x if type(x) in kinds else framework.describe_foreign(x)
+
+            return tuple(name_results(self.results, framework.map_results(describe, y)).values())
 
         return function_of_inputs, names, inputs

@@ -18,7 +18,12 @@ def linearize(self: Any, function: Callable[[Any], Any], inputs: list[Any]) -> t
         return _linearize_by_autograd(self, function, inputs)
     if self.differentiates == "vjp":
         y, pull = self.module.vjp(lambda *x: function(x), *inputs)
-        return y, lambda cotangent: pull(tuple(_complete(self, y, cotangent)) if isinstance(y, tuple) else cotangent)
+
+        def pull_back(cotangent: Any) -> Any:
+            cotangents = _complete(self, y, cotangent)
+            return pull(tuple(cotangents) if isinstance(y, tuple) else cotangents[0])
+
+        return y, pull_back
     y = function(inputs)
     return y, lambda cotangent: self.xp.vjp(lambda *x: function(x), inputs, _complete(self, y, cotangent))[1]
 
