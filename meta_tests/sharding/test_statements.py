@@ -22,6 +22,10 @@ SIZES = {  # what the file states, the value of --world-size, and the number of 
     "a variable": ("n = 2\nworld_size = n\nshards = {}\n", None, "its world_size is read before it runs"),
     "zero": ("world_size = 0\nshards = {}\n", None, "write an int or a tuple of them, up to 64"),
     "another": ("world_size = (1, 2)\nshards = {}\n", 4, "--world-size=4, and its world_size is 1, 2"),
+    "devices": ("world_size, ranks = (2, 4), 'devices'\n", 4, 4),
+    "other ranks": ("world_size, ranks = 2, [0, 1]\n", None, None),
+    "devices, no size": ("ranks = 'devices'\n", None, "it states ranks and no world_size"),
+    "devices and shards": ("world_size, ranks, shards = 2, 'devices', {}\n", None, "it states shards, and ranks = 'devices'"),
     "a plain backend": ("", 4, "--world-size=4 is for a backend that runs on several ranks"),
 }
 SHARDS = {
@@ -64,7 +68,8 @@ def test_a_gradient_is_cut_as_its_argument_and_a_cotangent_as_its_result() -> No
     assert shards.of_argument("relu", "x") is None
 
 
-def test_a_sharded_backend_is_not_loaded_into_this_process(tmp_path: Path) -> None:
-    write(tmp_path, mine="world_size, shards = 2, {}\n")
-    with pytest.raises(BackendError, match="it runs on several ranks, and this is one process"):
+@pytest.mark.parametrize("text", ["world_size, shards = 2, {}\n", "world_size, ranks = 2, 'devices'\n"])
+def test_a_backend_on_ranks_is_not_loaded_into_this_process(text: str, tmp_path: Path) -> None:
+    write(tmp_path, mine=text)
+    with pytest.raises(BackendError, match="it runs on several ranks, in processes of its own"):
         load("mine.py", tmp_path, {"relu"})

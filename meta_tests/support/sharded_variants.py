@@ -13,7 +13,8 @@ from .paths import ROOT
 
 LAYERS, VOCABULARY, ATTENTION, GROUP = (f"_distributed_{name}.py" for name in ("layers", "vocabulary", "attention", "group"))
 RING, AXIS = "_distributed_ring.py", "_distributed_other_axis.py"
-FIRST, SECOND = "torch_distributed", "torch_distributed_ring"  # the backends that import these files
+JAX_LAYERS, JAX_VOCABULARY, JAX_ATTENTION = (f"_jax_ranks_{name}.py" for name in ("layers", "vocabulary", "attention"))
+FIRST, SECOND, THIRD = "torch_distributed", "torch_distributed_ring", "jax_shard_map"  # the backends that import these files
 WORLD_SIZE = "dist.get_world_size()"
 
 
@@ -30,14 +31,15 @@ class Variant:
     @property
     def backend(self) -> str:
         """The backend that the file belongs to."""
+        if self.file.startswith("_jax"):
+            return THIRD
         return SECOND if self.file in (RING, AXIS) else FIRST
 
     def write(self, folder: Path) -> Path:
         """Write the wrong backend into the folder, and return its path."""
-        for path in (ROOT / "backends").glob("*torch*.py"):
-            shutil.copy(path, folder)
-        for path in (ROOT / "backends").glob("_distributed*.py"):
-            shutil.copy(path, folder)
+        for pattern in ("*torch*.py", "_distributed*.py", "*jax*.py"):
+            for path in (ROOT / "backends").glob(pattern):
+                shutil.copy(path, folder)
         text = (folder / self.file).read_text(encoding="utf-8")
         assert text.count(self.old) == 1, f"{self.name}: {text.count(self.old)} places in {self.file}"
         imported = (
@@ -329,5 +331,75 @@ VARIANTS = (
         AXIS,
         "copied(summed(h.square().sum(-1, keepdim=True))) / width",
         "summed(h.square().sum(-1, keepdim=True)) / width",
+    ),
+    Variant(
+        "the bias is added before the sum over the devices",
+        "linear",
+        JAX_LAYERS,
+        "_plus(summed(h @ weight.T), bias)",
+        "summed(_plus(h @ weight.T, bias))",
+    ),
+    Variant(
+        "the first row of the next rank is taken for the rank's own last one",
+        "embedding",
+        JAX_VOCABULARY,
+        "places < len(weight)",
+        "places <= len(weight)",
+    ),
+    Variant(
+        "the sum of exponentials is the rank's own",
+        "log_softmax",
+        JAX_VOCABULARY,
+        "jnp.log(summed(jnp.exp(shifted).sum(axis, keepdims=True)))\n\n    return",
+        "jnp.log(jnp.exp(shifted).sum(axis, keepdims=True))\n\n    return",
+    ),
+    Variant(
+        "what fills up the vocabulary takes part in the softmax",
+        "log_softmax",
+        JAX_VOCABULARY,
+        "result=cut(x.ndim, axis), filling=-jnp.inf",
+        "result=cut(x.ndim, axis), filling=0",
+    ),
+    Variant(
+        "label smoothing divides by the length of the vocabulary that is filled up",
+        "cross_entropy",
+        JAX_VOCABULARY,
+        "z, 0).sum(-1)) / vocabulary",
+        "z, 0).sum(-1)) / summed(z.shape[-1])",
+    ),
+    Variant(
+        "a rank takes the heads of keys and values that the first rank uses",
+        "grouped_query_attention",
+        JAX_ATTENTION,
+        "mine // group",
+        "(mine - mine[0]) // group",
+    ),
+    Variant(
+        "the keys are taken for those of the rank after",
+        "scaled_dot_product_attention",
+        JAX_ATTENTION,
+        "(rank() - step)",
+        "(rank() + step)",
+    ),
+    Variant(
+        "the mask is that of the rank's own keys in every step of the ring",
+        "scaled_dot_product_attention",
+        JAX_ATTENTION,
+        "of_keys(seen, origin)",
+        "of_keys(seen, rank())",
+    ),
+    Variant(
+        "the output is not rescaled when the maximum grows",
+        "attention_with_lse",
+        JAX_ATTENTION,
+        "out * old + e @ v",
+        "out + e @ v",
+    ),
+    Variant(
+        "the last step of the ring is left out",
+        "attention_with_lse",
+        JAX_ATTENTION,
+        "for step in range(WORLD_SIZE):",
+        "for step in range(max(1, WORLD_SIZE - 1)):",
     ),
 )

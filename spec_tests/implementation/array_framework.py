@@ -103,3 +103,6 @@ class ArrayFramework(Protocol):
 
     def overwrite(self, x: Any, value: Any) -> bool:
         """Fill an array in place. Return False if it cannot be written to."""
+
+    def of_rank(self, answer: Any, rank: int) -> Any:
+        """Return the answer of the backend as this rank has it."""

@@ -19,7 +19,7 @@ from ..specification.run_settings import current_settings
 from .array_framework import ArrayFramework
 from .autodiff import Differentiation
 from .domain import find_complaints
-from .environment import assigned_names, backend_file
+from .environment import DEVICES, backend_file, states_ranks
 from .framework import Framework
 from .guard import MIN_TIMEOUT_SECONDS, Fault
 from .lookup import BackendError, built_in_backends, identify, resolve
@@ -184,6 +184,11 @@ class Backend:
         return what.accumulate(self.framework, self.function(what.operation), cotangents)
 
     @property
+    def runs_on_ranks(self) -> bool:
+        """Whether the backend says that it runs on ranks: processes that are given shards, or devices of one process."""
+        return hasattr(self.source, "shards") or getattr(self.source, "ranks", None) == DEVICES
+
+    @property
     def imports_oracle(self) -> bool:
         """Whether an attribute of the backend is, or comes from, a module of the suite's own equations.
 
@@ -234,8 +239,8 @@ ORACLE = "reference_numpy"
 
 def load(text: str, folder: Path, operations: Collection[str]) -> Backend:
     """Return the backend that --backend=text names. Raise BackendError, whose text is one sentence."""
-    if (path := backend_file(text, folder)) is not None and "shards" in assigned_names(path):
-        raise BackendError(f"--backend={text}: it runs on several ranks, and this is one process; test it with spec-tests run")
+    if states_ranks(backend_file(text, folder)):
+        raise BackendError(f"--backend={text}: it runs on several ranks, in processes of its own; test it with spec-tests run")
     return build_backend(resolve(text, folder), operations, text)
 
 

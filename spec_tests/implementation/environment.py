@@ -14,6 +14,8 @@ from typing import Any
 
 from .lookup import DEVIATION_PREFIX, BackendError, built_in_backends, registered_backends
 
+DEVICES = "devices"  # the value of `ranks` in a backend whose ranks are devices of one process
+
 
 def set_variables(text: str, folder: Path) -> None:
     """Set the backend's variables in this process. Raise BackendError if its framework was imported without them."""
@@ -50,6 +52,16 @@ def read_literal(path: Path, name: str) -> Any:
         return ast.literal_eval(_list_assignments(path)[name])
     except (LookupError, ValueError):
         return None
+
+
+def states_ranks(path: Path | None) -> bool:
+    """Whether a backend's file says that it runs on several ranks: processes that are given shards, or devices of one process."""
+    return path is not None and ("shards" in assigned_names(path) or has_devices(path))
+
+
+def has_devices(path: Path | None) -> bool:
+    """Whether a backend's file says that its ranks are devices of one process, as those of a JAX program are."""
+    return path is not None and read_literal(path, "ranks") == DEVICES
 
 
 def _list_assignments(path: Path) -> dict[str, ast.expr]:

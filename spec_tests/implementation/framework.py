@@ -24,6 +24,7 @@ from .guard import Fault, run_guarded
 from .layouts import lay_out
 from .lost_device import is_alive, lose, lose_in
 from .process_state import PROCESS_SETTINGS, Setting, device_settings, framework_settings
+from .rank_devices import device_of
 from .states import enter_state, has_states
 
 NAMESPACES = ("array_api_compat.{}", "array_api_compat.{}.array", "{}.numpy", "{}.core", "{}")  # torch, cupy; dask; jax; mlx; any
@@ -267,8 +268,10 @@ class Framework:
     def dtype_of(self, x: Any) -> str:
         return str(getattr(x.dtype, "name", x.dtype)).rsplit(".", maxsplit=1)[-1].removesuffix("_")
 
-    def device_of(self, x: Any) -> str:
-        return str(getattr(x, "device", "cpu"))
+    device_of = device_of
+
+    def of_rank(self, answer: Any, rank: int) -> Any:
+        return answer
 
     def on_device(self, x: Any) -> bool:
         return self.device_of(x) == self.place

@@ -124,6 +124,13 @@ class RemoteArray:
         contents = {**self.contents, "values": self.values[rows]}
         return RemoteArray(self.connection, self.handle.number, contents, whole=self)
 
+    def of_rank(self, rank: int) -> RemoteArray:
+        """Return the array as this rank has it, where the ranks are devices of the process."""
+        ranks = self.contents.get("ranks")
+        if not isinstance(ranks, list) or rank >= len(ranks):
+            return self
+        return RemoteArray(self.connection, self.handle.number, {**self.contents, "values": ranks[rank]}, whole=self)
+
 
 def to_wire(tree: Any) -> Any:
     """Replace each remote array by its handle."""

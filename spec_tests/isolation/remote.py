@@ -18,8 +18,9 @@ from ..implementation.framework import CannotMakeArray, Foreign, as_float64, num
 from ..implementation.guard import Fault
 from ..implementation.lookup import BackendError
 from ..implementation.printable import printable_line
+from ..specification.pytree import tree_map
 from .connection import Connection, RemoteArray, from_wire, make_array, read_answer, replace_if_lost, request, to_wire
-from .server import BACKEND_PROPERTIES, FRAMEWORK_PROPERTIES
+from .server import BACKEND_PROPERTIES, FRAMEWORK_PROPERTIES, WORLD_SIZE
 from .wire import MAX_MESSAGE_BYTES
 
 MAX_ARRAY_BYTES = MAX_MESSAGE_BYTES // 4  # of one array; a message may hold several
@@ -116,10 +117,18 @@ class RemoteFramework:
     def on_device(self, x: Any) -> bool:
         return self.device_of(x) == self.place
 
+    def of_rank(self, answer: Any, rank: int) -> Any:
+        return tree_map(lambda x: x.of_rank(rank) if isinstance(x, RemoteArray) else x, answer)
+
     def overwrite(self, x: Any, value: Any) -> bool:
         overwritten = request(self.connection, "overwrite", x.handle, to_wire(value))
         self.connection.calls += 1
         return bool(overwritten)
+
+
+def describe_ranks(version: str, world_size: int) -> str:
+    """Return the version of a framework with the number of ranks on which it runs."""
+    return f"{version} on {world_size} rank{'s' if world_size > 1 else ''}"
 
 
 def check_version(library: str, stated: str) -> str:
@@ -205,12 +214,21 @@ def list_fields(what: Differentiation) -> list[Any]:
     return [what.operation, list(what.positional), list(what.results), list(what.arrays), what.keywords]
 
 
-def load_isolated(text: str, folder: Path, operations: Collection[str], gradients: Collection[str]) -> Backend:
-    """Return the backend that --backend=text names, in a process of its own. Raise BackendError, whose text is one sentence."""
+def load_isolated(
+    text: str, folder: Path, operations: Collection[str], gradients: Collection[str], world_size: int | None = None
+) -> Backend:
+    """Return the backend that --backend=text names, in a process of its own. Raise BackendError, whose text is one sentence.
+
+    world_size is the number of ranks of a backend whose ranks are devices of its process, which has it as WORLD_SIZE.
+    """
     connection = Connection(text, folder, [*operations, *gradients])
+    if world_size is not None:
+        connection.environment = {**connection.environment, WORLD_SIZE: str(world_size)}
     try:
         description = connection.load()
         framework = RemoteFramework(connection, description["framework"])
+        if world_size is not None:
+            framework.world_size, framework.version = world_size, describe_ranks(framework.version, world_size)
         backend = IsolatedBackend(
             printable_line(str(description["name"])),
             RemoteSource(framework, description, backend_file(text, folder)),

@@ -18,19 +18,22 @@ from pathlib import Path
 from typing import Any
 
 from ..implementation.autodiff import Differentiation
+from ..implementation.environment import DEVICES
 from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused, as_fault
 from ..implementation.lookup import BackendError, identify, resolve, source_file
+from ..implementation.rank_devices import read_ranks
 from .survivors import adopt_orphans
 from .wire import LENGTHS, Handle, pack, unpack
 
 BACKEND_PROPERTIES = (  # those that a backend may state, and what `recognize` has found out
     "dtypes", "domain", "conventions", "precision", "version", "device", "renamed_operations", "absence_hints",
-    "beyond", "import_kind", "shards",
+    "beyond", "import_kind", "shards", "ranks",
 )  # fmt: skip
 FRAMEWORK_PROPERTIES = (
     "name", "device", "place", "version", "namespace", "dtypes", "integer", "differentiates", "accumulates", "has_states",
 )  # fmt: skip
+WORLD_SIZE = "WORLD_SIZE"  # the variable with the number of ranks, as torchrun names it
 ORACLE = "reference_numpy"
 SEEN_OF_ORACLE: list[str] = []  # what this process has imported, run or read of the equations
 NO_TIMEOUT_SECONDS = 10.0**9  # the other process has the time limit
@@ -55,6 +58,8 @@ class Server:
             self.source, name, self.framework = identify(resolve(text, Path(folder)), text)
         except BackendError as error:
             return {"refused": str(error)}
+        if getattr(self.source, "ranks", None) == DEVICES:
+            self.framework.world_size = int(os.environ[WORLD_SIZE])
         limit_memory(memory)
         functions = {name: function for name in operations if callable(function := getattr(self.source, name, None))}
         file = source_file(self.source)
@@ -154,13 +159,17 @@ class Server:
     def read_array(self, x: Any) -> dict[str, Any]:
         """Return the dtype, the device and the values of an array. If it cannot be read, its values are the error's text."""
         values: Any
+        ranks: list[Any] = []
         try:
             values = self.framework.stored(x)
+            if self.framework.world_size > 1:
+                ranks = read_ranks(self.framework, x, values)
         except Exception as error:
             if isinstance(error, Fault) and error.lost:
                 raise
             values = f"{type(error).__name__}: {error}"
-        return {"dtype": self.framework.dtype_of(x), "device": self.framework.device_of(x), "values": values}
+        seen = {"dtype": self.framework.dtype_of(x), "device": self.framework.device_of(x), "values": values}
+        return {**seen, "ranks": ranks} if ranks else seen
 
     def build_differentiation(self, fields: list[Any]) -> Differentiation:
         operation, positional, results, arrays, keywords = fields

@@ -33,6 +33,9 @@ class ServerFramework(CopyingFramework):
         self.connection = connection
         self.dtypes, self.integer = description.dtypes, description.integer
 
+    def of_rank(self, answer: Any, rank: int) -> Any:
+        return answer
+
     def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
         self.connection.timeout_seconds = seconds
         try:

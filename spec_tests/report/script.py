@@ -56,6 +56,10 @@ def _build_lines(trial: Trial, calls: Sequence[Call], name: str) -> list[str]:
     if trial.backend.framework.device_lost:
         raise NoScript("its device answers nothing more; the command below makes the call in a new process")
     wrong = next((call for call in reversed(calls) if _is_wrong_alone(call)), None)
+    if trial.backend.runs_on_ranks:
+        raise NoScript(
+            f"the backend runs on ranks ({trial.backend.framework.world_size} here); the command below plays the example on all"
+        )
     if trial.backend.framework.passes_copies:
         return _write_request(trial, wrong or calls[-1])
     if wrong is not None:
@@ -72,8 +76,6 @@ def _build_lines(trial: Trial, calls: Sequence[Call], name: str) -> list[str]:
 
 def _write_request(trial: Trial, call: Call) -> list[str]:
     """Write the request of a call to a process into a file. Return the line of a shell that sends it, and the true value."""
-    if (size := trial.backend.framework.world_size) > 1 or not hasattr(trial.backend.source, "pack_request"):
-        raise NoScript(f"the backend runs on ranks ({size} here); the command below plays the example on all of them")
     source, (arrays, keywords) = trial.backend.source, call.operation.native(call)
     request = source.pack_request(call.operation.name, arrays, keywords)
     folder = current_settings().request_folder or Path(tempfile.gettempdir()) / "spec_tests-requests"

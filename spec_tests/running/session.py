@@ -117,15 +117,16 @@ class Session:
             from ..isolation.server_backend import load_process
 
             return load_process(text, self.folder, operations(), gradients())
-        if (world_size := choose_world_size(text, self.folder, self.world_size)) is not None:
+        world_size = choose_world_size(text, self.folder, self.world_size)
+        if world_size is not None and not environment.has_devices(environment.backend_file(text, self.folder)):
             from ..sharding.sharded_backend import load_sharded
 
             return load_sharded(text, self.folder, operations(), gradients(), world_size)
-        if not self.isolate:
+        if world_size is None and not self.isolate:
             return self._load_in_process(text, self.patch_detector)
         from ..isolation.remote import load_isolated
 
-        return load_isolated(text, self.folder, operations(), gradients())
+        return load_isolated(text, self.folder, operations(), gradients(), world_size)
 
     def _load_in_process(self, text: str, patch_detector: PatchDetector) -> Backend:
         """Load a backend into this process. Raise BackendError if that replaces or loads what the verdicts depend on."""

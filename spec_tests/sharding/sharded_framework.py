@@ -14,7 +14,7 @@ from ..implementation.guard import Fault
 from ..implementation.printable import printable_line
 from ..isolation.connection import Connection, RemoteArray, make_array, to_wire
 from ..isolation.copying_framework import CopyingFramework
-from ..isolation.remote import check_version
+from ..isolation.remote import check_version, describe_ranks
 from ..isolation.safetensors_wire import ProcessArray
 from ..specification.pytree import tree_map
 from .ranks import Ranks
@@ -41,8 +41,7 @@ class ShardedFramework(CopyingFramework):
         self.world_size = len(ranks.connections)
         self.name, self.integer = printable_line(str(properties["name"])), str(properties["integer"])
         self.dtypes, self.differentiates = tuple(properties["dtypes"]), str(properties["differentiates"])
-        count = f"{self.world_size} rank{'s' if self.world_size > 1 else ''}"
-        self.version = f"{check_version(self.name, printable_line(str(properties['version'])))} on {count}"
+        self.version = describe_ranks(check_version(self.name, printable_line(str(properties["version"]))), self.world_size)
         self.timeout_seconds = 0.0
 
     def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
@@ -51,6 +50,9 @@ class ShardedFramework(CopyingFramework):
             return step()
         finally:
             self.timeout_seconds = 0.0
+
+    def of_rank(self, answer: Any, rank: int) -> Any:
+        return tree_map(lambda x: x.by_rank[rank] if isinstance(x, RankArray) else x, answer)
 
     def ask(self, name: str, prepare: Callable[[int, Connection], list[Any]]) -> list[Any]:
         """Send a request to each rank, with arguments that `prepare` makes for it. Return each rank's answer."""
@@ -96,11 +98,6 @@ class ShardedFramework(CopyingFramework):
         dtype = next((piece.dtype for piece in pieces if piece.dtype != pieces[0].dtype), pieces[0].dtype)
         whole = ProcessArray(dtype, joined)
         return RankArray(dtype, joined, (whole,) * len(pieces))
-
-
-def of_rank(answer: Any, rank: int) -> Any:
-    """Return what one rank has answered."""
-    return tree_map(lambda x: x.by_rank[rank] if isinstance(x, RankArray) else x, answer)
 
 
 def send(connection: Connection, tree: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..implementation.environment import assigned_names, backend_file, read_literal
+from ..implementation.environment import DEVICES, assigned_names, backend_file, has_devices, read_literal, states_ranks
 from ..implementation.lookup import BackendError
 from ..specification.registry import operations, specification
 from .shards import Cut, as_cut
@@ -21,15 +21,20 @@ def choose_world_size(text: str, folder: Path, wanted: int | None) -> int | None
     path = backend_file(text, folder)
     names = assigned_names(path) if path is not None else frozenset()
     label = f"--backend={text}"
-    if path is None or "shards" not in names:
+    if path is None or not states_ranks(path):
         if wanted is not None:
             raise BackendError(
                 f"{label}: --world-size={wanted} is for a backend that runs on several ranks, which states {EXAMPLE}"
             )
         return None
-    if "world_size" not in names:
+    if "shards" in names and has_devices(path):
         raise BackendError(
-            f"{label}: it states shards and no world_size; add a line as world_size = 2, or world_size = (1, 2, 4)"
+            f"{label}: it states shards, and ranks = {DEVICES!r}: a process with all devices gets whole arrays; remove one"
+        )
+    if "world_size" not in names:
+        property_stated = "shards" if "shards" in names else "ranks"
+        raise BackendError(
+            f"{label}: it states {property_stated} and no world_size; add a line as world_size = 2, or world_size = (1, 2, 4)"
         )
     stated = read_literal(path, "world_size")
     sizes = stated if isinstance(stated, tuple | list) else (stated,)
