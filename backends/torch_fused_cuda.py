@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from ._torch_cuda_settings import *
 from .torch_fused import *
 
 device = "cuda"

@@ -17,7 +17,7 @@ SELECTION = "relu.reference or sigmoid.reference or silu.reference"
 
 def write_backend(folder: Path, more: str = "") -> None:
     """Write the shipped backend for CUDA devices, on the second ordinal of the fake device."""
-    text = SHIPPED.replace('"cuda"', '"fake:1"').replace("from .torch_cpu", "from backends.torch_cpu")
+    text = SHIPPED.replace('"cuda"', '"fake:1"').replace("from .", "from backends.")
     (folder / "on_fake.py").write_text(f"import meta_tests.support.fake_device\n\n{text}{more}")
 
 

@@ -125,12 +125,13 @@ def test_a_refused_run_says_so_and_runs_nothing(tmp_path: Path) -> None:
     assert "? Built in: " in run.complaint
 
 
-def test_a_device_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["torch-cuda", "torch-fused-cuda", "torch-compile-cuda"])
+def test_a_device_that_is_not_there_is_one_sentence(name: str, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    complaint = suite(tmp_path, "--backend=torch-cuda").complaint
-    assert complaint.startswith("--backend=torch-cuda: torch has no device 'cuda' here")
+    complaint = suite(tmp_path, f"--backend={name}").complaint
+    assert complaint.startswith(f"--backend={name}: torch has no device 'cuda' here")
     assert "numpy-cpu, " in complaint.partition("built in are ")[2]
 
 

@@ -18,10 +18,10 @@ NAMES = frozenset(
     )
 )  # fmt: skip
 PREFIXES = (
-    "AMD_", "BLIS_", "CONDA_", "CUBLAS_", "CUDA", "CUDNN_", "DASK_", "DYLD_", "FLAGS_", "GOMP_", "GOTO_", "HIP_", "HSA_", "JAX_",
-    "KERAS_", "KMP_", "LC_", "LD_", "LIBTPU_", "METAL_", "MKL_", "MLX_", "NCCL_", "NPY_", "NUMBA_", "NUMEXPR_", "NUMPY_",
-    "NVIDIA_", "OMP_", "ONEDNN_", "OPENBLAS_", "ORT_", "PROCESSOR_", "PROGRAMFILES", "PYTHON", "PYTORCH_", "ROCM_", "ROCR_",
-    "TBB_", "TF_", "TORCH", "TPU_", "TRITON_", "VECLIB_", "XDG_", "XLA_",
+    "AMD_", "BLIS_", "CONDA_", "CUBLAS_", "CUDA", "CUDNN_", "CUPY_", "DASK_", "DYLD_", "FLAGS_", "GOMP_", "GOTO_", "HIP_",
+    "HSA_", "JAX_", "KERAS_", "KMP_", "LC_", "LD_", "LIBTPU_", "METAL_", "MKL_", "MLX_", "NCCL_", "NPY_", "NUMBA_", "NUMEXPR_",
+    "NUMPY_", "NVIDIA_", "OMP_", "ONEDNN_", "OPENBLAS_", "ORT_", "PROCESSOR_", "PROGRAMFILES", "PYTHON", "PYTORCH_", "ROCM_",
+    "ROCR_", "TBB_", "TF_", "TORCH", "TPU_", "TRITON_", "VECLIB_", "XDG_", "XLA_",
 )  # fmt: skip
 SECRET_PARTS = ("AUTH", "CREDENTIAL", "PASSWD", "PASSWORD", "SECRET", "TOKEN")  # in a name: the variable is never passed on
 

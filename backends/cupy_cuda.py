@@ -1,0 +1,14 @@
+"""The array API operations of _array_api on CuPy's arrays, on a CUDA device. CUPY_TF32=1 lets CuPy multiply float32 in TF32."""
+
+from functools import partial
+
+import cupy
+from array_api_compat import cupy as xp
+
+from ._array_api import *
+
+framework = "cupy"
+version = f"cupy {cupy.__version__}"
+causal_mask = partial(causal_mask, xp=xp)
+sliding_window_mask = partial(sliding_window_mask, xp=xp)
+alibi_slopes = partial(alibi_slopes, xp=xp)
