@@ -18,6 +18,7 @@ TESTS = ("meta_tests", "reference_numpy", "--doctest-modules", "-n", "2")
 LIBRARY_TESTS = (
     "meta_tests/implementation/test_library_backends.py",
     "meta_tests/implementation/test_triton_kernels.py",
+    "meta_tests/devices/test_jax_devices.py",
     "meta_tests/sharding/test_rank_devices.py",
     "meta_tests/sharding/test_variants.py",
     "meta_tests/importers/test_flashinfer_bench.py",

@@ -1,46 +1,32 @@
-"""Which faults of sharded implementations are caught, and on how many ranks: python -m meta_tests.measure.sharded faults
+"""Which faults of sharded implementations are caught, and on how many ranks: python -m meta_tests.measure.sharded faults --write
 
-`faults` writes docs/measured/sharded_faults.txt. Each fault is tried on 2 ranks, and on 3 and 4, and with more examples, if
-it is not caught before.
-`right` tries the right implementations on 1 to 4 ranks, and writes docs/measured/sharded_right.txt.
+Each fault is tried on 2 ranks, and on 3 and 4, and with more examples, if it is not caught before.
+`right` tries the right implementations on 1 to 4 ranks.
+--write adds each row to docs/measured/sharded.json as soon as it is computed, and writes sharded_faults.txt or sharded_right.txt
+there. What has a row there is not tried again, unless --again is given or other laws: the same command continues a run that was
+stopped.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ..support.paths import DOCS
+from ..support.paths import MEASURED
 from ..support.pytest_process import Run, suite
-from ..support.sharded_variants import FIRST, SECOND, VARIANTS, Variant
+from ..support.sharded_variants import BACKENDS, VARIANTS, Variant
 
-FOLDER = DOCS / "measured"
+DATA = MEASURED / "sharded.json"
 ATTEMPTS = ((2, "smoke"), (3, "smoke"), (4, "smoke"), (3, "default"))  # ranks and effort; on one rank most are no faults
 RIGHT_SIZES = (1, 2, 3, 4)
 SEED = 0
 NAMING_KINDS = ("deviation", "near miss", "equation", "region")  # of causes that say what is wrong
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What became of a fault: the number of ranks, the effort, the law that failed first, and the cause that the run names."""
-
-    variant: Variant
-    world_size: int
-    effort: str
-    law: str = ""
-    kind: str = ""
-    cause: str = ""
-
-    @property
-    def words(self) -> str:
-        """The row of the table."""
-        caught = f"{self.law} on {self.world_size} ranks at {self.effort} effort" if self.law else "NOT CAUGHT"
-        return f"{self.variant.operation}: {self.variant.name}\n    {caught}; {self.kind}: {self.cause}"
 
 
 def run_variant(variant: Variant, world_size: int, effort: str = "smoke") -> Run:
@@ -59,67 +45,109 @@ def run_variant(variant: Variant, world_size: int, effort: str = "smoke") -> Run
         return suite(Path(folder), f"--backend={path.name}", *options, "-k", laws)
 
 
-def find(variant: Variant) -> Finding:
-    """Try the fault on more and more ranks until a law fails, at last with more examples."""
+def try_fault(variant: Variant) -> dict[str, Any]:
+    """Try the fault on more and more ranks until a law fails, at last with more examples. Return its row.
+
+    That has the number of ranks, the effort, the law that failed first, "" if none did, and the cause that the run names.
+    """
     for world_size, effort in ATTEMPTS:
         run = run_variant(variant, world_size, effort)
         assert run.code in (0, 1), run.text
+        tried = {"backend": variant.backend, "world_size": world_size, "effort": effort}
         for fact in run.facts:
             if fact["status"] == "failed":
                 cause = fact["causes"][0] if fact["causes"] else {"kind": "symptom", "what": fact["reason"]}
-                return Finding(variant, world_size, effort, fact["id"], cause["kind"], cause["what"])
-    return Finding(variant, world_size, effort)
+                return {**tried, "law": fact["id"], "kind": cause["kind"], "cause": cause["what"]}
+    return {**tried, "law": "", "kind": "", "cause": ""}
 
 
-def count_right(backend: str, world_size: int, laws: str) -> str:
-    """Try a right backend in all dtypes. Return the counts of its verdicts, and what failed."""
+def try_right(backend: str, world_size: int, laws: str) -> dict[str, Any]:
+    """Try a right backend in all dtypes. Return its row: the counts of its verdicts, and what failed."""
     with tempfile.TemporaryDirectory() as folder:
         options = (f"--world-size={world_size}", f"--hypothesis-seed={SEED}", *(("-k", laws) if laws else ()))
         run = suite(Path(folder), f"--backend={backend.replace('_', '-')}", *options)
+    assert run.code in (0, 1), run.text
     counts = Counter(fact["status"] for fact in run.facts)
-    failed = "".join(f"\n    ALARM {fact['id']} {fact['dtype']}" for fact in run.facts if fact["status"] == "failed")
+    alarms = [f"{fact['id']} {fact['dtype']}" for fact in run.facts if fact["status"] == "failed"]
     examples = sum(fact["examples"] for fact in run.facts)
-    return f"{counts['passed']} laws held, {counts['failed']} failed, {examples} examples{failed}"
+    return {"laws": laws, "passed": counts["passed"], "alarms": alarms, "examples": examples}
 
 
-def measure_faults(options: argparse.Namespace) -> list[str]:
-    """Try each fault. Return the lines of the file."""
-    chosen = [v for v in VARIANTS if options.only in f"{v.operation}: {v.name}"]
-    findings = []
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for finding in pool.map(find, chosen):
-            print(finding.words, flush=True)
-            findings.append(finding)
-    caught, named = sum(bool(f.law) for f in findings), sum(f.kind in NAMING_KINDS for f in findings)
-    return [
-        f"{caught} of {len(findings)} faults of sharded implementations are caught; the cause of {named} is named.",
-        "Each runs in float32. The law is the first that failed.",
-        "",
-        *(finding.words for finding in findings),
-    ]
+def list_tasks(part: str, laws: str) -> dict[str, Callable[[], dict[str, Any]]]:
+    """Return what a part has to try, by the key of its row."""
+    if part == "faults":
+        return {f"{v.operation}: {v.name} ({v.file})": lambda v=v: try_fault(v) for v in VARIANTS}  # type: ignore[misc]
+    pairs = [(backend, size) for backend in BACKENDS for size in RIGHT_SIZES]
+    return {
+        f"{backend.replace('_', '-')} on {size} rank{'s' * (size > 1)}": lambda b=backend, n=size: try_right(b, n, laws)  # type: ignore[misc]
+        for backend, size in pairs
+    }
 
 
-def measure_right(options: argparse.Namespace) -> list[str]:
-    """Try each right implementation on each number of ranks. Return the lines of the file."""
-    lines = [f"The right implementations at smoke effort in all dtypes; laws: {options.laws or 'all'}."]
-    for backend in (FIRST, SECOND):
-        for size in RIGHT_SIZES:
-            lines.append(f"{backend.replace('_', '-')} on {size} ranks: {count_right(backend, size, options.laws)}")
-            print(lines[-1], flush=True)
-    return lines
+def describe_faults(rows: dict[str, Any], count: int) -> Iterator[str]:
+    """Yield the lines of sharded_faults.txt."""
+    caught, named = sum(bool(row["law"]) for row in rows.values()), sum(row["kind"] in NAMING_KINDS for row in rows.values())
+    yield f"{caught} of {len(rows)} faults of sharded implementations are caught; the cause of {named} is named."
+    if len(rows) < count:
+        yield f"{count - len(rows)} more have not been tried."
+    yield "Each runs in float32. The law is the first that failed."
+    for key, row in rows.items():
+        found = f"{row['law']} on {row['world_size']} ranks at {row['effort']} effort" if row["law"] else "NOT CAUGHT"
+        yield f"\n{key}\n    {found}; {row['kind']}: {row['cause']}"
+
+
+def describe_right(rows: dict[str, Any], count: int) -> Iterator[str]:
+    """Yield the lines of sharded_right.txt."""
+    yield "The right implementations at smoke effort in all dtypes, the laws about memory left out where ranks are processes."
+    if len(rows) < count:
+        yield f"{count - len(rows)} more have not been tried."
+    for key, row in rows.items():
+        laws = f" (laws: {row['laws']})" * bool(row["laws"])
+        yield f"{key}: {row['passed']} laws held, {len(row['alarms'])} failed, {row['examples']} examples{laws}"
+        yield from (f"    ALARM {alarm}" for alarm in row["alarms"])
+
+
+DESCRIBE = {"faults": describe_faults, "right": describe_right}
+
+
+def read_rows() -> dict[str, dict[str, Any]]:
+    """Return the rows that were measured, by part and key."""
+    found = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {}
+    return {part: found.get(part, {}) for part in DESCRIBE}
+
+
+def format_part(part: str, rows: dict[str, Any], laws: str = "") -> str:
+    """Return the text of a part, of the rows of what it tries today."""
+    keys = list(list_tasks(part, laws))
+    return "\n".join(DESCRIBE[part]({key: rows[key] for key in keys if key in rows}, len(keys))) + "\n"
+
+
+def write_rows(part: str, rows: dict[str, dict[str, Any]]) -> None:
+    """Write the rows of all parts, and the text of this one."""
+    DATA.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    (MEASURED / f"sharded_{part}.txt").write_text(format_part(part, rows[part]), encoding="utf-8")
 
 
 def main() -> None:
-    """Measure a part, and write its file."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("faults", "right"))
-    parser.add_argument("--only", default="", help="a part of the name of a fault or of its operation; nothing is written")
+    """Measure a part, and add its rows to the file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=DESCRIBE)
+    parser.add_argument("--only", default="", help="a part of the key of a row, such as an operation or a backend")
     parser.add_argument("--laws", default="", help="the laws of the right implementations, as -k selects them (default: all)")
     parser.add_argument("--jobs", type=int, default=1, help="how many runs at the same time (default: 1)")
+    parser.add_argument("--write", action="store_true", help="add each row to docs/measured/sharded.json")
+    parser.add_argument("--again", action="store_true", help="try also what has a row there")
     options = parser.parse_args()
-    lines = measure_faults(options) if options.part == "faults" else measure_right(options)
-    if not options.only:
-        (FOLDER / f"sharded_{options.part}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    rows, tasks = read_rows(), list_tasks(options.part, options.laws)
+    done = rows[options.part]
+    is_done = {key: row.get("laws", options.laws) == options.laws for key, row in done.items()}
+    keys = [key for key in tasks if options.only in key and (options.again or not is_done.get(key))]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for key, row in zip(keys, pool.map(lambda key: tasks[key](), keys), strict=True):
+            print(*DESCRIBE[options.part]({key: row}, 1), sep="\n", flush=True)
+            done[key] = row
+            if options.write:
+                write_rows(options.part, rows)
 
 
 if __name__ == "__main__":

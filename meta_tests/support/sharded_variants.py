@@ -15,6 +15,7 @@ LAYERS, VOCABULARY, ATTENTION, GROUP = (f"_distributed_{name}.py" for name in ("
 RING, AXIS = "_distributed_ring.py", "_distributed_other_axis.py"
 JAX_LAYERS, JAX_VOCABULARY, JAX_ATTENTION = (f"_jax_ranks_{name}.py" for name in ("layers", "vocabulary", "attention"))
 FIRST, SECOND, THIRD = "torch_distributed", "torch_distributed_ring", "jax_shard_map"  # the backends that import these files
+BACKENDS = (FIRST, SECOND, THIRD)
 WORLD_SIZE = "dist.get_world_size()"
 
 

@@ -1,0 +1,59 @@
+"""The measured files of sharded implementations are made of their rows, and a stopped measurement is continued."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..measure import sharded
+from ..support.paths import MEASURED
+
+
+@pytest.mark.parametrize("part", sharded.DESCRIBE)
+def test_the_text_is_that_of_the_rows(part: str) -> None:
+    assert (MEASURED / f"sharded_{part}.txt").read_text() == sharded.format_part(part, sharded.read_rows()[part])
+
+
+def test_every_fault_that_was_tried_was_caught_and_right_ones_raised_no_alarm() -> None:
+    rows = sharded.read_rows()
+    assert [key for key, row in rows["faults"].items() if not row["law"]] == []
+    assert [key for key, row in rows["right"].items() if row["alarms"]] == []
+
+
+def test_a_stopped_measurement_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def try_right(backend: str, world_size: int, laws: str) -> dict[str, object]:
+        if len(tried) == 2:
+            raise KeyboardInterrupt
+        tried.append(f"{backend} {world_size} {laws}")
+        return {"laws": laws, "passed": 1, "alarms": [], "examples": 3}
+
+    def measure(*options: str) -> None:
+        monkeypatch.setattr(sys, "argv", ["sharded", "right", "--only=dtensor", "--write", *options])
+        sharded.main()
+
+    monkeypatch.setattr(sharded, "MEASURED", tmp_path)
+    monkeypatch.setattr(sharded, "DATA", tmp_path / "sharded.json")
+    monkeypatch.setattr(sharded, "BACKENDS", ("torch_dtensor",))
+    monkeypatch.setattr(sharded, "try_right", try_right)
+    with pytest.raises(KeyboardInterrupt):
+        measure()
+    assert tried == ["torch_dtensor 1 ", "torch_dtensor 2 "]
+    assert list(json.loads(sharded.DATA.read_text())["right"]) == ["torch-dtensor on 1 rank", "torch-dtensor on 2 ranks"]
+    tried.clear()
+    with pytest.raises(KeyboardInterrupt):
+        measure("--laws=relu")  # other laws: nothing of that is done
+    assert tried == ["torch_dtensor 1 relu", "torch_dtensor 2 relu"]
+
+    def try_wrong(backend: str, world_size: int, laws: str) -> dict[str, object]:
+        tried.append(f"{backend} {world_size} {laws}")
+        return {"laws": laws, "passed": 2, "alarms": ["x"], "examples": 1}
+
+    monkeypatch.setattr(sharded, "try_right", try_wrong)
+    tried.clear()
+    measure("--laws=relu")
+    assert tried == ["torch_dtensor 3 relu", "torch_dtensor 4 relu"]
+    text = (tmp_path / "sharded_right.txt").read_text()
+    assert "torch-dtensor on 4 ranks: 2 laws held, 1 failed, 1 examples (laws: relu)\n    ALARM x\n" in text
