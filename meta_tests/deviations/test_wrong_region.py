@@ -11,8 +11,10 @@ import pytest
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
 from spec_tests.diagnosis.condition import Condition, simplest_between
+from spec_tests.diagnosis.element_facts import describe_elements
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.region import Region
+from spec_tests.diagnosis.region_conditions import list_element_conditions
 from spec_tests.diagnosis.region_facts import describe_for_region
 from spec_tests.diagnosis.region_words import describe_conditions
 from spec_tests.diagnosis.wrong_region import find_wrong_region
@@ -70,6 +72,17 @@ def test_the_axis_of_a_gradient_is_one_of_its_argument() -> None:
     facts = describe_for_region(call)
     assert facts["axes of the argument"] == 1
     assert facts["the last axis"]
+
+
+def test_an_element_of_a_gradient_has_the_values_at_its_place() -> None:
+    """So that a region can say "where x is 0", which is where derivatives by cases go wrong."""
+    made = Operation(specification("sigmoid_vjp"), backend("numpy-cpu"), "float32", "fused")
+    call = Call(made, (np.array([0.5, 2.0, 1.0]), np.array([3.0, 0.0, 2.0])), {"wrt": "x"})
+    elements = describe_elements(call)
+    assert elements["x"].tolist() == [3.0, 0.0, 2.0]
+    wrong = np.array([False, True, False])
+    assert Condition("x", "is", (0.0,)) in list(list_element_conditions("x", elements["x"], wrong))
+    assert not [c for c in list_element_conditions("x", elements["x"] + 0.1, wrong) if c.kind == "is"]
 
 
 def test_right_answers_have_no_region() -> None:

@@ -102,6 +102,11 @@ def batch_dimensions(source: random.Random) -> MadeFault:
     return MadeFault("rms_norm", (words,), lambda y, a, k, m: a[0].ndim - 1 > rank)
 
 
+def as_many_entries_as_columns(source: random.Random) -> MadeFault:
+    words = ("where d = the number of batch entries",)
+    return MadeFault("rms_norm", words, lambda y, a, k, m: y.size == y.shape[-1] ** 2)
+
+
 def columns(source: random.Random) -> MadeFault:
     limit = source.choice((1, 2, 3, 8, 16, 32, 64))
     words = "in every column but the first" if limit == 1 else f"in columns {limit} and up"
@@ -134,6 +139,11 @@ def heads_of_a_group(source: random.Random) -> MadeFault:
 def values_below(source: random.Random) -> MadeFault:
     limit = source.choice((-13.0, -5.0, -1.5, 0.0, 2.0))
     return MadeFault("sigmoid", (f"where x < {limit:g}",), lambda y, a, k, m: a[0].astype(float) < limit)
+
+
+def one_value(source: random.Random) -> MadeFault:
+    value = source.choice((0.0, 1.0, -2.0))
+    return MadeFault("gelu", (f"where x is {value:g}",), lambda y, a, k, m: a[0].astype(float) == value)
 
 
 def rows_with_a_large_entry(source: random.Random) -> MadeFault:
@@ -177,8 +187,9 @@ def a_dtype(source: random.Random) -> MadeFault:
 MAKERS: dict[str, Maker] = {
     make.__name__.replace("_", " "): make
     for make in (
-        above_a_size, no_multiple, one_size, option_given, mask_of_one_row, word_of_an_option, batch_dimensions, columns, rows,
-        batch_entries, heads_of_a_group, values_below, rows_with_a_large_entry, later_calls, every_third_call, stored_otherwise,
-        a_dtype,
+        above_a_size, no_multiple, one_size, option_given, mask_of_one_row, word_of_an_option, batch_dimensions,
+        as_many_entries_as_columns, columns, rows,
+        batch_entries, heads_of_a_group, values_below, one_value, rows_with_a_large_entry, later_calls, every_third_call,
+        stored_otherwise, a_dtype,
     )
 }  # fmt: skip

@@ -19,6 +19,8 @@ BEYOND = "beyond the whole blocks of "
 
 RIGHT_VALUE = "the right value"
 
+COTANGENT = "cotangent"
+
 GRADIENT, RESULT = "argument", "result"  # facts of the elements of several arrays: which of them
 
 _WITH_HEADS = ("grouped_query_attention", "alibi_bias")
@@ -33,6 +35,11 @@ def describe_elements(call: Call) -> dict[str, np.ndarray]:
     if "head" in facts and (sizes := dimension_sizes(call)).get("h_kv", 0) > 0:
         facts["head of its group"] = facts["head"] % (sizes["h"] // sizes["h_kv"])
     return {name: np.ravel(np.broadcast_to(x, value.shape)) for name, x in facts.items()}
+
+
+def name_first(call: Call) -> str:
+    """Return the name of the first argument that is no cotangent, "" if there is none. Of a gradient it is the operation's."""
+    return next((name for name in call.named if name != COTANGENT), "")
 
 
 def _name_axes(call: Call) -> list[str]:
@@ -103,4 +110,11 @@ def _describe_parts(call: Call, named: str) -> dict[str, np.ndarray]:
     names = dict.fromkeys(fact for facts, _ in found for fact in facts)
     missing = {fact: "" if fact == named else np.nan for fact in names}
     joined = {fact: np.concatenate([facts.get(fact, np.full(size, missing[fact])) for facts, size in found]) for fact in names}
-    return {**joined, RIGHT_VALUE: np.ravel(value).astype(np.float64)}
+    places = _list_values_at(call) if call.parts is None else {}
+    return {**joined, **places, RIGHT_VALUE: np.ravel(value).astype(np.float64)}
+
+
+def _list_values_at(call: Call) -> dict[str, np.ndarray]:
+    """Return the values of the floating arrays that have the shape of the result, each at the place of an element."""
+    arrays = {name: x for name, x in call.named.items() if isinstance(x, np.ndarray) and is_floating(x)}
+    return {name: np.ravel(x).astype(np.float64) for name, x in arrays.items() if x.shape == call.value.shape}

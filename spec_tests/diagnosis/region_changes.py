@@ -101,8 +101,7 @@ def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish 
         return wish.but(fill=fill_up_to(abs(value), np.sign(value)), is_ordinary=abs(value) < MAX_ORDINARY)
     one, _, other = fact.partition(" = ")
     if other:
-        size = wish.sizes.get(one)
-        return None if size is None else wish.but(sizes={other: size if value else size + 1})
+        return _equate_sizes(wish, one, other, are_equal=bool(value))
     one, _, other = fact.partition(" > ")
     if other:
         return _order_sizes(ask, wish, one, other, is_larger=bool(value))
@@ -112,6 +111,15 @@ def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish 
     if ask.largest(fact) and is_number(value):
         return wish.but(sizes={fact: int(value)})
     return None
+
+
+def _equate_sizes(wish: Wish, one: str, other: str, *, are_equal: bool) -> Wish | None:
+    """Return the wish with two equal sizes, or just not. The number of batch entries may be the second of them."""
+    size = wish.sizes.get(one)
+    if size is None:
+        return None
+    wanted = size if are_equal else size + 1
+    return wish.but(batch=(wanted,)) if other == BATCH_ENTRIES else wish.but(sizes={other: wanted})
 
 
 def _order_sizes(ask: Ask, wish: Wish, one: str, other: str, *, is_larger: bool) -> Wish | None:

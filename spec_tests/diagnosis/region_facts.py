@@ -24,12 +24,12 @@ def describe_for_region(call: Call) -> dict[str, Any]:
     facts, options = describe_call(call)
     facts[WITH_OPTIONS] = bool(options)
     sizes = dimension_sizes(call)
-    for (one, size), (other, other_size) in combinations(sizes.items(), 2):
+    facts |= _describe_shape(call) | _describe_values(call)
+    rows = {BATCH_ENTRIES: facts[BATCH_ENTRIES]} if BATCH_ENTRIES in facts else {}
+    for (one, size), (other, other_size) in combinations((sizes | rows).items(), 2):
         facts[f"{one} = {other}"] = size == other_size
         if other == f"{one}_kv" and other_size and size % other_size == 0:
             facts[f"{one} / {other}"] = size // other_size  # query heads that share a head of keys and values
-    facts |= _describe_shape(call) | _describe_values(call)
-    rows = {BATCH_ENTRIES: facts[BATCH_ENTRIES]} if BATCH_ENTRIES in facts else {}
     for (one, size), (other, other_size) in permutations((sizes | rows).items(), 2):
         facts[f"{one} > {other}"] = size > other_size
     if "axis" in call.keywords:

@@ -77,8 +77,22 @@ def fill_between(fact: str, first: str) -> Callable[[float, float], Fill] | None
     return make
 
 
+def fill_often_with(value: float) -> Fill:
+    """Return what fills with normal numbers, about a third of which are replaced with a value."""
+
+    def fill(rng: np.random.Generator, shape: tuple[int, int], _: Any) -> Any:
+        return np.where(rng.random(shape) < 1 / 3, value, rng.standard_normal(shape))
+
+    return fill
+
+
 def fill_near(condition: Condition, first: str) -> Fill | None:
-    """Return what fills with values on both sides of a threshold and of both signs; None if the condition has none of `first`."""
+    """Return what fills with values on both sides of a threshold and of both signs, or often with the value of a condition.
+
+    None if the condition has no number, or is not about `first`.
+    """
+    if condition.kind == "is" and condition.fact == first and is_number(condition.values[0]):
+        return fill_often_with(float(condition.values[0]))
     make = fill_between(condition.fact, first) if condition.kind in ("above", "below") else None
     limit = float(condition.values[0]) if condition.values and is_number(condition.values[0]) else math.inf
     return make(-2 * abs(limit) - 1, 2 * abs(limit) + 1) if make and abs(limit) < MAX_ORDINARY else None

@@ -10,6 +10,7 @@ import numpy as np
 from .asking import Answer, Ask
 from .condition import Condition, is_integer, simplest_between
 from .conjunction import Conjunction
+from .element_facts import name_first
 from .region_changes import change, fill_rows, wish_like
 from .region_fills import LARGEST_OF_CALL, fill_between
 
@@ -78,7 +79,7 @@ def _sharpen_element_condition(ask: Ask, condition: Condition, region: Conjuncti
     if condition.kind not in ("above", "below") or is_integer(condition.values[0]) or not np.isfinite(condition.values[0]):
         return condition
     failing = _find_failing(region, answers)
-    fill = fill_between(condition.fact, next(iter(answers[0].call.named), ""))
+    fill = fill_between(condition.fact, name_first(answers[0].call))
     for _ in range(ROUNDS):
         low, high = find_gap(condition, region, answers)
         if failing is None or fill is None or not low < high:

@@ -12,6 +12,7 @@ from ..implementation.layouts import LAYOUTS
 from .asking import Answer, Ask, Wish
 from .condition import Condition, is_integer
 from .conjunction import Conjunction
+from .element_facts import name_first
 from .region_changes import change, fill_rows, wish_like
 from .region_facts import WITH_OPTIONS
 from .region_fills import LARGEST_OF_CALL, fill_near
@@ -47,7 +48,7 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
     for name in {name: None for answer in answers for name, x in answer.call.keywords.items() if is_integer(x)}:
         if name not in base.sizes:
             yield from (wish for value in (1, 2) if (wish := change(ask, base, base_answer, name, value)))
-    fills = [fill_near(condition, next(iter(base_answer.call.named), "")) for condition in region.of_element]
+    fills = [fill_near(condition, name_first(base_answer.call)) for condition in region.of_element]
     yield from (fill_rows(base, fill) for fill in fills if fill)
     shape = base_answer.call.value.shape
     for name in [name for name, size in base.sizes.items() if shape and size == shape[-1]]:
@@ -138,7 +139,7 @@ def _vary(
         if pool and (changed := change(ask, wish, answer, condition.fact, source.choice(pool))):
             wish = changed
     for condition in region.of_element:
-        if (fill := fill_near(condition, next(iter(answer.call.named), ""))) and source.random() < 0.5:
+        if (fill := fill_near(condition, name_first(answer.call))) and source.random() < 0.5:
             wish = fill_rows(wish, fill)
     return wish
 

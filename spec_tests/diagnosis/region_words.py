@@ -123,11 +123,11 @@ def _describe_flag(condition: Condition) -> str:
     if fact.startswith("with "):
         argument = fact.removeprefix("with ")
         return f"whenever {argument} is given" if holds else f"whenever no {argument} is given"
+    compared = fact.replace("batch entries", "the number of batch entries")
     if " > " in fact:
-        compared = fact.replace("batch entries", "the number of batch entries")
         return f"where {compared}" if holds else f"where {compared.replace(' > ', ' ≤ ')}"
     if " = " in fact:
-        return f"where {fact}" if holds else f"where {fact.replace(' = ', ' ≠ ')}"
+        return f"where {compared}" if holds else f"where {compared.replace(' = ', ' ≠ ')}"
     if fact.startswith(("−∞ in ", "NaN in ")):
         value, _, name = fact.partition(" in ")
         return f"where {name} holds {'' if holds else 'no '}{value}"
