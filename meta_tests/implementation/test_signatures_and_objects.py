@@ -1,14 +1,28 @@
 """A backend gets the keywords that its signatures name. It may be a class instance, and may state conventions and dtypes."""
 
+import inspect
 import json
+import random
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from spec_tests.calls.operation import Operation
+from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.implementation.backend import load
+from spec_tests.inputs.choices import NoExample
+from spec_tests.inputs.draw import Draw
+from spec_tests.specification.registry import operations, specification
 
+from ..support.in_process import backend
 from ..support.pytest_process import ATTENTION, NUMPY, RELU, RMS_NORM, ROPE, green, suite, write
 
+WITH_OPTIONAL_ARRAYS = [
+    name
+    for name in operations()
+    if any(p.kind is p.POSITIONAL_OR_KEYWORD and p.default is None for p in specification(name).parameters.values())
+]
 GENERIC = ("--hypothesis-seed=5", "-k", "test_reference or test_batch_independence or test_empty or test_repeatable")
 
 
@@ -86,6 +100,21 @@ def rms_norm(x, weight, /, *, eps):
 
 
 # --- the rest of a backend --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WITH_OPTIONAL_ARRAYS)
+def test_an_optional_array_is_passed_by_keyword(name: str) -> None:
+    """A function may take it by keyword alone, as `def moe_router(logits, *, bias=None, k)` does."""
+    spec, source = specification(name), random.Random(0)
+    operation = Operation(spec, backend("numpy-cpu"), "float64", spec.precision)
+    always = [p for p in spec.positional if spec.parameters[p].default is inspect.Parameter.empty]
+    given = set[str]()
+    for _ in range(40):
+        with suppress(NotImplementedVariant, NoExample):
+            call = Draw(source.randint, operation).call()
+            assert len(call.arguments) <= len(always)
+            given |= {array for array in spec.positional if call.keywords.get(array) is not None}
+    assert given
 
 
 def test_a_convention_may_be_refused_only_where_it_is_not_stated(tmp_path: Path) -> None:

@@ -103,15 +103,15 @@ class Operation:
     def call(self, *arguments: Any, **keywords: Any) -> Call:
         """Return the call with its arguments rounded to the dtype.
 
-        An argument that rounding changes becomes a `Bounded`, whose error is the change.
+        An argument that rounding changes becomes a `Bounded`, whose error is the change. Optional arrays become keywords.
         """
-        arrays = {name: self._round_argument(name, value) for name, value in keywords.items() if name in self.spec.positional}
+        named, given = self.spec.part_arguments(arguments, keywords)
+        arrays = {name: self._round_argument(name, x) for name, x in given.items() if name in self.spec.positional}
         defaults = {name: value for name, value in self.spec.defaults.items() if self.accepts(name)}
-        given = {**defaults, **keywords, **arrays}
+        given = {**defaults, **given, **arrays}
         if given.get("theta") is None and "layout" in self.domain:
             given["layout"], *_ = self.domain["layout"]  # without theta nothing is rotated, so that any layout will do
-        positional = zip(self.spec.positional, arguments, strict=False)
-        call = Call(self, tuple(self._round_argument(name, value) for name, value in positional), given)
+        call = Call(self, tuple(self._round_argument(name, value) for name, value in named.items()), given)
         self.recorder.calls.append(call)
         return call
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -56,6 +56,16 @@ class Specification:
     def positional(self) -> tuple[str, ...]:
         """The names of the positional parameters."""
         return tuple(p.name for p in self.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD)
+
+    def part_arguments(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return by name the arguments that are passed by position, and those that are passed by keyword.
+
+        An optional array is passed by keyword, since a function may take it by keyword alone.
+        """
+        named = dict(zip(self.positional, arguments, strict=False))
+        always = {name: x for name, x in named.items() if self.parameters[name].default is inspect.Parameter.empty}
+        optional = {name: x for name, x in named.items() if name not in always and x is not None}
+        return always, {**keywords, **optional}
 
     @cached_property
     def required(self) -> tuple[str, ...]:
