@@ -247,6 +247,25 @@ def test_wrong_numbers_under_a_stated_convention_are_shown(operation: str) -> No
     assert tried
 
 
+@pytest.mark.parametrize("name", ["adamw_epsilon", "adamw_decay"])
+def test_a_misfit_is_compared_under_all_conventions_that_are_stated(name: str) -> None:
+    def a_little_wrong(p, g, m, v, *, step, learning_rate, beta1, beta2, eps, weight_decay):  # type: ignore[no-untyped-def]
+        m, v = (x.astype(np.float64) for x in (beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g))
+        update = learning_rate * np.sqrt(1 - beta2**step) / (1 - beta1**step) * m / (np.sqrt(v) + eps)
+        new = (p * (1 - learning_rate * weight_decay) - update) * 1.0001
+        return tuple(np.asarray(x, p.dtype) for x in (new, m, v))
+
+    conventions = {"adamw_epsilon": "uncorrected", "adamw_decay": "before"}
+    source = SimpleNamespace(framework="numpy", dtypes=("float32",), conventions=conventions, adamw_step=a_little_wrong)
+    under_test = build_backend(source, {"adamw_step"})
+    ((test, trial),) = [pair for pair in trials(under_test) if pair[0].invariant.id == f"adamw_step.{name}"]
+    violation = attempt(test, trial, seed=1)
+    assert violation is not None
+    assert "which the backend states" in violation.what
+    shown = dict(violation.facts)
+    assert float(shown["expected"]) == pytest.approx(float(shown["got"]), rel=1e-3)  # not the value of another convention
+
+
 # --- the table ------------------------------------------------------------------------------------------------------
 
 

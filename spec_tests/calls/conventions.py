@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -21,13 +21,18 @@ def fits(call: Call, convention: Convention, value: str, settled: Values | None 
 
     Other closed conventions that decide the same elements may have any value that the backend does not contradict.
     """
+    return any(_fits_all(*_compare(call, convention, value, rest)) for rest in _assignments(call, convention, value, settled))
+
+
+def _assignments(call: Call, convention: Convention, value: str, settled: Values | None) -> Iterator[Values]:
+    """Yield the values that the closed conventions may have which decide the same elements, if this one has this value."""
     operation, fixed = call.operation, {**(settled or {}), convention.name: value}
     others = [c for c in conventions_of(operation.name) if c.is_closed and c.name not in {*fixed, UPDATE}]
     asked = [c for c in others if call.asks(c, fixed)]
     stated = [operation.backend.convention(c.name, operation.name) for c in asked]
     choices = itertools.product(*((known,) if known else tuple(c.values) for c, known in zip(asked, stated, strict=True)))
-    assignments = ({c.name: v for c, v in zip(asked, choice, strict=True)} for choice in choices)
-    return any(_fits_all(*_compare(call, convention, value, {**fixed, **rest})) for rest in assignments)
+    for choice in choices:
+        yield {**fixed, **{c.name: v for c, v in zip(asked, choice, strict=True)}}
 
 
 def _compare(call: Call, convention: Convention, value: str, settled: Values) -> tuple[Expectation, np.ndarray, np.ndarray]:
@@ -85,7 +90,8 @@ def _judge_misfit(call: Call, convention: Convention, possible: tuple[str, ...],
     expects_one = is_known and all(convention.values[value].is_deliberate for value in possible)
     if not (stated or others or convention.is_closed or expects_one):
         return
-    expectation, observed, demanded = _compare(call, convention, possible[0], settled)
+    assignment = next(_assignments(call, convention, possible[0], settled))
+    expectation, observed, demanded = _compare(call, convention, possible[0], assignment)
     seen = exceeds_bound(observed, expectation, expectation.accepts(observed) & demanded)
     expected = " or ".join(possible)
     if others:
