@@ -6,8 +6,16 @@ import numpy as np
 from keras import ops
 from keras.config import backend
 
-conventions = {"causal_alignment": "top-left"}  # a query without a key gives the mean of all values
+from ._keras_losses import *
+
+conventions = {  # a query without a key gives the mean of all values
+    "causal_alignment": "top-left",
+    "adamw_epsilon": "uncorrected",
+    "adamw_decay": "before",
+    "all_ignored": "zero",
+}
 domain = {name: {"d_v": "d_k"} for name in ("scaled_dot_product_attention", "grouped_query_attention")}
+domain |= {"gradient_clipping": {"eps": (0.0,)}, "cross_entropy": {"empty": False}}
 
 
 def linear(x, weight, bias=None):
