@@ -87,6 +87,16 @@ def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, re
     return loss.reshape(targets.shape) if reduction == "none" else loss
 
 
+if hasattr(F, "linear_cross_entropy"):  # from PyTorch 2.13 on
+
+    def linear_cross_entropy(x, weight, targets, *, ignore_index=-100, label_smoothing=0.0, reduction="mean"):
+        chunks = torch.nn.LinearCrossEntropyOptions(allow_retain_graph=True)  # by default a second backward pass is refused
+        options = {"ignore_index": ignore_index, "label_smoothing": label_smoothing, "reduction": reduction}
+        options["options"] = None if label_smoothing else chunks  # smoothed labels take the path that has all logits at once
+        loss = F.linear_cross_entropy(x.reshape(-1, x.shape[-1]), weight, targets.flatten(), **options)
+        return loss.reshape(targets.shape) if reduction == "none" else loss
+
+
 def gradient_clipping(gradients, *, max_norm):
     weights = [torch.nn.Parameter(g.clone()) for g in gradients]
     for weight, g in zip(weights, gradients, strict=True):
