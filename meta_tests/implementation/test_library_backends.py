@@ -59,7 +59,8 @@ ABSENT = """
 import sys
 
 LIBRARIES = (
-    "torch jax optax mlx onnxruntime transformers triton array_api_strict dask cupy equinox keras rotary_embedding_torch paddle"
+    "torch jax optax mlx onnxruntime transformers triton liger_kernel array_api_strict dask cupy equinox keras "
+    "rotary_embedding_torch paddle"
 )
 
 class Absent:
@@ -97,11 +98,34 @@ def test_what_is_not_among_the_findings_conforms(name: str, monkeypatch: pytest.
     assert {trial.operation_name: violation.what for test, trial in tried if (violation := attempt(test, trial, 1))} == {}
 
 
+RIGHT_PARTS = {"mlx-cpu": {"adamw_step": ("moments_are_averages", "learning_rate_of_zero")}}
+
+
+@pytest.mark.parametrize("name", RIGHT_PARTS)
+def test_what_is_right_of_a_wrong_operation_conforms(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finding is excluded by its operation above; the laws that do not concern it hold, in float32."""
+    under_test = load_or_skip(name)
+    monkeypatch.setattr(run_settings, "_current", RunSettings("smoke"))
+    laws = {f"{operation}.{law}" for operation, names in RIGHT_PARTS[name].items() for law in names}
+    tried = [(test, trial) for test, trial in trials(under_test) if test.invariant.id in laws and trial.dtype == "float32"]
+    assert {test.invariant.id for test, _ in tried} == laws
+    assert [test.invariant.id for test, trial in tried if attempt(test, trial, 1)] == []
+
+
 def test_torch_compile_compiles_and_conforms(monkeypatch: pytest.MonkeyPatch) -> None:
     under_test = load_or_skip("torch-compile")
     monkeypatch.setattr(run_settings, "_current", RunSettings("smoke"))
     tried = [t for t in trials(under_test) if t[0].invariant.id_for(t[1].operation_name) == "rms_norm.reference"]
     assert [attempt(test, trial, 1) for test, trial in tried] == [None, None]
+
+
+def test_the_kernels_of_liger_run_in_the_interpreter(tmp_path: Path) -> None:
+    """In a process of its own: a process that has imported Triton before, to compile, cannot interpret."""
+    if not find_spec("liger_kernel"):
+        pytest.skip("liger_kernel is not installed here")
+    kernels = "rms_norm or layer_norm or gated_activation or cross_entropy or mixture_of_experts"
+    run = suite(tmp_path, "--backend=liger-interpret", "--effort=smoke", "-k", f"reference and ({kernels}) and not vjp")
+    assert (run.count("failed"), run.count("passed")) == (0, 14), run.text  # of seven operations, in float32 and in float16
 
 
 def test_torch_compile_has_one_program_for_every_theta() -> None:
