@@ -124,7 +124,7 @@ def test_the_kernels_of_liger_run_in_the_interpreter(tmp_path: Path) -> None:
     if not find_spec("liger_kernel"):
         pytest.skip("liger_kernel is not installed here")
     kernels = "rms_norm or layer_norm or gated_activation or cross_entropy or mixture_of_experts"
-    run = suite(tmp_path, "--backend=liger-interpret", "--effort=smoke", "-k", f"reference and ({kernels}) and not vjp")
+    run = suite(tmp_path, "--backend=liger-kernel-interpret", "--effort=smoke", "-k", f"reference and ({kernels}) and not vjp")
     assert (run.count("failed"), run.count("passed")) == (0, 14), run.text  # of seven operations, in float32 and in float16
 
 

@@ -1,4 +1,4 @@
-"""The kernels of liger_cuda on a CPU, through Triton's interpreter: each program in NumPy, one after the other.
+"""The kernels of liger_kernel_cuda on a CPU, through Triton's interpreter: each program in NumPy, one after the other.
 
 In the interpreter floats have no method `to`, and the functions of libdevice return None: Liger's kernels need both.
 """
@@ -16,7 +16,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime.interpreter import InterpretedFunction, TensorHandle
 
-from .liger_cuda import *
+from .liger_kernel_cuda import *
 
 device = "cpu"
 dtypes = ("float32", "float16")  # the interpreter truncates to bfloat16, and multiplies its bit patterns
