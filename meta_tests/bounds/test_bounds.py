@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from spec_tests.bounds.bounded import Bounded
-from spec_tests.bounds.derivation import expect
+from spec_tests.bounds.derivation import StagedExpectation, expect
 from spec_tests.calls.call import Call
 from spec_tests.calls.gradient import Gradient
 from spec_tests.calls.open_choices import expect_by_choice
@@ -35,8 +35,8 @@ COARSE = {bits: Format(f"{bits} bits", bits, -126, 127) for bits in (8, 12)}  # 
 
 def check(call: Call, arithmetic: Arithmetic, seeds: range) -> None:
     storage, spec = storage_of(call, arithmetic), call.operation.spec
-    derive = partial(expect, storage=storage, sampled=spec.composed)
-    expectation = derive(call.evaluate, arithmetic)
+    expectation = expect(call.evaluate, arithmetic, storage, sampled=spec.composed)
+    derive = partial(StagedExpectation, storage=storage, sampled=spec.composed)
     assert not np.any(expectation.error < 0)
     for seed in seeds:
         result = simulate(call.evaluate, arithmetic, storage, seed)

@@ -12,8 +12,8 @@ def shift_axis(axis: int) -> int:
 
 def align_ranks(values: list[np.ndarray]) -> list[np.ndarray]:
     """Insert dimensions behind the axis of the draws, so that broadcasting lines the draws up."""
-    ndim = max(v.ndim for v in values)
-    return [v.reshape(v.shape[0], *[1] * (ndim - v.ndim), *v.shape[1:]) for v in values]
+    ndim = max([v.ndim for v in values])
+    return [v if v.ndim == ndim else v.reshape(v.shape[0], *[1] * (ndim - v.ndim), *v.shape[1:]) for v in values]
 
 
 def broadcast_draws(values: list[np.ndarray]) -> list[np.ndarray]:

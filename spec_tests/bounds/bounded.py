@@ -16,10 +16,12 @@ import numpy as np
 
 from reference_numpy._marks import logistic, normal_cdf
 
+from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format
 from .choices import MakesChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings, normal_density
 from .expectation import Stage
+from .operands import leading_operand
 from .prefix_sums import sum_up_to
 from .registered_rules import REARRANGING, RULES
 
@@ -88,7 +90,7 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         """Make a constant of the equation, with the error of rounding it to the format in which it is kept."""
         x = np.asarray(x, dtype=np.float64)
         f = self.arithmetic.step_storage or self.arithmetic.compute
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             error = np.where(f.round(x) == x, 0.0, np.where(np.abs(x) > f.max, np.inf, f.u * np.abs(x)))
         return self.at(x, error)
 
@@ -102,7 +104,7 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         total = error + np.minimum(largest_size, f.flush)
         if roundings:
             total += (roundings * f.u) * largest_size
-        if largest_size.size and not largest_size.max() <= f.max:
+        if largest_size.size and not np.maximum.reduce(largest_size, axis=None) <= f.max:
             overflows = ~(largest_size <= f.max)
             total = np.where(overflows, np.inf, total)
             value = np.where(
@@ -116,7 +118,7 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         compute, step_storage = self.arithmetic.compute, self.arithmetic.step_storage
         own = STEP_ERRORS[name](np.abs(value) + inherited, *operands, f=compute) * compute.u
         infinite = np.isinf(value)
-        if infinite.any():
+        if np.logical_or.reduce(infinite, axis=None):
             own = np.where(infinite, 0.0, own)
             infinite = infinite & np.logical_or.reduce([np.isinf(x) for x in np.broadcast_arrays(*operands)])
         result = self.store(value, inherited + own, compute, 0.0, infinite)
@@ -218,7 +220,7 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
     def through_maximum(self, left: Bounded, x: Any, axis: int) -> Bounded:
         """Add the size of `left` to the error of each entry that may be the largest of x, and to others what is left of less."""
         value, error = x.pair if isinstance(x, Bounded) else (x, 0.0)
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             largest = value + error >= np.max(value - error, axis=axis, keepdims=True)
             others = 0.0 if self.arithmetic.precision != "fused" else sum_up_to(self.error, value, axis)
         return self.at(self.value, self.error + np.where(largest, np.abs(left.value) + left.error, others))
@@ -231,19 +233,19 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
     def recomputed(self, scores: Callable[..., Any], operands: Any, axis: int) -> Bounded:
         """Bound only the rounding of the logsumexp. That scores are summed in another order is already in the softmax's bound."""
         arithmetic = replace(self.arithmetic, wide=True)
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             value, error = scores(*(x if x is None else Bounded.input(x, arithmetic) for x in operands)).pair
             roundings = logsumexp_roundings(value, axis) + np.max(error, axis=axis, keepdims=True)
             return Bounded(np.ones_like(roundings), np.expm1(roundings * arithmetic.compute.u), arithmetic)
 
     def logistic(self) -> Bounded:
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             x, e = self.pair
             z = logistic(x)
             return self.finish_step("logistic", z, np.minimum(z * (1 - z) * np.expm1(e), 1.0), x)
 
     def normal_cdf(self) -> Bounded:
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             x, e = self.pair
             inherited = np.minimum(e * normal_density(np.maximum(np.abs(x) - e, 0)), 1.0)
             return self.finish_step("normal_cdf", normal_cdf(x), np.where(np.isinf(x), 0.0, inherited), x)
@@ -254,14 +256,14 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         rule = RULES.get(ufunc.__name__)
         if rule is None or method != "__call__" or options:
             return NotImplemented
-        like = max((a for a in args if isinstance(a, Bounded)), key=lambda a: a.arithmetic.step_storage is not None)
-        with np.errstate(all="ignore"):
+        like = leading_operand(args, Bounded)
+        with ignored_float_errors():
             result = rule(like, *(a if isinstance(a, Bounded) else like.round_literal(a) for a in args))
         return _mark(result, args)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
         name = function.__name__
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             if name in RULES:
                 return _mark(RULES[name](self, *args, **options), args)
             if name in REARRANGING:

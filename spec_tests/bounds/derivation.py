@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format, JoinedFormat
 from .bounded import Bounded
 from .expectation import Expectation, Stage
@@ -39,7 +40,13 @@ class StagedExpectation(Expectation):
     ):
         self.evaluate, self.arithmetic, self.storage = evaluate, arithmetic, storage
         self.sampled, self.exact, self.open = sampled, exact, np.zeros((), dtype=bool)
+        self.lost: np.ndarray | None = None  # the elements of which nothing is claimed, None if there are none
         self._stages: dict[Stage, Expectation] = {}
+
+    def leave_open(self, open_: np.ndarray, lost: np.ndarray) -> None:
+        """Note the elements that depend on an open choice, and those among them of which nothing is claimed."""
+        self.open, self.lost = open_, lost
+        self._stages.clear()
 
     @property
     def value(self) -> np.ndarray:  # type: ignore[override]
@@ -67,7 +74,7 @@ class StagedExpectation(Expectation):
             if stage == Stage.STORED:
                 self._stages[stage] = self._without_error()
             elif self._worst[2]:
-                self._stages[Stage.FEW] = self._stages[Stage.WHOLE] = Expectation(self.value, self._worst[1], self.storage)
+                self._stages[Stage.FEW] = self._stages[Stage.WHOLE] = self._with_error(self._worst[1])
             else:
                 self._stages[stage] = self._sample(few_draws_error if stage == Stage.FEW else sampled_error)
         return self._stages[stage]
@@ -79,10 +86,12 @@ class StagedExpectation(Expectation):
         return Expectation(self.exact, np.zeros(self.exact.shape), self.storage)
 
     def _sample(self, sample: Callable[[Evaluate, np.ndarray, Arithmetic], np.ndarray]) -> Expectation:
-        value, exact = self._center
-        with np.errstate(all="ignore"):
-            error = np.minimum(self._worst[1], sample(self.evaluate, exact, self.arithmetic))
-        return Expectation(value, error, self.storage)
+        with ignored_float_errors():
+            return self._with_error(np.minimum(self._worst[1], sample(self.evaluate, self._center[1], self.arithmetic)))
+
+    def _with_error(self, error: np.ndarray) -> Expectation:
+        error = error if self.lost is None else np.where(self.lost, np.inf, error)
+        return Expectation(self.value, error, self.storage)
 
     def accepts(self, result: np.ndarray) -> np.ndarray:
         """Return whether each element of the result is within its bound. The error is derived only as far as this needs it."""
@@ -94,19 +103,18 @@ class StagedExpectation(Expectation):
     def accepts_all(self, result: np.ndarray) -> bool:
         """Return whether every element of the result is within its bound. What exceeds the worst case exceeds the bound."""
         if not self._is_nearest(result) and not self._worst[2]:
-            worst = Expectation(self.value, self._worst[1], self.storage)
-            return bool(np.all(worst.accepts(result)) and np.all(self.accepts(result)))
+            return bool(np.all(self._with_error(self._worst[1]).accepts(result)) and np.all(self.accepts(result)))
         return super().accepts_all(result)
 
     def _is_nearest(self, result: np.ndarray) -> bool:
         """Whether each element is the value of the equation as stored. A NaN is not."""
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             return self.exact is not None and np.array_equal(self.storage.round(self.exact), result)
 
     @cached_property
     def _worst(self) -> tuple[np.ndarray, np.ndarray, bool]:
         """The value and the error in the worst case, and whether this is the error that is allowed."""
-        with np.errstate(all="ignore"):  # where the value is infinite, the error says whether anything is claimed
+        with ignored_float_errors():  # where the value is infinite, the error says whether anything is claimed
             value, error = self.evaluate(lambda x: Bounded.input(x, self.arithmetic)).pair
             if self.arithmetic.compute.precision == 53:
                 error = 2 * error  # the oracle is a float64 implementation too, with an error of its own
@@ -121,7 +129,7 @@ class StagedExpectation(Expectation):
         value, error, is_final = self._worst
         if is_final:
             return value, value
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             exact = value if np.all(np.isfinite(value)) else self.evaluate(np.asarray)
             return np.where(np.isfinite(value) | np.isinf(error), exact, value), exact
 

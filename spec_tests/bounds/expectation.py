@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Format, JoinedFormat
 
 
@@ -33,14 +34,18 @@ class Expectation:
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """The smallest and the largest accepted result of each element, as stored."""
         f = self.storage
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             low, high = self.value - self.error, self.value + self.error
-        flushes = np.asarray(f.flush == f.tiny)  # whether subnormal numbers of the format may be flushed to zero
-        if flushes.any():
-            low = np.where(flushes & (low > 0) & (low < f.tiny), 0.0, low)
-            high = np.where(flushes & (high < 0) & (high > -f.tiny), 0.0, high)
-        unclaimed = ~self.claimed
-        return np.where(unclaimed, -np.inf, f.round(low)), np.where(unclaimed, np.inf, f.round(high))
+        flushes = f.flush == f.tiny  # whether subnormal numbers of the format may be flushed to zero
+        if np.any(flushes):
+            if np.any(flushed := flushes & (low > 0) & (low < f.tiny)):
+                low = np.where(flushed, 0.0, low)
+            if np.any(flushed := flushes & (high < 0) & (high > -f.tiny)):
+                high = np.where(flushed, 0.0, high)
+        low, high = f.round(low), f.round(high)
+        if not np.all(self.claimed):
+            low, high = np.where(self.claimed, low, -np.inf), np.where(self.claimed, high, np.inf)
+        return low, high
 
     @cached_property
     def claimed(self) -> np.ndarray:
@@ -51,7 +56,7 @@ class Expectation:
     def radius(self) -> np.ndarray:
         """The largest distance from the value of a correct result, as stored."""
         low, high = self.ends
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             radius = np.maximum(high - self.value, self.value - low)
         return np.where(np.isinf(self.value) & self.claimed, 0.0, np.where(np.isnan(radius), np.inf, radius))
 
@@ -67,7 +72,7 @@ class Expectation:
     def accepts(self, result: np.ndarray) -> np.ndarray:
         """Return whether each element of the result is within its bound."""
         low, high = self.ends
-        return np.where(self.claimed, (low <= result) & (result <= high), True)
+        return np.asarray((low <= result) & (result <= high) | ~self.claimed)
 
     def accepts_all(self, result: np.ndarray) -> bool:
         """Return whether every element of the result is within its bound."""
@@ -75,7 +80,7 @@ class Expectation:
 
     def share(self, result: np.ndarray) -> np.ndarray:
         """Return the share of the allowed error that each element uses, apart from the rounding on storage. 1 is the limit."""
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             distance = np.abs(result - self.value) - self.storage.half_gap(result, self.value)
             share = np.maximum(distance, 0) / self.error
         share = np.where(distance <= 0, 0.0, share)

@@ -76,7 +76,7 @@ def round_on_random_grid(x: np.ndarray, chance: np.ndarray, factor: np.ndarray, 
     subset = x[every_fourth] if len(x) > 1 else x
     scale = 1.0 + chance[every_fourth] + _hash_to_unit_interval(subset)
     y[every_fourth] = _round_scaled(subset, scale, factor[every_fourth], f)
-    return y if not y.size or np.isfinite(np.max(y)) else np.where(np.isfinite(y), y, x)
+    return y if not y.size or math.isfinite(np.maximum.reduce(y, axis=None)) else np.where(np.isfinite(y), y, x)
 
 
 def _round_scaled(x: np.ndarray, scale: np.ndarray, factor: np.ndarray, f: Format) -> np.ndarray:
@@ -133,7 +133,17 @@ def _min_nonzero(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def overflow_to_infinity(value: np.ndarray, f: Format) -> np.ndarray:
-    """Return the value, infinite where it exceeds half the largest number of f and so may overflow."""
-    if value.size and not (np.max(value) < f.max / 2 and np.min(value) > -f.max / 2):
-        return np.where(np.abs(value) > f.max / 2, np.copysign(np.inf, value), value)
+    """Return the value, made infinite in place where it exceeds half the largest number of f and so may overflow."""
+    limit = f.max / 2
+    if value.size:
+        if not np.maximum.reduce(value, axis=None) < limit:
+            _set_unless_equal(value, value > limit, np.inf)
+        if not np.minimum.reduce(value, axis=None) > -limit:
+            _set_unless_equal(value, value < -limit, -np.inf)
     return value
+
+
+def _set_unless_equal(value: np.ndarray, where: np.ndarray, x: float) -> None:
+    """Set some elements to x in place. Mostly all of them are x already, as masked scores are, and a masked copy is slow."""
+    if np.count_nonzero(where) != np.count_nonzero(value == x):
+        np.copyto(value, x, where=where)

@@ -7,6 +7,7 @@ The first argument, `like`, is the operand whose arithmetic applies.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ def _matmul(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
     exact = not (np.any(x.error) or np.any(y.error))
     inherited = 0.0 if exact else a @ y.error + x.error @ (b + y.error)
     size = a @ b if exact else (a + x.error) @ (b + y.error)
-    underflow = np.where(size > 0, n * compute.tiny / compute.u, 0.0)
+    underflow = (size > 0) * (n * compute.tiny / compute.u)
     return like.finish_sum(x.value @ y.value, inherited, n * size + underflow)
 
 
@@ -163,4 +164,7 @@ def _where(like: Bounded, condition: Any, x: Any, y: Any) -> Bounded:
 
 def _scale_error(x: Any, error: Any) -> Any:
     """Return x · error, but 0 where the error is 0, even if x is infinite. Zero times an infinite error is left as NaN."""
-    return np.where(error == 0, 0.0, x * error)
+    scaled = x * error
+    if scaled.size and math.isnan(np.maximum.reduce(scaled, axis=None)):
+        scaled = np.where(error == 0, 0.0, scaled)
+    return scaled

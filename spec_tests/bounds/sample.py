@@ -7,6 +7,7 @@ times larger. The size of a step's error is computed from the first draw only: t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,10 +16,12 @@ import numpy as np
 
 from reference_numpy._marks import logistic, normal_cdf
 
+from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format
 from .axis_of_draws import align_ranks, broadcast_draws, shift_axis
 from .choices import RepeatsChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings
+from .operands import leading_operand
 from .prefix_sums import sum_up_to
 from .random_rounding import (
     COARSE_FACTOR,
@@ -91,19 +94,21 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         A value below the normal range moves to zero or to twice itself. A value that may overflow becomes infinite.
         """
         f, first = self.arithmetic.compute, np.abs(value[:1])
-        if first.size and not np.isfinite(np.max(size)):
-            size = np.where(np.isfinite(size), size, 0.0)
-        if first.size and not np.min(first) >= f.tiny:  # also if some are NaN
-            size = size + np.minimum(first, f.tiny)
+        if first.size:
+            if not math.isfinite(np.maximum.reduce(size, axis=None)):
+                size = np.where(np.isfinite(size), size, 0.0)
+            if not np.minimum.reduce(first, axis=None) >= f.tiny:  # also if some are NaN
+                size = size + np.minimum(first, f.tiny)
         step = size * self.stream.signs(value.shape[1:])
-        step[DRAWS:] *= COARSE_FACTOR  # none, if only some of the first draws are made
+        if len(step) > DRAWS:  # not only some of the first draws are made
+            step[DRAWS:] *= COARSE_FACTOR
         step += value
         return overflow_to_infinity(step, f)
 
     def finish_step(self, name: str, value: np.ndarray, *operands: np.ndarray) -> Sample:
         """Return the result of one elementary step: move it by the step's own error, then store it."""
         f, step_storage = self.arithmetic.compute, self.arithmetic.step_storage
-        first, *first_operands = (x[:1] for x in (value, *operands))
+        first, first_operands = value[:1], [x[:1] for x in operands]
         size = STEP_ERRORS[name](np.abs(first), *first_operands, f=f) * f.u
         if step_storage is not None and name in EAGER_ERRORS:
             size = size + EAGER_ERRORS[name](first, *first_operands, step_storage)
@@ -124,11 +129,11 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
 
     def rounded(self) -> Sample:
         f = self.arithmetic.rounded_storage
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             return self if f is None else self.at(self.store(self.value, f))
 
     def returned(self) -> Sample:
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             return self.at(self.store(self.value, self.arithmetic.storage))
 
     def held(self, f: Format) -> Sample:
@@ -221,7 +226,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         """
         arithmetic = replace(self.arithmetic, precision="fused", wide=True)
         operands = [Sample(x.value, arithmetic, self.stream) if isinstance(x, Sample) else x for x in operands]
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             first, second = (scores(*operands).value for _ in range(2))
             roundings = logsumexp_roundings(first[:1], shift_axis(axis))
             logsumexp_error = self.perturb(np.zeros_like(roundings), roundings * arithmetic.compute.u)
@@ -229,11 +234,11 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
             return Sample(np.exp(np.where(np.isfinite(error), error, 0.0)), arithmetic, self.stream)
 
     def logistic(self) -> Sample:
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             return self.finish_step("logistic", logistic(self.value), self.value)
 
     def normal_cdf(self) -> Sample:
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             return self.finish_step("normal_cdf", normal_cdf(self.value), self.value)
 
     # --- NumPy's protocols ------------------------------------------------------------------------------------------
@@ -241,9 +246,8 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
         if method != "__call__" or options:
             return NotImplemented
-        name = ufunc.__name__
-        like = max((a for a in args if isinstance(a, Sample)), key=lambda a: a.arithmetic.step_storage is not None)
-        with np.errstate(all="ignore"):
+        name, like = ufunc.__name__, leading_operand(args, Sample)
+        with ignored_float_errors():
             values = [a.value if isinstance(a, Sample) else like.round_literal(a) for a in args]
             if name == "matmul" and values[0].ndim == 2:  # a vector: matmul must not take the axis of the draws for its rows
                 return (like.at(values[0][:, None]) @ args[1])[..., 0, :]
@@ -262,7 +266,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
         name = function.__name__
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             if name == "mean":
                 return np.sum(*args, **options) / self.at(np.full((1,), float(self.shape[options["axis"]])))
             if name in ("sum", "max"):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format
 from .random_rounding import COARSE_FACTOR, DRAWS, ROUNDING_FACTORS, RandomStream
 from .sample import SIGMAS, Sample
@@ -33,7 +34,7 @@ def sampled_error(evaluate: Evaluate, value: np.ndarray, arithmetic: Arithmetic)
     """
     drawn, scale = _drawn_arithmetic(arithmetic)
     unit, squares = _squared_distances(evaluate, value, drawn, len(ROUNDING_FACTORS))
-    with np.errstate(all="ignore"):
+    with ignored_float_errors():
         rms = unit * np.sqrt(np.mean(squares[:DRAWS], axis=0))
         scaled_coarse_rms = unit * np.sqrt(np.mean(squares[DRAWS:], axis=0)) / COARSE_FACTOR
         linear = (scaled_coarse_rms <= 2 * rms) & (rms <= 2 * scaled_coarse_rms)
@@ -51,7 +52,7 @@ def few_draws_error(evaluate: Evaluate, value: np.ndarray, arithmetic: Arithmeti
     """
     drawn, scale = _drawn_arithmetic(arithmetic)
     unit, squares = _squared_distances(evaluate, value, drawn, FEW_DRAWS)
-    with np.errstate(all="ignore"):
+    with ignored_float_errors():
         rms = unit * np.sqrt(np.sum(squares, axis=0) / DRAWS)
         return np.where(np.isfinite(rms), scale * rms, np.inf)
 
@@ -72,7 +73,7 @@ def _squared_distances(
     """Return a unit for each element, and the squares of the distances of the first draws from the value in this unit."""
     stream = RandomStream(draws)
     result = evaluate(lambda x: Sample.input(x, arithmetic, stream))
-    with np.errstate(all="ignore"):
+    with ignored_float_errors():
         distance = np.broadcast_to(np.abs(result.value - value), (draws, *value.shape))
         largest = np.max(distance, axis=0)
         unit = np.where(largest > 0, largest, 1.0)  # so that the squares do not underflow

@@ -15,6 +15,7 @@ from ..bounds.derivation import StagedExpectation, expect
 from ..bounds.expectation import Expectation
 from ..implementation.backend import Backend
 from ..specification.conventions import Convention, apply_conventions, conventions_of
+from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format, JoinedFormat
 from ..specification.pytree import join, leaves, pick, tree_map
 from ..specification.registry import Specification
@@ -143,7 +144,7 @@ class Call:
         """Return what an equation returns for the arguments in float64."""
         keywords = _drop_errors(self.keywords)
         keywords.pop("wrt", None)
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             return equation(*_drop_errors(self.arguments), **keywords)
 
     @cached_property
@@ -225,7 +226,7 @@ class Call:
         """Derive the value and the error bound of the reference equation, or of another, in a precision class."""
         op = self.operation
         if precision == "exact":
-            with np.errstate(all="ignore"):
+            with ignored_float_errors():
                 value = self.value if equation is None else np.asarray(self.evaluate(lambda x: x, equation))
             return Expectation(value.astype(np.float64), np.zeros(value.shape), self.storage)
         if equation is not None and hasattr(op.spec.module, "bound"):
@@ -239,9 +240,10 @@ class Call:
         if equation is None and not self.chooses:
             exact = None if self._settles_a_rounding else self.value
             return StagedExpectation(self._unanswered().evaluate, arithmetic, self.storage, sampled=sampled, exact=exact)
-        evaluate = partial(self.evaluate, equation=equation)
-        derive = partial(expect, storage=self.storage, sampled=sampled)
-        return expect_by_choice(self, evaluate, arithmetic, derive) if self.chooses else derive(evaluate, arithmetic)
+        evaluate = partial(self._unanswered().evaluate, equation=equation)
+        if self.chooses:
+            return expect_by_choice(self, evaluate, arithmetic, partial(StagedExpectation, storage=self.storage, sampled=sampled))
+        return expect(evaluate, arithmetic, self.storage, sampled=sampled)
 
     @property
     def _settles_a_rounding(self) -> bool:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..bounds.choices import Choices, judged_by
-from ..bounds.derivation import expect
-from ..bounds.expectation import Expectation
+from ..bounds.derivation import StagedExpectation, expect
 from ..bounds.sampled_error import Evaluate
 from ..specification.formats import INTEGER, Arithmetic, Format, JoinedFormat
 from ..specification.registry import Specification
 from .parts import Parts
 
-Derive = Callable[[Evaluate, Arithmetic], Expectation]
+Derive = Callable[[Evaluate, Arithmetic], StagedExpectation]
 
 
 class HasSpecification(Protocol):
@@ -38,7 +36,7 @@ class AnsweredCall(Protocol):
     def parts(self) -> Parts | None: ...
 
 
-def expect_by_choice(call: AnsweredCall, evaluate: Evaluate, arithmetic: Arithmetic, derive: Derive) -> Expectation:
+def expect_by_choice(call: AnsweredCall, evaluate: Evaluate, arithmetic: Arithmetic, derive: Derive) -> StagedExpectation:
     """Return the expectation of the choices that the backend made, where rounding leaves them open.
 
     A backend that returns indices has said what it chose. Of one that does not, the choice nearest to its answer is assumed.
@@ -50,8 +48,8 @@ def expect_by_choice(call: AnsweredCall, evaluate: Evaluate, arithmetic: Arithme
         in_float64.extend([True] if wrap is np.asarray else [])
         return evaluate(wrap)
 
-    with judged_by(choices):
-        expectation = derive(watch, arithmetic)
+    expectation = derive(_judge(watch, choices), arithmetic)
+    shape = expectation.value.shape  # the value settles the choices
     rows = choices.open_rows()
     if rows is None:
         return expectation
@@ -62,10 +60,19 @@ def expect_by_choice(call: AnsweredCall, evaluate: Evaluate, arithmetic: Arithme
         alternatives, lost = choices.made[0].alternatives()
         observed = np.asarray(call.observed, dtype=np.float64)
         expectation = _expect_nearest(alternatives, observed, evaluate, arithmetic, derive, expectation.storage)
-    spread = partial(_spread, call, shape=expectation.value.shape)
-    result = Expectation(expectation.value, np.where(spread(lost), np.inf, expectation.error), expectation.storage)
-    result.open = spread(rows)
-    return result
+    expectation.leave_open(_spread(call, rows, shape), _spread(call, lost, shape))
+    return expectation
+
+
+def _judge(evaluate: Evaluate, choices: Choices) -> Evaluate:
+    """Return the evaluation by these choices. What makes none repeats them from the first on."""
+
+    def evaluate_by_choices(wrap: Any) -> Any:
+        choices.repeated = 0
+        with judged_by(choices):
+            return evaluate(wrap)
+
+    return evaluate_by_choices
 
 
 def _answered_indices(call: AnsweredCall) -> np.ndarray | None:
@@ -94,7 +101,7 @@ def _expect_nearest(
     arithmetic: Arithmetic,
     derive: Derive,
     storage: Format | JoinedFormat,
-) -> Expectation:
+) -> StagedExpectation:
     """Return the expectation of the choice of each row that is nearest to its answer, measured by the allowed error.
 
     The worst case says which choice is nearest, and which are impossible. If the expectation rejects the answer by the nearest
@@ -115,21 +122,19 @@ def _expect_nearest(
     return nearest if forced is ranked[0] else _derive_forced(forced, evaluate, arithmetic, derive)
 
 
-def _derive_forced(made: np.ndarray, evaluate: Evaluate, arithmetic: Arithmetic, derive: Derive) -> Expectation:
-    with judged_by(Choices(forced=made)):
-        return derive(evaluate, arithmetic)
+def _derive_forced(made: np.ndarray, evaluate: Evaluate, arithmetic: Arithmetic, derive: Derive) -> StagedExpectation:
+    return derive(_judge(evaluate, Choices(forced=made)), arithmetic)
 
 
 def _share_of_worst_case(
     evaluate: Evaluate, arithmetic: Arithmetic, storage: Format | JoinedFormat, made: np.ndarray, observed: np.ndarray
 ) -> np.ndarray:
     """Return the largest share of the allowed error, in the worst case, of each row of the answer by this choice."""
-    with judged_by(Choices(forced=made)):
-        worst_case = expect(evaluate, arithmetic, storage, sampled=False)
+    worst_case = expect(_judge(evaluate, Choices(forced=made)), arithmetic, storage, sampled=False)
     return np.asarray(np.max(worst_case.share(observed), axis=-1, initial=0.0))
 
 
-def _spread(call: AnsweredCall, rows: np.ndarray, *, shape: tuple[int, ...]) -> np.ndarray:
+def _spread(call: AnsweredCall, rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Return which elements of the result belong to these rows: all, if results do not belong to single rows."""
     shapes = [part.shape for part in call.parts] if call.parts else [shape]
     by_row = not call.operation.spec.is_gradient and all(s[:-1] == rows.shape for s in shapes)

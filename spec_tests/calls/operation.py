@@ -17,6 +17,7 @@ from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused
 from ..implementation.named_results import name_results
 from ..specification.conventions import Convention
+from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import FORMATS, INTEGER, INTEGER_DTYPES, PRECISIONS, WIDER, Arithmetic, Format, at_least_float32
 from ..specification.pytree import join, leaves, tree_map
 from ..specification.registry import Specification
@@ -128,14 +129,13 @@ class Operation:
         x = np.asarray(x) if isinstance(x, np.generic) else x
         if isinstance(x, Bounded):
             value = storage.round(x.value)
-            with np.errstate(all="ignore"):
+            with ignored_float_errors():
                 error = np.where(value == x.value, x.error, x.error + np.abs(value - x.value))
             return Bounded(value, error, Arithmetic.of(self.dtype)) if np.any(error) else value
         if isinstance(x, np.ndarray) and x.dtype.kind == "f":
             value = storage.round(x)
-            same = (value == x) | np.isnan(x)
-            if not np.all(same):
-                with np.errstate(all="ignore"):
+            if value is not x and not (same := value == x).all() and not (same := same | np.isnan(x)).all():
+                with ignored_float_errors():
                     error = np.where(same, 0.0, np.abs(value - x) + 2.0**-53 * np.abs(x))
                 return Bounded(value, error, Arithmetic.of(self.dtype))
         return x

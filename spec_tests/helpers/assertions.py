@@ -12,6 +12,7 @@ from ..bounds.expectation import Stage
 from ..calls.recorder import Recorder
 from ..calls.result import WIDE, Result, ResultSlice
 from ..calls.violation import ANSWER, COMPUTED, EXACT, Violation, exceeds_bound, sides_differ
+from ..specification.float_errors import ignored_float_errors
 
 Sides = tuple[str, str]  # what the two sides of an equation are, in words
 
@@ -56,7 +57,7 @@ def assert_equal(left: Any, right: Any, *, sides: Sides | None = None) -> None:
         return
     for stage in Stage:
         a, b = exactly(left).at_stage(stage), exactly(right).at_stage(stage)
-        with np.errstate(all="ignore"):
+        with ignored_float_errors():
             allowed = np.asarray(a.error + b.error)
             distance = np.abs(a.value - b.value)
             met = (distance <= allowed) | (a.value == b.value) | ~np.isfinite(allowed)
@@ -127,7 +128,7 @@ def assert_unmoved(after: Bounded, before: Bounded, at: Any = ...) -> None:
 def assert_within(x: Any, low: Any, high: Any) -> None:
     """low ≤ x ≤ high may hold, given the errors of all three."""
     x, low, high = exactly(x), exactly(low), exactly(high)
-    with np.errstate(all="ignore"):
+    with ignored_float_errors():
         nearest = np.clip(x.value, low.value - low.error, high.value + high.error)
     assert_equal(x, Bounded(nearest, 0.0, WIDE), sides=(ANSWER, EXACT))
 

@@ -126,9 +126,11 @@ class ProcessState:
 
     def restore(self) -> list[str]:
         """Put back each setting that has changed since, where possible, and return what has changed, in words."""
-        changed = []
+        changed: list[str] = []
+        if [setting.get() for setting in self.settings] == self.values:
+            return changed
         for setting, before in zip(self.settings, self.values, strict=True):
-            now = setting.get()
+            now = setting.get()  # once more, because putting back one setting may change another
             if now is not before and now != before:
                 changed.append(f"{setting.name}{_describe_difference(before, now)}")
                 with suppress(Exception):  # Python cannot install a signal handler that C code installed, for example

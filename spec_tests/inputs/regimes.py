@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -162,7 +163,7 @@ EXTREME = frozenset(
 def fill(rng: np.random.Generator, shape: tuple[int, ...], kinds: Mapping[str, Fill], regime: str, f: Format) -> np.ndarray:
     """Return an array whose rows (its last axis) are of one regime, or of different regimes if `regime` is "mixed"."""
     n = shape[-1] if shape else 1
-    count = int(np.prod(shape[:-1])) if shape else 1
+    count = math.prod(shape[:-1])
     if count * n == 0:
         return np.zeros(shape)
     if regime != "mixed":
@@ -170,7 +171,7 @@ def fill(rng: np.random.Generator, shape: tuple[int, ...], kinds: Mapping[str, F
     names = list(kinds)
     choice = (rng.permutation(max(count, len(names)))[:count]) % len(names)
     x = np.empty((count, n))
-    for i in np.unique(choice):
-        rows = np.flatnonzero(choice == i)
+    for i in sorted(set(choice.tolist())):
+        rows = (choice == i).nonzero()[0]
         x[rows] = kinds[names[i]](rng, (len(rows), n), f)
     return x.reshape(shape)

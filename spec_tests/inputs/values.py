@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..calls.operation import Operation
+from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import INTEGER, Format
 from ..specification.registry import specification
 from . import regimes
@@ -44,13 +45,16 @@ class ValueDraw(Choices):
     def held(self, x: Any) -> np.ndarray:
         """Return x rounded to the dtype, and before that to `bits` significant bits. Finite values stay finite."""
         x = np.asarray(x, dtype=np.float64)
-        f, infinite = self.format, np.isinf(x)
-        with np.errstate(all="ignore"):
-            if self.bits < MAX_BITS:
+        f, bits = self.format, self.bits
+        with ignored_float_errors():
+            drawn = x
+            if bits < MAX_BITS:
                 mantissa, exponent = np.frexp(x)
-                x = np.where(infinite, x, np.ldexp(np.rint(np.ldexp(mantissa, self.bits)), exponent - self.bits))
-            finite = np.clip(x, -f.max, f.max)
-            return f.round(np.where(infinite, x, finite) if infinite.any() else finite)
+                x = np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits)
+            if x.size and not np.maximum.reduce(np.abs(x), axis=None) <= f.max:
+                x = np.where(np.isinf(drawn), drawn, np.clip(x, -f.max, f.max))
+            rounded = f.round(x)
+            return rounded.copy(order="K") if rounded is drawn else rounded  # it may be a view of one row, or the caller's
 
     def array(self, shape: tuple[int, ...], kinds: Mapping[str, regimes.Fill]) -> np.ndarray:
         """Draw an array whose rows are of one regime, or of different ones. Gradients leave out the extreme regimes."""

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from .float_errors import ignored_float_errors
+
 PRECISIONS = ("fused", "mixed", "eager")  # nested, strictest first
 
 
@@ -71,8 +73,8 @@ class Format:
         if self.precision == 53:
             return x
         if self.numpy_dtype is not None:
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                return np.asarray(x.astype(self.numpy_dtype), dtype=np.float64)
+            with ignored_float_errors():
+                return x.astype(self.numpy_dtype).astype(np.float64)
         # Round the significand as an integer: add half a unit in the last place, less one if the last kept bit is 0
         # (so that ties go to even), then clear the dropped bits. A carry into the exponent is correct.
         drop = 53 - self.precision
@@ -84,7 +86,7 @@ class Format:
         y &= -(1 << drop)
         y, size = y.view(np.float64), np.abs(x)
         if not np.all(((size >= self.tiny) | (size == 0)) & (size < self.max)):
-            with np.errstate(all="ignore"):
+            with ignored_float_errors():
                 y = np.where(size < self.tiny, np.rint(x / self.quantum) * self.quantum, y)
                 y = np.where(np.abs(y) > self.max, np.copysign(np.inf, x), np.where(np.isfinite(x), y, x))
         return np.asarray(y)

@@ -23,22 +23,30 @@ class ExampleRecorder(Recorder):
         super().__init__()
         self.tally = tally
         self.drawn: list[Any] = []  # the log of the example's draws
-        self.states: list[str] = []  # before each call, what had been drawn until then
+        self.counts: list[int] = []  # before each call, how many draws there had been
 
     def start(self, drawn: list[Any]) -> None:
         """Begin an example."""
         self.drawn = drawn
         self.calls.clear()
-        self.states.clear()
+        self.counts.clear()
 
     def before_run(self) -> None:
         """Raise ShrinkingTimeout if shrinking has no time left, or the `Lost` violation that this call is known to cause."""
-        tally, state = self.tally, repr(self.drawn)
-        self.states.append(state)
+        tally = self.tally
+        self.counts.append(len(self.drawn))
+        if not tally.shrinking and not tally.losses:
+            return
+        state = repr(self.drawn)
         if state not in tally.failing and not tally.has_time():
             raise ShrinkingTimeout
         if loss := tally.losses.get(state):
             raise loss
+
+    @property
+    def states(self) -> list[str]:
+        """What had been drawn before each call."""
+        return [repr(self.drawn[:count]) for count in self.counts]
 
     def add_convention(self, name: str, value: str) -> None:
         self.tally.conventions.setdefault(name, Counter())[value] += 1
