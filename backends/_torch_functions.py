@@ -8,12 +8,21 @@ import torch
 device = "cpu"
 
 
-def _floating(tree):
-    """The floating tensors among nested arguments."""
-    if isinstance(tree, torch.Tensor):
-        return [tree] if tree.is_floating_point() else []
-    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list | tuple) else ()
-    return [tensor for part in parts for tensor in _floating(part)]
+NARROW = (torch.float16, torch.bfloat16)
+
+
+def _floating_dtypes(parts):
+    """The dtypes of the floating tensors among nested arguments."""
+    dtypes = []
+    for part in parts:
+        if isinstance(part, torch.Tensor):
+            if part.is_floating_point():
+                dtypes.append(part.dtype)
+        elif isinstance(part, dict):
+            dtypes += _floating_dtypes(part.values())
+        elif isinstance(part, list | tuple):
+            dtypes += _floating_dtypes(part)
+    return dtypes
 
 
 def _widened(tree):
@@ -21,7 +30,7 @@ def _widened(tree):
         return {name: _widened(part) for name, part in tree.items()}
     if isinstance(tree, list | tuple):
         return [_widened(part) for part in tree]
-    return tree.float() if isinstance(tree, torch.Tensor) and tree.dtype in (torch.float16, torch.bfloat16) else tree
+    return tree.float() if isinstance(tree, torch.Tensor) and tree.dtype in NARROW else tree
 
 
 def in_float32(operation):
@@ -29,8 +38,10 @@ def in_float32(operation):
 
     @functools.wraps(operation)
     def wrapper(*arrays, **keywords):
-        dtype = _floating([arrays, keywords])[0].dtype
-        return operation(*_widened(arrays), **_widened(keywords)).to(dtype)
+        dtypes = _floating_dtypes([*arrays, keywords])
+        if any(dtype in NARROW for dtype in dtypes):
+            arrays, keywords = _widened(arrays), _widened(keywords)
+        return operation(*arrays, **keywords).to(dtypes[0])
 
     return wrapper
 
