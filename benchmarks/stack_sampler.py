@@ -19,7 +19,7 @@ FILE_VARIABLE = "BENCHMARKS_SAMPLES"  # environment variable with the path of th
 ROOT = Path(__file__).parent.parent
 FOLDERS = {"bounds": "bound", "deviations": "backend", "helpers": "data", "inputs": "data", "operations": "data"}  # of spec_tests
 FILES = {  # files that belong to another part than their folder
-    "calls/in_domain": "data", "calls/violation": "bound", "helpers/assertions": "bound",
+    "calls/in_domain": "data", "calls/rounding": "conversion", "calls/violation": "bound", "helpers/assertions": "bound",
     "implementation/autodiff": "backend", "implementation/domain": "data",
     "implementation/framework": "conversion", "implementation/layouts": "conversion",
     "implementation/guard": "guard", "implementation/process_state": "guard", "isolation/tampering": "guard",
@@ -28,7 +28,6 @@ FUNCTIONS = {  # functions that belong to another part than their file
     ("calls/call", "value"): "oracle",
     ("calls/operation", "attempt"): "backend", ("calls/operation", "run"): "backend",
     ("calls/operation", "native"): "conversion", ("calls/operation", "values"): "conversion",
-    ("calls/operation", "_round_to"): "conversion",
     ("implementation/backward", "linearize"): "backend", ("implementation/backward", "accumulate"): "backend",
     ("implementation/framework", "force"): "backend",
 }  # fmt: skip

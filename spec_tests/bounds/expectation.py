@@ -36,13 +36,13 @@ class Expectation:
         f = self.storage
         with ignored_float_errors():
             low, high = self.value - self.error, self.value + self.error
-        flushes = f.flush == f.tiny  # whether subnormal numbers of the format may be flushed to zero
-        if np.any(flushes):
-            if np.any(flushed := flushes & (low > 0) & (low < f.tiny)):
-                low = np.where(flushed, 0.0, low)
-            if np.any(flushed := flushes & (high < 0) & (high > -f.tiny)):
-                high = np.where(flushed, 0.0, high)
-        low, high = f.round(low), f.round(high)
+            flushes = f.flush == f.tiny  # whether subnormal numbers of the format may be flushed to zero
+            if np.any(flushes):
+                if np.any(flushed := flushes & (low > 0) & (low < f.tiny)):
+                    low = np.where(flushed, 0.0, low)
+                if np.any(flushed := flushes & (high < 0) & (high > -f.tiny)):
+                    high = np.where(flushed, 0.0, high)
+            low, high = f.round(low), f.round(high)
         if not np.all(self.claimed):
             low, high = np.where(self.claimed, low, -np.inf), np.where(self.claimed, high, np.inf)
         return low, high

@@ -18,7 +18,7 @@ from ..implementation.guard import Fault, Refused
 from ..implementation.named_results import name_results
 from ..specification.conventions import Convention
 from ..specification.float_errors import ignored_float_errors
-from ..specification.formats import FORMATS, INTEGER, INTEGER_DTYPES, PRECISIONS, WIDER, Arithmetic, Format, at_least_float32
+from ..specification.formats import FORMATS, INTEGER, INTEGER_DTYPES, PRECISIONS, WIDER, Format, at_least_float32
 from ..specification.pytree import join, leaves, tree_map
 from ..specification.registry import Specification
 from .call import Call
@@ -28,6 +28,7 @@ from .parts import Parts
 from .read_array import read_array
 from .recorder import Recorder
 from .result import Result
+from .rounding import round_number
 from .signature import ask_for_keyword, find_unknown_argument
 from .updates import IN_PLACE, known_update, settle_update
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
@@ -107,12 +108,14 @@ class Operation:
         An argument that rounding changes becomes a `Bounded`, whose error is the change. Optional arrays become keywords.
         """
         named, given = self.spec.part_arguments(arguments, keywords)
-        arrays = {name: self._round_argument(name, x) for name, x in given.items() if name in self.spec.positional}
+        with ignored_float_errors():
+            arrays = {name: self._round_argument(name, x) for name, x in given.items() if name in self.spec.positional}
+            positional = tuple(self._round_argument(name, x) for name, x in named.items())
         defaults = {name: value for name, value in self.spec.defaults.items() if self.accepts(name)}
         given = {**defaults, **given, **arrays}
         if given.get("theta") is None and "layout" in self.domain:
             given["layout"], *_ = self.domain["layout"]  # without theta nothing is rotated, so that any layout will do
-        call = Call(self, tuple(self._round_argument(name, value) for name, value in named.items()), given)
+        call = Call(self, positional, given)
         self.recorder.calls.append(call)
         return call
 
@@ -123,22 +126,7 @@ class Operation:
 
     def _round_argument(self, name: str, value: Any) -> Any:
         storage = self.argument_format(name) if name in self.spec.wide_arguments else self.storage
-        return tree_map(partial(self._round_to, storage), value)
-
-    def _round_to(self, storage: Format, x: Any) -> Any:
-        x = np.asarray(x) if isinstance(x, np.generic) else x
-        if isinstance(x, Bounded):
-            value = storage.round(x.value)
-            with ignored_float_errors():
-                error = np.where(value == x.value, x.error, x.error + np.abs(value - x.value))
-            return Bounded(value, error, Arithmetic.of(self.dtype)) if np.any(error) else value
-        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
-            value = storage.round(x)
-            if value is not x and not (same := value == x).all() and not (same := same | np.isnan(x)).all():
-                with ignored_float_errors():
-                    error = np.where(same, 0.0, np.abs(value - x) + 2.0**-53 * np.abs(x))
-                return Bounded(value, error, Arithmetic.of(self.dtype))
-        return x
+        return tree_map(lambda x: round_number(x, storage, self.dtype), value)
 
     def release(self) -> None:
         """Let go of the framework's arrays that the calls have returned."""

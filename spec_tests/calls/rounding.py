@@ -1,0 +1,31 @@
+"""The rounding of a call's arguments to the dtype under test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..bounds.bounded import Bounded
+from ..specification.float_errors import ignored_float_errors
+from ..specification.formats import Arithmetic, Format
+
+
+def round_number(x: Any, storage: Format, dtype: str) -> Any:
+    """Return a floating array, or numbers with an error, rounded to the format, and anything else as it is.
+
+    What rounding changes becomes a `Bounded`, whose error is the change.
+    """
+    x = np.asarray(x) if isinstance(x, np.generic) else x
+    if isinstance(x, Bounded):
+        value = storage.round(x.value)
+        with ignored_float_errors():
+            error = np.where(value == x.value, x.error, x.error + np.abs(value - x.value))
+        return Bounded(value, error, Arithmetic.of(dtype)) if np.any(error) else value
+    if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+        value = storage.round(x)
+        if value is not x and not (same := value == x).all() and not (same := same | np.isnan(x)).all():
+            with ignored_float_errors():
+                error = np.where(same, 0.0, np.abs(value - x) + 2.0**-53 * np.abs(x))
+            return Bounded(value, error, Arithmetic.of(dtype))
+    return x
