@@ -155,8 +155,7 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(value, np.where(low == high, 0.0, np.maximum(high - value, value - low)))
 
     def joined(self, term: Any, n: int) -> Bounded:
-        total = self + term
-        size = np.abs(term.value) + term.error if isinstance(term, Bounded) else np.abs(term)
+        total, size = self + term, (np.abs(term.value) + term.error if isinstance(term, Bounded) else np.abs(term))
         return self.at(total.value, total.error + n * self.arithmetic.compute.u * size)
 
     def eager(self) -> Bounded:

@@ -7,7 +7,6 @@ times larger. The size of a step's error is computed from the first draw only: t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -95,7 +94,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         """
         f, first = self.arithmetic.compute, np.abs(value[:1])
         if first.size:
-            if not math.isfinite(np.maximum.reduce(size, axis=None)):
+            if not np.isfinite(np.maximum.reduce(size, axis=None)):
                 size = np.where(np.isfinite(size), size, 0.0)
             if not np.minimum.reduce(first, axis=None) >= f.tiny:  # also if some are NaN
                 size = size + np.minimum(first, f.tiny)
