@@ -8,21 +8,12 @@ import torch
 device = "cpu"
 
 
-NARROW = (torch.float16, torch.bfloat16)
-
-
-def _floating_dtypes(parts):
+def _floating_dtypes(tree):
     """The dtypes of the floating tensors among nested arguments."""
-    dtypes = []
-    for part in parts:
-        if isinstance(part, torch.Tensor):
-            if part.is_floating_point():
-                dtypes.append(part.dtype)
-        elif isinstance(part, dict):
-            dtypes += _floating_dtypes(part.values())
-        elif isinstance(part, list | tuple):
-            dtypes += _floating_dtypes(part)
-    return dtypes
+    if isinstance(tree, torch.Tensor):
+        return [tree.dtype] if tree.is_floating_point() else []
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list | tuple) else ()
+    return [dtype for part in parts if part is not None for dtype in _floating_dtypes(part)]
 
 
 def _widened(tree):
@@ -30,7 +21,7 @@ def _widened(tree):
         return {name: _widened(part) for name, part in tree.items()}
     if isinstance(tree, list | tuple):
         return [_widened(part) for part in tree]
-    return tree.float() if isinstance(tree, torch.Tensor) and tree.dtype in NARROW else tree
+    return tree.float() if isinstance(tree, torch.Tensor) and tree.dtype in (torch.float16, torch.bfloat16) else tree
 
 
 def in_float32(operation):
@@ -38,8 +29,7 @@ def in_float32(operation):
 
     @functools.wraps(operation)
     def wrapper(*arrays, **keywords):
-        dtypes = _floating_dtypes([*arrays, keywords])
-        if any(dtype in NARROW for dtype in dtypes):
+        if any(dtype.itemsize == 2 for dtype in (dtypes := _floating_dtypes([*arrays, keywords]))):
             arrays, keywords = _widened(arrays), _widened(keywords)
         return operation(*arrays, **keywords).to(dtypes[0])
 
