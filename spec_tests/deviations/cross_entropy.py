@@ -207,7 +207,7 @@ def next_entry_for_the_target(logits: Any, targets: Any, *, ignore_index: int = 
 
 @deviation("reference", "uniform")
 def logarithm_to_base_two(logits: Any, targets: Any, *, z_loss: float = 0.0, **options: Any) -> Any:
-    """the loss is in bits, not in nats, not in nats.
+    """the loss is in bits, not in nats.
 
     Shows: any loss but 0. Hides: a vocabulary of one.
     """

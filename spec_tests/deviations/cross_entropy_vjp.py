@@ -86,3 +86,15 @@ def cotangent_ignored(cotangent: Any, logits: Any, targets: Any, **options: Any)
     Shows: a cotangent other than 1. Hides: loss.backward().
     """
     return cross_entropy_vjp(np.ones(cotangent.shape), logits, targets, **options)
+
+
+@deviation("reference", seen=("https://github.com/linkedin/Liger-Kernel/issues/678",))
+def first_cotangent_for_all(cotangent: Any, logits: Any, targets: Any, **options: Any) -> Any:
+    """with reduction none, every row is multiplied by the cotangent of the first: the kernel loads one number.
+
+    Shows: cotangents that differ from row to row. Hides: the mean and the sum, a single row.
+    """
+    one = (
+        np.broadcast_to(np.ravel(cotangent)[:1].reshape((1,) * cotangent.ndim), cotangent.shape) if cotangent.size else cotangent
+    )
+    return cross_entropy_vjp(one, logits, targets, **options)

@@ -41,7 +41,7 @@ def layout_exchanged(x: Any, *, layout: str = "concatenated", **options: Any) ->
     return gated_activation(x, layout={"concatenated": "interleaved", "interleaved": "concatenated"}[layout], **options)
 
 
-@deviation("reference", "layouts")
+@deviation("reference", "layouts", seen=("https://github.com/vllm-project/vllm/pull/29273",))
 def layout_ignored(x: Any, *, layout: str = "concatenated", **options: Any) -> Any:
     """the halves are concatenated whatever layout says.
 

@@ -39,6 +39,18 @@ def cotangent_ignored(cotangent: Any, x: Any, weight: Any, targets: Any, **optio
     return linear_cross_entropy_vjp(np.ones(cotangent.shape), x, weight, targets, **options)
 
 
+@deviation("reference", seen=("https://github.com/linkedin/Liger-Kernel/issues/968",))
+def first_cotangent_for_all(cotangent: Any, x: Any, weight: Any, targets: Any, **options: Any) -> Any:
+    """with reduction none, every token is multiplied by the cotangent of the first, and by 0 if that one has none.
+
+    Shows: cotangents that differ from token to token. Hides: the mean and the sum, a single token.
+    """
+    one = (
+        np.broadcast_to(np.ravel(cotangent)[:1].reshape((1,) * cotangent.ndim), cotangent.shape) if cotangent.size else cotangent
+    )
+    return linear_cross_entropy_vjp(one, x, weight, targets, **options)
+
+
 @deviation("reference", "ignored_tokens_have_none")
 def ignored_tokens_learn(cotangent: Any, x: Any, weight: Any, targets: Any, *, ignore_index: int = -100, **options: Any) -> Any:
     """an ignored token gets the gradient of a token whose target is the first entry.

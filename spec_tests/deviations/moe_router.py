@@ -91,7 +91,10 @@ def logits_weigh(logits: Any, bias: Any = None, *, renormalize: bool = True, sca
 
 
 @deviation(
-    "weights_are_scores", "reference", seen=("https://github.com/NVIDIA/Megatron-LM/issues/955",), like=("always-renormalized",)
+    "weights_are_scores",
+    "reference",
+    seen=("https://github.com/NVIDIA/Megatron-LM/issues/955", "https://github.com/lablup/mlxcel/pull/391"),
+    like=("always-renormalized",),
 )
 def softmax_of_the_chosen(
     logits: Any,

@@ -22,7 +22,7 @@ def _options_of_all_features(rotary_dim: int | None, options: dict[str, Any]) ->
     return options if options.get("inverse_frequencies") is None else {"rotary_dim": rotary_dim, **options}
 
 
-@deviation("reference", "rotary_dim")
+@deviation("reference", "rotary_dim", seen=("https://github.com/AI-Hypercomputer/maxtext/pull/4742",))
 def rotary_dim_ignored(x: Any, positions: Any, *, rotary_dim: int | None = None, **options: Any) -> Any:
     """every feature is turned.
 

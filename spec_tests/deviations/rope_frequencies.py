@@ -54,6 +54,19 @@ def given_factor_of_zero_is_none(**given: Any) -> Any:
     return rope_frequencies(**{**given, "attention_factor": given.get("attention_factor") or None})
 
 
+@deviation(
+    "reference",
+    "attention_factor",
+    seen=("https://github.com/vllm-project/vllm/pull/48351", "https://github.com/ml-explore/mlx-lm/pull/1507"),
+)
+def given_factor_ignored(**given: Any) -> Any:
+    """a given attention factor is ignored: the scaling's own is returned.
+
+    Shows: a given factor other than the scaling's own. Hides: none given.
+    """
+    return rope_frequencies(**{**given, "attention_factor": None})
+
+
 @deviation("reference", "attention_factor")
 def factor_of_attention_left_out(**given: Any) -> Any:
     """the attention factor is always 1.
@@ -129,6 +142,29 @@ def always_short(**given: Any) -> Any:
     Shows: a length beyond the original one. Hides: shorter ones.
     """
     return rope_frequencies(**{**given, "long_factors": given.get("short_factors")})
+
+
+@deviation("reference", "longrope", seen=("https://github.com/ggml-org/llama.cpp/issues/24823",))
+def always_long(**given: Any) -> Any:
+    """longrope always takes the long factors, as where the room in the cache decides, not the length.
+
+    Shows: a length up to the original one, or none. Hides: longer ones.
+    """
+    return rope_frequencies(**{**given, "short_factors": given.get("long_factors")})
+
+
+@deviation("reference", seen=("https://github.com/apache/tvm/pull/18576",))
+def factor_under_the_exponent(**given: Any) -> Any:
+    """yarn's slow pairs have the frequency (F theta)^(-2k/r): the factor multiplies theta, not the period.
+
+    Shows: yarn with a factor above 1. Hides: a factor of 1.
+    """
+    f, a = rope_frequencies(**given)
+    if given.get("scaling") != "yarn":
+        return f, a
+    plain, _ = rope_frequencies(d_k=given["d_k"], theta=given.get("theta", 10_000.0))
+    unscaled, _ = rope_frequencies(**{**given, "factor": 1e30})  # (1 - ρ) f
+    return unscaled + (plain - unscaled) * np.power(given["factor"], -2 * np.arange(len(plain)) / given["d_k"]), a
 
 
 @deviation("reference", "dynamic")
