@@ -13,7 +13,7 @@ def _floating_dtypes(tree):
     if isinstance(tree, torch.Tensor):
         return [tree.dtype] if tree.is_floating_point() else []
     parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list | tuple) else ()
-    return [dtype for part in parts if part is not None for dtype in _floating_dtypes(part)]
+    return [dtype for part in parts for dtype in _floating_dtypes(part)]
 
 
 def _widened(tree):
@@ -29,7 +29,8 @@ def in_float32(operation):
 
     @functools.wraps(operation)
     def wrapper(*arrays, **keywords):
-        if any(dtype.itemsize == 2 for dtype in (dtypes := _floating_dtypes([*arrays, keywords]))):
+        dtypes = _floating_dtypes([*arrays, keywords])
+        if any(dtype.itemsize == 2 for dtype in dtypes):
             arrays, keywords = _widened(arrays), _widened(keywords)
         return operation(*arrays, **keywords).to(dtypes[0])
 
@@ -38,8 +39,7 @@ def in_float32(operation):
 
 @in_float32
 def linear(x, weight, bias=None):
-    y = x @ weight.mT
-    return y if bias is None else y + bias
+    return x @ weight.mT if bias is None else x @ weight.mT + bias
 
 
 def embedding(token_ids, weight):
