@@ -1,6 +1,7 @@
 """Test backends on several ranks: what one rank does wrong is one verdict, and the other ranks are released."""
 
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.guard import Fault
+from spec_tests.implementation.lookup import BackendError
 from spec_tests.sharding.sharded_backend import load_sharded
+from spec_tests.specification.registry import operations
 
 from ..support.pytest_process import complaints, suite, write
 
@@ -140,6 +143,16 @@ def test_the_report_says_on_how_many_ranks(tmp_path: Path) -> None:
     assert "on 3 ranks" in run.text
     assert re.search(r"rank +2 of 3", run.text)
     assert "--world-size=3" in run.text[run.text.index("again:") :].partition("\n")[0]
+
+
+def test_the_processes_of_a_backend_that_is_refused_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stated = "framework, world_size, shards, domain = 'numpy', 2, {}, {'swish': {}}\n"
+    write(tmp_path, mine=f"{stated}def relu(x):\n    return x\n")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(BackendError, match="'swish', which is no operation") as refusal:
+        load_sharded("mine.py", tmp_path, operations(), (), 2)
+    assert refusal.tb  # whose frames hold the ranks, so that their folder is not removed by chance
+    assert list(tmp_path.glob("spec_tests-ranks-*")) == []
 
 
 def test_a_backend_that_cannot_be_loaded_is_refused(tmp_path: Path) -> None:

@@ -158,5 +158,9 @@ def load_sharded(text: str, folder: Path, operations: Collection[str], gradients
     except (LookupError, TypeError, ValueError) as error:
         ranks.discard_process(Fault(""))
         raise BackendError(f"--backend={text}: {error}") from None
-    validate(backend, operations)
+    try:
+        validate(backend, operations)
+    except BackendError:
+        ranks.discard_process(Fault(""))
+        raise
     return backend
