@@ -25,7 +25,8 @@ def exactly(x: Any) -> Bounded:
 def assert_conforms(result: Result, recorder: Recorder | None = None) -> None:
     """The result lies within the error bounds of the equation, in the loosest precision class that passes in this run.
 
-    The recorder is told how much of the bound the result uses if it wants to know, or if the whole bound had to be derived.
+    The recorder is told how much of the bound the result uses if it wants to know, or if the whole bound had to be derived. It is
+    told of each result of an equation that chooses entries, of which many claim nothing.
     """
     call, classes = result.call, result.call.operation.classes()
     for precision in classes:
@@ -33,7 +34,7 @@ def assert_conforms(result: Result, recorder: Recorder | None = None) -> None:
         accepted = expectation.accepts(result.value)
         if precision == classes[-1] or np.all(accepted):
             break
-    if recorder and (recorder.wants_share(precision) or expectation.is_whole):
+    if recorder and (recorder.wants_share(precision) or expectation.is_whole or call.chooses):
         recorder.add_comparison(precision, expectation.share(result.value), expectation.claimed, result)
     if not np.all(accepted):
         where = partial(call.operation.place, call)
