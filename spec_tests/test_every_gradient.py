@@ -22,6 +22,7 @@ from .helpers.assertions import (
 )
 from .helpers.batch import BATCHED, draw_entry, ensure_batch, has_entry, locate_entry
 from .helpers.broadcasting import draw_call_with_unequal_batches
+from .helpers.native_arrays import list_arrays
 from .helpers.optional import answer_broadcast
 from .implementation.layouts import LAYOUTS
 from .implementation.states import GRADIENT_STATES, INFERENCE, some_alone
@@ -103,11 +104,11 @@ def test_inputs_unchanged(gradient: Gradient, draw: Draw) -> None:
     """The backward pass changes no bit of any argument or of the cotangent."""
     call, framework = draw.call(), gradient.backend.framework
     native = gradient.native(call)
-    arrays = {path: x for path, x in leaves({"": list(native[0]), **native[1]}) if framework.is_array(x)}
+    arrays = list_arrays(framework, native, gradient.spec.positional)
     before = {path: framework.numpy(x) for path, x in arrays.items()}
     gradient.values(call, gradient.run(call, native))
     for path, x in arrays.items():
-        name = "the cotangent" if path.startswith("[''][0]") else f"argument {path}"
+        name = "the cotangent" if path.startswith("cotangent") else f"argument {path}"
         same = np.array_equal(before[path], framework.numpy(x), equal_nan=before[path].dtype.kind == "f")
         assert_true(same, f"{name} was changed by the backward pass")
 

@@ -29,7 +29,7 @@ LLAMA_3 = {"rope_type": "llama3", "rope_theta": 500_000.0, "factor": 8.0, "low_f
 YARN = {"rope_type": "yarn", "rope_theta": 1_000_000.0, "factor": 4.0, "original_max_position_embeddings": 64}
 
 MANY = SIZES | {"num_hidden_layers": 3, "sliding_window": 3}  # layers of both kinds, and a window that is shorter than the text
-ONE = SIZES | {"num_hidden_layers": 1}  # the choices of a second layer of experts are open: its scores have wide bounds
+ONE = SIZES | {"num_hidden_layers": 1}  # behind a layer of experts the worst-case bound is infinite, so that every choice is open
 EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
 
 LAYER = {

@@ -135,7 +135,7 @@ WRONG = {
         r"the call raised AttributeError: 'numpy.ndarray' object has no attribute 'nowh",
     ),
     "dtype": ("return np.maximum(x, 0).astype('float64')", "dtype_shape_device", r"the result is float64\n  expected  float32"),
-    "changed": ("return np.maximum(x, 0, out=x)", "inputs_unchanged", r"argument \S*(arguments|x)\S* was changed by the call"),
+    "changed": ("return np.maximum(x, 0, out=x)", "inputs_unchanged", r"argument x was changed by the call"),
     "nan": ("return x * np.float32('nan')", "reference", r"the worst is .*\n  expected  \S+\n  got       nan\n"),
 }
 

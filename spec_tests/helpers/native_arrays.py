@@ -10,10 +10,18 @@ from ..specification.pytree import leaves
 from .assertions import REPEATED, assert_identical, assert_true
 
 
-def copy_arrays(framework: Any, native: Any) -> dict[str, tuple[str, np.ndarray]]:
-    """Return the dtype and the values of every array among the arguments, those in dicts and lists included."""
-    arrays = ((path, x) for path, x in leaves({"arguments": list(native[0]), **native[1]}) if framework.is_array(x))
-    return {path: (framework.dtype_of(x), framework.numpy(x)) for path, x in arrays}
+def list_arrays(framework: Any, native: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return every array among the arguments by its path, those in dicts and lists included: weights["w_q"]. `names` are those
+    of the positional arguments.
+    """
+    named = {**dict(zip(names, native[0], strict=False)), **native[1]}
+    paths = (pair for name, argument in named.items() for pair in leaves(argument, name))
+    return {path: x for path, x in paths if framework.is_array(x)}
+
+
+def copy_arrays(framework: Any, native: Any, names: tuple[str, ...]) -> dict[str, tuple[str, np.ndarray]]:
+    """Return the dtype and the values of every array among the arguments."""
+    return {path: (framework.dtype_of(x), framework.numpy(x)) for path, x in list_arrays(framework, native, names).items()}
 
 
 def refill(framework: Any, native: Any, fresh: Any) -> bool:
