@@ -14,7 +14,8 @@ nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "types", "imports"]  # what takes seconds
 
 ROOT = Path(__file__).parent
-TESTS = ("meta_tests", "reference_numpy", "--doctest-modules", "-n", "2")
+WHOLE = ("meta_tests", "reference_numpy", "--doctest-modules", "-n", "2")
+TESTS = (*WHOLE, "-m", "not nightly")
 LIBRARY_TESTS = (
     "meta_tests/implementation/test_library_backends.py",
     "meta_tests/implementation/test_triton_kernels.py",
@@ -70,6 +71,12 @@ def main(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the project's own tests, or those named after --."""
     run(session, "pytest", *(session.posargs or TESTS))
+
+
+@nox.session
+def nightly(session: nox.Session) -> None:
+    """Run the project's own tests with all examples and seeds, which takes twice as long as `tests`."""
+    run(session, "pytest", *WHOLE, *session.posargs)
 
 
 @nox.session

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ class NumpyFront:
     framework = "numpy"
 
     def __init__(self, style: Backend):
-        self.style, self.name, self.dtypes = style, style.name, style.dtypes
+        self.style, self.name, self.dtypes, self.domain = style, style.name, style.dtypes, style.domain
         for name in operations():
             if style.function(name) is not None:
                 setattr(self, name, self._make(name))
@@ -74,6 +74,7 @@ class NumpyFront:
     def _make(self, name: str) -> Callable[..., Any]:
         framework, function = self.style.framework, self.style.function(name)
 
+        @wraps(function)  # whose signature says which options it takes
         def call(*arguments: Any, **keywords: Any) -> Any:
             dtypes = [x.dtype for x in arguments if isinstance(x, np.ndarray) and x.dtype.name in self.dtypes]
 

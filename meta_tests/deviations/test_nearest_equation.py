@@ -267,7 +267,13 @@ def test_rules_can_be_withheld() -> None:
     assert search(calls, withheld=frozenset({"function_applied", "variable_joins", "operand_doubled"})) is None
 
 
-@pytest.mark.parametrize("operation", [*operations(), *gradients()])
+EQUATIONS = [
+    pytest.param(name, marks=pytest.mark.nightly) if specification(name).composed and specification(name).is_gradient else name
+    for name in (*operations(), *gradients())
+]
+
+
+@pytest.mark.parametrize("operation", EQUATIONS)
 def test_every_rule_works_at_every_place_of_every_equation(operation: str) -> None:
     """List all edits, compile a sample of them, and find every syntax tree as it was."""
     calls = list(answered_calls(Backend("oracle", OracleBackend(), Framework("numpy")), operation, "float64", "places", 6))

@@ -10,7 +10,6 @@ from ..support.browser import open_page, start_browser
 from ..support.docs_scripts import import_script
 from ..support.paths import MEASURED, ROOT
 from .test_documentation import mask_numbers
-from .test_site import site as site  # a fixture
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -1,8 +1,6 @@
 """Test that the documentation builds without a warning, that its links work, and that a browser shows every page."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,21 +10,7 @@ import pytest
 
 from ..support.browser import open_page, start_browser
 from ..support.paths import ROOT
-from ..support.pytest_process import environment
 from ..support.sphinx_extensions import import_extension
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    for library in ("sphinx", "furo", "myst_parser", "matplotlib"):
-        pytest.importorskip(library)
-    folder = tmp_path_factory.mktemp("site")
-    command = ("-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "docs", str(folder))
-    done = subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env=environment(ROOT), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return folder
 
 
 class LinksAndIds(HTMLParser):

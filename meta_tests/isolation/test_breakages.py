@@ -81,9 +81,15 @@ def find_outcomes(run: HostileRun, paths: list[Path]) -> Iterator[tuple[str, Out
         yield path.stem, summarize(int(failed), text, facts)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", ISOLATION_OPTIONS)
-@pytest.mark.parametrize("name", FOLDERS)
+DAILY = {("breakages", "--isolate"), ("dishonest", "without"), ("devices", "--isolate")}
+COLUMNS = [
+    pytest.param(name, way, marks=pytest.mark.slow if (name, way) in DAILY else pytest.mark.nightly)
+    for name in FOLDERS
+    for way in ISOLATION_OPTIONS
+]
+
+
+@pytest.mark.parametrize(("name", "way"), COLUMNS)
 def test_the_table_is_what_a_run_shows(name: str, way: str) -> None:
     expected = {stem: outcomes[way] for stem, outcomes in committed(name).items()}
     shown = run_together(name, way)

@@ -23,6 +23,8 @@ COARSE_FACTOR = 2.0**3  # how many times larger the roundings of the coarse draw
 ROUNDING_FACTORS = np.array([1.0] * DRAWS + [COARSE_FACTOR] * COARSE_DRAWS)  # one for each draw
 
 PER_VALUE_SCALE_PERIOD = 4  # draws; in every fourth draw each value is rounded on a grid with a scale of its own
+FEW_EQUAL = 16  # as many equal errors add up to at most 4 times what independent ones do, which SIGMAS allow
+MANY_TERMS = 32  # the spread of fewer partial sums exceeds what equal terms err, divided by SIGMAS
 MIN_RELIABLE_SQUARE = 1e-280  # a sum of squares below this may have lost squares to underflow
 
 
@@ -53,6 +55,23 @@ class RandomStream:
         table = _make_sign_table(1 << max(20, (2 * of_all_draws).bit_length()))
         start = int(self.rng.integers(0, len(table) - of_all_draws + 1))
         return table[start : start + size * self.draws].reshape(self.draws, *shape)
+
+    def signs_of(self, x: np.ndarray) -> np.ndarray:
+        """Return the signs with which the values x are rounded, for each draw.
+
+        Equal values usually have equal operands and get equal errors, which add up in a later sum; those of unlike signs are
+        opposite. Code that adds in another order at every place may give them other errors. Therefore equal values get equal
+        signs in every second draw, if many of them are equal to their neighbour.
+        """
+        signs = self.signs(x.shape)
+        if not _many_equal_their_neighbour(x):
+            return signs
+        table = _make_sign_table(1 << 20)
+        places = (_hash_to_unit_interval(np.abs(x)) * (len(table) - len(ROUNDING_FACTORS))).astype(np.int64)
+        signs = signs.copy()
+        for draw in range(0, self.draws, 2):
+            signs[draw] = np.copysign(1.0, x) * table[places + draw]
+        return signs
 
     def chances(self, ndim: int) -> np.ndarray:
         """Return a random number in [0, 1) for each draw, before `ndim` axes of length 1."""
@@ -99,6 +118,18 @@ def _hash_to_unit_interval(x: np.ndarray) -> np.ndarray:
     return np.asarray((bits >> np.uint64(11)) * 2.0**-53)
 
 
+def _many_equal_their_neighbour(x: np.ndarray) -> bool:
+    """Return whether more than a quarter of the values are equal in size to the next in their row or column, and not 0."""
+    if x.size < FEW_EQUAL:
+        return False
+    sizes = np.abs(x).ravel()
+    return any(
+        4 * np.count_nonzero(equal := sizes[:-step] == sizes[step:]) > x.size
+        and 4 * np.count_nonzero(sizes[step:][equal]) > x.size
+        for step in {1, x.shape[-1] if x.ndim else 1}
+    )
+
+
 def spread_of_partial_sums(n: int, total: np.ndarray, root: np.ndarray) -> np.ndarray:
     """Return the root of the sum of the squared partial sums of n terms in random order.
 
@@ -108,6 +139,31 @@ def spread_of_partial_sums(n: int, total: np.ndarray, root: np.ndarray) -> np.nd
     with np.errstate(under="ignore"):
         spread = np.sqrt(n / 3 * (np.square(total) + squares) + squares)
     return np.maximum(spread, np.abs(total), out=spread)  # where the squares underflow
+
+
+def repeated_terms(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """Return how many terms of each element of a @ b may be equal, None if those are few everywhere.
+
+    A value that more than a quarter of a row has is one of the row's quartiles. As many terms may be equal as the values that
+    are most frequent in the row and in the column.
+    """
+    if a.shape[-1] < MANY_TERMS or not a.size or not b.size:
+        return None
+    of_rows = _most_frequent(a)
+    if of_rows is None or (of_columns := _most_frequent(np.swapaxes(b, -1, -2))) is None:
+        return None
+    return np.minimum(of_rows[..., :, None], of_columns[..., None, :])
+
+
+def _most_frequent(rows: np.ndarray) -> np.ndarray | None:
+    """Return how often each row has its most frequent value, without sign, 0 if fewer than a quarter; None if none has one."""
+    n = rows.shape[-1]
+    sizes, counts, places = np.abs(rows), np.zeros(rows.shape[:-1]), [n // 4, n // 2, (3 * n) // 4]
+    quartiles = np.partition(sizes, places, axis=-1)[..., places]
+    for quartile in (quartiles[..., i, None] for i in range(3)):
+        counts = np.maximum(counts, np.count_nonzero((sizes == quartile) & (quartile != 0), axis=-1))
+    counts[4 * counts <= n] = 0
+    return counts if np.any(counts) else None
 
 
 def root_of_squares(a: np.ndarray, b: np.ndarray, f: Format) -> np.ndarray:

@@ -28,6 +28,7 @@ from .random_rounding import (
     RandomStream,
     lost_to_underflow,
     overflow_to_infinity,
+    repeated_terms,
     root_of_squares,
     round_on_random_grid,
     spread_of_partial_sums,
@@ -98,7 +99,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
                 size = np.where(np.isfinite(size), size, 0.0)
             if not np.minimum.reduce(first, axis=None) >= f.tiny:  # also if some are NaN
                 size = size + np.minimum(first, f.tiny)
-        step = size * self.stream.signs(value.shape[1:])
+        step = size * self.stream.signs_of(value[0])
         if len(step) > DRAWS:  # not only some of the first draws are made
             step[DRAWS:] *= COARSE_FACTOR
         step += value
@@ -255,6 +256,8 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
             if name == "matmul":
                 a, b = (x[:1] for x in operands)
                 spread = spread_of_partial_sums(a.shape[-1], value[:1], root_of_squares(a, b, like.arithmetic.compute))
+                if (repeats := repeated_terms(a, b)) is not None:  # equal terms may all err in one direction
+                    spread = np.maximum(spread, (repeats - 1) * (np.abs(a) @ np.abs(b)) / SIGMAS)
                 return like.finish_sum(value, spread, lost_to_underflow(a, b, like.arithmetic.compute) / SIGMAS)
             if name in ("negative", "absolute", "maximum", "minimum"):
                 return like.at(value)
