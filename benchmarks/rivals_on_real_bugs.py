@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import json
 import time
 from collections.abc import Callable
@@ -76,6 +77,8 @@ class NumpyFront:
 
         @wraps(function)  # whose signature says which options it takes
         def call(*arguments: Any, **keywords: Any) -> Any:
+            if not takes(function, arguments, keywords):
+                raise NotImplementedError(f"{name} has no such option")
             dtypes = [x.dtype for x in arguments if isinstance(x, np.ndarray) and x.dtype.name in self.dtypes]
 
             def convert(x: Any) -> Any:
@@ -85,6 +88,15 @@ class NumpyFront:
             return framework.numpy(answer).astype(dtypes[0] if dtypes else np.float64)
 
         return call
+
+
+def takes(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Whether the function's signature has a place for each of the arguments."""
+    try:
+        inspect.signature(function).bind(*arguments, **keywords)
+    except TypeError:
+        return False
+    return True
 
 
 def judge_styles(passes: Callable[[Backend, str], bool], names: set[str], count: int) -> tuple[int, int]:

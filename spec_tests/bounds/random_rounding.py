@@ -141,6 +141,17 @@ def spread_of_partial_sums(n: int, total: np.ndarray, root: np.ndarray) -> np.nd
     return np.maximum(spread, np.abs(total), out=spread)  # where the squares underflow
 
 
+def spread_of_product(a: np.ndarray, b: np.ndarray, total: np.ndarray, f: Format, sigmas: float) -> np.ndarray:
+    """Return `spread_of_partial_sums` for each element of total = a @ b.
+
+    Equal terms may all err in one direction: sequential summation of m of them errs by less than u (m - 1) (|a| @ |b|), which
+    `sigmas` times the spread must reach.
+    """
+    spread = spread_of_partial_sums(a.shape[-1], total, root_of_squares(a, b, f))
+    repeats = repeated_terms(a, b)
+    return spread if repeats is None else np.maximum(spread, (repeats - 1) * (np.abs(a) @ np.abs(b)) / sigmas)
+
+
 def repeated_terms(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     """Return how many terms of each element of a @ b may be equal, None if those are few everywhere.
 

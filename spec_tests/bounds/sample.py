@@ -28,10 +28,9 @@ from .random_rounding import (
     RandomStream,
     lost_to_underflow,
     overflow_to_infinity,
-    repeated_terms,
-    root_of_squares,
     round_on_random_grid,
     spread_of_partial_sums,
+    spread_of_product,
 )
 
 SIGMAS = 10  # the allowed error in root mean squares of the draws
@@ -255,9 +254,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
             value: np.ndarray = ufunc(*operands)
             if name == "matmul":
                 a, b = (x[:1] for x in operands)
-                spread = spread_of_partial_sums(a.shape[-1], value[:1], root_of_squares(a, b, like.arithmetic.compute))
-                if (repeats := repeated_terms(a, b)) is not None:  # equal terms may all err in one direction
-                    spread = np.maximum(spread, (repeats - 1) * (np.abs(a) @ np.abs(b)) / SIGMAS)
+                spread = spread_of_product(a, b, value[:1], like.arithmetic.compute, SIGMAS)
                 return like.finish_sum(value, spread, lost_to_underflow(a, b, like.arithmetic.compute) / SIGMAS)
             if name in ("negative", "absolute", "maximum", "minimum"):
                 return like.at(value)
