@@ -40,7 +40,7 @@ def grouped_query_attention(q, k, v, mask=None, *, is_causal=False, scale=None, 
         blind = (scores == -jnp.inf).all(-1, keepdims=True)
         return jnp.where(blind, 0, jax.nn.softmax(jnp.where(blind, 0, scores), axis=-1)) @ v
 
-    y = on_ranks(local, (q, -3), k, v, seen, result=cut(q.ndim, -3))
+    y = on_ranks(local, (q, -3), k, v, seen, result=cut(max(x.ndim for x in (q, k, v, seen)), -3))
     return y[..., :heads, :, :]
 
 
@@ -76,7 +76,8 @@ def _with_lse(q, k, v, seen, bias, scale, softcap=None):
     def local(q, k, v, seen, bias):
         return _ring(q, k, v, seen, bias, scale, softcap)
 
-    result = (cut(q.ndim, -2), cut(q.ndim, -2))
+    ndim = max(x.ndim for x in (q, k, v, seen, bias) if x is not None)
+    result = (cut(ndim, -2), cut(ndim, -2))
     out, lse = on_ranks(local, (q, -2), (k, -2), (v, -2), square(seen), square(bias), result=result)
     return out[..., :n, :], lse[..., :n, 0]
 

@@ -348,6 +348,13 @@ VARIANTS = (
         "places <= len(weight)",
     ),
     Variant(
+        "rows are added to zeros in floating point, which makes subnormal numbers zero",
+        "embedding",
+        JAX_VOCABULARY,
+        "return only(jnp.where(",
+        "return summed(jnp.where(",
+    ),
+    Variant(
         "the sum of exponentials is the rank's own",
         "log_softmax",
         JAX_VOCABULARY,
