@@ -19,6 +19,7 @@ version = f"liger-kernel {metadata.version('liger-kernel')}, triton {triton.__ve
 dtypes = ("float32", "bfloat16", "float16")  # most kernels compute float64 in float32
 conventions = {"residual_rounding": "rounded", "all_ignored": "zero"}
 domain = {
+    "embedding": {"empty": False},
     "gated_activation": {"activation": ("silu", "gelu_tanh")},
     "rope": {"layout": ("half",)},
     "cross_entropy": {"empty": False},  # their checks of the targets take a maximum, and chunks of no rows are divided by

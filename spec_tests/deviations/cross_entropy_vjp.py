@@ -1,5 +1,6 @@
 """What goes wrong with the gradient of cross_entropy: which rows have one, and what it is divided by."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,5 @@ def first_cotangent_for_all(cotangent: Any, logits: Any, targets: Any, **options
 
     Shows: cotangents that differ from row to row. Hides: the mean and the sum, a single row.
     """
-    one = (
-        np.broadcast_to(np.ravel(cotangent)[:1].reshape((1,) * cotangent.ndim), cotangent.shape) if cotangent.size else cotangent
-    )
+    one = np.ones(cotangent.shape) * np.reshape(cotangent, (-1,))[0] if math.prod(cotangent.shape) else cotangent
     return cross_entropy_vjp(one, logits, targets, **options)

@@ -1,5 +1,6 @@
 """What goes wrong with the gradients of linear_cross_entropy: chunks and cotangents."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -45,9 +46,7 @@ def first_cotangent_for_all(cotangent: Any, x: Any, weight: Any, targets: Any, *
 
     Shows: cotangents that differ from token to token. Hides: the mean and the sum, a single token.
     """
-    one = (
-        np.broadcast_to(np.ravel(cotangent)[:1].reshape((1,) * cotangent.ndim), cotangent.shape) if cotangent.size else cotangent
-    )
+    one = np.ones(cotangent.shape) * np.reshape(cotangent, (-1,))[0] if math.prod(cotangent.shape) else cotangent
     return linear_cross_entropy_vjp(one, x, weight, targets, **options)
 
 
