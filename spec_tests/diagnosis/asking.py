@@ -61,6 +61,11 @@ class Answer:
         return describe_for_region(self.call)
 
     @cached_property
+    def texts(self) -> dict[str, str]:
+        """Return the facts as text, by which they are compared."""
+        return {name: repr(value) for name, value in self.facts.items()}
+
+    @cached_property
     def elements(self) -> dict[str, np.ndarray]:
         """Return the facts of the elements of the result, each as a flat array."""
         return describe_elements(self.call)

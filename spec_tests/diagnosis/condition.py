@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +22,18 @@ class Condition:
     fact: str
     kind: str
     values: tuple[Any, ...]
+
+    @cached_property
+    def text(self) -> str:
+        """The condition as text, by which conditions are sorted."""
+        return repr(self)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.fact, self.kind, self.values))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def holds(self, value: Any) -> bool:
         """Whether a value of the fact meets the condition. A value of another type than the condition is about does not."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -24,7 +25,12 @@ class Conjunction:
     def conditions(self) -> tuple[Condition, ...]:
         return (*self.of_call, *self.of_element)
 
-    @property
+    @cached_property
+    def text(self) -> str:
+        """The conjunction as text, by which conjunctions are sorted."""
+        return repr(self)
+
+    @cached_property
     def complexity(self) -> int:
         return sum(rank_condition(condition) for condition in self.conditions)
 
@@ -61,6 +67,7 @@ class Conjunction:
 DERIVED = ("result", "argument", "=", ">", "largest", "axes", "batch that", "wider", "first batch", "rows of", "before")
 
 
+@cache
 def rank_condition(condition: Condition) -> int:
     """Return how complicated a condition is, with its fact: sizes, options and indices come first."""
     fact = condition.fact

@@ -19,10 +19,11 @@ MISSING = "no such fact"  # of an answer that lacks a fact, such as the size of 
 MAX_LISTED = 4  # values in a condition
 
 
-def list_conditions(name: str, column: Sequence[Any], is_failing: np.ndarray) -> Iterator[Condition]:
-    """Yield conditions on a fact of the call that separate some right answers from the wrong ones."""
-    inside = [value for value, fails in zip(column, is_failing, strict=True) if fails]
-    outside = [value for value, fails in zip(column, is_failing, strict=True) if not fails]
+def list_conditions(name: str, inside: Sequence[Any], outside: Sequence[Any]) -> Iterator[Condition]:
+    """Yield conditions on a fact of the call that separate some right answers from the wrong ones.
+
+    inside, outside: the values of the fact in wrong and in right answers.
+    """
     if not inside or not outside or MISSING in inside:
         return
     if all(is_number(value) for value in inside):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,14 +20,16 @@ MAX_CONDITIONS = 4  # in a region
 
 BEAM = 32  # conjunctions that are kept of each length
 
+_Beam = list[tuple[float, Conjunction, np.ndarray]]  # the value of a conjunction, the less the better, and its right elements
+
 
 @dataclass
 class _Candidates:
     """The conditions with the right elements that meet them, one row for each condition. Every wrong element meets them all."""
 
     conditions: list[tuple[Condition, bool]]  # with whether it is one on the call
-    masks: np.ndarray
-    in_wrong_calls: np.ndarray  # which right elements belong to an answer that has wrong ones
+    masks: np.ndarray  # first the elements of right answers, then those of answers that have wrong ones
+    of_right_answers: int  # how many are the former
     call_starts: np.ndarray  # where the elements of each right answer begin, among those of right answers
     weights: np.ndarray  # of the right answers: whether their values are ordinary
     wrong_starts: np.ndarray  # where the right elements of each answer with wrong ones begin, among those of such answers
@@ -40,33 +43,46 @@ class _Candidates:
         best: dict[bytes, tuple[int, Condition, bool, np.ndarray]] = {}
         for condition, of_call, mask in table.candidates():
             if of_call or with_elements:
-                key = mask[right].tobytes()
-                if key not in best or rank_condition(condition) < best[key][0]:
-                    best[key] = rank_condition(condition), condition, of_call, mask[right]
+                key, rank = mask[right].tobytes(), rank_condition(condition)
+                if key not in best or rank < best[key][0]:
+                    best[key] = rank, condition, of_call, mask[right]
         owner, ordinary = table.owner[right], np.array([answer.ordinary for answer in table.answers], dtype=bool)
         of_right, of_wrong = owner[~failing[owner]], owner[failing[owner]]
         starts, wrong_starts = (np.flatnonzero(np.diff(owners, prepend=-1)) for owners in (of_right, of_wrong))
         masks = np.array([entry[3] for entry in best.values()], dtype=bool).reshape(len(best), int(right.sum()))
+        masks = masks[:, np.argsort(failing[owner], kind="stable")]
         chosen = [(entry[1], entry[2]) for entry in best.values()]
         weights, wrong_weights = ordinary[of_right[starts]], ordinary[of_wrong[wrong_starts]]
-        return cls(chosen, masks, failing[owner], starts, weights, wrong_starts, wrong_weights, int(table.wrong.sum()))
+        return cls(chosen, masks, len(of_right), starts, weights, wrong_starts, wrong_weights, int(table.wrong.sum()))
 
-    def count_doubts(self, masks: np.ndarray) -> np.ndarray:
+    @cached_property
+    def _bits(self) -> tuple[np.ndarray, np.ndarray]:
+        """The masks, eight elements to a byte, cut as `masks` is."""
+        cut = self.of_right_answers
+        return np.packbits(self.masks[:, :cut], axis=1), np.packbits(self.masks[:, cut:], axis=1)
+
+    def count_common(self, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many elements of right answers each condition has in common with the mask, and how many others."""
+        parts = np.packbits(mask[: self.of_right_answers]), np.packbits(mask[self.of_right_answers :])
+        of_right, others = (np.bitwise_count(bits & part).sum(axis=1) for bits, part in zip(self._bits, parts, strict=True))
+        return of_right, others
+
+    def count_doubts(self, masks: np.ndarray, false_elements: np.ndarray) -> np.ndarray:
         """Return for each row of right elements inside a region how much speaks against the region.
+
+        false_elements: how many of each row belong to answers that have wrong elements.
 
         Values at random may hide an error, so that a right answer to them counts less than one to ordinary values.
         """
-        of_right = masks[:, ~self.in_wrong_calls]
+        of_right, of_wrong = masks[:, : self.of_right_answers], masks[:, self.of_right_answers :]
         if len(self.call_starts):
             covered = np.logical_or.reduceat(of_right, self.call_starts, axis=1)
         else:
             covered = np.zeros((len(masks), 0), dtype=bool)
-        plain, strange = covered[:, self.weights].sum(axis=1), covered[:, ~self.weights].sum(axis=1)
-        false_elements = masks[:, self.in_wrong_calls].sum(axis=1)
+        plain, strange = (np.count_nonzero(covered[:, chosen], axis=1) for chosen in (self.weights, ~self.weights))
         share = false_elements / (false_elements + self.wrong_count)
-        of_wrong = masks[:, self.in_wrong_calls]
         if len(self.wrong_starts):
-            partly = np.logical_or.reduceat(of_wrong, self.wrong_starts, axis=1)[:, self.wrong_weights].sum(axis=1)
+            partly = np.count_nonzero(np.logical_or.reduceat(of_wrong, self.wrong_starts, axis=1)[:, self.wrong_weights], axis=1)
         else:
             partly = np.zeros(len(masks))
         return np.asarray(3 * np.log2(1 + plain) + np.log2(1 + strange) + 6 * share + np.log2(1 + partly))
@@ -79,21 +95,37 @@ def fit(answers: Sequence[Answer], failing: Sequence[bool], *, with_elements: bo
         return []
     known = _Candidates.collect(table, with_elements=with_elements)
     whole = np.ones((1, known.masks.shape[1]), dtype=bool)
-    beam: list[tuple[float, Conjunction, np.ndarray]] = [(float(known.count_doubts(whole)[0]), Conjunction(), whole[0])]
+    doubts = known.count_doubts(whole, np.array([known.masks.shape[1] - known.of_right_answers]))
+    beam: _Beam = [(float(doubts[0]), Conjunction(), whole[0])]
     found = {Conjunction(): beam[0][0]}
-    for _ in range(MAX_CONDITIONS if len(known.conditions) else 0):
-        longer: dict[Conjunction, tuple[float, np.ndarray]] = {}
-        for _, conjunction, mask in beam:
-            both = known.masks & mask
-            doubts = known.count_doubts(both)
-            useful = both.sum(axis=1) < mask.sum()
-            for (condition, of_call), doubt, is_useful, own in zip(known.conditions, doubts, useful, both, strict=True):
-                if is_useful and not _repeats(conjunction, condition):
-                    new = _add(conjunction, condition, of_call)
-                    longer.setdefault(new, (new.complexity + float(doubt), own))
-        beam = sorted(((value, new, mask) for new, (value, mask) in longer.items()), key=_order)[:BEAM]
+    for _ in range(MAX_CONDITIONS):
+        beam = _extend(known, beam) if beam and known.conditions else []
         found |= {new: value for value, new, _ in beam}
-    return sorted(found, key=lambda conjunction: (found[conjunction], repr(conjunction)))
+    return sorted(found, key=lambda conjunction: (found[conjunction], conjunction.text))
+
+
+def _extend(known: _Candidates, beam: _Beam) -> _Beam:
+    """Return the best conjunctions with one more condition."""
+    ranks = np.array([rank_condition(condition) for condition, _ in known.conditions])
+    useful, values = [], []
+    for _, conjunction, mask in beam:
+        of_right, false_elements = known.count_common(mask)
+        useful.append(of_right + false_elements < np.count_nonzero(mask))
+        values.append(conjunction.complexity + ranks + known.count_doubts(known.masks & mask, false_elements))
+    by_value = np.concatenate(values)
+    longer: dict[Conjunction, tuple[float, np.ndarray]] = {}
+    limit = np.inf  # the value of the last one that is kept
+    for place in np.argsort(by_value, kind="stable"):
+        parent, number = divmod(int(place), len(ranks))
+        if by_value[place] > limit:
+            break
+        condition, of_call = known.conditions[number]
+        conjunction = beam[parent][1]
+        if useful[parent][number] and not _repeats(conjunction, condition):
+            new = _add(conjunction, condition, of_call)
+            longer.setdefault(new, (float(by_value[place]), known.masks[number] & beam[parent][2]))
+            limit = by_value[place] if len(longer) == BEAM else limit
+    return sorted(((value, new, mask) for new, (value, mask) in longer.items()), key=_order)[:BEAM]
 
 
 def _repeats(conjunction: Conjunction, condition: Condition) -> bool:
@@ -103,12 +135,16 @@ def _repeats(conjunction: Conjunction, condition: Condition) -> bool:
 
 
 def _order(entry: tuple[float, Conjunction, np.ndarray]) -> tuple[float, str]:
-    return entry[0], repr(entry[1])
+    return entry[0], entry[1].text
 
 
 def _add(conjunction: Conjunction, condition: Condition, of_call: bool) -> Conjunction:
     """Return the conjunction with one more condition, in an order that does not depend on how it was found."""
     call, element = conjunction.of_call, conjunction.of_element
     if of_call:
-        return Conjunction(tuple(sorted((*call, condition), key=repr)), element)
-    return Conjunction(call, tuple(sorted((*element, condition), key=repr)))
+        return Conjunction(tuple(sorted((*call, condition), key=_text)), element)
+    return Conjunction(call, tuple(sorted((*element, condition), key=_text)))
+
+
+def _text(condition: Condition) -> str:
+    return condition.text

@@ -12,7 +12,26 @@ from .asking import Answer
 from .condition import Condition
 from .region_conditions import MISSING, list_conditions, list_element_conditions
 
+MISSING_TEXT = repr(MISSING)
+
 MAX_ELEMENTS = 240  # of one answer that the search looks at; a contradiction shows others, which it then looks at too
+
+
+class Column:
+    """One fact of every answer."""
+
+    def __init__(self, name: str, answers: Sequence[Answer], texts: tuple[str, ...]):
+        number_of = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        self.numbers = np.array([number_of[text] for text in texts])  # of the value of each answer, among the distinct ones
+        self.distinct = [answers[texts.index(text)].facts.get(name, MISSING) for text in number_of]
+
+    def values_of(self, chosen: np.ndarray) -> list[Any]:
+        """Return the distinct values of some of the answers."""
+        return [self.distinct[number] for number in np.unique(self.numbers[chosen])]
+
+    def test(self, condition: Condition) -> np.ndarray:
+        """Return for each answer whether the condition holds."""
+        return np.array([condition.holds(value) for value in self.distinct])[self.numbers]
 
 
 class Examples:
@@ -35,18 +54,15 @@ class Examples:
         ).astype(bool)
 
     @cached_property
-    def call_facts(self) -> dict[str, list[Any]]:
-        """Return the facts that every answer has, without those that say the same as one before."""
-        found: dict[str, list[Any]] = {}
-        names = dict.fromkeys(name for answer in self.answers for name in answer.facts)
-        seen = set()
-        for name in names:
-            column = [answer.facts.get(name, MISSING) for answer in self.answers]
-            key = repr(column)
-            if key not in seen and len(set(map(repr, column))) > 1:
-                seen.add(key)
-                found[name] = column
-        return found
+    def call_facts(self) -> dict[str, Column]:
+        """Return the facts of the answers, without those that say the same as one before."""
+        found: dict[tuple[str, ...], str] = {}
+        of_answers = [answer.texts for answer in self.answers]
+        for name in dict.fromkeys(name for answer in self.answers for name in answer.facts):
+            texts = tuple([of_answer.get(name, MISSING_TEXT) for of_answer in of_answers])
+            if len(set(texts)) > 1:
+                found.setdefault(texts, name)
+        return {name: Column(name, self.answers, texts) for texts, name in found.items()}
 
     def element_values(self, name: str) -> np.ndarray | None:
         """Return a fact of every element in the table, None if an answer with wrong elements lacks it."""
@@ -65,8 +81,8 @@ class Examples:
         """Yield the conditions that every wrong element meets and some right one does not: (condition, of the call, mask)."""
         is_failing = np.array(self.failing)
         for name, column in self.call_facts.items():
-            for condition in list_conditions(name, column, is_failing):
-                holds = np.array([condition.holds(value) for value in column])
+            for condition in list_conditions(name, column.values_of(is_failing), column.values_of(~is_failing)):
+                holds = column.test(condition)
                 if np.all(holds[is_failing]) and not np.all(holds):
                     yield condition, True, holds[self.owner]
         names = dict.fromkeys(

@@ -71,6 +71,7 @@ class _Search:
         self.answers: list[Answer] = []  # that the region is fitted to
         self.asked: list[Answer] = []  # all that were asked for
         self.random = random.Random(0)
+        self._fitted: tuple[object, list[Conjunction]] | None = None  # what was known, and what fits it
         self.rejected: Counter[Conjunction] = Counter()  # how often each region was
         self.seen: Counter[str] = Counter()  # the failures of what was asked
         seen = [*evidence.wrong[: MAX_SEEN // 2], *evidence.right[: MAX_SEEN // 2]]
@@ -105,8 +106,14 @@ class _Search:
         return next((c for c in self._fit() if self.rejected[c] < MAX_REJECTED and not self._is_vacuous(c)), None)
 
     def _fit(self) -> list[Conjunction]:
-        failing = list(map(self.fails, self.answers))
-        return fit(self.answers, failing) if any(failing) and not self._is_late else []
+        """Return the conjunctions that fit all answers, the best first. They are kept until another answer is known."""
+        known = (self.failures, len(self.answers), sum(len(answer.shown) for answer in self.answers))
+        if self._fitted is None or self._fitted[0] != known:
+            failing = list(map(self.fails, self.answers))
+            if not any(failing) or self._is_late:
+                return []
+            self._fitted = known, fit(self.answers, failing)
+        return self._fitted[1]
 
     def _facts_of(self, region: Conjunction) -> set[str]:
         return {condition.fact for condition in region.conditions}

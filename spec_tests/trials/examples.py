@@ -24,6 +24,8 @@ from ..specification.run_settings import current_settings
 from .causes import Cause
 from .trial import Trial
 
+SHRINKING_SHARE = 0.35  # of the time for a failure; the search for its cause has what is left
+
 
 class RandomChoices:
     """A source of random choices, in place of Hypothesis's. Without `random` it makes the simplest example."""
@@ -97,7 +99,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
     def find_cause(trial: Trial, database: ExampleDatabase) -> Cause | None:
         """Shrink the failing example in the database, if there is one, and return its cause."""
         with trial.after_failure(test.invariant.subject(trial.operation_name)) as (seconds, stopwatch):
-            failed_again = trial.backend.framework.device_lost or shrink_example(trial, database, seconds / 2)
+            failed_again = trial.backend.framework.device_lost or shrink_example(trial, database, SHRINKING_SHARE * seconds)
             if (failure := trial.tally.failure) is not None:
                 unrepeated = replace(failure, violation=not_repeated(failure.violation), repeats=False)
                 return trial.meet(failure if failed_again else unrepeated, seconds, stopwatch)
@@ -107,7 +109,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
         """Shrink the failing example in the database, whose error matters more to a person, and show the cause with it."""
         with trial.after_failure(test.invariant.subject(trial.operation_name)) as (seconds, _):
             trial.tally.failure = None
-            if shrink_example(trial, database, seconds / 2, cause, severity) and trial.tally.failure is not None:
+            if shrink_example(trial, database, SHRINKING_SHARE * seconds, cause, severity) and trial.tally.failure is not None:
                 trial.show_with(cause, trial.tally.failure)
 
     def shrink_example(
