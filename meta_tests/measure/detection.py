@@ -26,7 +26,7 @@ def summarize_kills(kills: list[Kill]) -> Iterator[str]:
     kinds = Counter(catalogue()[kill.id].kind for kill in kills)
     yield "by kind: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     examples, seconds = ([getattr(kill, name) for kill in caught] for name in ("examples", "seconds"))
-    yield f"before the first failure: median {statistics.median(examples)} examples, largest {max(examples)}; "
+    yield f"before the first failure: median {statistics.median(examples):.0f} examples, largest {max(examples)}; "
     yield f"seconds: median {statistics.median(seconds):.2f}, largest {max(seconds):.1f}"
     yield ""
     yield from _summarize_diagnoses(caught)
