@@ -106,6 +106,18 @@ def test_nor_in_arithmetic_so_coarse_that_second_order_shows(name: str, bits: in
     run()
 
 
+@pytest.mark.parametrize("cap", [None, 30.0])
+def test_an_overflow_that_is_divided_by_claims_nothing(cap: float | None) -> None:
+    """The squares of a row overflow float16 where each step is stored. The quotient must not be taken for an exact 0."""
+    weights = {"token_embedding": np.array([[300.0, 200.0]]), "layers": [], "final_norm": np.ones(2), "lm_head": np.eye(2)}
+    call = operation("transformer_lm", "float16").call(
+        np.array([0]), weights, num_heads=1, theta=None, eps=0.1, logit_softcap=cap
+    )
+    answer = np.nextafter(np.asarray(call.evaluate(np.asarray)).astype(np.float16), np.float16(2))
+    assert np.all(np.abs(answer) > 0.5)
+    assert np.all(call.expectation("eager").accepts(answer.astype(np.float64)))
+
+
 def large_block(seed: int) -> Call:
     """Make a call with large gains: the values are a few thousand, but the worst case of the roundings overflows float16."""
     rng, hold = np.random.default_rng(seed), FORMATS["float16"].round

@@ -240,8 +240,6 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         with ignored_float_errors():
             return self.finish_step("normal_cdf", normal_cdf(self.value), self.value)
 
-    # --- NumPy's protocols ------------------------------------------------------------------------------------------
-
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
         if method != "__call__" or options:
             return NotImplemented
@@ -252,6 +250,8 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
                 return (like.at(values[0][:, None]) @ args[1])[..., 0, :]
             operands = align_ranks(values)
             value: np.ndarray = ufunc(*operands)
+            if name == "divide" and np.any(overflowed := np.isinf(operands[1])):
+                value = np.where(overflowed, np.nan, value)  # 0 would look like a result that has no error
             if name == "matmul":
                 a, b = (x[:1] for x in operands)
                 spread = spread_of_product(a, b, value[:1], like.arithmetic.compute, SIGMAS)
