@@ -11,7 +11,7 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, assert_true, assert_unmoved, exactly
 from .inputs.draw import Draw, within_domain
-from .operations.alibi_bias import draw_slopes
+from .operations.alibi_bias import MAX_BIASES, draw_slopes, limit_sizes
 from .trials.invariant import invariant
 
 SOURCE = "the book's exercise 4"
@@ -20,9 +20,10 @@ SOURCE = "the book's exercise 4"
 def draw_inputs(draw: Draw) -> tuple[np.ndarray, int, int, dict[str, Any]]:
     """Draw slopes, n, m and the keywords for them."""
     h, n, m = draw.dims(h=33, n=300, m=300)
+    h, n = limit_sizes(draw, h, n, m)
     keywords: dict[str, Any] = {"n": n}
     if draw.operation.accepts("m"):
-        keywords["m"] = draw.one_of((m, None, m))
+        keywords["m"] = draw.one_of((m, None, m) if h * n * n <= MAX_BIASES else (m,))
     keys = keywords.get("m")
     return draw_slopes(draw, h), n, n if keys is None else keys, keywords
 
