@@ -20,7 +20,8 @@ from typing import Any
 
 from ..support.paths import MEASURED
 from ..support.pytest_process import Run, suite
-from ..support.sharded_variants import BACKENDS, VARIANTS, Variant
+from ..support.sharded_variant import BACKENDS, Variant
+from ..support.sharded_variants import VARIANTS
 
 DATA = MEASURED / "sharded.json"
 ATTEMPTS = ((2, "smoke"), (3, "smoke"), (4, "smoke"), (3, "default"))  # ranks and effort; on one rank most are no faults

@@ -20,7 +20,8 @@ from spec_tests.specification.registry import operations
 from ..support.local_ranks import OPTIONS, WORLD_SIZE, draw
 from ..support.paths import ROOT
 from ..support.pytest_process import environment, python
-from ..support.sharded_variants import FIRST, VARIANTS
+from ..support.sharded_variant import FIRST
+from ..support.sharded_variants import VARIANTS
 
 TORCH = find_spec("torch")
 MODE = Path(TORCH.origin or "").parent / "distributed" / "_local_tensor" if TORCH else None

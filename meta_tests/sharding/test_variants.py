@@ -6,7 +6,8 @@ import pytest
 
 from ..measure.sharded import run_variant
 from ..support.pytest_process import suite
-from ..support.sharded_variants import FIRST, SECOND, THIRD, VARIANTS
+from ..support.sharded_variant import FIRST, SECOND, THIRD
+from ..support.sharded_variants import VARIANTS
 
 SAMPLE = {  # a fault by its operation and its name, and the law that fails first
     ("linear", "every rank adds the bias"): "linear.reference",

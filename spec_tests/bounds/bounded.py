@@ -217,7 +217,7 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(total.value, total.error + n * f.u * (a @ b))
 
     def through_maximum(self, left: Bounded, x: Any, axis: int) -> Bounded:
-        """Add the size of `left` to the error of each entry that may be the largest of x, and to others what is left of less."""
+        """Add `left` to the error of each entry that may be the largest of x, and the errors of smaller entries to the others."""
         value, error = x.pair if isinstance(x, Bounded) else (x, 0.0)
         with ignored_float_errors():
             largest = value + error >= np.max(value - error, axis=axis, keepdims=True)

@@ -1,4 +1,7 @@
-"""Sums over the part of a row that is no larger than one of its entries: what code that reads a row block by block may leave."""
+"""For each entry of a row, sums over the entries that are not larger.
+
+Code that reads a row block by block may leave the roundings of these entries at each maximum so far.
+"""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def expect_by_choice(call: AnsweredCall, evaluate: Evaluate, arithmetic: Arithme
 
 
 def _judge(evaluate: Evaluate, choices: Choices) -> Evaluate:
-    """Return the evaluation by these choices. What makes none repeats them from the first on."""
+    """Return the evaluation by these choices. An evaluation that makes no choices of its own repeats these."""
 
     def evaluate_by_choices(wrap: Any) -> Any:
         choices.repeated = 0
@@ -111,7 +111,7 @@ def _expect_nearest(
     order, stacked = np.argsort(shares, axis=0, kind="stable"), np.stack(alternatives)
     shares = np.take_along_axis(shares, order, axis=0)
     ranked = np.take_along_axis(stacked, order[..., None], axis=0)
-    expectation = nearest = _derive_forced(ranked[0], evaluate, arithmetic, derive)
+    nearest = _derive_forced(ranked[0], evaluate, arithmetic, derive)
     forced, rejected = ranked[0], ~np.all(nearest.accepts(observed), axis=-1)
     for share, made in zip(shares[1:], ranked[1:], strict=True):
         tried = rejected & (share <= 1)

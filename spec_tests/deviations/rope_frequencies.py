@@ -17,6 +17,11 @@ def _change_factor(given: dict[str, Any], scaling: str, change: Any) -> Any:
     return f, np.asarray(change(float(a))) if given.get("scaling") == scaling else a
 
 
+def _without_scaling(given: dict[str, Any]) -> Any:
+    """Return the frequencies that the scaling changes."""
+    return rope_frequencies(d_k=given["d_k"], theta=given.get("theta", 10_000.0))[0]
+
+
 @deviation("reference", "attention_factor", seen=("https://github.com/sgl-project/sglang/pull/33558",))
 def yarn_factor_squared(**given: Any) -> Any:
     """yarn's attention factor is squared, as where it is applied to the cache of angles and again to the scores.
@@ -95,7 +100,7 @@ def ramp_reversed(**given: Any) -> Any:
     f, a = rope_frequencies(**given)
     if given.get("scaling") != "yarn":
         return f, a
-    plain, _ = rope_frequencies(d_k=given["d_k"], theta=given.get("theta", 10_000.0))
+    plain = _without_scaling(given)
     return plain + plain / given["factor"] - f, a
 
 
@@ -162,7 +167,7 @@ def factor_under_the_exponent(**given: Any) -> Any:
     f, a = rope_frequencies(**given)
     if given.get("scaling") != "yarn":
         return f, a
-    plain, _ = rope_frequencies(d_k=given["d_k"], theta=given.get("theta", 10_000.0))
+    plain = _without_scaling(given)
     unscaled, _ = rope_frequencies(**{**given, "factor": 1e30})  # (1 - ρ) f
     return unscaled + (plain - unscaled) * np.power(given["factor"], -2 * np.arange(len(plain)) / given["d_k"]), a
 
@@ -222,6 +227,6 @@ def weights_above_one(**given: Any) -> Any:
     f, a = rope_frequencies(**given)
     if given.get("scaling") != "yarn":
         return f, a
-    plain, _ = rope_frequencies(d_k=given["d_k"], theta=given.get("theta", 10_000.0))
+    plain = _without_scaling(given)
     divided, _ = rope_frequencies(**{**given, "factor": 1e30})  # (1 - ρ) f
     return f + plain - divided, a

@@ -114,7 +114,7 @@ def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish 
 
 
 def _equate_sizes(wish: Wish, one: str, other: str, *, are_equal: bool) -> Wish | None:
-    """Return the wish with two equal sizes, or just not. The number of batch entries may be the second of them."""
+    """Return the wish with two equal sizes, or with sizes that differ by 1. The second may be the number of batch entries."""
     size = wish.sizes.get(one)
     if size is None:
         return None
@@ -123,7 +123,7 @@ def _equate_sizes(wish: Wish, one: str, other: str, *, are_equal: bool) -> Wish 
 
 
 def _order_sizes(ask: Ask, wish: Wish, one: str, other: str, *, is_larger: bool) -> Wish | None:
-    """Return the wish with one size larger than another, or just not."""
+    """Return the wish with one size larger than another, or not larger."""
     entries = math.prod(wish.batch) if wish.batch is not None else None
     size = wish.sizes.get(other, entries if other == BATCH_ENTRIES else None)
     if size is None:

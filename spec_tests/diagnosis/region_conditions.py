@@ -100,7 +100,7 @@ def list_element_conditions(name: str, values: np.ndarray, wrong: np.ndarray) ->
         yield Condition(name, "below", (cast(high) + 1 if integral else cast(above.min()),))
         if not integral and high < 0 < outside.max():
             yield Condition(name, "below", (0.0,))
-    if low == high and (integral or np.isinf(low) or low == np.rint(low)):  # a number of no choice would be a coincidence
+    if low == high and (integral or np.isinf(low) or low == np.rint(low)):  # any other number would be a coincidence
         yield Condition(name, "is", (cast(low),))
     if integral:
         for step in CYCLES:

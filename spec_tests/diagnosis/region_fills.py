@@ -27,7 +27,7 @@ STATISTICS = MappingProxyType(
 
 
 def fill_with(value: float) -> Fill:
-    """Return what fills with normal rows, the first of which holds a value in the middle."""
+    """Return a function that draws normal rows, the first of which holds a value in the middle."""
 
     def fill(rng: np.random.Generator, shape: tuple[int, int], _: Any) -> Any:
         x = rng.standard_normal(shape)
@@ -46,7 +46,7 @@ STRANGE_FILLS = (fill_with(np.nan), fill_with(np.inf))
 
 
 def fill_up_to(largest: float, sign: int = 0) -> Fill:
-    """Return what fills with normal numbers whose largest magnitude is `largest`: all of one sign, or of both if it is 0."""
+    """Return a function that draws normal numbers whose largest magnitude is `largest`, of both signs if `sign` is 0."""
 
     def fill(rng: np.random.Generator, shape: tuple[int, int], _: Any) -> Any:
         x = rng.standard_normal(shape)
@@ -78,7 +78,7 @@ def fill_between(fact: str, first: str) -> Callable[[float, float], Fill] | None
 
 
 def fill_often_with(value: float) -> Fill:
-    """Return what fills with normal numbers, about a third of which are replaced with a value."""
+    """Return a function that draws normal numbers, about a third of which are replaced with a value."""
 
     def fill(rng: np.random.Generator, shape: tuple[int, int], _: Any) -> Any:
         return np.where(rng.random(shape) < 1 / 3, value, rng.standard_normal(shape))
@@ -87,7 +87,7 @@ def fill_often_with(value: float) -> Fill:
 
 
 def fill_near(condition: Condition, first: str) -> Fill | None:
-    """Return what fills with values on both sides of a threshold and of both signs, or often with the value of a condition.
+    """Return a function that draws values on both sides of a threshold and of both signs, or often with the value of a condition.
 
     None if the condition has no number, or is not about `first`.
     """

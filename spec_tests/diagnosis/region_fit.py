@@ -29,7 +29,7 @@ class _Candidates:
 
     conditions: list[tuple[Condition, bool]]  # with whether it is one on the call
     masks: np.ndarray  # first the elements of right answers, then those of answers that have wrong ones
-    of_right_answers: int  # how many are the former
+    of_right_answers: int  # the number of elements of right answers
     call_starts: np.ndarray  # where the elements of each right answer begin, among those of right answers
     weights: np.ndarray  # of the right answers: whether their values are ordinary
     wrong_starts: np.ndarray  # where the right elements of each answer with wrong ones begin, among those of such answers
