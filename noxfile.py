@@ -15,7 +15,7 @@ nox.options.sessions = ["lint", "types", "imports"]  # what takes seconds
 
 ROOT = Path(__file__).parent
 WHOLE = ("meta_tests", "reference_numpy", "--doctest-modules", "-n", "2")
-TESTS = (*WHOLE, "-m", "not nightly")
+TESTS = (*WHOLE, "-m", "not nightly", "--hypothesis-profile=ci")  # the same examples in each run
 LIBRARY_TESTS = (
     "meta_tests/implementation/test_library_backends.py",
     "meta_tests/implementation/test_triton_kernels.py",
