@@ -45,9 +45,9 @@ def pytest_load_initial_conftests(
 def pytest_configure(config: pytest.Config) -> None:
     if not concerns_suite(config):
         return
-    from .running import xdist_workers
+    from .running import threads, xdist_workers
 
-    xdist_workers.share_cores(config)  # before NumPy is imported
+    threads.set_threads(config)  # before NumPy is imported
     xdist_workers.share_devices(config)
     xdist_workers.stop_on_termination()
     from .running.session import Session

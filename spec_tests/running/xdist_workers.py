@@ -1,4 +1,4 @@
-"""What a run needs under pytest-xdist: only the workers load the backends, each with its share of cores and devices.
+"""What a run needs under pytest-xdist: only the workers load the backends, each with its share of the devices.
 
 If a worker cannot load a backend, the run ends. This module is a pytest plugin, which `plugin.py` registers.
 """
@@ -52,13 +52,6 @@ def _hold_exit_status(config: pytest.Config) -> ExitStatus:
     return exit_status
 
 
-def share_cores(config: pytest.Config) -> None:
-    """Limit the threads of a worker to its share of the cores. NumPy reads the limit when it is imported."""
-    workers = getattr(config, "workerinput", {}).get("workercount")
-    if workers:
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
-
-
 def share_devices(config: pytest.Config) -> None:
     """Let the GPUs of each worker begin with another one. A framework reads their order when it is imported.
 
@@ -93,7 +86,7 @@ def stop_on_termination() -> None:
     The run then has its results so far, and leaves no processes. Both work where SIGINT is ignored, as in the background of a
     script. A SIGHUP that is ignored, as under `nohup`, stays so.
     """
-    from ..implementation.guard import ENDING_SIGNALS, interrupt_run  # this imports NumPy, so it has to follow `share_cores`
+    from ..implementation.guard import ENDING_SIGNALS, interrupt_run  # this imports NumPy, so it has to follow `set_threads`
 
     for number in ENDING_SIGNALS if threading.current_thread() is threading.main_thread() else ():
         if signal.getsignal(number) is signal.SIG_DFL:
