@@ -127,9 +127,13 @@ class Asker:
 
 def _count_products(call: Call) -> int:
     """Return how many elements the largest intermediate result may have, such as the scores of attention."""
-    sizes = sorted(dimension_sizes(call).values())[-2:]
+    if not call.operation.spec.composed:
+        return 0
+    sizes = dimension_sizes(call)
+    length = sizes.get("n", 1)
+    scores = call.named.get("num_heads", 1) * length * sizes.get("m", length)  # a sequence that attends to itself has no m
     first = next((x for x in call.named.values() if isinstance(x, np.ndarray)), np.zeros(1))
-    return math.prod(sizes) * math.prod(first.shape[: max(first.ndim - 2, 0)]) if call.operation.spec.composed else 0
+    return max(scores, math.prod(sorted(sizes.values())[-2:])) * math.prod(first.shape[: max(first.ndim - 2, 0)])
 
 
 def _can_show_errors(value: np.ndarray) -> bool:
