@@ -6,8 +6,9 @@ its database keep their meaning. The examples that its database holds from earli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from random import Random
 from typing import Any
@@ -22,6 +23,7 @@ from ..inputs import effort
 from ..inputs.choices import shape_choices
 from ..specification.run_settings import current_settings
 from .causes import Cause
+from .reducing import ReducedChoices, reduce_choices
 from .trial import Trial
 
 SHRINKING_SHARE = 0.35  # of the time for a failure; the search for its cause has what is left
@@ -54,9 +56,9 @@ class SingleExampleDatabase(ExampleDatabase):
     The example that it is shrunk to is saved in the real database, if there is one.
     """
 
-    def __init__(self, numbers: list[int], database: ExampleDatabase | None):
+    def __init__(self, numbers: Sequence[int], database: ExampleDatabase | None):
         super().__init__()
-        self.example, self.database = choices_to_bytes(numbers), database
+        self.numbers, self.example, self.database = numbers, choices_to_bytes(numbers), database
 
     def fetch(self, key: bytes) -> Iterable[bytes]:
         """Return the example only for the secondary key, since Hypothesis takes what the key itself holds for shrunk."""
@@ -112,12 +114,23 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
             if shrink_example(trial, database, SHRINKING_SHARE * seconds, cause, severity) and trial.tally.failure is not None:
                 trial.show_with(cause, trial.tally.failure)
 
+    def fails(trial: Trial, choices: ReducedChoices) -> bool:
+        """Return whether an example fails of the cause that the shrinking is about."""
+        try:
+            test.replay(trial, choices)
+        except Violation:
+            return True
+        return False
+
     def shrink_example(
         trial: Trial, database: ExampleDatabase, seconds: float, cause: Cause | None = None, severity: int = 0
     ) -> bool:
         """Shrink the failing example in the database. Return whether it failed again. `tally.failure` is then the shrunk one."""
         try:
             with trial.tally.shrink(seconds, cause, severity):
+                if isinstance(database, SingleExampleDatabase):
+                    numbers = reduce_choices(database.numbers, partial(fails, trial), trial.tally.has_time)
+                    database = SingleExampleDatabase(numbers, database.database)
                 run_hypothesis(database, trial)
         except (Violation, Unsatisfiable):  # the latter: there was no time for a single example
             return True
