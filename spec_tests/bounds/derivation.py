@@ -67,7 +67,8 @@ class StagedExpectation(Expectation):
 
     @property
     def claimed(self) -> np.ndarray:
-        return self.at_stage(Stage.WHOLE).claimed
+        worst = self._at_worst.claimed
+        return worst if np.all(worst) else self.at_stage(Stage.WHOLE).claimed
 
     def at_stage(self, stage: Stage) -> Expectation:
         if stage not in self._stages:
@@ -89,6 +90,11 @@ class StagedExpectation(Expectation):
         with ignored_float_errors():
             return self._with_error(np.minimum(self._worst[1], sample(self.evaluate, self._center[1], self.arithmetic)))
 
+    @property
+    def _at_worst(self) -> Expectation:
+        """The expectation with the error of the worst case, which no error exceeds."""
+        return self._with_error(self._worst[1])
+
     def _with_error(self, error: np.ndarray) -> Expectation:
         error = error if self.lost is None else np.where(self.lost, np.inf, error)
         return Expectation(self.value, error, self.storage)
@@ -98,12 +104,13 @@ class StagedExpectation(Expectation):
         if self._is_nearest(result):
             return np.ones(np.shape(result), dtype=bool)
         accepted = self.at_stage(Stage.FEW).accepts(result)
-        return accepted if np.all(accepted) else self.at_stage(Stage.WHOLE).accepts(result)
+        is_decided = np.all(accepted) or np.all(accepted | ~self._at_worst.accepts(result))
+        return accepted if is_decided else self.at_stage(Stage.WHOLE).accepts(result)
 
     def accepts_all(self, result: np.ndarray) -> bool:
         """Return whether every element of the result is within its bound. What exceeds the worst case exceeds the bound."""
         if not self._is_nearest(result) and not self._worst[2]:
-            return bool(np.all(self._with_error(self._worst[1]).accepts(result)) and np.all(self.accepts(result)))
+            return bool(np.all(self._at_worst.accepts(result)) and np.all(self.accepts(result)))
         return super().accepts_all(result)
 
     def _is_nearest(self, result: np.ndarray) -> bool:

@@ -17,7 +17,7 @@ class Effort:
     base: int  # examples of an invariant of cost 1, in all its dtypes together
     min_examples_per_dtype: int  # an invariant is tried in fewer dtypes rather than with fewer examples in each
     min_examples: int  # in one dtype, however costly
-    failure_seconds: float  # spent on the failures of one operation: a third on shrinking examples, the rest on their causes
+    failure_seconds: float  # spent on the failures of one operation: a quarter on shrinking examples, the rest on their causes
     composed: float = 1.0  # a factor of the cost of operations that are composed of others, which have tests of their own
     max_cost: float = inf  # an invariant whose examples cost more is not tried
     skip_minimal_up_to: int = 0  # with so few examples, skip the minimal one: it is easy to read but rarely finds a bug

@@ -26,7 +26,7 @@ from .causes import Cause
 from .reducing import ReducedChoices, reduce_choices
 from .trial import Trial
 
-SHRINKING_SHARE = 0.35  # of the time for a failure; the search for its cause has what is left
+SHRINKING_SHARE = 0.25  # of the time for a failure; the search for its cause has what is left
 
 
 class RandomChoices:
