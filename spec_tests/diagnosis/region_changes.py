@@ -10,7 +10,7 @@ import numpy as np
 from ..calls.in_domain import dimension_sizes
 from .asking import Answer, Ask, Wish
 from .condition import is_integer, is_number
-from .region_facts import BATCH_ENTRIES, WITH_OPTIONS
+from .region_facts import BATCH_ENTRIES, WITH_OPTIONS, list_given_weights
 from .region_fills import LARGEST_OF_CALL, MAX_ORDINARY, STRANGE_FILLS, Fill, fill_equal_rows, fill_up_to
 
 
@@ -27,7 +27,8 @@ def wish_like(ask: Ask, answer: Answer) -> Wish:
     return Wish(
         sizes={name: int(size) for name, size in sizes.items()},
         keywords={name: x for name, x in plain.items() if name not in sizes and not isinstance(x, dict | list)},
-        given={name: named.get(name) is not None and not _is_default(call, name) for name in _list_optional(answer)},
+        given={name: named.get(name) is not None and not _is_default(call, name) for name in _list_optional(answer)}
+        | list_given_weights(call),
         batch=None if first is None else _batch_of(first, core, call.keywords.get("axis", -1)),
         layout=call.layout,
         fill=_strange_fill(answer),

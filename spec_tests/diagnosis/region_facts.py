@@ -23,6 +23,7 @@ def describe_for_region(call: Call) -> dict[str, Any]:
     """Return the facts of a call: sizes, options, equal sizes, what the arrays hold, and the place among the calls."""
     facts, options = describe_call(call)
     facts[WITH_OPTIONS] = bool(options)
+    facts |= {f"with {name}": is_given for name, is_given in list_given_weights(call).items()}
     sizes = dimension_sizes(call)
     facts |= _describe_shape(call) | _describe_values(call)
     rows = {BATCH_ENTRIES: facts[BATCH_ENTRIES]} if BATCH_ENTRIES in facts else {}
@@ -37,6 +38,13 @@ def describe_for_region(call: Call) -> dict[str, Any]:
     arrays = [x for _, x in leaves(call.named) if isinstance(x, np.ndarray)]
     facts["several rows and columns"] = bool(arrays) and all(size > 1 for x in arrays for size in x.shape)
     return {**facts, "storage": call.layout, "dtype": call.operation.dtype, **call.history}
+
+
+def list_given_weights(call: Call) -> dict[str, bool]:
+    """Return whether the call has each of the optional weights that the backend's domain lists."""
+    listed = call.operation.domain.get("weights", ()) if call.operation.spec.optional_weights else ()
+    weights = call.named["weights"] if listed else {}
+    return {f"weights[{name!r}]": any(name in one for one in (weights, *weights.get("layers", ()))) for name in listed}
 
 
 def _describe_shape(call: Call) -> dict[str, Any]:

@@ -79,10 +79,11 @@ class ChosenDraw(Draw):
 
     def variants(self, *names: str, seldom: bool = False) -> set[str]:
         used = super().variants(*names, seldom=seldom)
-        for name, is_given in self.chosen.given.items():
-            if name in names and self.operation.accepts(name):
-                used = used | {name} if is_given else used - {name}
-        return used
+        return self.settle(used, {name: name for name in names if self.operation.accepts(name)})
+
+    def settle(self, used: set[str], names: Mapping[str, str]) -> set[str]:
+        chosen = {names[name]: is_given for name, is_given in self.chosen.given.items() if name in names}
+        return {name for name in used | set(chosen) if chosen.get(name, True)}
 
     def gain(self, d: int) -> np.ndarray:
         if self.chosen.as_drawn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -249,6 +249,10 @@ class Draw(ValueDraw):
             n if self._all_arguments or not n else self.one_of((*(0,) * (14 if seldom else 2), *(1,) * min(2 * n, 6), *several))
         )
         return always | set(self.one_of(itertools.combinations(names, count)))
+
+    def settle(self, used: set[str], names: Mapping[str, str]) -> set[str]:
+        """Return which optional weights are used, of those drawn. `names` has each by its name in a sentence."""
+        return used
 
     # --- a whole call -----------------------------------------------------------------------------------------------
 
