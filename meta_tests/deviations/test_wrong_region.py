@@ -1,7 +1,6 @@
 """Tests of the region that is named where answers are wrong: it is named rightly, and predicts answers to fresh calls."""
 
 import random
-import secrets
 import time
 from typing import Any
 
@@ -24,6 +23,7 @@ from spec_tests.trials.asker import Asker, ask_about
 from ..support.in_process import backend
 from ..support.machine_made_faults import MAKERS, MadeFault, make_operation
 from ..support.region_check import ask_fresh, mispredicts
+from ..support.seeds import draw_seed
 
 CLOCK = time.process_time
 SECONDS = 20  # of the processor: more than a run allows, since a busy machine is slower
@@ -47,7 +47,7 @@ SEEDS = (  # with which a fault was once described wrongly, and why
 
 @pytest.mark.parametrize(("name", "seed"), [*((name, None) for name in MAKERS), *SEEDS])
 def test_a_machine_made_fault_is_described(name: str, seed: int | None) -> None:
-    seed = secrets.randbits(32) if seed is None else seed
+    seed = draw_seed(name) if seed is None else seed
     fault = MAKERS[name](random.Random(seed))
     region, ask = search(fault, seed)
     assert region is not None, seed
@@ -92,7 +92,7 @@ def test_right_answers_have_no_region() -> None:
 
 
 def test_wrong_by_chance_is_no_region() -> None:
-    source = random.Random(secrets.randbits(32))
+    source = random.Random(draw_seed("chance"))
     fault = MadeFault("rms_norm", (), lambda y, a, k, m: source.random() < 0.3)
     assert search(fault, 1)[0] is None
 
@@ -177,7 +177,7 @@ def test_words_for_conditions_on_elements(condition: tuple[str, str, tuple[objec
 
 
 def test_the_simplest_number_between_two_is_between_them() -> None:
-    seed = secrets.randbits(32)
+    seed = draw_seed("simplest")
     source = random.Random(seed)
     for _ in range(2000):
         low, high = sorted(source.choice((-1, 1)) * 10 ** source.uniform(-320, 300) for _ in range(2))

@@ -1,13 +1,14 @@
 """Tests of the region that is named where a backend refuses: it is right about every example, and it is not named by chance."""
 
 import random
-import secrets
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from spec_tests.diagnosis.refused_region import MAX_CHANCE, Region, find_region
+
+from ..support.seeds import draw_seed
 
 Facts = dict[str, Any]
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 24, 31, 32, 33, 64, 100, 128, 257)
@@ -57,8 +58,8 @@ def draw_predicate(kind: str, source: random.Random) -> tuple[Callable[[Facts], 
 
 @pytest.mark.parametrize("kind", ["above", "below", "no multiple", "one value", "a word", "rank", "empty", "optional"])
 def test_a_predicate_of_one_fact_is_named(kind: str) -> None:
-    for _ in range(20):
-        seed = secrets.randbits(32)
+    for number in range(20):
+        seed = draw_seed(f"{kind} {number}")
         source = random.Random(seed)
         refuses, words = draw_predicate(kind, source)
         examples = draw_examples(source, refuses)
@@ -72,7 +73,7 @@ def test_a_predicate_of_one_fact_is_named(kind: str) -> None:
 
 
 def test_refusals_by_chance_are_not_named() -> None:
-    seed, rounds = secrets.randbits(32), 400
+    seed, rounds = draw_seed("chance"), 400
     source = random.Random(seed)
     named = 0
     for _ in range(rounds):
@@ -82,8 +83,8 @@ def test_refusals_by_chance_are_not_named() -> None:
 
 
 def test_a_predicate_of_two_facts_is_not_named() -> None:
-    for _ in range(20):
-        seed = secrets.randbits(32)
+    for number in range(20):
+        seed = draw_seed(f"two facts {number}")
         examples = draw_examples(random.Random(seed), lambda facts: facts["d"] > 16 and facts["n"] > 16)
         assert find_region("op", examples) is None, seed
 

@@ -5,7 +5,6 @@ import inspect
 import json
 import random
 import re
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +23,7 @@ from spec_tests.report.terminal import format_remarks, format_table
 from ..support.handmade_reports import report, verdict
 from ..support.in_process import backend
 from ..support.pytest_process import NUMPY, RMS_NORM, SOFTMAX, pytest_run, suite, write
+from ..support.seeds import draw_seed
 
 RIGHT = backend("numpy-cpu").source
 SERVING = ("sinks", "is_causal", "scale", "softcap", "left_window", "right_window")
@@ -124,7 +124,7 @@ def test_a_refusing_backend_is_not_green_without_saying_so(kind: str, operation:
     if kind == "option" and not OPTIONS[operation]:
         pytest.skip("the operation has no optional argument")
     for round_number in range(3):
-        seed = secrets.randbits(32)
+        seed = draw_seed(f"{kind} {operation} {round_number}")
         refuses = draw_predicate(kind, operation, random.Random(seed))
         refusing = Refusing(operation, refuses)
         records = compare(refusing, operation, effort="smoke" if round_number else "default")

@@ -184,12 +184,27 @@ def a_dtype(source: random.Random) -> MadeFault:
     return MadeFault("rms_norm", ("in every call",), lambda y, a, k, m: y.dtype.name == "float64")
 
 
+def optional_weight(source: random.Random) -> MadeFault:
+    name = source.choice(("b_k", "q_norm", "sinks", "attn_post_norm"))
+    return MadeFault("transformer_block", (f"whenever weights['{name}'] is given",), lambda y, a, k, m: name in a[1])
+
+
+def unused_columns(source: random.Random) -> MadeFault:
+    """The entries but the first read the table with the stride of a table without unused columns."""
+    return MadeFault("paged_attention", ("where the table has unused columns",), _has_unused_columns)
+
+
+def _has_unused_columns(y: Any, arguments: Any, keywords: Any, memory: Any) -> Any:
+    _, k_pages, _, table, lengths = arguments[:5]
+    return table.shape[1] > -(-int(np.max(lengths, initial=0)) // max(k_pages.shape[1], 1))
+
+
 MAKERS: dict[str, Maker] = {
     make.__name__.replace("_", " "): make
     for make in (
         above_a_size, no_multiple, one_size, option_given, mask_of_one_row, word_of_an_option, batch_dimensions,
         as_many_entries_as_columns, columns, rows,
         batch_entries, heads_of_a_group, values_below, one_value, rows_with_a_large_entry, later_calls, every_third_call,
-        stored_otherwise, a_dtype,
+        stored_otherwise, a_dtype, optional_weight, unused_columns,
     )
 }  # fmt: skip

@@ -16,6 +16,8 @@ from ..specification.pytree import leaves
 
 WITH_OPTIONS = "with options"
 
+EQUAL_LENGTHS, FULL_CACHE, UNUSED_COLUMNS = "equal lengths", "a full cache", "unused columns of the table"
+
 BATCH_ENTRIES = "batch entries"  # how many there are
 
 
@@ -25,7 +27,7 @@ def describe_for_region(call: Call) -> dict[str, Any]:
     facts[WITH_OPTIONS] = bool(options)
     facts |= {f"with {name}": is_given for name, is_given in list_given_weights(call).items()}
     sizes = dimension_sizes(call)
-    facts |= _describe_shape(call) | _describe_values(call)
+    facts |= _describe_shape(call) | _describe_values(call) | _describe_lengths(call)
     rows = {BATCH_ENTRIES: facts[BATCH_ENTRIES]} if BATCH_ENTRIES in facts else {}
     for (one, size), (other, other_size) in combinations((sizes | rows).items(), 2):
         facts[f"{one} = {other}"] = size == other_size
@@ -85,6 +87,26 @@ def _describe_values(call: Call) -> dict[str, Any]:
                 facts[f"{name} is finite"] = len(finite) == x.size
         elif name == "positions" and isinstance(x, np.ndarray) and x.size:
             facts["the largest position"] = int(x.max())
+    return facts
+
+
+def _describe_lengths(call: Call) -> dict[str, Any]:
+    """Return the facts of the lengths of sequences in a cache, in pages, or packed one after the other."""
+    facts: dict[str, Any] = {}
+    named = call.named
+    ends = {name.removeprefix("cu_seqlens_"): x for name, x in named.items() if name.startswith("cu_seqlens_")}
+    lengths = {f" of {name}": np.diff(x) for name, x in ends.items()}
+    if (given := named.get("lengths")) is not None:
+        lengths[""] = np.asarray(given)
+        largest = int(np.max(given, initial=0))
+        if (cache := named.get("k_cache")) is not None:
+            facts[FULL_CACHE] = largest == cache.shape[-2]
+        if (table := named.get("block_table")) is not None:
+            facts[UNUSED_COLUMNS] = table.shape[-1] > -(-largest // max(named["k_pages"].shape[1], 1))
+    for of, values in lengths.items():
+        if values.size:
+            facts[f"the largest length{of}"], facts[f"the smallest length{of}"] = int(values.max()), int(values.min())
+            facts[f"{EQUAL_LENGTHS}{of}"] = bool(np.all(values == values[0]))
     return facts
 
 

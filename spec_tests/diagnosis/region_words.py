@@ -8,7 +8,7 @@ from typing import Any
 
 from .condition import Condition, is_integer, join
 from .element_facts import BEYOND
-from .region_facts import WITH_OPTIONS
+from .region_facts import EQUAL_LENGTHS, FULL_CACHE, UNUSED_COLUMNS, WITH_OPTIONS
 
 ORDINALS = MappingProxyType({2: "second", 3: "third", 4: "fourth"})
 
@@ -56,6 +56,11 @@ FLAGS = MappingProxyType(
             "where the call before had a result of the same shape",
             "where the call before had a result of another shape",
         ),
+        EQUAL_LENGTHS: ("where all lengths are equal", "where lengths differ"),
+        f"{EQUAL_LENGTHS} of q": ("where all lengths of q are equal", "where lengths of q differ"),
+        f"{EQUAL_LENGTHS} of k": ("where all lengths of k are equal", "where lengths of k differ"),
+        FULL_CACHE: ("where a sequence fills the cache", "where no sequence fills the cache"),
+        UNUSED_COLUMNS: ("where the table has unused columns", "where the table has no unused columns"),
         "a wider call came before": ("after a call with longer rows", "where no call with longer rows came before"),
     }
 )
