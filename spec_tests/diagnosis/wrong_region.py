@@ -35,6 +35,8 @@ MAX_SEEN = 40  # calls of the evidence that the search looks at
 
 MAX_GATHERED = 60  # failures, before the first region is fitted
 
+MIN_FRESH = 8  # of them on each side, if the time ends before all are asked
+
 MIN_WRONG = 3  # fresh answers inside a region
 
 MIN_SHARE = 0.5  # of the answers inside that fail: a region that is right more often than not says little
@@ -241,7 +243,7 @@ class _Search:
         if not self._is_supported(region, fresh, MIN_SHARE if loosely else STRICT_SHARE):
             self.answers += right_inside
             return None
-        says_only = loosely or any(answer.ordinary for answer in right_inside)
+        says_only = loosely or bool(right_inside)  # then not every answer inside is wrong
         return build_region(self.answers[0].call.operation.name, region, self.failures, fresh, says_only=says_only)
 
     def _is_supported(self, region: Conjunction, fresh: Count, share: float) -> bool:
@@ -250,4 +252,6 @@ class _Search:
             return False
         if not region.conditions:
             return fresh.inside >= FRESH
+        if self._is_late and min(fresh.inside, fresh.outside) < MIN_FRESH:
+            return False
         return math.comb(fresh.inside, fresh.failed) <= MAX_CHANCE * math.comb(fresh.inside + fresh.outside, fresh.failed)

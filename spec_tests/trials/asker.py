@@ -26,6 +26,9 @@ from ..specification.formats import is_floating
 from ..specification.pytree import tree_map
 
 
+MAX_COMPOSED = 2**15  # elements of the arrays and products of an operation whose sampled error takes seconds for more
+
+
 class Asker:
     """Draw and answer calls of one operation of a backend in one dtype. What is drawn depends on the seed alone."""
 
@@ -102,7 +105,8 @@ class Asker:
         draw = ChosenDraw(self.random.randint, self.operation, chosen)
         try:
             call = draw.call()
-            is_small = call.size <= MAX_ELEMENTS and _count_products(call) <= MAX_ELEMENTS and call.value.size <= MAX_ELEMENTS
+            limit = MAX_COMPOSED if call.operation.spec.composed else MAX_ELEMENTS
+            is_small = call.size <= limit and _count_products(call) <= limit and call.value.size <= limit  # the last computes it
         except (NotImplementedVariant, NoExample, ValueError, IndexError, ZeroDivisionError, TypeError):
             return None  # the sizes do not go together
         finally:
