@@ -94,14 +94,15 @@ class _Search:
             if len(self.answers) > known and self._facts_of(self._find_best() or region) != self._facts_of(region):
                 continue  # what was asked for a threshold speaks for another region
             if checked := self._check(refined):
-                return checked
+                return checked[0]
             self.rejected[region] += 1
+        loose = []
         for region in [c for c in self._fit() if c.conditions][:MAX_LOOSE]:
             if self._is_late:
                 break
             if checked := self._check(self._refine(region), loosely=True):
-                return checked
-        return None
+                loose.append(checked)
+        return max(loose, key=lambda found: found[1].failed / found[1].inside)[0] if loose else None
 
     def _find_best(self) -> Conjunction | None:
         """Return the best region that has not been rejected too often, None if there is none."""
@@ -218,10 +219,10 @@ class _Search:
             answer.shown.update(np.flatnonzero(outside)[:4].tolist())
         return bool(outside.any())
 
-    def _check(self, region: Conjunction | None, *, loosely: bool = False) -> Region | None:
-        """Ask for fresh answers on both sides. Return the region if it predicts them, and could not well do so by chance.
+    def _check(self, region: Conjunction | None, *, loosely: bool = False) -> tuple[Region, Count] | None:
+        """Ask for fresh answers on both sides. If the region predicts them, and could not well do so by chance, return it.
 
-        loosely: answers inside may be right.
+        The counts of the fresh answers are returned with it. loosely: answers inside may be right.
         """
         if region is None:
             return None
@@ -243,8 +244,8 @@ class _Search:
         if not self._is_supported(region, fresh, MIN_SHARE if loosely else STRICT_SHARE):
             self.answers += right_inside
             return None
-        says_only = loosely or bool(right_inside)  # then not every answer inside is wrong
-        return build_region(self.answers[0].call.operation.name, region, self.failures, fresh, says_only=says_only)
+        says_only = loosely or any(answer.ordinary for answer in right_inside)
+        return build_region(self.answers[0].call.operation.name, region, self.failures, fresh, says_only=says_only), fresh
 
     def _is_supported(self, region: Conjunction, fresh: Count, share: float) -> bool:
         """Whether enough fresh answers inside fail, and as many as chance hardly picks among all."""

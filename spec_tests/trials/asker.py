@@ -25,7 +25,6 @@ from ..inputs.chosen_draw import MAX_ELEMENTS, Chosen, ChosenDraw
 from ..specification.formats import is_floating
 from ..specification.pytree import tree_map
 
-
 MAX_COMPOSED = 2**15  # elements of the arrays and products of an operation whose sampled error takes seconds for more
 
 
