@@ -38,11 +38,13 @@ def glu(x, w1, w2, b1=None, b2=None):
     return whole.glu(copied(x), w1, w2, b1, b2)
 
 
+@in_float32
 def rms_norm(x, weight, *, eps):
-    """Sequence-parallel: each rank has some of the tokens and the whole gain, whose gradient is a sum over all tokens."""
+    """Sequence-parallel: each rank has some of the tokens and the whole gain, whose gradient is a sum over all tokens, in float32."""
     return whole.rms_norm(x, copied(weight), eps=eps)
 
 
+@in_float32
 def layer_norm(x, weight, bias, *, eps):
     return whole.layer_norm(x, copied(weight), copied(bias), eps=eps)
 

@@ -16,6 +16,7 @@ def linear(x, weight, bias=None):
     return whole.linear(copied(x), weight, bias)
 
 
+@in_float32
 def swiglu(x, w1, w2, w3, b1=None, b2=None, b3=None):
     """Each rank has some of the tokens and all weights, as under data parallelism: gradients of weights are summed."""
     return whole.swiglu(x, *(None if w is None else copied(w) for w in (w1, w2, w3, b1, b2, b3)))
