@@ -3,8 +3,8 @@
 Each fault is tried on 2 ranks, and on 3 and 4, and with more examples, if it is not caught before.
 `right` tries the right implementations on 1 to 4 ranks.
 --write adds each row to docs/measured/sharded.json as soon as it is computed, and writes sharded_faults.txt or sharded_right.txt
-there. What has a row there is not tried again, unless --again is given or other laws: the same command continues a run that was
-stopped.
+there. What has a row there is not tried again, unless --again is given, other laws or another effort: the same command continues
+a run that was stopped.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,26 +63,27 @@ def try_fault(variant: Variant) -> dict[str, Any]:
     return {**tried, "law": "", "kind": "", "cause": ""}
 
 
-def try_right(backend: str, world_size: int, laws: str) -> dict[str, Any]:
+def try_right(backend: str, world_size: int, laws: str, effort: str) -> dict[str, Any]:
     """Try a right backend in all dtypes. Return its row: the counts of its verdicts, and what failed."""
     with tempfile.TemporaryDirectory() as folder:
-        options = (f"--world-size={world_size}", f"--hypothesis-seed={SEED}", *(("-k", laws) if laws else ()))
-        run = suite(Path(folder), f"--backend={backend.replace('_', '-')}", *options)
+        options = (f"--world-size={world_size}", f"--hypothesis-seed={SEED}", f"--effort={effort}")
+        options += ("-k", laws) if laws else ()
+        run = suite(Path(folder), f"--backend={backend.replace('_', '-')}", *options, timeout=None)
     assert run.code in (0, 1), run.text
     counts = Counter(fact["status"] for fact in run.facts)
     alarms = [f"{fact['id']} {fact['dtype']}" for fact in run.facts if fact["status"] == "failed"]
     examples = sum(fact["examples"] for fact in run.facts)
-    return {"laws": laws, "passed": counts["passed"], "alarms": alarms, "examples": examples}
+    return {"laws": laws, "effort": effort, "passed": counts["passed"], "alarms": alarms, "examples": examples}
 
 
-def list_tasks(part: str, laws: str) -> dict[str, Callable[[], dict[str, Any]]]:
+def list_tasks(part: str, laws: str, effort: str) -> dict[str, Callable[[], dict[str, Any]]]:
     """Return what a part has to try, by the key of its row."""
     if part == "faults":
-        return {f"{v.operation}: {v.name} ({v.file})": lambda v=v: try_fault(v) for v in VARIANTS}  # type: ignore[misc]
-    pairs = [(backend, size) for backend in BACKENDS for size in RIGHT_SIZES]
+        return {f"{variant.operation}: {variant.name} ({variant.file})": partial(try_fault, variant) for variant in VARIANTS}
     return {
-        f"{backend.replace('_', '-')} on {size} rank{'s' * (size > 1)}": lambda b=backend, n=size: try_right(b, n, laws)  # type: ignore[misc]
-        for backend, size in pairs
+        f"{backend.replace('_', '-')} on {size} rank{'s' * (size > 1)}": partial(try_right, backend, size, laws, effort)
+        for backend in BACKENDS
+        for size in RIGHT_SIZES
     }
 
 
@@ -99,12 +101,12 @@ def describe_faults(rows: dict[str, Any], count: int) -> Iterator[str]:
 
 def describe_right(rows: dict[str, Any], count: int) -> Iterator[str]:
     """Yield the lines of sharded_right.txt."""
-    yield "The right implementations at smoke effort in all dtypes, the laws about memory left out where ranks are processes."
+    yield "The right implementations in all dtypes, the laws about memory left out where ranks are processes."
     if len(rows) < count:
         yield f"{count - len(rows)} more have not been tried."
     for key, row in rows.items():
-        laws = f" (laws: {row['laws']})" * bool(row["laws"])
-        yield f"{key}: {row['passed']} laws held, {len(row['alarms'])} failed, {row['examples']} examples{laws}"
+        examples = f"{row['examples']} examples at {row['effort']} effort" + f" (laws: {row['laws']})" * bool(row["laws"])
+        yield f"{key}: {row['passed']} laws held, {len(row['alarms'])} failed, {examples}"
         yield from (f"    ALARM {alarm}" for alarm in row["alarms"])
 
 
@@ -117,9 +119,9 @@ def read_rows() -> dict[str, dict[str, Any]]:
     return {part: found.get(part, {}) for part in DESCRIBE}
 
 
-def format_part(part: str, rows: dict[str, Any], laws: str = "") -> str:
+def format_part(part: str, rows: dict[str, Any]) -> str:
     """Return the text of a part, of the rows of what it tries today."""
-    keys = list(list_tasks(part, laws))
+    keys = list(list_tasks(part, "", ""))
     return "\n".join(DESCRIBE[part]({key: rows[key] for key in keys if key in rows}, len(keys))) + "\n"
 
 
@@ -135,13 +137,15 @@ def main() -> None:
     parser.add_argument("part", choices=DESCRIBE)
     parser.add_argument("--only", default="", help="a part of the key of a row, such as an operation or a backend")
     parser.add_argument("--laws", default="", help="the laws of the right implementations, as -k selects them (default: all)")
+    parser.add_argument("--effort", default="default", help="the effort of the right implementations (default: default)")
     parser.add_argument("--jobs", type=int, default=1, help="how many runs at the same time (default: 1)")
     parser.add_argument("--write", action="store_true", help="add each row to docs/measured/sharded.json")
     parser.add_argument("--again", action="store_true", help="try also what has a row there")
     options = parser.parse_args()
-    rows, tasks = read_rows(), list_tasks(options.part, options.laws)
+    rows, tasks = read_rows(), list_tasks(options.part, options.laws, options.effort)
     done = rows[options.part]
-    is_done = {key: row.get("laws", options.laws) == options.laws for key, row in done.items()}
+    asked = {"laws": options.laws, "effort": options.effort} if options.part == "right" else {}
+    is_done = {key: all(row[name] == value for name, value in asked.items()) for key, row in done.items()}
     keys = [key for key in tasks if options.only in key and (options.again or not is_done.get(key))]
     with ThreadPoolExecutor(options.jobs) as pool:
         for key, row in zip(keys, pool.map(lambda key: tasks[key](), keys), strict=True):

@@ -24,11 +24,11 @@ def test_every_fault_that_was_tried_was_caught_and_right_ones_raised_no_alarm() 
 def test_a_stopped_measurement_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
-    def try_right(backend: str, world_size: int, laws: str) -> dict[str, object]:
+    def try_right(backend: str, world_size: int, laws: str, effort: str) -> dict[str, object]:
         if len(tried) == 2:
             raise KeyboardInterrupt
-        tried.append(f"{backend} {world_size} {laws}")
-        return {"laws": laws, "passed": 1, "alarms": [], "examples": 3}
+        tried.append(f"{backend} {world_size} {laws} {effort}")
+        return {"laws": laws, "effort": effort, "passed": 1, "alarms": [], "examples": 3}
 
     def measure(*options: str) -> None:
         monkeypatch.setattr(sys, "argv", ["sharded", "right", "--only=dtensor", "--write", *options])
@@ -40,20 +40,20 @@ def test_a_stopped_measurement_is_continued(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(sharded, "try_right", try_right)
     with pytest.raises(KeyboardInterrupt):
         measure()
-    assert tried == ["torch_dtensor 1 ", "torch_dtensor 2 "]
+    assert tried == ["torch_dtensor 1  default", "torch_dtensor 2  default"]
     assert list(json.loads(sharded.DATA.read_text())["right"]) == ["torch-dtensor on 1 rank", "torch-dtensor on 2 ranks"]
     tried.clear()
     with pytest.raises(KeyboardInterrupt):
-        measure("--laws=relu")  # other laws: nothing of that is done
-    assert tried == ["torch_dtensor 1 relu", "torch_dtensor 2 relu"]
+        measure("--laws=relu", "--effort=smoke")  # other laws: nothing of that is done
+    assert tried == ["torch_dtensor 1 relu smoke", "torch_dtensor 2 relu smoke"]
 
-    def try_wrong(backend: str, world_size: int, laws: str) -> dict[str, object]:
-        tried.append(f"{backend} {world_size} {laws}")
-        return {"laws": laws, "passed": 2, "alarms": ["x"], "examples": 1}
+    def try_wrong(backend: str, world_size: int, laws: str, effort: str) -> dict[str, object]:
+        tried.append(f"{backend} {world_size} {laws} {effort}")
+        return {"laws": laws, "effort": effort, "passed": 2, "alarms": ["x"], "examples": 1}
 
     monkeypatch.setattr(sharded, "try_right", try_wrong)
     tried.clear()
-    measure("--laws=relu")
-    assert tried == ["torch_dtensor 3 relu", "torch_dtensor 4 relu"]
+    measure("--laws=relu", "--effort=smoke")
+    assert tried == ["torch_dtensor 3 relu smoke", "torch_dtensor 4 relu smoke"]
     text = (tmp_path / "sharded_right.txt").read_text()
-    assert "torch-dtensor on 4 ranks: 2 laws held, 1 failed, 1 examples (laws: relu)\n    ALARM x\n" in text
+    assert "torch-dtensor on 4 ranks: 2 laws held, 1 failed, 1 examples at smoke effort (laws: relu)\n    ALARM x\n" in text

@@ -149,7 +149,7 @@ def complaints(folder: Path, *commands: str, env: dict[str, str] | None = None) 
     return [Run(code, text, {}, []).complaint for code, text in outcomes]
 
 
-def suite(folder: Path, *args: str, env: dict[str, str] | None = None) -> Run:
+def suite(folder: Path, *args: str, env: dict[str, str] | None = None, timeout: float | None = 300) -> Run:
     """Run the suite as an installed one at smoke effort, on backends in the folder.
 
     The argument "cacheprovider" keeps pytest's cache, which is switched off otherwise.
@@ -157,7 +157,7 @@ def suite(folder: Path, *args: str, env: dict[str, str] | None = None) -> Run:
     cache = () if "cacheprovider" in args else ("-p", "no:cacheprovider")
     args = tuple(arg for arg in args if arg != "cacheprovider")
     plugin = ("-p", "spec_tests.plugin", "--hypothesis-profile=default")  # with CI set, Hypothesis's profile ignores the seed
-    return pytest_run(folder, *plugin, *cache, "--pyargs", "spec_tests", "--effort=smoke", *args, env=env)
+    return pytest_run(folder, *plugin, *cache, "--pyargs", "spec_tests", "--effort=smoke", *args, env=env, timeout=timeout)
 
 
 def green(folder: Path, body: str, *args: str) -> dict[str, Any]:
