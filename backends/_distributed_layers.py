@@ -40,7 +40,7 @@ def glu(x, w1, w2, b1=None, b2=None):
 
 @in_float32
 def rms_norm(x, weight, *, eps):
-    """Sequence-parallel: each rank has some of the tokens and the whole gain, whose gradient is a sum over all tokens, in float32."""
+    """Sequence-parallel: each rank has some of the tokens and the whole gain, whose gradient sums all tokens in float32."""
     return whole.rms_norm(x, copied(weight), eps=eps)
 
 
