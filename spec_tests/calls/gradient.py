@@ -81,10 +81,10 @@ class Gradient(Operation):
         call.keywords["wrt"] = wrt or reached
         return call
 
-    def floating_shapes(self, call: Call) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each floating array among the arguments. Those are the arrays that have a gradient."""
+    def floating_shapes(self, call: Call, *, constant: bool = False) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each floating array among the arguments that have a gradient. constant: and of the others."""
         given = {**dict(zip(self.spec.positional, call.arguments, strict=False)), **call.keywords}
-        names = (name for name in self.spec.positional[1:] if name not in self.spec.constant_arguments)
+        names = (name for name in self.spec.positional[1:] if constant or name not in self.spec.constant_arguments)
         arrays = ((path, x) for name in names for path, x in leaves(given.get(name), name))
         return {
             path: x.shape for path, x in arrays if isinstance(x, Bounded) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
