@@ -63,8 +63,8 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def main(session: nox.Session) -> None:
-    """Run the suite on PyTorch's CPU kernels: the main job."""
-    run(session, "pytest", "--backend=torch-cpu", "-n", "2", "--quiet", *session.posargs)
+    """Run the suite on PyTorch's CPU kernels, with the same examples in each run: the main job."""
+    run(session, "pytest", "--backend=torch-cpu", "-n", "2", "--quiet", "--hypothesis-profile=ci", *session.posargs)
 
 
 @nox.session
