@@ -75,7 +75,8 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Run the project's own tests with all examples and seeds, which takes twice as long as `tests`."""
+    """Run the suite on new examples, and the project's own tests with all examples and seeds: twice as long as `tests`."""
+    run(session, "pytest", "--backend=torch-cpu", "-n", "2", "--quiet")
     run(session, "pytest", *WHOLE, *session.posargs)
 
 
