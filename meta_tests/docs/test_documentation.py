@@ -66,7 +66,8 @@ def test_the_first_backend_of_a_page_does_what_the_page_says(page: Path, conform
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CHECKOUT = ("reference_numpy", "spec_tests", "backends", "meta_tests")
 NUMBER = r"(?:-?\b\d[\d.]*(?:e[+-]?\d+)?|-?(?:np\.)?\b(?:inf|nan)\b|\.\.\.)"
-PLUGIN = ("-m", "pytest", "-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--hypothesis-seed=1")
+DRAWN = ("--hypothesis-profile=default", "--hypothesis-seed=1")  # with CI set, Hypothesis's profile ignores the seed
+PLUGIN = ("-m", "pytest", "-p", "spec_tests.plugin", "-p", "no:cacheprovider", *DRAWN)
 LEADING = {"pytest": PLUGIN, "spec-tests": ("-m", "spec_tests")}
 
 
