@@ -43,10 +43,12 @@ class RandomStream:
 
     Signs are cut from a fixed table at random places, which is cheaper than drawing new ones. If only the first `draws` draws are
     made, they have the same numbers as among all.
+
+    is_scaled: whether roundings are drawn larger than they are, so that errors are scaled back.
     """
 
-    def __init__(self, draws: int = len(ROUNDING_FACTORS)) -> None:
-        self.draws, self.rng = draws, np.random.default_rng(0)
+    def __init__(self, draws: int = len(ROUNDING_FACTORS), *, is_scaled: bool = False) -> None:
+        self.draws, self.is_scaled, self.rng = draws, is_scaled, np.random.default_rng(0)
 
     def signs(self, shape: tuple[int, ...]) -> np.ndarray:
         """Return an array of random signs, ±1.0, of this shape for each draw."""

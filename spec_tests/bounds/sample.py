@@ -17,7 +17,7 @@ from reference_numpy._marks import logistic, normal_cdf
 
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format
-from .axis_of_draws import align_ranks, broadcast_draws, shift_axis
+from .axis_of_draws import align_ranks, broadcast_draws, either, shift_axis
 from .choices import RepeatsChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings
 from .operands import leading_operand
@@ -175,7 +175,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
     def positive(self) -> Sample:
         """Return 1 where the value is positive, else 0. At zero each draw takes one of the two."""
         heads = self.stream.signs(self.shape) > 0
-        return self.at(np.where((self.value > 0) | ((self.value == 0) & heads), 1.0, 0.0))
+        return self.at(either(self.stream.is_scaled, (self.value > 0) | ((self.value == 0) & heads), np.ones(1), np.zeros(1)))
 
     def piled(self, axis: int) -> Sample:
         """Return the sum; where steps may be stored, with the error of storing each partial sum."""
@@ -197,7 +197,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
 
     def below(self, limit: float, first: Any, second: Any, slack: float) -> Sample:
         low = limit - slack * (self.stream.signs(()) > 0)  # within the slack each draw takes one of the two
-        return self.at(np.where(*align_ranks([self.value < low, first.value, second.value])))
+        return self.at(either(self.stream.is_scaled, self.value < low, first.value, second.value))
 
     def through_maximum(self, left: Sample, x: Sample, axis: int) -> Sample:
         """Add the remainder `left` to the largest entry instead of subtracting it.

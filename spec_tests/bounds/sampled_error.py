@@ -22,6 +22,8 @@ Evaluate = Callable[[Callable[[Any], Any]], Any]  # evaluate(wrap) runs the equa
 
 FEW_DRAWS = 8  # the draws that `few_draws_error` makes, with which most answers are judged
 
+SCALED = "float64 with fewer bits"  # the format in which roundings of float64 are drawn
+
 MAX_UNDERFLOWED_TERMS = 1000  # an error below so many smallest normal numbers may be that of terms flushed to zero in a sum
 
 
@@ -60,18 +62,19 @@ def few_draws_error(evaluate: Evaluate, value: np.ndarray, arithmetic: Arithmeti
 def _drawn_arithmetic(arithmetic: Arithmetic) -> tuple[Arithmetic, float]:
     """Return the arithmetic in which roundings are drawn, and how many of its root mean squares the error is.
 
-    Draws are float64 numbers themselves. Roundings of float64 are drawn 2**29 times larger, and scaled back.
+    Draws are float64 numbers themselves. Roundings of float64 are drawn 2**29 times larger, and scaled back. What depends on a
+    sign that rounding decides does not become smaller with the roundings, so it has no sampled error (`either`).
     """
     if arithmetic.compute.precision != 53:
         return arithmetic, float(SIGMAS)
-    return replace(arithmetic, compute=Format("float64 with fewer bits", 24, -1022, 1023)), SIGMAS * 2.0**-29
+    return replace(arithmetic, compute=Format(SCALED, 24, -1022, 1023)), SIGMAS * 2.0**-29
 
 
 def _squared_distances(
     evaluate: Evaluate, value: np.ndarray, arithmetic: Arithmetic, draws: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a unit for each element, and the squares of the distances of the first draws from the value in this unit."""
-    stream = RandomStream(draws)
+    stream = RandomStream(draws, is_scaled=arithmetic.compute.name == SCALED)
     result = evaluate(lambda x: Sample.input(x, arithmetic, stream))
     with ignored_float_errors():
         distance = np.broadcast_to(np.abs(result.value - value), (draws, *value.shape))
