@@ -58,11 +58,12 @@ def attention_with_lse_vjp(
     scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
     seen = seen_keys("attention_with_lse_vjp", q.shape[-2], m, mask, is_causal, left_window, right_window)
 
-    def scores(q: Any, k: Any, sinks: Any) -> Any:
+    def scores(q: Any, k: Any, sinks: Any, scale: Any, softcap: Any) -> Any:
         return with_sinks(capped_scores(q, k, seen, scale, softcap), sinks)
 
-    p = rounded(softmax(scores(q, k, sinks), axis=-1))
-    again = recomputed(scores, q, k, sinks, axis=-1)
+    operands = q, k, sinks, scale, softcap
+    p = rounded(softmax(scores(*operands), axis=-1))
+    again = recomputed(scores, *operands, axis=-1)
     again_keys, again_sink = (again, again) if isinstance(again, float) else (again[..., :m], again[..., -1:])
     of_keys, of_sink = _through_weights(cotangent, p, v)
     ds = rounded(of_keys * again_keys)

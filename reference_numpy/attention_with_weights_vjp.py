@@ -38,11 +38,11 @@ def attention_with_weights_vjp(
     c, w = (None if x is None else float64(x) for x in cotangent)
     scale = 1 / np.sqrt(q.shape[-1]) if scale is None else scale
 
-    def scores(q: Any, k: Any) -> Any:
+    def scores(q: Any, k: Any, scale: Any) -> Any:
         return _scores(q, k, mask, None, is_causal, scale)
 
-    p = rounded(softmax(scores(q, k), axis=-1))
-    again = recomputed(scores, q, k, axis=-1)
+    p = rounded(softmax(scores(q, k, scale), axis=-1))
+    again = recomputed(scores, q, k, scale, axis=-1)
     if c is None:
         dv, a, inner = 0.0 * v, w, np.sum(p * w, axis=-1, keepdims=True)
     else:

@@ -54,11 +54,12 @@ def scaled_dot_product_attention_vjp(
     if scale is None:
         scale = 1 / np.sqrt(q.shape[-1])
 
-    def scores(q: Any, k: Any, bias: Any) -> Any:
+    def scores(q: Any, k: Any, bias: Any, scale: Any, softcap: Any) -> Any:
         return _scores(q, k, mask, bias, is_causal, scale, softcap)
 
-    p = rounded(softmax(scores(q, k, bias), axis=-1))
-    again = recomputed(scores, q, k, bias, axis=-1)
+    operands = q, k, bias, scale, softcap
+    p = rounded(softmax(scores(*operands), axis=-1))
+    again = recomputed(scores, *operands, axis=-1)
     divided = eager(c)  # by the sum of a row's exponentials, where that divides after the product with v
     dp = rounded(np.matmul(divided, np.swapaxes(v, -1, -2)))
     inner = np.sum(c * rounded(np.matmul(p, v)), axis=-1, keepdims=True)

@@ -200,17 +200,17 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(either(self.stream.is_scaled, self.value < low, first.value, second.value))
 
     def through_maximum(self, left: Sample, x: Sample, axis: int) -> Sample:
-        """Add the remainder `left` to the largest entry instead of subtracting it.
+        """Add the remainder `left` to the largest entry in some draws and subtract it in others, as some code does.
 
-        Subtracting it would cancel the entry's own sampled error. Adding it covers code that subtracts it and code that does not.
+        With one sign in all draws it would cancel the entry's own sampled error, or that of a later product.
         """
         largest = x.value == np.max(x.value, axis=shift_axis(axis), keepdims=True)
-        value, largest, remainder = align_ranks([self.value, largest, left.value])
+        value, largest, remainder, sign = align_ranks([self.value, largest, left.value, self.stream.signs(())])
         others: Any = 0.0
         if self.arithmetic.precision == "fused":
             difference = (value - value[:1]) * np.sqrt(0.5)  # of two draws: as large as the error of one
             others = sum_up_to(difference, align_ranks([x.value[:1], value])[0], shift_axis(axis))
-        return self.at(value + np.where(largest, remainder, others))
+        return self.at(value + np.where(largest, sign * remainder, others))
 
     def through_quotient(self) -> Sample:
         """Add two roundings (√2 u as a root sum of squares) and store twice, as code does that divides and then multiplies."""
