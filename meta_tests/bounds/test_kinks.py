@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from spec_tests.bounds.random_rounding import RandomStream
 from spec_tests.calls.result import Result
 from spec_tests.calls.violation import Violation
 from spec_tests.helpers.assertions import assert_conforms
@@ -43,3 +44,24 @@ def test_a_slope_far_beyond_both_is_wrong() -> None:
         answer = feed_forward_gradients(x, w1, w2, slope)
         with pytest.raises(Violation):
             assert_conforms(Result(tested.values(call, zip(("x", "w1", "w2"), answer, strict=True)), call))
+
+
+def test_an_unlikely_sign_is_in_half_of_the_draws() -> None:
+    """One draw in forty decides otherwise: code that rounds as it does has this sign each time."""
+    decided = np.ones((40, 1), dtype=bool)
+    decided[-1] = False
+    drawn, certain = (RandomStream().either(c, np.ones(1), np.zeros(1)) for c in (decided, np.ones((40, 1), dtype=bool)))
+    assert 10 < drawn.sum() < 30
+    assert np.all(certain == 1)
+
+
+def test_a_sum_of_subnormal_chunks_is_within_its_bound() -> None:
+    """Each chunk is 1.5 times the smallest number of float16, and is rounded to twice this number."""
+    chunks, quantum = 8, 2.0**-24
+    x, weight, targets = np.full((chunks, 1), 2.0**-10), np.array([[0.0], [-7384.0]]), np.zeros(chunks, dtype=int)
+    call = operation("linear_cross_entropy_vjp", "float16").call(np.array(1.0), x, weight, targets)
+    each = float(np.float16(call.value[-1] / chunks))
+    assert call.value[-1] / chunks == pytest.approx(1.5 * quantum, rel=0.02)
+    assert each == 2 * quantum
+    assert call.expectation("mixed").accepts(np.array([*call.value[:-1], chunks * each]))[-1]
+    assert not call.expectation("fused").accepts(np.array([*call.value[:-1], chunks * each]))[-1]

@@ -20,13 +20,3 @@ def broadcast_draws(values: list[np.ndarray]) -> list[np.ndarray]:
     """Give all values the same number of draws."""
     draws = max(len(v) for v in values)
     return [np.broadcast_to(v, (draws, *v.shape[1:])) for v in values]
-
-
-def either(is_scaled: bool, condition: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return one of two values in each draw; NaN where the draws differ and errors are scaled back.
-
-    The distance of the two values is no rounding error: it does not become smaller with the roundings.
-    """
-    condition, first, second = align_ranks([condition, first, second])
-    chosen = np.where(condition, first, second)
-    return np.where(np.any(condition, axis=0) & ~np.all(condition, axis=0), np.nan, chosen) if is_scaled else chosen

@@ -199,7 +199,7 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         if step_storage is None:
             return total
         size = np.sum(np.abs(self.value) + self.error, axis=axis)
-        return self.at(total.value, total.error + (self.shape[axis] - 1) * step_storage.u * size)
+        return self.at(total.value, total.error + (self.shape[axis] - 1) * (step_storage.u * size + step_storage.quantum / 2))
 
     def below(self, limit: float, first: Bounded, second: Bounded, slack: float) -> Bounded:
         """Return `first` if the value is below the limit, else `second`. Where either is right, the error reaches both."""
@@ -214,7 +214,7 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         if f is None:
             return total
         n, (a, b) = self.shape[-1], (np.abs(x.value) + x.error for x in (self, other))
-        return self.at(total.value, total.error + n * f.u * (a @ b))
+        return self.at(total.value, total.error + n * (f.u * (a @ b) + f.quantum))
 
     def through_maximum(self, left: Bounded, x: Any, axis: int) -> Bounded:
         """Add `left` to the error of each entry that may be the largest of x, and the errors of smaller entries to the others."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..specification.formats import Format
+from .axis_of_draws import align_ranks
 
 DRAWS, COARSE_DRAWS = 24, 16
 COARSE_FACTOR = 2.0**3  # how many times larger the roundings of the coarse draws are
@@ -74,6 +75,21 @@ class RandomStream:
         for draw in range(0, self.draws, 2):
             signs[draw] = np.copysign(1.0, x) * table[places + draw]
         return signs
+
+    def either(self, condition: np.ndarray, first: np.ndarray, second: np.ndarray, *, tie: Any = False) -> np.ndarray:
+        """Return the first value in each draw where the condition holds, else the second. A tie may be decided either way.
+
+        Where a rounding may decide, as the draws show by deciding differently, each draw takes one of the two at random: else an
+        unlikely decision, which code may make each time, would be in none or few of them. If errors are scaled back, the result
+        is NaN there, because the distance of the two values does not become smaller with the roundings.
+        """
+        open_ = np.any(condition | tie, axis=0) & ~np.all(condition & ~np.asarray(tie), axis=0)
+        heads = self.signs(condition.shape[1:]) > 0
+        if np.any(open_):
+            condition = np.where(open_, heads, condition)
+        condition, first, second, open_ = align_ranks([condition, first, second, open_[None]])
+        chosen = np.where(condition, first, second)
+        return np.where(open_, np.nan, chosen) if self.is_scaled and np.any(open_) else chosen
 
     def chances(self, ndim: int) -> np.ndarray:
         """Return a random number in [0, 1) for each draw, before `ndim` axes of length 1."""

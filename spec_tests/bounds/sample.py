@@ -1,8 +1,7 @@
 """`Sample`, draws of an array under random roundings: Monte Carlo arithmetic (Parker 1997) through NumPy's protocols.
 
-A `Sample` holds its draws along a hidden first axis, so that one evaluation of an equation serves all draws. In
-each draw every result is moved by a random rounding (see random_rounding.py); in the coarse draws the roundings are COARSE_FACTOR
-times larger. The size of a step's error is computed from the first draw only: to first order it is the same in all draws.
+One evaluation of an equation serves all draws. In each draw every result is moved by a random rounding (see random_rounding.py);
+in the coarse draws by one that is COARSE_FACTOR times larger. A step's error is that of the first draw: others hardly differ.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from reference_numpy._marks import logistic, normal_cdf
 
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format
-from .axis_of_draws import align_ranks, broadcast_draws, either, shift_axis
+from .axis_of_draws import align_ranks, broadcast_draws, shift_axis
 from .choices import RepeatsChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings
 from .operands import leading_operand
@@ -173,9 +172,8 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         return np.asarray(self.value[0] != -np.inf)
 
     def positive(self) -> Sample:
-        """Return 1 where the value is positive, else 0. At zero each draw takes one of the two."""
-        heads = self.stream.signs(self.shape) > 0
-        return self.at(either(self.stream.is_scaled, (self.value > 0) | ((self.value == 0) & heads), np.ones(1), np.zeros(1)))
+        """Return 1 where the value is positive, else 0; one of the two in each draw where the sign is uncertain."""
+        return self.at(self.stream.either(self.value > 0, np.ones(1), np.zeros(1), tie=self.value == 0))
 
     def piled(self, axis: int) -> Sample:
         """Return the sum; where steps may be stored, with the error of storing each partial sum."""
@@ -184,20 +182,22 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
             return total
         root = np.sqrt(np.sum(np.square(self.value[:1]), axis=shift_axis(axis)))
         spread = spread_of_partial_sums(self.shape[axis] - 1, total.value[:1], root)
-        return self.at(self.store(self.perturb(total.value, spread * step_storage.u), step_storage))
+        size = spread * step_storage.u + np.sqrt(self.shape[axis]) * step_storage.quantum / 2
+        return self.at(self.store(self.perturb(total.value, size), step_storage))
 
     def chunked(self, other: Sample) -> Sample:
-        """Return self @ other, with the error of storing the total after each of the n terms."""
+        """Return self @ other, with the error of storing each of the n terms, and the total after each."""
         total, f = self @ other, self.arithmetic.rounded_storage
         if f is None:
             return total
         a, b = (x.value[:1] for x in (self, other))
         spread = spread_of_partial_sums(self.shape[-1], total.value[:1], np.sqrt(np.square(a) @ np.square(b)))
-        return self.at(self.store(self.perturb(total.value, spread * f.u), f))
+        size = spread * f.u + np.sqrt(2 * self.shape[-1]) * f.quantum / 2  # the latter where they are subnormal
+        return self.at(self.store(self.perturb(total.value, size), f))
 
     def below(self, limit: float, first: Any, second: Any, slack: float) -> Sample:
         low = limit - slack * (self.stream.signs(()) > 0)  # within the slack each draw takes one of the two
-        return self.at(either(self.stream.is_scaled, self.value < low, first.value, second.value))
+        return self.at(self.stream.either(self.value < low, first.value, second.value))
 
     def through_maximum(self, left: Sample, x: Sample, axis: int) -> Sample:
         """Add the remainder `left` to the largest entry in some draws and subtract it in others, as some code does.

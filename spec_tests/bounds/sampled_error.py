@@ -63,7 +63,7 @@ def _drawn_arithmetic(arithmetic: Arithmetic) -> tuple[Arithmetic, float]:
     """Return the arithmetic in which roundings are drawn, and how many of its root mean squares the error is.
 
     Draws are float64 numbers themselves. Roundings of float64 are drawn 2**29 times larger, and scaled back. What depends on a
-    sign that rounding decides does not become smaller with the roundings, so it has no sampled error (`either`).
+    sign that rounding decides does not become smaller with the roundings, so it has no sampled error (`RandomStream.either`).
     """
     if arithmetic.compute.precision != 53:
         return arithmetic, float(SIGMAS)
