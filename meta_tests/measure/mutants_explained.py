@@ -24,7 +24,7 @@ from spec_tests.trials.asker import ask_about
 from spec_tests.trials.causes import EQUATION_SHARE
 from spec_tests.trials.trial import Trial
 
-from ..support.region_check import ask_fresh, mispredicts
+from ..support.region_check import ask_fresh, count_mispredicted
 from .leave_one_out import EXPLAINED, FRESH_CALLS, NOTHING, UNSEEN, WRONG, Row, add_options, examine, first_failure, measure
 from .rule_split import WITHHELD
 
@@ -73,7 +73,7 @@ def look_for_region(row: Row, operation: str, under_test: Backend, seconds: floa
     if region is not None:
         checking = ask_about(called, seed=f"fresh {row.seed}", seconds=CHECKING_SECONDS, clock=time.process_time)
         answers = list(ask_fresh(region, checking, FRESH_CALLS, row.seed))
-        row.mispredicted = sum(mispredicts(region, answer) for answer in answers)
+        row.mispredicted = count_mispredicted(region, answers)
         row.predicted = len(answers) - row.mispredicted
         row.equation, row.kind = region.what, "region"
         row.outcome = WRONG if row.mispredicted else EXPLAINED

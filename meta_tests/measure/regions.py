@@ -26,7 +26,7 @@ from spec_tests.trials.asker import ask_about, describe_failure_kind
 
 from ..support.in_process import attempt, backend, trials_of
 from ..support.paths import MEASURED
-from ..support.region_check import ask_fresh, mispredicts
+from ..support.region_check import ask_fresh, count_mispredicted
 
 FILE = MEASURED / "regions.json"
 
@@ -61,7 +61,7 @@ def describe(deviation: Deviation, seed: int, seconds: float) -> Row | None:
             wishes = list(filter(None, (checking(Wish(as_drawn=number % 2 == 0)) for number in range(FRESH // 2))))
             return {**row, "region": None, "fails_when_asked": any(answer.failure for answer in wishes)}
         answers = list(ask_fresh(region, checking, FRESH, seed))
-        missed = sum(mispredicts(region, answer) for answer in answers)
+        missed = count_mispredicted(region, answers)
         return {**row, "region": region.what, "told": region.facts[0][1], "fresh": len(answers), "mispredicted": missed}
     return None
 

@@ -12,7 +12,7 @@ NAMES = {
     "softmax": "the maximum is not subtracted",
     "rms_norm": "epsilon stands outside the square root",
     "gelu": "the answers are those of `",
-    "linear": "wrong in columns 48 and up",
+    "linear": "wrong only in columns 48 and up",
     "swiglu": "w3 gates and w1 goes straight through",
 }
 

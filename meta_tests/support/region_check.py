@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from spec_tests.diagnosis.asking import WRONG, Answer, Wish
+import numpy as np
+
+from spec_tests.diagnosis.asking import Answer, Wish
 from spec_tests.diagnosis.region import Region
 from spec_tests.diagnosis.region_wishes import wish_inside, wish_outside
 from spec_tests.trials.asker import Asker
 
 
-def mispredicts(region: Region, answer: Answer) -> bool:
-    """Whether an answer fails outside of the region, or, if its values are ordinary, does not fail inside.
+def count_mispredicted(region: Region, answers: Iterable[Answer]) -> int:
+    """Return how many answers fail outside of the region, and how many are right inside if these are more than fail there.
 
-    A region tells how the answers inside fail. It says nothing about calls outside that fail in another way, and a region of
-    wrong values nothing about calls without values.
+    A region tells how the answers inside fail. It says nothing about calls outside that fail in another way, and answers inside
+    count only if their values are ordinary: others may hide the error.
     """
-    inside = region.inside.covers(answer)
-    if answer.failure and answer.failure not in region.failures:
-        return answer.failure == WRONG and bool(inside.any()) and not region.says_only
-    if answer.failure:
-        return bool((~inside & answer.wrong).any() if answer.wrong is not None else not inside.any())
-    return bool(inside.any()) and answer.ordinary and not region.says_only
+    known = [(answer, region.inside.covers(answer)) for answer in answers]
+    outside = sum(_fails_outside(region, answer, inside) for answer, inside in known)
+    ordinary = [answer.failure in region.failures for answer, inside in known if answer.ordinary and inside.any()]
+    right = ordinary.count(False)
+    return outside + (right if right > len(ordinary) / 2 else 0)
+
+
+def _fails_outside(region: Region, answer: Answer, inside: np.ndarray) -> bool:
+    if answer.failure not in region.failures:
+        return False
+    return bool((~inside & answer.wrong).any() if answer.wrong is not None else not inside.any())
 
 
 def ask_fresh(region: Region, ask: Asker, count: int, seed: object) -> Iterator[Answer]:

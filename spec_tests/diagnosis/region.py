@@ -22,7 +22,6 @@ class Region(Explanation):
     inside: Conjunction = field(default_factory=Conjunction)
     failures: tuple[str, ...] = (WRONG,)  # what is seen inside
     only: bool = False  # whether some answers inside were right, perhaps since their values hid the error
-    says_only: bool = False  # whether this was so for ordinary values: the region then says that all other answers are right
 
     def covers(self, call: Call) -> bool:
         """Whether an element of the result lies inside. An answer need not be known."""
@@ -41,18 +40,21 @@ class Count:
         return Count(self.inside + inside, self.outside + outside, self.failed + fails)
 
 
-def build_region(operation: str, inside: Conjunction, failures: tuple[str, ...], fresh: Count, *, says_only: bool) -> Region:
-    """Return the region of an operation with its sentence, which tells the fresh answers that it predicted."""
+def build_region(operation: str, inside: Conjunction, failures: tuple[str, ...], fresh: Count) -> Region:
+    """Return the region of an operation with its sentence, which says that answers outside are right.
+
+    How many fresh answers inside fail is counted beside it: one that is right by chance would be seen too seldom to claim more.
+    """
     words = describe_conditions(inside.of_call, inside.of_element)
     failure = ", or ".join(failures) + ("," if len(failures) > 1 else "")
-    what = f"{failure}{' only' if says_only else ''} {words}"
+    what = f"{failure} only {words}" if inside.conditions else f"{failure} {words}"
     fails = "are wrong" if failures == (WRONG,) else "fail so"
     told = f"{fresh.failed} of {fresh.inside} fresh calls inside {fails}, 0 of {fresh.outside} outside"
     if not inside.conditions:
         told = f"{fresh.failed} of {fresh.inside} fresh calls {fails}"
     only = fresh.failed < fresh.inside
     what_it_is = ("region", f"region: {words}", what, operation, _predict(inside, only))
-    return Region(*what_it_is, facts=(("asked", told),), inside=inside, failures=failures, only=only, says_only=says_only)
+    return Region(*what_it_is, facts=(("asked", told),), inside=inside, failures=failures, only=only)
 
 
 def _predict(region: Conjunction, only: bool) -> Callable[[Call], bool | None]:

@@ -71,7 +71,7 @@ def describe_conditions(of_call: Sequence[Condition], of_element: Sequence[Condi
     call = [describe_condition(condition) for condition in of_call]
     element = [describe_element_condition(condition) for condition in _merge_blocks(of_element)]
     joined = _join_clauses(call)
-    return " ".join(", ".join(part for part in (joined, " and ".join(element)) if part).split()) or "in every call"
+    return " ".join(", ".join(part for part in (joined, " and ".join(element)) if part).split()) or "in nearly every call"
 
 
 def _merge_blocks(conditions: Sequence[Condition]) -> list[Condition]:

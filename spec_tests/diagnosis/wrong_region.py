@@ -248,12 +248,7 @@ class _Search:
         if not self._is_supported(region, fresh, MIN_SHARE if loosely else STRICT_SHARE):
             self.answers += right_inside
             return None
-        says_only = loosely or any(self._is_right_inside(region, answer) for answer in self.asked)
-        return build_region(self.answers[0].call.operation.name, region, self.failures, fresh, says_only=says_only), fresh
-
-    def _is_right_inside(self, region: Conjunction, answer: Answer) -> bool:
-        """Whether an answer to ordinary values is right inside of the region."""
-        return answer.ordinary and not answer.failure and bool(answer.tells(region.covers(answer)).any())
+        return build_region(self.answers[0].call.operation.name, region, self.failures, fresh), fresh
 
     def _is_supported(self, region: Conjunction, fresh: Count, share: float) -> bool:
         """Whether enough fresh answers inside fail, and as many as chance hardly picks among all."""
