@@ -112,7 +112,7 @@ def test_wrong_values_and_exceptions_are_one_region() -> None:
     ask = ask_about(make_operation(fault.backend(), "rms_norm"), seed=1, seconds=SECONDS, clock=CLOCK)
     region = find_wrong_region(Evidence.gather(operation.recorder.calls), ask=ask, deadline=CLOCK() + SECONDS, clock=CLOCK)
     assert region is not None
-    assert region.what == "wrong, or the call raised ValueError, where d is odd"
+    assert region.what == "wrong, or the call raised ValueError, only where d is odd"
 
 
 def test_no_time_is_no_region() -> None:

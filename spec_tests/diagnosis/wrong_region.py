@@ -41,9 +41,7 @@ MIN_FRESH = 8  # of them on each side, if the time ends before all are asked
 
 MIN_WRONG = 3  # fresh answers inside a region
 
-MIN_SHARE = 0.5  # of the answers inside that fail: a region that is right more often than not says little
-
-STRICT_SHARE = 0.9  # the same where all of them should fail: values hide an error seldom, or the region is another
+STRICT_SHARE = 0.9  # of the answers inside, where all should fail: values hide an error seldom, or the region is another
 
 MIN_SUPPORT = 2  # answers to ordinary values with right elements that one condition alone excludes
 
@@ -245,17 +243,26 @@ class _Search:
             fresh = fresh.add(inside=bool(covered.any()), outside=bool((~covered).any()), fails=self.fails(answer))
             if covered.any() and not self.fails(answer):
                 right_inside.append(answer)
-        if not self._is_supported(region, fresh, MIN_SHARE if loosely else STRICT_SHARE):
+        if not self._is_supported(region, fresh, loosely):
             self.answers += right_inside
             return None
         return build_region(self.answers[0].call.operation.name, region, self.failures, fresh), fresh
 
-    def _is_supported(self, region: Conjunction, fresh: Count, share: float) -> bool:
-        """Whether enough fresh answers inside fail, and as many as chance hardly picks among all."""
-        if fresh.failed < max(MIN_WRONG, share * fresh.inside):
+    def _is_supported(self, region: Conjunction, fresh: Count, loosely: bool) -> bool:
+        """Whether enough fresh answers inside fail, and as many as chance hardly picks among all.
+
+        loosely: hardly by chance more than half of those inside fail. A region that is right more often than not says little.
+        """
+        enough = _is_majority(fresh.failed, fresh.inside) if loosely else fresh.failed >= STRICT_SHARE * fresh.inside
+        if fresh.failed < MIN_WRONG or not enough:
             return False
         if not region.conditions:
             return fresh.inside >= FRESH
         if self._is_late and min(fresh.inside, fresh.outside) < MIN_FRESH:
             return False
         return math.comb(fresh.inside, fresh.failed) <= MAX_CHANCE * math.comb(fresh.inside + fresh.outside, fresh.failed)
+
+
+def _is_majority(failed: int, asked: int) -> bool:
+    """Whether so many would hardly fail by chance if half of all such answers did."""
+    return sum(math.comb(asked, n) for n in range(failed, asked + 1)) <= MAX_CHANCE * 2**asked
