@@ -14,7 +14,7 @@ from spec_tests.trials.asker import Asker
 
 
 def count_mispredicted(region: Region, answers: Iterable[Answer]) -> int:
-    """Return how many answers fail outside of the region, and how many are right inside if these are more than fail there.
+    """Return how many answers fail outside of the region. Those that are right inside are added if most of them are.
 
     A region tells how the answers inside fail. It says nothing about calls outside that fail in another way, and answers inside
     count only if their values are ordinary: others may hide the error.
