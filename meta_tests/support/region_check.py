@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from spec_tests.diagnosis.asking import Answer, Wish
+from spec_tests.diagnosis.asking import RIGHT, Answer, Wish
 from spec_tests.diagnosis.region import Region
 from spec_tests.diagnosis.region_wishes import wish_inside, wish_outside
 from spec_tests.trials.asker import Asker
@@ -16,14 +16,15 @@ from spec_tests.trials.asker import Asker
 def count_mispredicted(region: Region, answers: Iterable[Answer]) -> int:
     """Return how many answers fail outside of the region. Those that are right inside are added if most of them are.
 
-    A region tells how the answers inside fail. It says nothing about calls outside that fail in another way, and answers inside
+    A region tells how the answers inside fail. It says nothing about calls outside that fail in another way. Right answers inside
     count only if their values are ordinary: others may hide the error.
     """
     known = [(answer, region.inside.covers(answer)) for answer in answers]
     outside = sum(_fails_outside(region, answer, inside) for answer, inside in known)
-    ordinary = [answer.failure in region.failures for answer, inside in known if answer.ordinary and inside.any()]
-    right = ordinary.count(False)
-    return outside + (right if right > len(ordinary) / 2 else 0)
+    inside_of_it = [answer for answer, inside in known if inside.any()]
+    right = sum(answer.failure == RIGHT and answer.ordinary for answer in inside_of_it)
+    failing = sum(answer.failure in region.failures for answer in inside_of_it)
+    return outside + (right if right > failing else 0)
 
 
 def _fails_outside(region: Region, answer: Answer, inside: np.ndarray) -> bool:
