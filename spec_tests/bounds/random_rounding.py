@@ -79,9 +79,9 @@ class RandomStream:
     def either(self, condition: np.ndarray, first: np.ndarray, second: np.ndarray, *, tie: Any = False) -> np.ndarray:
         """Return the first value in each draw where the condition holds, else the second. A tie may be decided either way.
 
-        Where a rounding may decide, as the draws show by deciding differently, each draw takes one of the two at random: else an
-        unlikely decision, which code may make each time, would be in none or few of them. If errors are scaled back, the result
-        is NaN there, because the distance of the two values does not become smaller with the roundings.
+        Where the draws differ, a rounding decides. Each draw then takes one of the two values at random, because code may make a
+        decision each time that few draws make. If errors are scaled back, the result is NaN there: the distance of the two values
+        does not become smaller with the roundings.
         """
         open_ = np.any(condition | tie, axis=0) & ~np.all(condition & ~np.asarray(tie), axis=0)
         heads = self.signs(condition.shape[1:]) > 0

@@ -50,7 +50,8 @@ def sampled_error(evaluate: Evaluate, value: np.ndarray, arithmetic: Arithmetic)
 def few_draws_error(evaluate: Evaluate, value: np.ndarray, arithmetic: Arithmetic) -> np.ndarray:
     """Return an error that `sampled_error` is never below, from the first FEW_DRAWS of its draws.
 
-    The mean square of DRAWS draws is at least the sum of the squares of some of them, divided by DRAWS.
+    The mean square of DRAWS draws is at least the sum of the squares of some of them, divided by DRAWS. This is not proven where
+    only a later draw decides a sign otherwise, since the first draws then differ (`RandomStream.either`).
     """
     drawn, scale = _drawn_arithmetic(arithmetic)
     unit, squares = _squared_distances(evaluate, value, drawn, FEW_DRAWS)

@@ -43,7 +43,7 @@ class Count:
 def build_region(operation: str, inside: Conjunction, failures: tuple[str, ...], fresh: Count) -> Region:
     """Return the region of an operation with its sentence, which says that answers outside are right.
 
-    How many fresh answers inside fail is counted beside it: one that is right by chance would be seen too seldom to claim more.
+    Beside it stands how many fresh answers inside fail. That all of them do is not claimed: a few may be right by chance.
     """
     words = describe_conditions(inside.of_call, inside.of_element)
     failure = ", or ".join(failures) + ("," if len(failures) > 1 else "")

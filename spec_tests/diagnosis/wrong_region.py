@@ -251,7 +251,7 @@ class _Search:
     def _is_supported(self, region: Conjunction, fresh: Count, loosely: bool) -> bool:
         """Whether enough fresh answers inside fail, and as many as chance hardly picks among all.
 
-        loosely: hardly by chance more than half of those inside fail. A region that is right more often than not says little.
+        loosely: more than half of those inside must fail, by so much that chance hardly explains it.
         """
         enough = _is_majority(fresh.failed, fresh.inside) if loosely else fresh.failed >= STRICT_SHARE * fresh.inside
         if fresh.failed < MIN_WRONG or not enough:
@@ -264,5 +264,5 @@ class _Search:
 
 
 def _is_majority(failed: int, asked: int) -> bool:
-    """Whether so many would hardly fail by chance if half of all such answers did."""
+    """Whether more than half fail: chance would hardly make so many fail if each failed with probability 1/2."""
     return sum(math.comb(asked, n) for n in range(failed, asked + 1)) <= MAX_CHANCE * 2**asked
