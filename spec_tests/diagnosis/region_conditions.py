@@ -14,6 +14,8 @@ STEPS = (2, 3, 4, 5, 8, 16, 32, 64, 128, 256)
 
 CYCLES = (2, 3, 4)  # lengths of cycles in which calls, rows or columns may take turns
 
+MIN_IN_CYCLE = 2  # right calls whose number is a multiple of the length: one may be right by chance
+
 MISSING = "no such fact"  # of an answer that lacks a fact, such as the size of a dimension that it does not have
 
 MAX_LISTED = 4  # values in a condition
@@ -60,8 +62,9 @@ def _distinct(values: Sequence[Any]) -> list[Any]:
 
 def _list_steps(name: str, inside: np.ndarray, outside: np.ndarray) -> Iterator[Condition]:
     """Yield conditions on divisibility."""
-    for step in STEPS:
-        if np.all(inside % step != 0) and np.any(outside % step == 0):
+    positive = outside[outside > 0]  # 0 is a multiple of every step, and speaks for none
+    for step in CYCLES if _is_counted(name) else STEPS:
+        if np.all(inside % step != 0) and _count_multiples(positive, step) >= (MIN_IN_CYCLE if _is_counted(name) else 1):
             yield Condition(name, "no multiple", (step,))
         if np.all((inside % step == 0) & (inside > 0)) and np.any(outside % step != 0) and len(set(inside.tolist())) > 1:
             yield Condition(name, "multiple", (step,))
@@ -70,6 +73,11 @@ def _list_steps(name: str, inside: np.ndarray, outside: np.ndarray) -> Iterator[
     powers = Condition(name, "power of two", ())
     if np.all(powers.holds_each(inside)) and len(set(inside.tolist())) > 1:
         yield powers
+
+
+def _count_multiples(values: np.ndarray, step: int) -> int:
+    """Return how many distinct values are multiples of the step."""
+    return len(np.unique(values[values % step == 0]))
 
 
 def list_element_conditions(name: str, values: np.ndarray, wrong: np.ndarray) -> Iterator[Condition]:
