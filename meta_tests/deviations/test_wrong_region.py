@@ -13,7 +13,8 @@ from spec_tests.diagnosis.condition import Condition, simplest_between
 from spec_tests.diagnosis.element_facts import describe_elements
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.region import Region
-from spec_tests.diagnosis.region_conditions import list_element_conditions
+from spec_tests.diagnosis.region_axis import AXIS_FACTS, describe_axis, find_axis
+from spec_tests.diagnosis.region_conditions import list_conditions, list_element_conditions
 from spec_tests.diagnosis.region_facts import describe_for_region
 from spec_tests.diagnosis.region_words import describe_conditions
 from spec_tests.diagnosis.wrong_region import find_wrong_region
@@ -83,6 +84,27 @@ def test_an_element_of_a_gradient_has_the_values_at_its_place() -> None:
     wrong = np.array([False, True, False])
     assert Condition("x", "is", (0.0,)) in list(list_element_conditions("x", elements["x"], wrong))
     assert not [c for c in list_element_conditions("x", elements["x"] + 0.1, wrong) if c.kind == "is"]
+
+
+@pytest.mark.parametrize(("name", "right"), [("n", [0]), ("calls before with these shapes", [0, 16]), ("calls before", [0, 2])])
+def test_right_answers_to_a_multiple_are_needed(name: str, right: list[int]) -> None:
+    """That of size 0, and one that may be right by chance, are no reason to say "no multiple of 2" in place of a limit."""
+    kinds = {condition.kind for condition in list_conditions(name, [1, 3, 7, 11], right)}
+    assert "no multiple" not in kinds
+    assert "no multiple" in {condition.kind for condition in list_conditions(name, [1, 3, 7, 11], [0, 2, 4, 16])}
+
+
+@pytest.mark.parametrize("axis", [-1, 0, -2, 1])
+def test_another_axis_has_the_fact_that_is_asked_for(axis: int) -> None:
+    batch = (2, 3)
+    for fact in AXIS_FACTS:
+        for value in (True, False) if isinstance(describe_axis((2, 4, 3), 1)[fact], bool) else (1, 2, 4):
+            found = find_axis(batch, axis, fact, value)
+            assert found is not None, (fact, value)
+            shape = list(found[0])
+            shape.insert(found[1] % (len(shape) + 1), 7)
+            assert describe_axis(shape, found[1])[fact] == value
+    assert find_axis(batch, axis, "axes of the argument", 9) is None
 
 
 def test_right_answers_have_no_region() -> None:

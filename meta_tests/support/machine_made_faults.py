@@ -107,6 +107,17 @@ def as_many_entries_as_columns(source: random.Random) -> MadeFault:
     return MadeFault("rms_norm", words, lambda y, a, k, m: y.size == y.shape[-1] ** 2)
 
 
+def entries_beside_the_axis(source: random.Random) -> MadeFault:
+    """A kernel for rows that are contiguous, or for one row at a time, that forgets the other axes."""
+    side = source.choice(("before", "after"))
+
+    def spoils(y: Any, a: Any, k: Any, m: Any) -> Any:
+        place = k["axis"] % y.ndim
+        return np.prod(y.shape[:place] if side == "before" else y.shape[place + 1 :]) > 1
+
+    return MadeFault("softmax", (f"where the batch {side} the axis has 2 entries or more",), spoils)
+
+
 def columns(source: random.Random) -> MadeFault:
     limit = source.choice((1, 2, 3, 8, 16, 32, 64))
     words = "in every column but the first" if limit == 1 else f"in columns {limit} and up"
@@ -203,7 +214,7 @@ MAKERS: dict[str, Maker] = {
     make.__name__.replace("_", " "): make
     for make in (
         above_a_size, no_multiple, one_size, option_given, mask_of_one_row, word_of_an_option, batch_dimensions,
-        as_many_entries_as_columns, columns, rows,
+        as_many_entries_as_columns, entries_beside_the_axis, columns, rows,
         batch_entries, heads_of_a_group, values_below, one_value, rows_with_a_large_entry, later_calls, every_third_call,
         stored_otherwise, a_dtype, optional_weight, unused_columns,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from ..calls.in_domain import dimension_sizes
 from .asking import Answer, Ask, Wish
 from .condition import is_integer, is_number
+from .region_axis import AXIS_FACTS, find_axis
 from .region_facts import BATCH_ENTRIES, WITH_OPTIONS, list_given_weights
 from .region_fills import LARGEST_OF_CALL, MAX_ORDINARY, STRANGE_FILLS, Fill, fill_equal_rows, fill_up_to
 
@@ -91,6 +92,9 @@ def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish 
         return wish.but(batch=(int(value),))
     if fact == "first batch axis":
         return wish.but(batch=(int(value), *(wish.batch or ())[1:]))
+    if fact in AXIS_FACTS:
+        found = find_axis(wish.batch, wish.keywords["axis"], fact, value) if wish.batch is not None else None
+        return found and wish.but(batch=found[0], keywords={"axis": found[1]})
     if fact.endswith(" is finite") or fact.startswith("NaN in "):
         return wish.but(fill=STRANGE_FILLS[0] if value == fact.startswith("NaN") else None)
     if fact.startswith("rows of "):

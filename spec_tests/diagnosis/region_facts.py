@@ -13,6 +13,7 @@ from ..calls.call_facts import describe_call
 from ..calls.in_domain import dimension_sizes
 from ..specification.formats import is_floating
 from ..specification.pytree import leaves
+from .region_axis import describe_axis
 
 WITH_OPTIONS = "with options"
 
@@ -36,7 +37,7 @@ def describe_for_region(call: Call) -> dict[str, Any]:
     for (one, size), (other, other_size) in permutations((sizes | rows).items(), 2):
         facts[f"{one} > {other}"] = size > other_size
     if "axis" in call.keywords:
-        facts |= _describe_axis(call)
+        facts |= describe_axis(np.shape(call.named["x"]), call.keywords["axis"])
     arrays = [x for _, x in leaves(call.named) if isinstance(x, np.ndarray)]
     facts["several rows and columns"] = bool(arrays) and all(size > 1 for x in arrays for size in x.shape)
     return {**facts, "storage": call.layout, "dtype": call.operation.dtype, **call.history}
@@ -108,14 +109,3 @@ def _describe_lengths(call: Call) -> dict[str, Any]:
             facts[f"the largest length{of}"], facts[f"the smallest length{of}"] = int(values.max()), int(values.min())
             facts[f"{EQUAL_LENGTHS}{of}"] = bool(np.all(values == values[0]))
     return facts
-
-
-def _describe_axis(call: Call) -> dict[str, Any]:
-    axis, rank = call.keywords["axis"], np.ndim(call.named["x"])
-    return {
-        "a negative axis": axis < 0,
-        "the last axis": axis % rank == rank - 1,
-        "the first axis": axis % rank == 0,
-        "a middle axis": 0 < axis % rank < rank - 1,
-        "axes of the argument": rank,
-    }

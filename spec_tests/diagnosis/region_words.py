@@ -8,6 +8,7 @@ from typing import Any
 
 from .condition import Condition, is_integer, join
 from .element_facts import BEYOND
+from .region_axis import AFTER, BEFORE, FIRST, LAST, MIDDLE, NEGATIVE, RANK
 from .region_facts import EQUAL_LENGTHS, FULL_CACHE, UNUSED_COLUMNS, WITH_OPTIONS
 
 ORDINALS = MappingProxyType({2: "second", 3: "third", 4: "fourth"})
@@ -32,7 +33,9 @@ COUNTED = MappingProxyType(
         "columns of the result": ("the result", "column", "columns"),
         "rows of the result": ("the result", "row", "rows"),
         "first axis of the result": ("the first axis of the result", "index", "indices"),
-        "axes of the argument": ("the argument", "axis", "axes"),
+        RANK: ("the argument", "axis", "axes"),
+        BEFORE: ("the batch before the axis", "entry", "entries"),
+        AFTER: ("the batch after the axis", "entry", "entries"),
     }
 )
 
@@ -41,10 +44,10 @@ FLAGS = MappingProxyType(
         WITH_OPTIONS: ("with any optional argument", "without optional arguments"),
         "empty": ("where an array is empty", "where no array is empty"),
         "batches that broadcast": ("where batches broadcast", "where the batches are equal"),
-        "a negative axis": ("where axis is negative", "where axis is not negative"),
-        "the last axis": ("where axis is the last one", "where axis is not the last one"),
-        "the first axis": ("where axis is the first one", "where axis is not the first one"),
-        "a middle axis": ("where axis is neither the first nor the last", "where axis is the first or the last"),
+        NEGATIVE: ("where axis is negative", "where axis is not negative"),
+        LAST: ("where axis is the last one", "where axis is not the last one"),
+        FIRST: ("where axis is the first one", "where axis is not the first one"),
+        MIDDLE: ("where axis is neither the first nor the last", "where axis is the first or the last"),
         "an axis of size 1 in the result": ("where the result has an axis of size 1", "where the result has no axis of size 1"),
         "several rows and columns": ("where no axis of an argument has size 1", "where an axis of an argument has size 1"),
         "a square result": ("where the result is square", "where the result is not square"),
