@@ -29,6 +29,8 @@ BATCHES = (
     (33,), (65,),
 )  # fmt: skip
 
+DEGENERATE_BATCHES = ((1, 2), (2, 1), (1, 3, 2))
+
 
 def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source: random.Random) -> Iterator[Wish]:
     """Yield wishes whose answers could contradict the region: near its boundaries first, then on both sides at random."""
@@ -62,7 +64,12 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
 
 
 def _list_degenerate(base: Wish) -> Iterator[Wish]:
-    """Yield wishes with sizes at which many errors vanish: one or two dimensions of size 1, all of them, or equal sizes."""
+    """Yield wishes with sizes at which many errors vanish: one or two dimensions of size 1, all of them, or equal sizes.
+
+    So may a batch axis of size 1 beside a longer one.
+    """
+    if base.batch is not None:
+        yield from (base.but(batch=batch) for batch in DEGENERATE_BATCHES)
     for name, other in itertools.combinations_with_replacement(base.sizes, 2):
         yield base.but(sizes={name: 1, other: 1})
     for name, other in itertools.permutations(base.sizes, 2):

@@ -35,7 +35,7 @@ MAX_SEEN = 40  # calls of the evidence that the search looks at
 
 MAX_GATHERED = 60  # failures, before the first region is fitted
 
-AS_DRAWN_PERIOD = 5  # every so many fresh answers one is to a call as laws draw them, on whichever side it is
+PLAIN_PERIOD = 3  # every so many fresh answers one is to a call as laws draw them, or to a small one, on whichever side it is
 
 MIN_FRESH = 8  # of them on each side, if the time ends before all are asked
 
@@ -228,8 +228,8 @@ class _Search:
             return None
         fresh, right_inside = Count(), []
         for number in range(2 * FRESH):
-            wish: Wish | None = Wish(as_drawn=True)
-            if number % AS_DRAWN_PERIOD:
+            wish: Wish | None = Wish(as_drawn=number % (2 * PLAIN_PERIOD) == 0)
+            if number % PLAIN_PERIOD:
                 wish = (wish_inside if number % 2 else wish_outside)(self.ask, region, self.answers, self.random)
             if self._is_late:
                 break
