@@ -83,6 +83,7 @@ def test_an_element_of_a_gradient_has_the_values_at_its_place() -> None:
     assert elements["x"].tolist() == [3.0, 0.0, 2.0]
     wrong = np.array([False, True, False])
     assert Condition("x", "is", (0.0,)) in list(list_element_conditions("x", elements["x"], wrong))
+    assert Condition("x", "is", (0.0,)).text in [c.text for c in list_element_conditions("x", np.array([3.0, -0.0, 2.0]), wrong)]
     assert not [c for c in list_element_conditions("x", elements["x"] + 0.1, wrong) if c.kind == "is"]
 
 

@@ -105,16 +105,19 @@ def _describe_parts(call: Call, named: str) -> dict[str, np.ndarray]:
     for name, shape in parts:
         size = int(np.prod(shape))
         indices = _list_indices(shape, ["batch entry", "row", "column"][-len(shape) :] if 0 < len(shape) < 4 else [])
-        flat = {fact: np.ravel(np.broadcast_to(index, shape)) for fact, index in indices.items() if not fact.startswith(BEYOND)}
+        facts = {fact: index for fact, index in indices.items() if not fact.startswith(BEYOND)} | dict(
+            _list_values_at(call, shape)
+        )
+        flat = {fact: np.ravel(np.broadcast_to(x, shape)) for fact, x in facts.items()}
         found.append(({named: np.full(size, name)} | flat, size))
     names = dict.fromkeys(fact for facts, _ in found for fact in facts)
     missing = {fact: "" if fact == named else np.nan for fact in names}
     joined = {fact: np.concatenate([facts.get(fact, np.full(size, missing[fact])) for facts, size in found]) for fact in names}
-    places = _list_values_at(call) if call.parts is None else {}
-    return {**joined, **places, RIGHT_VALUE: np.ravel(value).astype(np.float64)}
+    return {**joined, RIGHT_VALUE: np.ravel(value).astype(np.float64)}
 
 
-def _list_values_at(call: Call) -> dict[str, np.ndarray]:
-    """Return the values of the floating arrays that have the shape of the result, each at the place of an element."""
-    arrays = {name: x for name, x in call.named.items() if isinstance(x, np.ndarray) and is_floating(x)}
-    return {name: np.ravel(x).astype(np.float64) for name, x in arrays.items() if x.shape == call.value.shape}
+def _list_values_at(call: Call, shape: tuple[int, ...]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the floating arguments of a result's shape, whose values stand at its elements, and those with one for each row."""
+    for name, x in call.named.items():
+        if isinstance(x, np.ndarray) and is_floating(x) and x.shape in (shape, shape[:-1]):
+            yield name, (x if x.shape == shape else x[..., None]).astype(np.float64)

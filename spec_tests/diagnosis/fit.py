@@ -58,6 +58,8 @@ class Fit:
 
     deviation: Any
     told_apart: int = 0  # wrong elements that the deviation explains and the right equation cannot
+    speaking: int = 0  # calls with such elements
+    silent: int = 0  # other calls with wrong elements for which it has no value, such as those of a query that then sees no key
     distance: float = 0.0  # the largest distance of the deviation from a wrong element, relative to that of the truth
 
     @property
@@ -117,9 +119,12 @@ def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], 
                 break
         else:
             return None
-        fit.told_apart += explanation[0]
-        fit.distance = max(fit.distance, explanation[1])
-    return fit if fit.told_apart else None
+        told_apart, undefined, distance = explanation
+        fit.told_apart += told_apart
+        fit.speaking += told_apart > 0
+        fit.silent += undefined > 0 and told_apart == 0
+        fit.distance = max(fit.distance, distance)
+    return fit if fit.speaking > fit.silent else None
 
 
 def explains(deviation: Candidate, call: Call) -> bool:
@@ -231,8 +236,11 @@ def _shows(deviation: Candidate, call: Call) -> bool:
 
 
 @_cache
-def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, float] | None:
-    """Return how many wrong elements only the deviation explains, and how closely; None if it contradicts the answer."""
+def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, int, float] | None:
+    """Return how many wrong elements only the deviation explains, for how many it has no value, and how close it comes.
+
+    Return None if it contradicts the answer.
+    """
     observed, truth = answer_of(call), truth_of(call)
     try:
         expected = call.expect(precision, _prepare_equation(deviation, call))
@@ -241,9 +249,13 @@ def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, flo
     if expected.value.shape != observed.shape:
         return None
     nan, values = np.isnan(expected.value), _evaluate(deviation, call)
-    if values is None or np.any(~np.isfinite(values) & np.isfinite(observed)):  # no format has a wider range than float64
+    wrong = wrong_in(call)
+    if values is None:
         return None
-    accepted, wrong = expected.accepts(observed), wrong_in(call)
+    undefined = np.isnan(values) & np.isfinite(observed) & wrong & ~expected.claimed
+    if np.any(~np.isfinite(values) & np.isfinite(observed) & ~undefined):  # no format has a wider range than float64
+        return None
+    accepted = expected.accepts(observed)
     as_near = nan | (np.isnan(values) & np.isnan(observed))  # where the bound overflows, no value of it is NaN
     for deviating in (expected.value, values):  # in the arithmetic of the dtype, and in float64
         as_near = as_near | _is_as_near(observed, deviating, truth, expected)
@@ -259,11 +271,11 @@ def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, flo
     overflowing = np.isinf(expected.value) & (observed == expected.value)
     alone = wrong & (disjoint | (nan & np.isnan(observed)) | overflowing)
     if not np.any(alone):
-        return 0, 0.0
+        return 0, int(np.sum(undefined)), 0.0
     with np.errstate(all="ignore"):
         hidden = expected.storage.half_gap(observed, expected.value)  # the rounding of the answer may hide as much
         distance = np.maximum(np.abs(observed - expected.value) - hidden, 0)[alone] / np.abs(observed - truth.value)[alone]
-    return int(np.sum(alone)), float(np.max(np.nan_to_num(distance, nan=0.0, posinf=0.0)))
+    return int(np.sum(alone)), int(np.sum(undefined)), float(np.max(np.nan_to_num(distance, nan=0.0, posinf=0.0)))
 
 
 def _is_as_near(observed: np.ndarray, deviating: np.ndarray, truth: Expectation, expected: Expectation) -> np.ndarray:

@@ -96,11 +96,12 @@ class Search:
         depths = range(max(site.depth for site in self.source.sites) + 1)
         yield self._single_edits(0, PLAIN)
         yield self._single_edits(0, LESS_PLAIN)
-        yield from (self._single_edits(depth, PLAIN) for depth in depths[1:2])
+        yield from (self._single_edits(depth, costs) for costs in (PLAIN, LESS_PLAIN) for depth in depths[1:2])
         yield self._single_edits(0, ODD)
         yield self._solved_constants()
         yield from (self._single_edits(depth, PLAIN) for depth in depths[2:])
-        yield from (self._single_edits(depth, costs) for costs in (LESS_PLAIN, ODD) for depth in depths[1:])
+        yield from (self._single_edits(depth, LESS_PLAIN) for depth in depths[2:])
+        yield from (self._single_edits(depth, ODD) for depth in depths[1:])
         yield self._pairs()
         yield self._solved_constants_in_one_mode()
         yield self._solved_constants()
@@ -182,16 +183,17 @@ class Search:
         functions = compile_edits(edits)
         if functions is None:
             return False, FAR, FAR
-        equation, worst, mean = self.source.with_functions(functions), -FAR, FAR
+        equation, worst, mean, speaks = self.source.with_functions(functions), -FAR, FAR, False
         for screen in self.screens:
             values = screen.evaluate(equation)
             if values is None:
                 return False, FAR, FAR
             possible, largest, mean = screen.score(values)
             worst = max(worst, largest)
-            if not possible:
+            if possible is False:
                 return False, worst, mean
-        return True, worst, mean
+            speaks = speaks or possible is True
+        return speaks, worst, mean
 
     def _single_edits(self, depth: int, costs: tuple[float, float]) -> Iterator[tuple[float, Candidate]]:
         for edit in list_edits(self.source, self.seen, depth, costs, self.withheld):

@@ -97,7 +97,7 @@ def list_element_conditions(name: str, values: np.ndarray, wrong: np.ndarray) ->
     if np.any(np.isnan(inside)):
         return
     integral = values.dtype.kind in "iu" or name in INDEX_FACTS
-    low, high = inside.min(), inside.max()
+    low, high = inside.min() + 0, inside.max() + 0  # no -0
     cast = int if integral else float
     outside = outside[~np.isnan(outside)] if outside.dtype.kind == "f" else outside
     if (below := outside[(outside < low) & np.isfinite(outside)]).size:

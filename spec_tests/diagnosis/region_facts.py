@@ -21,6 +21,8 @@ EQUAL_LENGTHS, FULL_CACHE, UNUSED_COLUMNS = "equal lengths", "a full cache", "un
 
 BATCH_ENTRIES = "batch entries"  # how many there are
 
+EQUAL_ENTRIES = "equal batch entries of "  # of an array of integers or truth values
+
 
 def describe_for_region(call: Call) -> dict[str, Any]:
     """Return the facts of a call: sizes, options, equal sizes, what the arrays hold, and the place among the calls."""
@@ -70,6 +72,11 @@ def _describe_shape(call: Call) -> dict[str, Any]:
     for name in call.operation.spec.core:
         if (x := call.named.get(name)) is not None and hasattr(x, "ndim"):
             facts[f"axes of {name}"] = x.ndim
+    for name, core in call.operation.spec.core.items():
+        x = call.named.get(name)
+        if isinstance(x, np.ndarray) and x.dtype.kind in "iub" and name != "lengths" and x.size:
+            entries = x.reshape(-1, *x.shape[max(x.ndim - core, 0) :])
+            facts[f"{EQUAL_ENTRIES}{name}"] = bool(np.all(entries == entries[:1]))
     for name in ("mask", "bias"):
         if (x := call.named.get(name)) is not None and hasattr(x, "ndim"):
             facts[f"rows of {name}"] = x.shape[-2] if x.ndim > 1 else 1

@@ -118,12 +118,17 @@ def wish_inside(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
     return _vary(ask, wish_like(ask, answer), answer, region, source, violated=None)
 
 
-def wish_outside(ask: Ask, region: Conjunction, answers: Sequence[Answer], source: random.Random) -> Wish | None:
-    """Return a wish for a call outside of the region: one condition is violated, or all is drawn as for a law."""
-    if not region.of_call or source.random() < 0.3:
+def wish_outside(
+    ask: Ask, region: Conjunction, answers: Sequence[Answer], source: random.Random, violated: Sequence[Condition] = ()
+) -> Wish | None:
+    """Return a wish for a call outside of the region: one condition is violated, or all is drawn as for a law.
+
+    violated: the conditions one of which is, any one if none is given.
+    """
+    if not region.of_call or (not violated and source.random() < 0.3):
         return Wish(as_drawn=True)
     answer = source.choice([answer for answer in answers if answer.failure])
-    return _vary(ask, wish_like(ask, answer), answer, region, source, violated=source.choice(region.of_call))
+    return _vary(ask, wish_like(ask, answer), answer, region, source, violated=source.choice(violated or region.of_call))
 
 
 def _vary(

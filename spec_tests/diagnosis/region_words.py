@@ -9,7 +9,7 @@ from typing import Any
 from .condition import Condition, is_integer, join
 from .element_facts import BEYOND
 from .region_axis import AFTER, BEFORE, FIRST, LAST, MIDDLE, NEGATIVE, RANK
-from .region_facts import EQUAL_LENGTHS, FULL_CACHE, UNUSED_COLUMNS, WITH_OPTIONS
+from .region_facts import EQUAL_ENTRIES, EQUAL_LENGTHS, FULL_CACHE, UNUSED_COLUMNS, WITH_OPTIONS
 
 ORDINALS = MappingProxyType({2: "second", 3: "third", 4: "fourth"})
 
@@ -131,6 +131,9 @@ def _describe_flag(condition: Condition) -> str:
     if fact.startswith("with "):
         argument = fact.removeprefix("with ")
         return f"whenever {argument} is given" if holds else f"whenever no {argument} is given"
+    if fact.startswith(EQUAL_ENTRIES):
+        entries = f"batch entries of {fact.removeprefix(EQUAL_ENTRIES)}"
+        return f"where all {entries} are equal" if holds else f"where {entries} differ"
     compared = fact.replace("batch entries", "the number of batch entries")
     if " > " in fact:
         return f"where {compared}" if holds else f"where {compared.replace(' > ', ' ≤ ')}"

@@ -8,7 +8,6 @@ the search fits again. A region is said only if it predicts fresh answers on bot
 from __future__ import annotations
 
 import itertools
-import math
 import random
 import time
 from collections import Counter
@@ -19,33 +18,24 @@ import numpy as np
 from .asking import RIGHT, WRONG, Answer, Ask, Wish
 from .conjunction import Conjunction
 from .evidence import Evidence
+from .fresh_answers import FreshAnswers
 from .region import Count, Region, build_region
 from .region_fit import fit
 from .region_scans import list_contrasts, list_scans
 from .region_threshold import sharpen
-from .region_wishes import list_probes, wish_inside, wish_outside
-
-MAX_CHANCE = 0.01  # a region that predicts the fresh answers by chance more often is not said
+from .region_wishes import list_probes
 
 MAX_ROUNDS = 40  # of fitting and contradicting
-
-FRESH = 60  # answers on each side of a region, to check it
 
 MAX_SEEN = 40  # calls of the evidence that the search looks at
 
 MAX_GATHERED = 60  # failures, before the first region is fitted
 
-PLAIN_PERIOD = 3  # every so many fresh answers one is to a call as laws draw them, or to a small one, on whichever side it is
-
-MIN_FRESH = 8  # of them on each side, if the time ends before all are asked
-
-MIN_WRONG = 3  # fresh answers inside a region
-
-STRICT_SHARE = 0.9  # of the answers inside, where all should fail: values hide an error seldom, or the region is another
-
 MIN_SUPPORT = 2  # answers to ordinary values with right elements that one condition alone excludes
 
 MAX_REJECTED = 2  # times that one conjunction is tried
+
+MAX_EXCUSED = 4  # times that right answers inside contradict a region, until it is tried loosely
 
 MAX_LOOSE = 4  # conjunctions that are tried loosely, when nothing better was found
 
@@ -75,6 +65,7 @@ class _Search:
         self.random = random.Random(0)
         self._fitted: tuple[object, list[Conjunction]] | None = None  # what was known, and what fits it
         self.rejected: Counter[Conjunction] = Counter()  # how often each region was
+        self.excused: Counter[Conjunction] = Counter()  # how often right answers inside, and no others, contradicted each region
         self.seen: Counter[str] = Counter()  # the failures of what was asked
         seen = [*evidence.wrong[: MAX_SEEN // 2], *evidence.right[: MAX_SEEN // 2]]
         for call in seen:
@@ -96,13 +87,21 @@ class _Search:
             if checked := self._check(refined):
                 return checked[0]
             self.rejected[region] += 1
+            if refined is not None and self.excused[refined] >= MAX_EXCUSED:
+                break
         loose = []
-        for region in [c for c in self._fit() if c.conditions][:MAX_LOOSE]:
+        for region in self._list_loose():
             if self._is_late:
                 break
-            if checked := self._check(self._refine(region), loosely=True):
+            if checked := self._check(region, loosely=True):
                 loose.append(checked)
         return max(loose, key=lambda found: found[1].failed / found[1].inside)[0] if loose else None
+
+    def _list_loose(self) -> list[Conjunction]:
+        """Return the regions to try loosely, first those that right answers inside have contradicted, and no others."""
+        fitting = (self._refine(region) for region in self._fit()[:MAX_LOOSE] if region.conditions)
+        excused = (region for region, times in self.excused.most_common() if times)
+        return list(dict.fromkeys(region for region in (*excused, *fitting) if region and region.conditions))[:MAX_LOOSE]
 
     def _find_best(self) -> Conjunction | None:
         """Return the best region that has not been rejected too often, None if there is none."""
@@ -226,43 +225,18 @@ class _Search:
         """
         if region is None:
             return None
-        fresh, right_inside = Count(), []
-        for number in range(2 * FRESH):
-            wish: Wish | None = Wish(as_drawn=number % (2 * PLAIN_PERIOD) == 0)
-            if number % PLAIN_PERIOD:
-                wish = (wish_inside if number % 2 else wish_outside)(self.ask, region, self.answers, self.random)
-            if self._is_late:
-                break
+        fresh = FreshAnswers(region, loosely)
+        while not (fresh.is_complete or self._is_late):
+            wish = fresh.wish_next(self.ask, self.answers, self.random)
             answer = self._ask(wish) if wish else None
             if answer is None or not self._counts(answer):
                 continue
             if self._contradicts(region, answer, strict=answer.ordinary and not loosely):
                 self.answers.append(answer)
+                self.excused[region] = 0 if self.fails(answer) else self.excused[region] + 1
                 return None
-            covered = answer.tells(region.covers(answer))
-            fresh = fresh.add(inside=bool(covered.any()), outside=bool((~covered).any()), fails=self.fails(answer))
-            if covered.any() and not self.fails(answer):
-                right_inside.append(answer)
-        if not self._is_supported(region, fresh, loosely):
-            self.answers += right_inside
+            fresh.add(answer, fails=self.fails(answer))
+        if not fresh.is_enough:
+            self.answers += fresh.right_inside
             return None
-        return build_region(self.answers[0].call.operation.name, region, self.failures, fresh), fresh
-
-    def _is_supported(self, region: Conjunction, fresh: Count, loosely: bool) -> bool:
-        """Whether enough fresh answers inside fail, and as many as chance hardly picks among all.
-
-        loosely: more than half of those inside must fail, by so much that chance hardly explains it.
-        """
-        enough = _is_majority(fresh.failed, fresh.inside) if loosely else fresh.failed >= STRICT_SHARE * fresh.inside
-        if fresh.failed < MIN_WRONG or not enough:
-            return False
-        if not region.conditions:
-            return fresh.inside >= FRESH
-        if self._is_late and min(fresh.inside, fresh.outside) < MIN_FRESH:
-            return False
-        return math.comb(fresh.inside, fresh.failed) <= MAX_CHANCE * math.comb(fresh.inside + fresh.outside, fresh.failed)
-
-
-def _is_majority(failed: int, asked: int) -> bool:
-    """Whether more than half fail: chance would hardly make so many fail if each failed with probability 1/2."""
-    return sum(math.comb(asked, n) for n in range(failed, asked + 1)) <= MAX_CHANCE * 2**asked
+        return build_region(self.answers[0].call.operation.name, region, self.failures, fresh.count), fresh.count

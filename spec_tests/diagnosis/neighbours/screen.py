@@ -33,17 +33,22 @@ class Screen:
         except Exception:
             return None
 
-    def score(self, values: np.ndarray) -> tuple[bool, float, float]:
+    def score(self, values: np.ndarray) -> tuple[bool | None, float, float]:
         """Return whether the values may be the answers, and log2 of their largest and mean distance in units of the bound.
 
-        They may not be if most wrong elements are nearer to the right equation, or if the answer is finite where they are not.
+        They may not be if most wrong elements are nearer to the right equation, or if they are infinite and the answer is not.
+        Where they are NaN and the answer is wrong, as for a query that then sees no key, the equation says nothing: None if it
+        says nothing about any wrong element.
         """
         with np.errstate(all="ignore"):
             distance = np.abs(self.answer - values)
             undefined = ~np.isfinite(values)
-            near = (distance < self.gap) | undefined | ~self.finite
-            possible = 2 * np.sum(near & self.wrong) >= np.sum(self.wrong) and not np.any(undefined & self.finite)
-            same = (distance == 0) | (self.answer == values) | (np.isnan(self.answer) & np.isnan(values))
+            open_ = np.isnan(values) & self.finite & self.wrong
+            near = ((distance < self.gap) | undefined | ~self.finite) & ~open_
+            wrong = np.sum(self.wrong & ~open_)
+            possible = bool(2 * np.sum(near & self.wrong) >= wrong and not np.any(undefined & self.finite & ~open_))
+            same = (distance == 0) | (self.answer == values) | (np.isnan(self.answer) & np.isnan(values)) | open_
             ratio = np.where(same, 0.0, distance / (self.radius + self.storage.u * np.abs(values)))
             sizes = np.log2(np.nan_to_num(ratio, nan=1e300, posinf=1e300) + 2.0**-20)
-        return bool(possible), float(np.max(sizes, initial=-FAR)), float(np.mean(sizes))
+        says_nothing = possible and not wrong and bool(np.any(open_))
+        return None if says_nothing else possible, float(np.max(sizes, initial=-FAR)), float(np.mean(sizes))
