@@ -29,6 +29,8 @@ BATCHES = (
     (33,), (65,),
 )  # fmt: skip
 
+NEAR_SHARE = 0.5  # of the calls on a side of a region that lie next to its limits
+
 DEGENERATE_BATCHES = ((1, 2), (2, 1), (1, 3, 2))
 
 
@@ -100,6 +102,12 @@ def list_probe_values(condition: Condition, answers: Sequence[Answer], source: r
     return [*seen[:8], *_list_near(values)]
 
 
+def _is_near(value: Any, condition: Condition) -> bool:
+    """Whether an integer lies next to a limit, where a wrong limit would show."""
+    limits = condition.values if condition.kind in ("above", "below") else ()
+    return is_integer(value) and any(is_integer(limit) and -2 <= value - limit <= 2 for limit in limits)
+
+
 def _list_near(values: Sequence[Any]) -> list[int]:
     """Return integers beside those that a condition lists beside other values, such as None or 4."""
     return [v + d for v in values if is_integer(v) for d in (-2, -1, 1, 2, v) if v + d > 0]
@@ -148,6 +156,8 @@ def _vary(
         wish = wish.but(batch=source.choice(BATCHES[:16]))
     for condition in region.of_call:
         pool = [v for v in _list_pool(condition, answer, ask, source) if condition.holds(v) is not (condition is violated)]
+        if source.random() < NEAR_SHARE:
+            pool = [v for v in pool if _is_near(v, condition)] or pool
         if pool and (changed := change(ask, wish, answer, condition.fact, source.choice(pool))):
             wish = changed
     for condition in region.of_element:
