@@ -5,14 +5,12 @@ import itertools
 import time
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from spec_tests.calls.call import Call
-from spec_tests.calls.operation import Operation
 from spec_tests.deviations import OracleBackend, deviations_of
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explain import explain
@@ -28,20 +26,11 @@ from spec_tests.implementation.framework import Framework
 from spec_tests.specification.registry import gradients, operations, specification
 
 from ..measure.leave_one_out import answered_calls
+from ..support.answered import answers
 
 RANDOM = np.random.default_rng(1)
 SHAPES = ((3,), (2, 5), (4, 7), (3, 2, 6))
 EPS = (0.5, 0.1, 1e-3, 0.25)
-
-
-def answers(operation: str, function: Callable[..., Any], calls: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> list[Call]:
-    """Return the calls of an operation, answered by a function in float64."""
-    under_test = Backend("unseen", SimpleNamespace(**{operation: function}), Framework("numpy"))
-    spec = specification(operation)
-    called = Operation(spec, under_test, "float64", spec.precision)
-    for arguments, keywords in calls:
-        called(*arguments, **keywords)
-    return called.recorder.calls
 
 
 def rows(*shape: int) -> np.ndarray:

@@ -9,9 +9,12 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
+from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.condition import Condition, simplest_between
+from spec_tests.diagnosis.conjunction import Conjunction
 from spec_tests.diagnosis.element_facts import describe_elements
 from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.diagnosis.fresh_answers import MIN_ALONE, FreshAnswers
 from spec_tests.diagnosis.region import Region
 from spec_tests.diagnosis.region_axis import AXIS_FACTS, describe_axis, find_axis
 from spec_tests.diagnosis.region_conditions import list_conditions, list_element_conditions
@@ -118,6 +121,44 @@ def test_wrong_by_chance_is_no_region() -> None:
     source = random.Random(draw_seed("chance"))
     fault = MadeFault("rms_norm", (), lambda y, a, k, m: source.random() < 0.3)
     assert search(fault, 1)[0] is None
+
+
+@pytest.mark.parametrize(("limit", "share"), [(16, 0.7), (64, 0.8), (7, 0.65)])
+def test_a_region_in_which_most_calls_fail_is_said(limit: int, share: float) -> None:
+    """Many errors hide: without a rescaling, a blockwise softmax is wrong only where the maximum is in a later block."""
+    source = random.Random(draw_seed(f"most above {limit}"))
+    fault = MadeFault("rms_norm", (), lambda y, a, k, m: a[0].shape[-1] > limit and source.random() < share)
+    region, _ = search(fault, draw_seed("most"))
+    assert region is not None
+    assert region.what == f"wrong only from d = {limit + 1} on"
+
+
+def test_a_region_that_holds_nearly_all_calls_tells_nothing() -> None:
+    source = random.Random(draw_seed("nearly all"))
+    fault = MadeFault("rms_norm", (), lambda y, a, k, m: a[0].shape[-1] < 1500 and source.random() < 0.7)
+    region, _ = search(fault, 1)
+    assert region is None, region
+
+
+def test_a_condition_that_too_few_answers_speak_for_is_not_said() -> None:
+    """Two right answers may be right for another reason: each condition is violated alone by some fresh answers."""
+    long, square = Condition("d", "above", (16,)), Condition("batch entries", "is not", (3,))
+    operation = make_operation(LONG_ROWS.backend(), "rms_norm")
+    fresh = FreshAnswers(Conjunction((long, square)), loosely=False)
+    ask = ask_about(operation, seed=1, seconds=SECONDS, clock=CLOCK)
+    for number in range(60):
+        batch, size = ((3,), 20) if number < 2 else ((2,), 4 + 20 * (number % 2))
+        answer = ask(Wish(sizes={"d": size}, batch=batch))
+        assert answer is not None
+        fresh.add(answer, fails=number >= 2 and number % 2 == 1)
+    assert fresh.alone == {square: 2, long: 29}
+    assert (fresh.count.inside, fresh.count.failed) == (29, 29)
+    assert not fresh.is_enough
+    for _ in range(MIN_ALONE):
+        answer = ask(Wish(sizes={"d": 20}, batch=(3,)))
+        assert answer is not None
+        fresh.add(answer, fails=False)
+    assert fresh.is_enough
 
 
 def test_wrong_values_and_exceptions_are_one_region() -> None:

@@ -1,0 +1,74 @@
+"""Test how an equation is judged where it has no value, as for a query that then sees no key, and the answer has one."""
+
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.diagnosis.fit import try_fit
+from spec_tests.diagnosis.nearest_equation import search_equation
+
+from ..support.answered import answers
+
+RANDOM = np.random.default_rng(2)
+
+
+def attend_from_the_first_key(
+    q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, *, is_causal: bool = False, left_window: int | None = None
+) -> Any:
+    """Attention in each member; causality is top-left, and the window bottom-right. A query that sees no key gives 0."""
+    out = np.zeros((*q.shape[:2], v.shape[2]))
+    for (a, b), (c, d) in zip(pairwise(cu_seqlens_q), pairwise(cu_seqlens_k), strict=True):
+        i, j = np.arange(b - a)[:, None], np.arange(d - c)
+        seen = (j <= i) if is_causal else np.ones((b - a, d - c), dtype=bool)
+        seen &= True if left_window is None else j >= i + (d - c) - (b - a) - left_window
+        scores = np.einsum("nhd,mhd->hnm", q[a:b], k[c:d]) / np.sqrt(q.shape[-1])
+        weights = np.where(seen, np.exp(scores), 0)
+        sums = weights.sum(axis=-1, keepdims=True)
+        out[a:b] = np.einsum("hnm,mhd->nhd", weights / np.where(sums > 0, sums, 1), v[c:d])
+    return out
+
+
+def members(*lengths: tuple[int, int], **options: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments for members with so many queries and keys."""
+    ends_q, ends_k = (np.cumsum([0, *(pair[side] for pair in lengths)]) for side in (0, 1))
+    q, k, v = (RANDOM.normal(size=(int(ends[-1]), 2, 3)) for ends in (ends_q, ends_k, ends_k))
+    return (q, k, v, ends_q, ends_k), {"is_causal": True, **options}
+
+
+def test_an_equation_is_found_although_some_queries_see_no_key_in_it() -> None:
+    calls = [
+        members((3, 5), (2, 4)),
+        members((2, 6), (4, 5)),
+        members((4, 7), left_window=3),
+        members((2, 9), (3, 3), left_window=1),
+        members((4, 4), (2, 2)),
+        members((4, 6), is_causal=False),
+    ]
+    evidence = Evidence.gather(answers("variable_length_attention", attend_from_the_first_key, calls))
+    assert len(evidence.wrong) == 4
+    found = search_equation(evidence, deadline=60.0, clock=lambda: 0.0)
+    assert found is not None
+    assert "is_causal" in found.id
+    assert "slots - n" in found.id or "n - slots" in found.id
+
+
+@pytest.mark.parametrize(("undefined", "is_named"), [(0, True), (1, True), (2, False), (3, False), (4, False)])
+def test_an_equation_without_values_for_most_wrong_calls_is_not_named(undefined: int, is_named: bool) -> None:
+    """It would explain anything."""
+
+    def cubed(x: Any, weight: Any, *, eps: float) -> Any:
+        return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps) * weight**3
+
+    def nearly(x: Any, weight: Any, *, eps: float) -> Any:
+        return cubed(x, weight, eps=eps) * (np.nan if x.shape[-1] < 3 + undefined else 1.0)
+
+    shapes = ((2, 3), (2, 4), (3, 5), (1, 6))
+    arguments = [((RANDOM.normal(size=shape), 2 + RANDOM.random(shape[-1])), {"eps": 0.1}) for shape in shapes]
+    candidate: Any = SimpleNamespace(
+        id="nearly", operation="rms_norm", kind="equation", function=nearly, shows_in=lambda dtype: True
+    )
+    assert (try_fit(candidate, answers("rms_norm", cubed, arguments), []) is not None) == is_named
