@@ -1,8 +1,9 @@
-"""Measure how many bugs of the catalogue the search for the nearest equation explains without the catalogue.
+"""Measure how many bugs of the catalogue are explained without the catalogue, by an equation or a region.
 
-Each equation and convention of the catalogue is put into the oracle. The first law that names it fails, and the search is given
-the calls of that failure. It knows nothing of the catalogue. What it finds must predict the answers to fresh calls, drawn with
-other seeds than any call that it has seen: an equation that mispredicts one of them is counted as wrong.
+Each equation and convention of the catalogue is put into the oracle. The first law that names it fails, and the search for the
+nearest equation is given the calls of that failure. It knows nothing of the catalogue. Where it finds no equation, a region is
+looked for in the time that is left, as in a run. What is found must predict the answers to fresh calls, drawn with other seeds
+than any call that was seen: an equation or a region that mispredicts one of them is counted as wrong.
 
 python -m meta_tests.measure.leave_one_out [DEVIATION or OPERATION …] [--seed 1] [--seconds 5] [--workers 2] --write FILE [--new]
 
@@ -25,20 +26,26 @@ from pathlib import Path
 from typing import Any
 
 from spec_tests.calls.call import Call
+from spec_tests.calls.operation import Operation
 from spec_tests.deviations import SUBSTITUTED, catalogue, deviations_of, find
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.nearest_equation import search_equation
+from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.implementation.backend import Backend
 from spec_tests.inputs.choices import shape_choices
 from spec_tests.inputs.draw import Draw
+from spec_tests.trials.asker import ask_about
+from spec_tests.trials.causes import EQUATION_SHARE
 from spec_tests.trials.trial import Trial
 
 from ..support.in_process import attempt, backend, trials_of
+from ..support.region_check import ask_fresh, count_mispredicted
 
 ASKED_CALLS = 160  # that the search may ask for, to tell equations apart
 FRESH_CALLS = 60  # on which what was found must predict the answers
-OUTCOMES = EXPLAINED, NOTHING, WRONG, UNSEEN = "explained", "no equation found", "WRONG", "no wrong answer to explain"
+OUTCOMES = EXPLAINED, NOTHING, WRONG, UNSEEN = "explained", "not explained", "WRONG", "no wrong answer to explain"
+CHECKING_SECONDS = 60.0  # for the fresh answers on which a region is checked
 MAX_ELEMENTS = 20_000  # in a call that is asked for
 
 
@@ -83,7 +90,7 @@ def first_failure(under_test: Backend, operation: str, laws: set[str], seed: int
 
 
 def examine(name: str, operation: str, under_test: Backend, seed: int, seconds: float, **options: Any) -> Row:
-    """Let a backend fail, search for its equation, and test the equation on fresh calls."""
+    """Let a backend fail, search for its equation and then for a region, and test what is found on fresh calls."""
     deviation = find(name) if name in catalogue() else None
     laws = set(deviation.caught_by) if deviation else {f"{operation}.reference"}
     failure = first_failure(under_test, operation, laws, seed)
@@ -95,15 +102,34 @@ def examine(name: str, operation: str, under_test: Backend, seed: int, seconds: 
     def ask() -> Iterator[Call]:
         return answered_calls(under_test, operation, dtype, f"asked {seed}", ASKED_CALLS)
 
-    found = search_equation(evidence, deadline=start + seconds, clock=time.process_time, ask=ask, **options)
+    deadline = start + EQUATION_SHARE * seconds
+    found = search_equation(evidence, deadline=deadline, clock=time.process_time, ask=ask, **options)
     row = Row(name, seed, NOTHING, dtype, wrong=len(evidence.wrong), seconds=round(time.process_time() - start, 2))
-    return judge(row, found, list(answered_calls(under_test, operation, dtype, f"fresh {seed}", FRESH_CALLS))) if found else row
+    if found:
+        return judge(row, found, list(answered_calls(under_test, operation, dtype, f"fresh {seed}", FRESH_CALLS)))
+    return look_for_region(row, Trial(under_test, dtype).operation(operation), evidence, start + seconds)
 
 
 def judge(row: Row, found: Explanation, fresh: list[Call]) -> Row:
     predictions = [found.predicts(call) for call in fresh]
     row.equation, row.predicted, row.mispredicted = found.id, predictions.count(True), predictions.count(False)
     row.outcome = WRONG if row.mispredicted else EXPLAINED
+    return row
+
+
+def look_for_region(row: Row, operation: Operation, evidence: Evidence, deadline: float) -> Row:
+    """Return the row of a bug without an equation, with the region that is found and how it predicts fresh answers."""
+    start = time.process_time()
+    ask = ask_about(operation, seed=0, seconds=deadline - start, clock=time.process_time)
+    region = find_wrong_region(evidence, ask=ask, deadline=deadline, clock=time.process_time)
+    row.seconds = round(row.seconds + time.process_time() - start, 2)
+    if region is not None:
+        checking = ask_about(operation, seed=f"fresh {row.seed}", seconds=CHECKING_SECONDS, clock=time.process_time)
+        answers = list(ask_fresh(region, checking, FRESH_CALLS, row.seed))
+        row.mispredicted = count_mispredicted(region, answers)
+        row.predicted = len(answers) - row.mispredicted
+        row.equation, row.kind = region.what, "region"
+        row.outcome = WRONG if row.mispredicted else EXPLAINED
     return row
 
 
@@ -156,7 +182,15 @@ def measure(jobs: dict[str, Any], work: Any, options: argparse.Namespace, what: 
                 write_rows(options.write, rows)
     for line in summarize(rows, what):
         print(line)
+    print(count_kinds(rows))
     return rows
+
+
+def count_kinds(rows: dict[str, Row]) -> str:
+    """Return how many bugs are explained by an equation, and how many by a region."""
+    explained = [row for row in rows.values() if row.outcome == EXPLAINED]
+    equations = sum(row.kind == "equation" for row in explained)
+    return f"{equations} explained by an equation, {len(explained) - equations} by a region"
 
 
 def main() -> None:
