@@ -19,6 +19,7 @@ from spec_tests.diagnosis.fit import diagnose
 from spec_tests.diagnosis.nearest_equation import search_equation
 from spec_tests.diagnosis.neighbours.edit import compile_edits
 from spec_tests.diagnosis.neighbours.listing import list_edits
+from spec_tests.diagnosis.neighbours.screen import Screen
 from spec_tests.diagnosis.neighbours.source import source_of
 from spec_tests.diagnosis.neighbours.trace import trace
 from spec_tests.implementation.backend import Backend
@@ -176,6 +177,20 @@ def test_the_oracle_is_left_as_it_is() -> None:
     x, weight = np.array([3.0, 4.0]), np.ones(2)
     assert np.allclose(specification("rms_norm").reference(x, weight, eps=0.0), [0.84852814, 1.13137085])
     assert all(np.all(np.isfinite(value)) for value in before)
+
+
+def test_an_equation_that_writes_into_its_arguments_changes_no_other() -> None:
+    def doubling(x: Any, weight: Any, *, eps: float) -> Any:
+        x *= 2.0
+        return x * weight
+
+    screen = Screen(of_norm(rms_norm_with_cubes)[0])
+    before = screen.evaluate(lambda x, weight, *, eps: x * weight)
+    first, second = screen.evaluate(doubling), screen.evaluate(doubling)
+    assert before is not None
+    assert first is not None
+    assert np.array_equal(first, 2 * before)
+    assert np.array_equal(first, second)
 
 
 def test_the_search_ends_in_time() -> None:

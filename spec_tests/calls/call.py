@@ -205,13 +205,22 @@ class Call:
 
         Where a convention decides the result, the equation is changed by the value that holds of the backend.
         """
+        return self.prepare(wrap)(equation)
+
+    def prepare(self, wrap: Callable[[Any], Any]) -> Callable[[Callable[..., Any] | None], Any]:
+        """Return what evaluates an equation as `evaluate` does. The arguments pass through `wrap` once for all equations."""
         spec = self.operation.spec
-        named = {name: _wrap_numbers(name, value, wrap) for name, value in self.named.items()}
-        if equation is None and (custom := getattr(spec.module, "bound", None)):
-            return custom(wrap, **named)
-        positional, wrt = [named.pop(name) for name in spec.positional[: len(self.arguments)]], named.pop("wrt", None)
-        changed = apply_conventions(equation or spec.reference, spec.name, self.conventions)
-        return self._as_one_array(changed(*positional, **named), wrt)
+        wrapped = {name: _wrap_numbers(name, value, wrap) for name, value in self.named.items()}
+
+        def evaluate(equation: Callable[..., Any] | None) -> Any:
+            if equation is None and (custom := getattr(spec.module, "bound", None)):
+                return custom(wrap, **wrapped)
+            named = dict(wrapped)
+            positional, wrt = [named.pop(name) for name in spec.positional[: len(self.arguments)]], named.pop("wrt", None)
+            changed = apply_conventions(equation or spec.reference, spec.name, self.conventions)
+            return self._as_one_array(changed(*positional, **named), wrt)
+
+        return evaluate
 
     def _as_one_array(self, result: Any, wrt: Any) -> Any:
         """Return the gradients that `wrt` names, or the results, as one array."""

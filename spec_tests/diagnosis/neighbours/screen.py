@@ -23,15 +23,25 @@ class Screen:
             self.radius = np.where(np.isfinite(truth.radius), truth.radius, np.inf)
             self.gap = np.abs(self.answer - self.truth)
         self.finite = np.isfinite(self.answer)
+        self._on_shared = call.prepare(_as_read_only)
 
     def evaluate(self, equation: Callable[..., Any]) -> np.ndarray | None:
         """Return the equation's values, rounded to the dtype; None if it has none of the right shape."""
         try:
             with np.errstate(all="ignore"):
-                values = np.asarray(self.call.evaluate(np.asarray, equation), dtype=np.float64)
+                values = np.asarray(self._evaluate_on_call(equation), dtype=np.float64)
                 return self.storage.round(values) if values.shape == self.answer.shape else None
         except Exception:
             return None
+
+    def _evaluate_on_call(self, equation: Callable[..., Any]) -> Any:
+        """Evaluate an equation on arguments that all equations share, or on copies if it writes into them."""
+        try:
+            return self._on_shared(equation)
+        except ValueError as error:
+            if "read-only" not in str(error):
+                raise
+            return self.call.evaluate(np.asarray, equation)
 
     def score(self, values: np.ndarray) -> tuple[bool | None, float, float]:
         """Return whether the values may be the answers, and log2 of their largest and mean distance in units of the bound.
@@ -52,3 +62,9 @@ class Screen:
             sizes = np.log2(np.nan_to_num(ratio, nan=1e300, posinf=1e300) + 2.0**-20)
         says_nothing = possible and not wrong and bool(np.any(open_))
         return None if says_nothing else possible, float(np.max(sizes, initial=-FAR)), float(np.mean(sizes))
+
+
+def _as_read_only(x: Any) -> np.ndarray:
+    array = np.asarray(x)
+    array.flags.writeable = False
+    return array

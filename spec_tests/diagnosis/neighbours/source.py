@@ -36,6 +36,8 @@ KNOWN = MappingProxyType(
     }
 )
 
+INTEGERS = int, np.integer
+
 MAX_ELEMENTS = 2**22  # of an array that a changed equation may make; a wrong count may ask for any number
 
 
@@ -136,12 +138,10 @@ def _numpy() -> SimpleNamespace:
 
     def limited(make: Callable[..., Any]) -> Callable[..., Any]:
         def make_at_most(*arguments: Any, **options: Any) -> Any:
-            counts = np.abs(
-                np.concatenate([np.ravel(x) for x in arguments[:2] if isinstance(x, int | tuple | np.integer)] or [np.zeros(1)])
-            )
-            if np.max(counts, initial=0) > MAX_ELEMENTS or (
-                make is not np.arange and np.prod(counts, dtype=float) > MAX_ELEMENTS
-            ):
+            given = [n for x in arguments[:2] for n in (x if isinstance(x, tuple) else (x,))]
+            counts = [abs(int(n)) for n in given if isinstance(n, INTEGERS)]
+            size = max(counts, default=0) if make is np.arange else math.prod(counts)
+            if size > MAX_ELEMENTS or max(counts, default=0) > MAX_ELEMENTS:
                 raise MemoryError("a changed equation asks for too large an array")
             return make(*arguments, **options)
 
