@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from spec_tests.calls.call import Call
 from spec_tests.diagnosis.asking import RIGHT, Answer, Wish
 from spec_tests.diagnosis.region import Region
 from spec_tests.diagnosis.region_wishes import wish_inside, wish_outside
@@ -33,9 +34,12 @@ def _fails_outside(region: Region, answer: Answer, inside: np.ndarray) -> bool:
     return bool((~inside & answer.wrong).any() if answer.wrong is not None else not inside.any())
 
 
-def ask_fresh(region: Region, ask: Asker, count: int, seed: object) -> Iterator[Answer]:
-    """Yield fresh answers: some as laws draw them, some small ones, and some on both sides of the region's boundary."""
-    source, failing = random.Random(str(seed)), list[Answer]()
+def ask_fresh(region: Region, ask: Asker, count: int, seed: object, known: Iterable[Call] = ()) -> Iterator[Answer]:
+    """Yield fresh answers: some as laws draw them, some small ones, and some on both sides of the region's boundary.
+
+    known: calls that were answered wrongly. Those on both sides of the boundary resemble them.
+    """
+    source, failing = random.Random(str(seed)), [answer for answer in map(ask.judge, known) if answer.failure]
     for number in range(count):
         wish: Wish | None = Wish(as_drawn=number % 4 == 0)
         if number % 4 > 1 and failing:

@@ -39,6 +39,12 @@ class Conjunction:
         call, element = (tuple(c for c in part if c is not condition) for part in (self.of_call, self.of_element))
         return Conjunction(call, element)
 
+    def with_condition(self, condition: Condition, *, of_call: bool) -> Conjunction:
+        """Return the conjunction with one more condition, in an order that does not depend on how it was found."""
+        call, element = self.of_call, self.of_element
+        longer = tuple(sorted((*(call if of_call else element), condition), key=lambda one: one.text))
+        return Conjunction(longer, element) if of_call else Conjunction(call, longer)
+
     def tidy(self) -> Conjunction:
         """Return the same region with a lower limit that is inside of it: n > 15 is n > 16 where n is no multiple of 16."""
         return Conjunction(tuple(map(self._raise_limit, self.of_call)), self.of_element)

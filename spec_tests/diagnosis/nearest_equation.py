@@ -42,7 +42,7 @@ PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
 
 CHECK_EVERY = 16  # candidates, after which the clock is read
 MAX_MODES = 2  # in which an equation is tried
-MIN_FURTHER_CALLS = 16  # on which an equation is tested if the time ends before all are made
+MIN_FURTHER_CALLS = 16  # on which an equation without a mode is tested if the time ends before all are made
 
 Clock = Callable[[], float]
 
@@ -166,7 +166,8 @@ class Search:
     def _is_refuted(self, candidate: Candidate) -> bool:
         """Whether the answer to a further call contradicts an equation. The call is added to the evidence if it does.
 
-        An equation that could not be tested for lack of time counts as refuted.
+        An equation that could not be tested for lack of time counts as refuted. In a mode it must be tested on all calls: one of
+        many options may separate a few right answers from the wrong ones by chance.
         """
         for number, call in enumerate(self.further):
             if not explains(candidate, call) and not allows(candidate, call):
@@ -175,7 +176,7 @@ class Search:
                     self.screens.append(Screen(call))
                 return True
             if self.is_late():
-                return number < MIN_FURTHER_CALLS
+                return number < MIN_FURTHER_CALLS or candidate.mode is not None
         return False
 
     def _screen(self, edits: tuple[Edit, ...]) -> tuple[bool, float, float]:

@@ -122,7 +122,7 @@ def _extend(known: _Candidates, beam: _Beam) -> _Beam:
         condition, of_call = known.conditions[number]
         conjunction = beam[parent][1]
         if useful[parent][number] and not _repeats(conjunction, condition):
-            new = _add(conjunction, condition, of_call)
+            new = conjunction.with_condition(condition, of_call=of_call)
             longer.setdefault(new, (float(by_value[place]), known.masks[number] & beam[parent][2]))
             limit = by_value[place] if len(longer) == BEAM else limit
     return sorted(((value, new, mask) for new, (value, mask) in longer.items()), key=_order)[:BEAM]
@@ -136,15 +136,3 @@ def _repeats(conjunction: Conjunction, condition: Condition) -> bool:
 
 def _order(entry: tuple[float, Conjunction, np.ndarray]) -> tuple[float, str]:
     return entry[0], entry[1].text
-
-
-def _add(conjunction: Conjunction, condition: Condition, of_call: bool) -> Conjunction:
-    """Return the conjunction with one more condition, in an order that does not depend on how it was found."""
-    call, element = conjunction.of_call, conjunction.of_element
-    if of_call:
-        return Conjunction(tuple(sorted((*call, condition), key=_text)), element)
-    return Conjunction(call, tuple(sorted((*element, condition), key=_text)))
-
-
-def _text(condition: Condition) -> str:
-    return condition.text

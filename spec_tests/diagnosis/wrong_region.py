@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from .asking import RIGHT, WRONG, Answer, Ask, Wish
+from .condition import Condition
 from .conjunction import Conjunction
 from .evidence import Evidence
 from .fresh_answers import FreshAnswers
@@ -199,6 +200,7 @@ class _Search:
 
         Return None if no condition is left.
         """
+        region = self._shorten_lists(region)
         for condition in region.conditions:
             wider = region.without(condition)
             supporting = (a for a in self.asked if a.ordinary and np.any(wider.covers(a) & ~region.covers(a)))
@@ -207,6 +209,18 @@ class _Search:
                     return None
                 region = wider
         return sharpen(self.ask, region.tidy(), self.answers)
+
+    def _shorten_lists(self, region: Conjunction) -> Conjunction:
+        """Return the region without the values of "is not" conditions that hardly an answer speaks for."""
+        for condition in region.of_call:
+            if condition.kind == "is not" and len(condition.values) > 1:
+                others = region.without(condition)
+                right = [a for a in self.asked if a.ordinary and not self.fails(a) and np.any(others.covers(a))]
+                counts = Counter(repr(a.facts.get(condition.fact)) for a in right)
+                kept = tuple(value for value in condition.values if counts[repr(value)] >= MIN_SUPPORT)
+                if kept and kept != condition.values:
+                    region = others.with_condition(Condition(condition.fact, "is not", kept), of_call=True)
+        return region
 
     def _contradicts(self, region: Conjunction, answer: Answer, *, strict: bool = True) -> bool:
         """Whether an answer is wrong outside of the region. strict: or right inside."""
