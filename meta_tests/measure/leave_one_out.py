@@ -125,8 +125,7 @@ def look_for_region(row: Row, operation: Operation, evidence: Evidence, deadline
     row.seconds = round(row.seconds + time.process_time() - start, 2)
     if region is not None:
         checking = ask_about(operation, seed=f"fresh {row.seed}", seconds=CHECKING_SECONDS, clock=time.process_time)
-        known = [call for call in evidence.wrong if (call.operation.name, call.operation.dtype) == (operation.name, row.dtype)]
-        answers = list(ask_fresh(region, checking, FRESH_CALLS, row.seed, known))
+        answers = list(ask_fresh(region, checking, FRESH_CALLS, row.seed, evidence.wrong))
         row.mispredicted = count_mispredicted(region, answers)
         row.predicted = len(answers) - row.mispredicted
         row.equation, row.kind = region.what, "region"

@@ -60,7 +60,7 @@ def describe(deviation: Deviation, seed: int, seconds: float) -> Row | None:
         if region is None:
             wishes = list(filter(None, (checking(Wish(as_drawn=number % 2 == 0)) for number in range(FRESH // 2))))
             return {**row, "region": None, "fails_when_asked": any(answer.failure for answer in wishes)}
-        answers = list(ask_fresh(region, checking, FRESH, seed))
+        answers = list(ask_fresh(region, checking, FRESH, seed, evidence.wrong))
         missed = count_mispredicted(region, answers)
         return {**row, "region": region.what, "told": region.facts[0][1], "fresh": len(answers), "mispredicted": missed}
     return None

@@ -39,7 +39,9 @@ def ask_fresh(region: Region, ask: Asker, count: int, seed: object, known: Itera
 
     known: calls that were answered wrongly. Those on both sides of the boundary resemble them.
     """
-    source, failing = random.Random(str(seed)), [answer for answer in map(ask.judge, known) if answer.failure]
+    asked = ask.operation.name, ask.operation.dtype
+    own = (call for call in known if (call.operation.name, call.operation.dtype) == asked)
+    source, failing = random.Random(str(seed)), [answer for answer in map(ask.judge, own) if answer.failure]
     for number in range(count):
         wish: Wish | None = Wish(as_drawn=number % 4 == 0)
         if number % 4 > 1 and failing:
