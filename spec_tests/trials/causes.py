@@ -28,7 +28,6 @@ from .failure import Failure
 
 UNEXPLAINED = "unexplained"
 EQUATION_SHARE = 0.6  # of the time that is left when nothing known explains a failure
-MIN_CATALOGUE_SECONDS = 1.0  # for what is known, even where the time is over: a known bug must not stay without its name
 SETTLING_CALLS = 16  # whose answers decide between explanations that are equally good
 NAMED_KINDS = ("deviation", "near miss")  # of explanations whose ids say something to a reader
 Deadline = tuple[float, Callable[[], float]]  # the seconds that a search may take, and the clock that counts them
@@ -39,6 +38,11 @@ class Asker(Protocol):
 
     @property
     def backend(self) -> Backend: ...
+
+    @property
+    def catalogue_seconds(self) -> float:
+        """The seconds for what is known, even where the time is over."""
+        ...
 
     def find_other_calls(self, failing: list[Call]) -> list[Call]: ...
 
@@ -168,7 +172,7 @@ class Causes:
         counts = len(evidence.wrong), len(evidence.right)
         known = [explanation for cause in self.found for explanation in cause.explanations]
         seconds, clock = deadline
-        last = max(seconds, clock() + MIN_CATALOGUE_SECONDS)
+        last = max(seconds, clock() + asker.catalogue_seconds)
         explanations = explain(evidence, known, lambda: clock() > last)
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged

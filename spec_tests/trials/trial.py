@@ -47,6 +47,8 @@ ASKED_CALLS = 160  # at most, to test what was found
 
 SHARE_OF_ONE_FAILURE = 0.8  # of the time that is left for the failures of an operation
 
+CATALOGUE_SECONDS = 1.0  # of the failures of an operation, beyond their time: a known bug must not stay without its name
+
 FRESH_CALLS = 16  # per operation and dtype, for a diagnosis; every second one has every optional argument
 
 
@@ -62,6 +64,7 @@ class Trial:
     redundant: bool = False  # deselected: too costly at this effort, or it would only say again that an operation is absent
     max_examples: int = 1  # in this dtype
     tally: Tally = field(default_factory=Tally)
+    catalogue_seconds: float = field(default=CATALOGUE_SECONDS, init=False)  # for the next failure, even where the time is over
     _operations: dict[str, Operation] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
@@ -114,7 +117,9 @@ class Trial:
         """
         spent, stopwatch = self.backend.seconds_after_failures, Stopwatch()
         try:
-            left = max(0.0, current_effort().failure_seconds - spent.get(operation, 0.0))
+            left = current_effort().failure_seconds - spent.get(operation, 0.0)
+            self.catalogue_seconds = min(CATALOGUE_SECONDS, max(0.0, left + CATALOGUE_SECONDS))
+            left = max(0.0, left)
             yield SHARE_OF_ONE_FAILURE * left, stopwatch
         finally:
             spent[operation] = spent.get(operation, 0.0) + stopwatch()
