@@ -50,7 +50,7 @@ class FreshAnswers:
     asked: int = 0
 
     def wish_next(self, ask: Ask, known: Sequence[Answer], source: random.Random) -> Wish | None:
-        """Return the wish for the next answer, None if none can be made up."""
+        """Return the wish for the next answer, None if there is none."""
         number = self.asked
         self.asked += 1
         if number >= 2 * FRESH:
