@@ -62,3 +62,12 @@ def test_a_gradient_through_each_maximum_so_far_stays_within_the_bound(function:
     call = operation(f"{function.__name__}_vjp", "float32").call(c, x, axis=0)
     expectation = expect(call.evaluate, arithmetic, storage=arithmetic.storage, sampled=True)
     assert np.all(expectation.accepts(gradient.numpy().ravel()))
+
+
+@pytest.mark.parametrize("shapes", [((2, 3, 4), (3, 4)), ((3, 4), (2, 3, 4)), ((4,), (3, 4)), ((2, 3, 4), (1, 4))])
+def test_sums_of_entries_with_batch_axes_that_one_side_lacks(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    source = np.random.default_rng(3)
+    terms, x = (source.integers(0, 9, shape).astype(float) for shape in shapes)
+    found = sum_up_to(terms, x, axis=-1)
+    whole = np.broadcast_arrays(terms, x)
+    assert np.array_equal(np.broadcast_to(found, whole[0].shape), sum_up_to(*(part.copy() for part in whole), axis=-1))

@@ -13,9 +13,11 @@ def sum_up_to(terms: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
 
         r_j = sum of terms_i over the i with x_i <= x_j
 
-    terms, x: of the same rank, and of the same shape but where x has size 1 along an axis other than `axis`. NaN counts as
-    the largest number.
+    terms, x: of shapes that broadcast, and of the same size along `axis`. NaN counts as the largest number.
     """
+    axis = axis if axis < 0 else axis - x.ndim
+    rank = max(terms.ndim, x.ndim)  # one of them may lack batch axes that broadcast
+    terms, x = (part.reshape((1,) * (rank - part.ndim) + part.shape) for part in (terms, x))
     order = np.argsort(x, axis=axis, kind="stable")
     ascending, sums = (np.take_along_axis(part, order, axis) for part in (x, terms))
     sums = np.cumsum(sums, axis=axis)
