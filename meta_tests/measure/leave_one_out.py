@@ -5,7 +5,7 @@ nearest equation is given the calls of that failure. It knows nothing of the cat
 looked for in the time that is left, as in a run. What is found must predict the answers to fresh calls, drawn with other seeds
 than any call that was seen: an equation or a region that mispredicts one of them is counted as wrong.
 
-python -m meta_tests.measure.leave_one_out [DEVIATION or OPERATION …] [--seed 1] [--seconds 5] [--workers 2] --write FILE [--new]
+python -m meta_tests.measure.leave_one_out [DEVIATION or OPERATION …] [--seed 1] [--seconds 4.4] --write FILE [--new]
 
 --write adds each row to FILE as soon as it is computed. --new leaves out deviations that have a row there.
 Without any deviation to compute, it prints the summary of FILE.
@@ -33,11 +33,11 @@ from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.nearest_equation import search_equation
 from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.implementation.backend import Backend
-from spec_tests.inputs.choices import shape_choices
-from spec_tests.inputs.draw import Draw
+from spec_tests.inputs.chosen_draw import draw_small_call
+from spec_tests.inputs.effort import current_effort
 from spec_tests.trials.asker import ask_about
 from spec_tests.trials.causes import EQUATION_SHARE
-from spec_tests.trials.trial import Trial
+from spec_tests.trials.trial import Trial, seconds_to_search
 
 from ..support.in_process import attempt, backend, trials_of
 from ..support.region_check import ask_fresh, count_mispredicted
@@ -71,7 +71,7 @@ def answered_calls(under_test: Backend, name: str, dtype: str, seed: str, count:
     for example in range(count):
         with suppress(Exception):  # a call without a readable result is no evidence
             source = random.Random(f"{seed} {name} {dtype} {example}")
-            call = Draw(source.randint, operation, shape_choices(name, source)).call(all_arguments=example % 2 == 1)
+            call = draw_small_call(operation, source, all_arguments=example % 2 == 1)
             if call.size <= MAX_ELEMENTS:
                 operation.values(call, operation.run(call))
                 yield call
@@ -103,7 +103,7 @@ def examine(name: str, operation: str, under_test: Backend, seed: int, seconds: 
         return answered_calls(under_test, operation, dtype, f"asked {seed}", ASKED_CALLS)
 
     deadline = start + EQUATION_SHARE * seconds
-    found = search_equation(evidence, deadline=deadline, clock=time.process_time, ask=ask, **options)
+    found = search_equation(evidence, deadline=deadline, last=start + seconds, clock=time.process_time, ask=ask, **options)
     row = Row(name, seed, NOTHING, dtype, wrong=len(evidence.wrong), seconds=round(time.process_time() - start, 2))
     if found:
         return judge(row, found, list(answered_calls(under_test, operation, dtype, f"fresh {seed}", FRESH_CALLS)))
@@ -162,7 +162,8 @@ def summarize(rows: dict[str, Row], what: str) -> Iterator[str]:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of processor time for each search")
+    first = seconds_to_search(current_effort().failure_seconds)  # what a run gives to the first failure of an operation
+    parser.add_argument("--seconds", type=float, default=first, help="of processor time for each search")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--write", type=Path, help="a JSON file for the rows")
     parser.add_argument("--new", action="store_true", help="only what has no row in that file")

@@ -3,25 +3,24 @@
 import pytest
 
 from spec_tests.inputs.effort import current_effort
-from spec_tests.trials.trial import CATALOGUE_SECONDS, Trial
+from spec_tests.trials.trial import Trial
 
 from ..support.in_process import backend
 
 
 @pytest.mark.parametrize(
-    ("spent", "seconds", "of_the_catalogue"),
-    [(0.0, 4.0, 1.0), (4.0, 0.8, 1.0), (5.0, 0.0, 1.0), (5.25, 0.0, 0.75), (6.0, 0.0, 0.0), (60.0, 0.0, 0.0)],
+    ("spent", "seconds", "with_the_catalogue"),
+    [(0.0, 4.37, 5.0), (4.0, 0.57, 1.0), (4.6, 0.0, 0.4), (4.75, 0.0, 0.25), (5.0, 0.0, 0.0), (60.0, 0.0, 0.0)],
 )
-def test_failures_of_an_operation_share_one_limit(spent: float, seconds: float, of_the_catalogue: float) -> None:
+def test_failures_of_an_operation_share_one_limit(spent: float, seconds: float, with_the_catalogue: float) -> None:
     """Without a limit in all, thirty failures that nothing explains would take half a minute."""
     assert current_effort().failure_seconds == 5.0
-    assert CATALOGUE_SECONDS == 1.0
     under_test = backend("deviation:softmax/axis-ignored")
     under_test.seconds_after_failures["softmax"] = spent
     trial = Trial(under_test, "float32")
     with trial.after_failure("softmax") as (allowed, _):
         assert allowed == pytest.approx(seconds)
-        assert trial.catalogue_seconds == pytest.approx(of_the_catalogue)
+        assert trial.all_seconds == pytest.approx(with_the_catalogue)
     assert under_test.seconds_after_failures["softmax"] >= spent
     with trial.after_failure("gelu") as (allowed, _):
-        assert allowed == pytest.approx(4.0)
+        assert allowed == pytest.approx(4.37)

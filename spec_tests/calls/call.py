@@ -87,7 +87,7 @@ class Call:
     layout: str = "contiguous"  # in which the arrays were stored for the answer: see implementation/layouts.py
     was_answered: bool = False  # whether there was a result, which is released
     history: dict[str, Any] = field(default_factory=dict, repr=False)  # the facts of its place among the calls of its operation
-    deviation_results: dict[Any, Any] = field(default_factory=dict, repr=False)  # a cache of `diagnosis/fit.py`
+    deviation_results: dict[Any, Any] = field(default_factory=dict, repr=False)  # a cache of the diagnosis
     _expectations: dict[str, Expectation] = field(default_factory=dict)
 
     @cached_property

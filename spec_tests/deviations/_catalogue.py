@@ -122,11 +122,13 @@ def find(name: str) -> Deviation | None:
     return next(inside, None)
 
 
+@cache
 def deviations_of(operation: str) -> tuple[Deviation, ...]:
     """Return the deviations of the operation itself, without those of its parts."""
     return tuple(deviation for deviation in catalogue().values() if deviation.operation == operation)
 
 
+@cache
 def deviations_of_parts(operation: str) -> tuple[Deviation, ...]:
     """Return the deviations of the operations that this one is composed of, each inside this one."""
     of_parts = (deviation for part in parts_of(operation) for deviation in deviations_of(part))

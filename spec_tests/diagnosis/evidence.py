@@ -21,16 +21,26 @@ class Evidence:
 
     @classmethod
     def gather(
-        cls, failing: Sequence[Call], others: Sequence[Call] = (), is_known: Callable[[Call], bool] = lambda call: False
+        cls,
+        failing: Sequence[Call],
+        others: Sequence[Call] = (),
+        is_known: Callable[[Call], bool] = lambda call: False,
+        is_late: Callable[[], bool] = lambda: False,
     ) -> Evidence:
         """Sort the calls of the failing example, and other calls that were answered, into wrong and right ones.
 
         Calls in other dtypes may be wrong because of another bug, so that their wrong answers are left out. Their right answers
         count: the bug that explains this failure would show there too. Wrong answers that a known cause explains are left out.
+        Once `is_late` returns True, no other call is judged.
         """
         operations = {call.operation.name for call in failing}
         others = [call for call in others if call not in failing and call.operation.name in operations]
-        comparable = [call for call in sorted([*failing, *others], key=lambda call: call.size) if _is_comparable(call)]
+        judged = [call for call in failing if _is_comparable(call)]
+        for call in sorted(others, key=lambda call: call.size):
+            if not is_late() and _is_comparable(call):
+                wrong_in(call)
+                judged.append(call)
+        comparable = sorted(judged, key=lambda call: call.size)
         dtypes = {call.operation.dtype for call in failing}
         wrong = [call for call in comparable if call.operation.dtype in dtypes and np.any(wrong_in(call)) and not is_known(call)]
         same_operation = [call for call in comparable if wrong and call.operation.name == wrong[0].operation.name]
@@ -66,5 +76,8 @@ def truth_of(call: Call) -> Expectation:
 
 
 def wrong_in(call: Call) -> np.ndarray:
-    """Return which elements of the answer are wrong."""
-    return np.asarray(~truth_of(call).accepts(answer_of(call)))
+    """Return which elements of the answer are wrong. What was found is kept with the call."""
+    key = "wrong", call.operation.precision
+    if key not in call.deviation_results:
+        call.deviation_results[key] = np.asarray(~truth_of(call).accepts(answer_of(call)))
+    return np.asarray(call.deviation_results[key])

@@ -30,13 +30,13 @@ def explain(evidence: Evidence, known: Sequence[Explanation] = (), is_late: IsLa
 
 
 def search(
-    evidence: Evidence, ask: Callable[[], Iterable[Call]], seconds: float, clock: Callable[[], float]
+    evidence: Evidence, ask: Callable[[], Iterable[Call]], seconds: float, last: float, clock: Callable[[], float]
 ) -> list[Explanation]:
     """Return what a search finds where nothing known explains the evidence, [] if it finds nothing until the clock says so.
 
-    `ask` returns answers to further calls, on which what was found is tested.
+    `ask` returns answers to further calls, on which what was found is tested, until the clock says `last`.
     """
-    found = search_equation(evidence, deadline=seconds, ask=ask, clock=clock)
+    found = search_equation(evidence, deadline=seconds, last=last, ask=ask, clock=clock)
     return [found] if found else []
 
 

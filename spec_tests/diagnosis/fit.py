@@ -24,6 +24,7 @@ from ..specification.formats import Arithmetic
 from .evidence import Evidence, answer_of, truth_of, wrong_in
 
 MAX_CANDIDATES = 3  # more than these are no diagnosis
+MAX_SILENT_CALLS = 8  # the smallest wrong ones, in none of which a deviation is wrong in float64
 MIN_WRONG_CALLS = 2  # that a deviation explains, if it leaves others to another cause
 
 IsLate = Callable[[], bool]  # whether the time for a diagnosis is over
@@ -108,9 +109,16 @@ def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], 
     fit = Fit(deviation)
     if is_late():
         return None
-    nearer = [_is_nearer(deviation, call) for call in wrong]
-    if not any(nearer) or any(_shows(deviation, call) for call, near in zip(wrong, nearer, strict=True) if not near):
-        return None  # where a deviation is right in float64, its arithmetic may still be wrong
+    speaks = False
+    for number, call in enumerate(wrong):
+        if _is_nearer(deviation, call):
+            speaks = True
+        elif _shows(deviation, call):
+            return None  # where a deviation is right in float64, its arithmetic may still be wrong
+        if not speaks and number + 1 >= MAX_SILENT_CALLS:
+            return None
+    if not speaks:
+        return None
     for call in (*wrong, *(call for call in right if _shows(deviation, call))):
         if is_late():
             return None
@@ -140,7 +148,7 @@ def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsLate) 
     It must explain the failing example, and every other wrong call but those on which it agrees with the right equation: there
     it says nothing. So two bugs that show under different options or sizes are both named.
     """
-    if deviation.kind not in SUBSTITUTED or is_late():
+    if deviation.kind not in SUBSTITUTED or is_late() or not any(_is_nearer(deviation, call) for call in evidence.failing):
         return None
     own = [call for call in evidence.wrong if call in evidence.failing or _shows(deviation, call)]
     if len(own) < MIN_WRONG_CALLS or len(own) == len(evidence.wrong) or not evidence.failing:
@@ -183,7 +191,15 @@ def allows(deviation: Candidate, call: Call) -> bool:
 
 
 def _evaluate(deviation: Candidate, call: Call) -> np.ndarray | None:
-    """Return the values of the deviation in float64, None if it cannot be evaluated."""
+    """Return the values of the deviation in float64, None if it cannot be evaluated. Those of the last one are kept."""
+    last, values = call.deviation_results.get("last values", ("", None))
+    if last != deviation.id:
+        values = _evaluate_in_float64(deviation, call)
+        call.deviation_results["last values"] = deviation.id, values
+    return values
+
+
+def _evaluate_in_float64(deviation: Candidate, call: Call) -> np.ndarray | None:
     try:
         with np.errstate(all="ignore"):
             values = np.asarray(call.evaluate(np.asarray, _prepare_equation(deviation, call)), dtype=np.float64)

@@ -42,7 +42,7 @@ PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
 
 CHECK_EVERY = 16  # candidates, after which the clock is read
 MAX_MODES = 2  # in which an equation is tried
-MIN_FURTHER_CALLS = 16  # on which an equation without a mode is tested if the time ends before all are made
+MIN_FURTHER_CALLS = 32  # on which an equation without a mode is tested if the time ends before all are made
 
 Clock = Callable[[], float]
 
@@ -51,20 +51,22 @@ def search_equation(
     evidence: Evidence,
     *,
     deadline: float,
+    last: float | None = None,
     ask: Ask | None = None,
     clock: Clock = time.monotonic,
     withheld: frozenset[str] = frozenset(),
 ) -> Explanation | None:
     """Return the nearest equation that explains the evidence and, if `ask` is given, the answers to the calls that it makes.
 
-    deadline: the time, as `clock` tells it, at which the search ends without a result.
+    deadline: the time, as `clock` tells it, at which no other equation is tried.
+    last: the time until which an equation that was found by then is tested on further calls; the deadline, if not given.
     withheld: names of rules that are not used, as measurements need it.
     """
     if not evidence.wrong or clock() > deadline:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # changed lines may be odd Python, and compute means of nothing
-        fits = Search(evidence, deadline, clock, withheld, ask).run()
+        fits = Search(evidence, deadline, clock, withheld, ask, last).run()
     return describe_equation(fits[0].deviation) if fits else None
 
 
@@ -72,10 +74,17 @@ class Search:
     """The search for one failure. It stops at the first stage that finds an equation."""
 
     def __init__(
-        self, evidence: Evidence, deadline: float, clock: Clock, withheld: frozenset[str] = frozenset(), ask: Ask | None = None
+        self,
+        evidence: Evidence,
+        deadline: float,
+        clock: Clock,
+        withheld: frozenset[str] = frozenset(),
+        ask: Ask | None = None,
+        last: float | None = None,
     ):
         self.wrong, self.right = list(evidence.wrong), list(evidence.right)
         self.deadline, self.clock, self.checks = deadline, clock, 0
+        self.last = deadline if last is None else last
         self.further = FurtherCalls(ask, evidence.wrong[0].operation.name)
         self.source: Source = source_of(evidence.wrong[0].operation.name)
         self.screens = [Screen(call) for call in evidence.wrong[:SCREENING_CALLS]]
@@ -175,7 +184,7 @@ class Search:
                 if np.any(wrong_in(call)):
                     self.screens.append(Screen(call))
                 return True
-            if self.is_late():
+            if self.clock() > self.last:
                 return number < MIN_FURTHER_CALLS or candidate.mode is not None
         return False
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..calls.call import Call
+from ..calls.in_domain import dimension_sizes
 from ..calls.operation import Operation
 from ..calls.violation import NotImplementedVariant
 from . import regimes
-from .choices import Choose
+from .choices import Choose, shape_choices
 from .draw import BATCHES, SMALL, Draw
 from .values import MAX_BITS
 
 MAX_SMALL_BATCH = 6  # entries
 
 MAX_ELEMENTS = 300_000  # of an array
+
+MAX_COMPOSED = 2**15  # elements of the arrays and products of an operation whose sampled error takes seconds for more
 
 
 @dataclass(frozen=True)
@@ -36,8 +41,8 @@ class Chosen:
 class ChosenDraw(Draw):
     """A draw in which some choices are made beforehand. It is not stored and replayed as the examples of laws are."""
 
-    def __init__(self, choose: Choose, operation: Operation, chosen: Chosen):
-        super().__init__(choose, operation)
+    def __init__(self, choose: Choose, operation: Operation, chosen: Chosen, choose_shape: Choose | None = None):
+        super().__init__(choose, operation, choose_shape)
         self.chosen = chosen
         self.largest: dict[str, int] = {}  # of each dimension, among the sizes that laws draw
         if not chosen.as_drawn:
@@ -90,6 +95,10 @@ class ChosenDraw(Draw):
             return super().gain(d)
         return self.held(self.rng.choice((-1.0, 1.0), d) * self.rng.uniform(0.5, 2.0, d))  # a 0 would hide errors
 
+    def results_of(self, forward: Call) -> Any:
+        require_small_call(forward)
+        return super().results_of(forward)
+
     def normal(self, shape: tuple[int, ...], scale: float = 1.0) -> np.ndarray:
         _require_small(shape)
         return super().normal(shape, scale)
@@ -108,3 +117,32 @@ class ChosenDraw(Draw):
 def _require_small(shape: tuple[int, ...]) -> None:
     if math.prod(shape) > MAX_ELEMENTS:
         raise NotImplementedVariant("an array so large is not asked for", "suite")
+
+
+def draw_small_call(operation: Operation, source: random.Random, *, all_arguments: bool) -> Call:
+    """Draw a call as laws do. Raise NotImplementedVariant if it is a large one."""
+    draw = ChosenDraw(source.randint, operation, Chosen(as_drawn=True), shape_choices(operation.name, source))
+    call = draw.call(all_arguments=all_arguments)
+    require_small_call(call)
+    return call
+
+
+def require_small_call(call: Call) -> None:
+    """Raise NotImplementedVariant if a call, its products or its results have too many elements.
+
+    The results are computed last, since they take seconds for long sequences.
+    """
+    limit = MAX_COMPOSED if call.operation.spec.composed else MAX_ELEMENTS
+    if call.size > limit or _count_products(call) > limit or call.value.size > limit:
+        raise NotImplementedVariant("a call so large is not asked for", "suite")
+
+
+def _count_products(call: Call) -> int:
+    """Return how many elements the largest intermediate result may have, such as the scores of attention."""
+    if not call.operation.spec.composed:
+        return 0
+    sizes = dimension_sizes(call)
+    length = sizes.get("n", 1)
+    scores = call.named.get("num_heads", 1) * length * sizes.get("m", length)  # a sequence that attends to itself has no m
+    first = next((x for x in call.named.values() if isinstance(x, np.ndarray)), np.zeros(1))
+    return max(scores, math.prod(sorted(sizes.values())[-2:])) * math.prod(first.shape[: max(first.ndim - 2, 0)])

@@ -265,9 +265,13 @@ class Draw(ValueDraw):
         self._all_arguments, self.long, self._has_long_dimension, self.small = all_arguments, long, False, small
         arguments, keywords = self.operation.spec.module.arguments(self)
         if self.operation.spec.is_gradient:
-            results = self.operation.forward.call(*arguments, **keywords).oracle_results  # type: ignore[attr-defined]
-            arguments = (self.cotangents(results), *arguments)
+            forward = self.operation.forward.call(*arguments, **keywords)  # type: ignore[attr-defined]
+            arguments = (self.cotangents(self.results_of(forward)), *arguments)
         return self.operation.call(*arguments, **keywords)
+
+    def results_of(self, forward: Call) -> Any:
+        """Return the results of a forward operation, whose gradients are asked for."""
+        return forward.oracle_results
 
 
 def within_domain(draw: Draw, **sizes: Any) -> None:

@@ -27,12 +27,17 @@ def parts_of(operation: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*direct, *(inner for name in direct for inner in parts_of(name))]))
 
 
+@cache
+def _namespaces_with(name: str) -> tuple[dict[str, Any], ...]:
+    """Return the namespaces in which equations look up operation `name` as a part."""
+    found = [namespace for other in same_kind(name) if other != name for namespace in _namespaces(other) if name in namespace]
+    return tuple({id(namespace): namespace for namespace in found}.values())
+
+
 @contextmanager
 def substitute(name: str, equation: Callable[..., Any]) -> Iterator[None]:
     """Within the context, make every equation that calls operation `name` call `equation` instead."""
-    original = specification(name).reference
-    found = [namespace for other in same_kind(name) if other != name for namespace in _namespaces(other) if name in namespace]
-    namespaces = {id(namespace): namespace for namespace in found}.values()
+    original, namespaces = specification(name).reference, _namespaces_with(name)
     try:
         for namespace in namespaces:
             namespace[name] = equation

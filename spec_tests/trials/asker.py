@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from collections.abc import Callable
@@ -13,7 +12,6 @@ import numpy as np
 
 from ..calls.call import Call
 from ..calls.gradient import Gradient
-from ..calls.in_domain import dimension_sizes
 from ..calls.operation import Operation
 from ..calls.recorder import Recorder
 from ..calls.violation import Lost, NoAnswer, NotImplementedVariant, Violation
@@ -21,11 +19,9 @@ from ..diagnosis.asking import RIGHT, WRONG, Answer, Wish
 from ..diagnosis.evidence import answer_of, truth_of, wrong_in
 from ..implementation.domain import HEAD_DIMENSIONS
 from ..inputs.choices import NoExample
-from ..inputs.chosen_draw import MAX_ELEMENTS, Chosen, ChosenDraw
+from ..inputs.chosen_draw import Chosen, ChosenDraw, require_small_call
 from ..specification.formats import is_floating
 from ..specification.pytree import tree_map
-
-MAX_COMPOSED = 2**15  # elements of the arrays and products of an operation whose sampled error takes seconds for more
 
 
 class Asker:
@@ -104,15 +100,14 @@ class Asker:
         draw = ChosenDraw(self.random.randint, self.operation, chosen)
         try:
             call = draw.call()
-            limit = MAX_COMPOSED if call.operation.spec.composed else MAX_ELEMENTS
-            is_small = call.size <= limit and _count_products(call) <= limit and call.value.size <= limit  # the last computes it
+            require_small_call(call)
         except (NotImplementedVariant, NoExample, ValueError, IndexError, ZeroDivisionError, TypeError):
             return None  # the sizes do not go together
         finally:
             self.operation.recorder.calls.clear()
             for name, largest in draw.largest.items():
                 self._largest[name] = max(largest, self._largest.get(name, 0))
-        return call if is_small else None
+        return call
 
     def _change_values(self, call: Call) -> Call:
         """Return a call of the same shapes and options whose floating arrays hold other values."""
@@ -126,17 +121,6 @@ class Asker:
                 return hold(np.where(np.isfinite(x), scale * np.roll(x, shift), x))
 
         return Call(self.operation, tree_map(change, call.arguments), {k: tree_map(change, x) for k, x in call.keywords.items()})
-
-
-def _count_products(call: Call) -> int:
-    """Return how many elements the largest intermediate result may have, such as the scores of attention."""
-    if not call.operation.spec.composed:
-        return 0
-    sizes = dimension_sizes(call)
-    length = sizes.get("n", 1)
-    scores = call.named.get("num_heads", 1) * length * sizes.get("m", length)  # a sequence that attends to itself has no m
-    first = next((x for x in call.named.values() if isinstance(x, np.ndarray)), np.zeros(1))
-    return max(scores, math.prod(sorted(sizes.values())[-2:])) * math.prod(first.shape[: max(first.ndim - 2, 0)])
 
 
 def _can_show_errors(value: np.ndarray) -> bool:

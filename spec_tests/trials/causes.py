@@ -40,8 +40,8 @@ class Asker(Protocol):
     def backend(self) -> Backend: ...
 
     @property
-    def catalogue_seconds(self) -> float:
-        """The seconds for what is known, even where the time is over."""
+    def all_seconds(self) -> float:
+        """The seconds at which also known bugs are looked for no longer."""
         ...
 
     def find_other_calls(self, failing: list[Call]) -> list[Call]: ...
@@ -168,15 +168,15 @@ class Causes:
         if isinstance(failure.violation, NoAnswer):
             return Cause(failure.symptom, failure.culprit, [], failure)
         others = asker.find_other_calls(failure.calls)
-        evidence = Evidence.gather(failure.calls, others, self.predicts)
+        seconds, clock = deadline
+        last = max(seconds, asker.all_seconds)
+        evidence = Evidence.gather(failure.calls, others, self.predicts, lambda: clock() > last)
         counts = len(evidence.wrong), len(evidence.right)
         known = [explanation for cause in self.found for explanation in cause.explanations]
-        seconds, clock = deadline
-        last = max(seconds, clock() + asker.catalogue_seconds)
         explanations = explain(evidence, known, lambda: clock() > last)
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged
-        explanations = explanations or search(evidence, partial(asker.ask, failure.culprit), *share(deadline))
+        explanations = explanations or search(evidence, partial(asker.ask, failure.culprit), share(deadline), *deadline)
         if not explanations and failure.wrong_calls:
             explanations = asker.find_region(failure.culprit, evidence, *deadline)
         if explanations:
@@ -188,11 +188,11 @@ class Causes:
         return Cause(key, failure.culprit, [], failure, *counts, dtypes={failure.dtype})
 
 
-def share(deadline: Deadline) -> Deadline:
-    """Return the deadline of the search for an equation. What is left of the time is for the search for a region."""
+def share(deadline: Deadline) -> float:
+    """Return when the search tries no other equation. What is left is to test the one it found, or to search for a region."""
     seconds, clock = deadline
     now = clock()
-    return now + EQUATION_SHARE * max(0.0, seconds - now), clock
+    return now + EQUATION_SHARE * max(0.0, seconds - now)
 
 
 def _settle(explanations: list[Explanation], calls: Iterable[Call]) -> list[Explanation]:

@@ -130,7 +130,10 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
             with trial.tally.shrink(seconds, cause, severity):
                 if isinstance(database, SingleExampleDatabase):
                     numbers = reduce_choices(database.numbers, partial(fails, trial), trial.tally.has_time)
-                    database = SingleExampleDatabase(numbers, database.database)
+                    database = SingleExampleDatabase(numbers or database.numbers, database.database)
+                    if numbers and not trial.tally.has_time():
+                        database.save(key.encode(), database.example)
+                        return True
                 run_hypothesis(database, trial)
         except (Violation, Unsatisfiable):  # the latter: there was no time for a single example
             return True

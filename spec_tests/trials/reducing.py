@@ -44,14 +44,14 @@ class ReducedChoices:
 
 def reduce_choices(
     numbers: Sequence[int], fails: Callable[[ReducedChoices], bool], has_time: Callable[[], bool]
-) -> Sequence[int]:
-    """Return the numbers of the smallest example found that fails. They are the given ones if these do not fail again.
+) -> Sequence[int] | None:
+    """Return the numbers of the smallest example found that fails, None if the given ones do not fail again.
 
     `fails` tries an example, and tells whether it fails in the same way.
     """
     current, source = ReducedChoices(numbers), Random(0)
     if not fails(current):
-        return numbers
+        return None
     for _ in range(MAX_PASSES):
         before, place = current.numbers, 0
         while place < len(current.numbers):

@@ -20,8 +20,8 @@ from ..diagnosis.explanation import Explanation
 from ..diagnosis.wrong_region import find_wrong_region
 from ..implementation.backend import Backend
 from ..implementation.framework import Framework
-from ..inputs.choices import ReplayedChoices, shape_choices
-from ..inputs.draw import Draw
+from ..inputs.choices import ReplayedChoices
+from ..inputs.chosen_draw import draw_small_call
 from ..inputs.effort import current_effort
 from ..specification.registry import specification
 from .asker import ask_about
@@ -45,9 +45,9 @@ MAX_FIRST_CALLS = 1024  # per backend, each with a result of another shape
 
 ASKED_CALLS = 160  # at most, to test what was found
 
-SHARE_OF_ONE_FAILURE = 0.8  # of the time that is left for the failures of an operation
+CATALOGUE_SHARE = 0.08  # of the time for the failures of an operation, kept for known bugs, which must not stay without a name
 
-CATALOGUE_SECONDS = 1.0  # of the failures of an operation, beyond their time: a known bug must not stay without its name
+SHARE_OF_ONE_FAILURE = 0.95  # of the time that is left without it
 
 FRESH_CALLS = 16  # per operation and dtype, for a diagnosis; every second one has every optional argument
 
@@ -64,7 +64,7 @@ class Trial:
     redundant: bool = False  # deselected: too costly at this effort, or it would only say again that an operation is absent
     max_examples: int = 1  # in this dtype
     tally: Tally = field(default_factory=Tally)
-    catalogue_seconds: float = field(default=CATALOGUE_SECONDS, init=False)  # for the next failure, even where the time is over
+    all_seconds: float = field(default=0.0, init=False)  # for the next failure, including those kept for known bugs
     _operations: dict[str, Operation] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
@@ -113,14 +113,12 @@ class Trial:
     def after_failure(self, operation: str) -> Iterator[tuple[float, Stopwatch]]:
         """Give the seconds that a failure of the operation may take, and a stopwatch. Count what the block takes.
 
-        A part of the seconds that are left is kept for failures with another cause.
+        A part of the seconds that are left is kept for known bugs, and a part for failures with another cause.
         """
         spent, stopwatch = self.backend.seconds_after_failures, Stopwatch()
         try:
-            left = current_effort().failure_seconds - spent.get(operation, 0.0)
-            self.catalogue_seconds = min(CATALOGUE_SECONDS, max(0.0, left + CATALOGUE_SECONDS))
-            left = max(0.0, left)
-            yield SHARE_OF_ONE_FAILURE * left, stopwatch
+            self.all_seconds = max(0.0, current_effort().failure_seconds - spent.get(operation, 0.0))
+            yield seconds_to_search(self.all_seconds), stopwatch
         finally:
             spent[operation] = spent.get(operation, 0.0) + stopwatch()
 
@@ -249,8 +247,7 @@ class Trial:
         for example in examples:
             with suppress(Exception):  # a call without a readable result is no evidence
                 random_source = random.Random(f"{name} {self.dtype} {example}")
-                draw = Draw(random_source.randint, operation, shape_choices(name, random_source))
-                call = draw.call(all_arguments=example % 2 == 1)
+                call = draw_small_call(operation, random_source, all_arguments=example % 2 == 1)
                 if _is_small(call):
                     operation.values(call, operation.run(call))
                     yield call
@@ -269,6 +266,11 @@ class Trial:
         """Return why the invariant of these operations cannot be tried, "" if it can."""
         reasons = (self.operation(self.operation_name if name in GENERAL else name).missing for name in names)
         return next((reason for reason in reasons if reason), self.unmet_need)
+
+
+def seconds_to_search(left: float) -> float:
+    """Return how long an operation's next failure may be shrunk and explained, of the seconds that its failures have left."""
+    return SHARE_OF_ONE_FAILURE * max(0.0, left - CATALOGUE_SHARE * current_effort().failure_seconds)
 
 
 def _is_small(call: Call) -> bool:
