@@ -90,12 +90,12 @@ def compile_edits(edits: tuple[Edit, ...]) -> dict[Site, FunctionType] | None:
 
 
 def changed_lines(edits: tuple[Edit, ...]) -> tuple[list[str], list[str]]:
-    """Return the lines that the edits take away, and those that they put in their place."""
+    """Return the lines that the edits take away, and those that they put in their place, but for a `pass`."""
     sites = list(dict.fromkeys(edit.site for edit in edits))
     before = [line for site in sites for line in _list_original_lines(site)]
     with applied(edits):
         after = [line for site in sites for line in _list_lines(site.tree)]
-    return [line for line in before if line not in after], [line for line in after if line not in before]
+    return [line for line in before if line not in after], [line for line in after if line not in before and line != "pass"]
 
 
 @cache

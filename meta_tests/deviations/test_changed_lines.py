@@ -1,0 +1,22 @@
+"""Test how the lines of a changed equation are listed."""
+
+from spec_tests.diagnosis.neighbours.edit import changed_lines
+from spec_tests.diagnosis.neighbours.listing import list_edits
+from spec_tests.diagnosis.neighbours.source import source_of
+from spec_tests.diagnosis.neighbours.trace import trace
+
+from ..measure.leave_one_out import answered_calls
+from ..support.in_process import backend
+
+
+def test_a_line_that_is_left_out_has_no_line_in_its_place() -> None:
+    """The `pass` in its place would be no equation to a reader."""
+    calls = list(answered_calls(backend("deviation:softmax/axis-ignored"), "cross_entropy_vjp", "float64", "lines", 12))
+    source = source_of("cross_entropy_vjp")
+    seen = trace(source, [lambda equation, call=call: call.evaluate(lambda x: x, equation) for call in calls])
+    left_out = [edit for edit in list_edits(source, seen, 0) if edit.rule == "assignment_left_out"]
+    assert left_out
+    for edit in left_out:
+        before, after = changed_lines((edit,))
+        assert before
+        assert after == []
