@@ -15,7 +15,7 @@ from spec_tests.deviations import OracleBackend, deviations_of
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explain import explain
 from spec_tests.diagnosis.explanation import Explanation
-from spec_tests.diagnosis.fit import diagnose
+from spec_tests.diagnosis.known_deviations import diagnose
 from spec_tests.diagnosis.nearest_equation import search_equation
 from spec_tests.diagnosis.neighbours.edit import compile_edits
 from spec_tests.diagnosis.neighbours.listing import list_edits

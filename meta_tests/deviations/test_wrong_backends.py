@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spec_tests.diagnosis.evidence import Evidence
-from spec_tests.diagnosis.fit import diagnose
+from spec_tests.diagnosis.known_deviations import diagnose
 
 from ..support.in_process import WRONG, attempt, backend, caught_by, trials_of
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from spec_tests.deviations import catalogue, deviations_of, find
 from spec_tests.diagnosis.evidence import Evidence
-from spec_tests.diagnosis.fit import diagnose
+from spec_tests.diagnosis.known_deviations import diagnose
 from spec_tests.inputs import effort
 from spec_tests.specification.registry import gradients, operations
 from spec_tests.specification.run_settings import RunSettings, set_settings

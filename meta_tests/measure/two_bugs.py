@@ -14,7 +14,7 @@ from typing import Any
 
 from spec_tests.deviations import SUBSTITUTED, Deviation, OracleBackend, catalogue, deviations_of, take_every_option
 from spec_tests.diagnosis.evidence import Evidence
-from spec_tests.diagnosis.fit import diagnose
+from spec_tests.diagnosis.known_deviations import diagnose
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
 from spec_tests.specification.composition import parts_of, substitute

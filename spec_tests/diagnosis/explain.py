@@ -12,7 +12,8 @@ from ..calls.call import Call
 from ..deviations import Deviation, deviations_of, deviations_of_parts
 from .evidence import Evidence
 from .explanation import Explanation
-from .fit import IsLate, diagnose, never, predicts
+from .fit import IsLate, never, predicts
+from .known_deviations import diagnose
 from .near_misses import find_near_miss
 from .nearest_equation import search_equation
 

@@ -1,13 +1,12 @@
-"""Which known deviation explains what a backend answered.
+"""How well an equation explains what a backend answered: a known deviation, or a neighbour of the reference equation.
 
 The equation of a deviation runs on the same arguments and number types as the reference equation, so it too has an error bound.
-A deviation is named if every answer lies within its bound, and if the wrong answers lie where the two bounds do not overlap.
-Several examples together decide between deviations that agree on one.
+It explains answers if each lies within its bound, and if the wrong ones lie where the two bounds do not overlap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -16,16 +15,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..bounds.expectation import Expectation
-from ..calls.call import Call, Callee
-from ..deviations import SUBSTITUTED, Deviation, deviations_of, deviations_of_parts
+from ..calls.call import Call
+from ..deviations import Deviation
 from ..deviations._low_precision import LowPrecision, RoundingManner
 from ..deviations._oracle_backend import prepare
 from ..specification.formats import Arithmetic
-from .evidence import Evidence, answer_of, truth_of, wrong_in
+from .evidence import answer_of, truth_of, wrong_in
 
-MAX_CANDIDATES = 3  # more than these are no diagnosis
 MAX_SILENT_CALLS = 8  # the smallest wrong ones, in none of which a deviation is wrong in float64
-MIN_WRONG_CALLS = 2  # that a deviation explains, if it leaves others to another cause
 
 IsLate = Callable[[], bool]  # whether the time for a diagnosis is over
 
@@ -69,36 +66,13 @@ class Fit:
         return (round(np.log2(self.distance + 2.0**-20)), -self.told_apart)
 
 
-def diagnose(evidence: Evidence, is_late: IsLate = never) -> list[Deviation]:
-    """Return the deviations that explain the evidence, those that fit equally well; none if too many do, or none does.
-
-    Once `is_late` returns True, no other deviation is tried: those that were found by then do.
-    """
-    wrong, right = evidence.wrong, evidence.right
-    if not wrong:
-        return []
-    candidates = [deviation for deviation in _candidates(wrong[0].operation) if not is_late()]
-    fits = [fit for deviation in candidates if (fit := try_fit(deviation, wrong, right, is_late)) is not None]
-    fits = fits or [Fit(deviation) for deviation in candidates if not is_late() and _coincides(deviation, wrong, right)]
-    fits = fits or [fit for deviation in candidates if (fit := _try_partial_fit(deviation, evidence, is_late)) is not None]
-    fits.sort(key=lambda fit: (*fit.order, fit.deviation.part is not None))
-    best = [fit.deviation for fit in fits if fit.order == fits[0].order]
-    return best if len(best) <= MAX_CANDIDATES else []
-
-
 def predicts(deviation: Deviation, call: Call) -> bool | None:
     """Whether the answer of a call is that of the deviation; None if the deviation and the right equation agree there."""
     if any(_explain(deviation, call, precision) for precision in call.operation.classes()):
         return True
-    if not _shows(deviation, call):
+    if not shows(deviation, call):
         return None
     return deviation.kind == "arithmetic" and allows(deviation, call)
-
-
-def _candidates(operation: Callee) -> Iterable[Deviation]:
-    """Return the deviations that have an equation and show in this dtype."""
-    deviations = (*deviations_of(operation.name), *deviations_of_parts(operation.name))
-    return (d for d in deviations if d.kind != "fault" and d.shows_in(operation.dtype))
 
 
 def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], is_late: IsLate = never) -> Fit | None:
@@ -111,15 +85,15 @@ def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], 
         return None
     speaks = False
     for number, call in enumerate(wrong):
-        if _is_nearer(deviation, call):
+        if is_nearer(deviation, call):
             speaks = True
-        elif _shows(deviation, call):
+        elif shows(deviation, call):
             return None  # where a deviation is right in float64, its arithmetic may still be wrong
         if not speaks and number + 1 >= MAX_SILENT_CALLS:
             return None
     if not speaks:
         return None
-    for call in (*wrong, *(call for call in right if _shows(deviation, call))):
+    for call in (*wrong, *(call for call in right if shows(deviation, call))):
         if is_late():
             return None
         for precision in call.operation.classes():
@@ -137,23 +111,9 @@ def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], 
 
 def explains(deviation: Candidate, call: Call) -> bool:
     """Whether the answer of a call is the one that the deviation's equation gives, in some precision class that passes."""
-    if not _shows(deviation, call):
+    if not shows(deviation, call):
         return not np.any(wrong_in(call)) or allows(deviation, call)
     return any(_explain(deviation, call, precision) is not None for precision in call.operation.classes())
-
-
-def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsLate) -> Fit | None:
-    """Return how well the deviation explains a part of the wrong calls, if another cause is at work in the others.
-
-    It must explain the failing example, and every other wrong call but those on which it agrees with the right equation: there
-    it says nothing. So two bugs that show under different options or sizes are both named.
-    """
-    if deviation.kind not in SUBSTITUTED or is_late() or not any(_is_nearer(deviation, call) for call in evidence.failing):
-        return None
-    own = [call for call in evidence.wrong if call in evidence.failing or _shows(deviation, call)]
-    if len(own) < MIN_WRONG_CALLS or len(own) == len(evidence.wrong) or not evidence.failing:
-        return None
-    return try_fit(deviation, own, evidence.right, is_late)
 
 
 def _cache(judge: Callable[..., Any]) -> Callable[..., Any]:
@@ -167,16 +127,6 @@ def _cache(judge: Callable[..., Any]) -> Callable[..., Any]:
         return call.deviation_results[key]
 
     return look_up
-
-
-def _coincides(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call]) -> bool:
-    """Whether an arithmetic deviation allows every answer, and is wrong in exactly the calls that are answered wrongly.
-
-    An arithmetic that loses digits has such a wide bound that the truth lies within it, so that `try_fit` cannot name it.
-    """
-    if deviation.kind != "arithmetic" or len(wrong) < 2 or not right:
-        return False
-    return all(_shows(deviation, call) == (call in wrong) and allows(deviation, call) for call in (*wrong, *right))
 
 
 @_cache
@@ -231,7 +181,7 @@ def _prepare_equation(deviation: Candidate, call: Call) -> Any:
 
 
 @_cache
-def _is_nearer(deviation: Candidate, call: Call) -> bool:
+def is_nearer(deviation: Candidate, call: Call) -> bool:
     """Whether most wrong elements are nearer to the deviation than to the truth. A cheap test before `_explain`."""
     values, observed = _evaluate(deviation, call), answer_of(call)
     if values is None:
@@ -243,7 +193,7 @@ def _is_nearer(deviation: Candidate, call: Call) -> bool:
 
 
 @_cache
-def _shows(deviation: Candidate, call: Call) -> bool:
+def shows(deviation: Candidate, call: Call) -> bool:
     """Whether the deviation and the right equation differ on this call."""
     if not deviation.shows_in(call.operation.dtype):
         return False

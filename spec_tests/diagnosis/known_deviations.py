@@ -1,0 +1,60 @@
+"""Which known deviations explain what a backend answered. Several examples together decide between those that agree on one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..calls.call import Call, Callee
+from ..deviations import SUBSTITUTED, Deviation, deviations_of, deviations_of_parts
+from .evidence import Evidence
+from .fit import Candidate, Fit, IsLate, allows, is_nearer, never, shows, try_fit
+
+MAX_CANDIDATES = 3  # more than these are no diagnosis
+MIN_WRONG_CALLS = 2  # that a deviation explains, if it leaves others to another cause
+
+
+def diagnose(evidence: Evidence, is_late: IsLate = never) -> list[Deviation]:
+    """Return the deviations that explain the evidence, those that fit equally well; none if too many do, or none does.
+
+    Once `is_late` returns True, no other deviation is tried: those that were found by then do.
+    """
+    wrong, right = evidence.wrong, evidence.right
+    if not wrong:
+        return []
+    candidates = [deviation for deviation in _candidates(wrong[0].operation) if not is_late()]
+    fits = [fit for deviation in candidates if (fit := try_fit(deviation, wrong, right, is_late)) is not None]
+    fits = fits or [Fit(deviation) for deviation in candidates if not is_late() and _coincides(deviation, wrong, right)]
+    fits = fits or [fit for deviation in candidates if (fit := _try_partial_fit(deviation, evidence, is_late)) is not None]
+    fits.sort(key=lambda fit: (*fit.order, fit.deviation.part is not None))
+    best = [fit.deviation for fit in fits if fit.order == fits[0].order]
+    return best if len(best) <= MAX_CANDIDATES else []
+
+
+def _candidates(operation: Callee) -> Iterable[Deviation]:
+    """Return the deviations that have an equation and show in this dtype."""
+    deviations = (*deviations_of(operation.name), *deviations_of_parts(operation.name))
+    return (d for d in deviations if d.kind != "fault" and d.shows_in(operation.dtype))
+
+
+def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsLate) -> Fit | None:
+    """Return how well the deviation explains a part of the wrong calls, if another cause is at work in the others.
+
+    It must explain the failing example, and every other wrong call but those on which it agrees with the right equation: there
+    it says nothing. So two bugs that show under different options or sizes are both named.
+    """
+    if deviation.kind not in SUBSTITUTED or is_late() or not any(is_nearer(deviation, call) for call in evidence.failing):
+        return None
+    own = [call for call in evidence.wrong if call in evidence.failing or shows(deviation, call)]
+    if len(own) < MIN_WRONG_CALLS or len(own) == len(evidence.wrong) or not evidence.failing:
+        return None
+    return try_fit(deviation, own, evidence.right, is_late)
+
+
+def _coincides(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call]) -> bool:
+    """Whether an arithmetic deviation allows every answer, and is wrong in exactly the calls that are answered wrongly.
+
+    An arithmetic that loses digits has such a wide bound that the truth lies within it, so that `try_fit` cannot name it.
+    """
+    if deviation.kind != "arithmetic" or len(wrong) < 2 or not right:
+        return False
+    return all(shows(deviation, call) == (call in wrong) and allows(deviation, call) for call in (*wrong, *right))
