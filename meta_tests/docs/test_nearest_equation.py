@@ -33,11 +33,11 @@ def test_equations_and_regions_are_counted_apart(name: str) -> None:
 
 
 def test_what_mispredicts_is_said_and_enough_of_the_catalogue_is_explained() -> None:
-    """About four fifths of a sample were explained; fewer than three quarters of all would be a step back."""
+    """About four fifths of a sample are explained. Fewer than three quarters, or more wrong causes, would be a step back."""
     rows = read("leave_one_out.json").values()
     wrong = [row.id for row in rows if row.outcome == WRONG]
     assert all(name in PAGE for name in wrong)
-    assert len(wrong) <= 1
+    assert len(wrong) <= 0.02 * len(rows)
     assert sum(row.outcome == EXPLAINED for row in rows) >= 0.75 * len(rows)
 
 

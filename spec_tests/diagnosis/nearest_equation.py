@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
 
 CHECK_EVERY = 16  # candidates, after which the clock is read
 MAX_MODES = 2  # in which an equation is tried
+MIN_OUTSIDE = 4  # right answers outside of a mode that the equation alone would contradict; two or three may be chance
 MIN_FURTHER_CALLS = 32  # on which an equation without a mode is tested if the time ends before all are made
 
 Clock = Callable[[], float]
@@ -186,7 +188,14 @@ class Search:
                 return True
             if self.clock() > self.last:
                 return number < MIN_FURTHER_CALLS or candidate.mode is not None
-        return False
+        return candidate.mode is not None and self.further.made != [] and not self._needs_its_mode(candidate)
+
+    def _needs_its_mode(self, candidate: Candidate) -> bool:
+        """Whether enough right answers contradict an equation without its mode."""
+        everywhere = replace(candidate, mode=None)
+        answers = dict.fromkeys((*self.right, *self.further.made))
+        against = (c for c in answers if not explains(everywhere, c) and not allows(everywhere, c))
+        return len(list(islice(against, MIN_OUTSIDE))) == MIN_OUTSIDE
 
     def _screen(self, edits: tuple[Edit, ...]) -> tuple[bool, float, float]:
         """Return whether an equation may explain the first failing calls, its largest distance, and its mean distance."""
