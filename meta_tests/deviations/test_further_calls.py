@@ -24,22 +24,24 @@ def ask_norm(function: Any, count: int) -> list[Call]:
     return answers("rms_norm", function, [((RANDOM.normal(size=(2, d)), np.ones(d)), {"eps": 0.25}) for d in range(2, 2 + count)])
 
 
-def search(last: float | None) -> Explanation | None:
-    """Search with a clock that passes the deadline at the first further call. A late one contradicts the equation."""
+def search(last: float | None, *, contradicted: bool = False) -> Explanation | None:
+    """Search with a clock that passes the deadline at the first further call. contradicted: by the last of these calls."""
     now = 0.0
 
     def ask() -> Iterator[Call]:
         nonlocal now
         now = 2.0
         yield from ask_norm(with_seven_eps, MIN_FURTHER_CALLS + 4)
-        yield from ask_norm(lambda x, weight, *, eps: with_seven_eps(x, weight, eps=2 * eps), 1)
+        if contradicted:
+            yield from ask_norm(lambda x, weight, *, eps: with_seven_eps(x, weight, eps=2 * eps), 1)
 
     evidence = Evidence.gather(ask_norm(with_seven_eps, 4))
     return search_equation(evidence, deadline=1.0, last=last, clock=lambda: now, ask=ask)
 
 
 def test_an_equation_is_tested_until_the_last_moment() -> None:
-    assert search(last=3.0) is None
+    assert search(last=3.0) is not None
+    assert search(last=3.0, contradicted=True) is None
     assert search(last=None) is None, "too few calls were asked for to say an equation"
 
 

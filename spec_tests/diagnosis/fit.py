@@ -84,12 +84,12 @@ def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], 
     if is_late():
         return None
     speaks = False
-    for number, call in enumerate(wrong):
+    for number, call in enumerate(wrong, start=1):
         if is_nearer(deviation, call):
             speaks = True
         elif shows(deviation, call):
             return None  # where a deviation is right in float64, its arithmetic may still be wrong
-        if not speaks and number + 1 >= MAX_SILENT_CALLS:
+        if not speaks and number >= MAX_SILENT_CALLS:
             return None
     if not speaks:
         return None

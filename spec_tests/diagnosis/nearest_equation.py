@@ -178,7 +178,7 @@ class Search:
         """Whether the answer to a further call contradicts an equation. The call is added to the evidence if it does.
 
         An equation that could not be tested for lack of time counts as refuted. In a mode it must be tested on all calls: one of
-        many options may separate a few right answers from the wrong ones by chance.
+        many options may separate a few right answers from the wrong ones by chance. If too few speak for the mode, it is refuted.
         """
         for number, call in enumerate(self.further):
             if not explains(candidate, call) and not allows(candidate, call):
