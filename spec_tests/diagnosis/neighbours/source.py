@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from types import FunctionType, MappingProxyType, ModuleType, SimpleNamespace
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from reference_numpy import _marks
 
 from ...specification.registry import gradients, operations, specification
 from . import steps
+from .limited_numpy import axes_of_at_most, limited_numpy
 
 PACKAGE = "reference_numpy"
 MARKS = f"{PACKAGE}._marks"  # what the equations need of the number types: no equation of its own
@@ -36,9 +37,7 @@ KNOWN = MappingProxyType(
     }
 )
 
-INTEGERS = int, np.integer
-
-MAX_ELEMENTS = 2**22  # of an array that a changed equation may make; a wrong count may ask for any number
+MIN_LONGEST = 64  # the least length that counts as the longest of a call
 
 
 @dataclass(eq=False)
@@ -78,7 +77,7 @@ class Source:
         depths = _find_modules(sys.modules[reference.__module__])
         names = (*operations(), *gradients())
         others = {name: specification(name).reference for name in names}  # which a changed line may call in place of its own
-        namespaces = {name: {**KNOWN, **others, **STEPS, **vars(sys.modules[name]), "np": _numpy()} for name in depths}
+        namespaces = {name: {**KNOWN, **others, **STEPS, **vars(sys.modules[name]), "np": limited_numpy()} for name in depths}
         self.sites: list[Site] = []
         originals: dict[Any, Site] = {}
         for name, depth in depths.items():
@@ -117,10 +116,13 @@ class Source:
                 self._put(site, function)
 
     def with_functions(self, functions: dict[Site, FunctionType]) -> Callable[..., Any]:
-        """Return the operation's equation with these functions in place of its own."""
+        """Return the operation's equation with these functions in place of its own.
+
+        It makes no axis from a count that is twice as long as all those of its arguments and all their integers.
+        """
 
         def equation(*arguments: Any, **keywords: Any) -> Any:
-            with self.replaced(functions):
+            with self.replaced(functions), axes_of_at_most(2 * _longest(*arguments, *keywords.values())):
                 return self(*arguments, **keywords)
 
         return equation
@@ -133,22 +135,17 @@ def _parse(module: str) -> ast.Module:
 
 
 @cache
-def _numpy() -> SimpleNamespace:
-    """Return NumPy with limits on the arrays that it makes from a count."""
-
-    def limited(make: Callable[..., Any]) -> Callable[..., Any]:
-        def make_at_most(*arguments: Any, **options: Any) -> Any:
-            given = [n for x in arguments[:2] for n in (x if isinstance(x, tuple) else (x,))]
-            counts = [abs(int(n)) for n in given if isinstance(n, INTEGERS)]
-            size = max(counts, default=0) if make is np.arange else math.prod(counts)
-            if size > MAX_ELEMENTS or max(counts, default=0) > MAX_ELEMENTS:
-                raise MemoryError("a changed equation asks for too large an array")
-            return make(*arguments, **options)
-
-        return make_at_most
-
-    functions = {name: limited(getattr(np, name)) for name in ("arange", "zeros", "ones", "full", "empty", "eye", "tri")}
-    return SimpleNamespace(**{**vars(np), **functions})
+def _longest(*values: Any) -> int:
+    """Return the largest number among the lengths of the axes of arrays and the integers."""
+    longest = MIN_LONGEST
+    for value in values:
+        if isinstance(value, int):
+            longest = max(longest, abs(value))
+        elif isinstance(value, tuple | list):
+            longest = max(longest, _longest(*value))
+        else:
+            longest = max(longest, *getattr(value, "shape", ()), 0)
+    return longest
 
 
 @cache
