@@ -68,3 +68,17 @@ def test_a_changed_equation_makes_no_axis_much_longer_than_those_of_its_call() -
     with pytest.raises(MemoryError):
         equation(n=100, m=3, aligned="top-left")
     assert made == [200]
+
+
+def test_the_longest_axis_of_an_argument_counts() -> None:
+    source = source_of("silu")
+    site = source.sites[0]
+
+    def changed(x: Any) -> int:
+        return len(site.namespace["np"].arange(site.namespace["length"]))
+
+    equation = source.with_functions({site: changed})
+    site.namespace["length"] = 3000
+    assert equation(np.ones((2, 1500))) == 3000
+    with pytest.raises(MemoryError):
+        equation(np.ones((2, 1499)))

@@ -134,7 +134,6 @@ def _parse(module: str) -> ast.Module:
     return _without_annotations(ast.parse(inspect.getsource(sys.modules[module])))
 
 
-@cache
 def _longest(*values: Any) -> int:
     """Return the largest number among the lengths of the axes of arrays and the integers."""
     longest = MIN_LONGEST
