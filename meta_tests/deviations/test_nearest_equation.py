@@ -12,6 +12,7 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.deviations import OracleBackend, deviations_of
+from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explain import explain
 from spec_tests.diagnosis.explanation import Explanation
@@ -241,8 +242,13 @@ def test_an_equation_of_one_mode_is_said_with_its_mode() -> None:
         arrays = [((rows(3, 4), rows(5, 4), rows(5, 2)), {"softcap": softcap}) for softcap in softcaps]
         return answers("scaled_dot_product_attention", unscaled, arrays)
 
-    assert search(of_attention(None, None), ask=lambda: of_attention(None, 2.0, None, 0.5)) is None  # two may be right by chance
-    found = search(of_attention(None, None), ask=lambda: of_attention(None, 2.0, None, 0.5, 4.0, 1.5))
+    def ask(outside: int, wish: Wish | None = None) -> list[Call]:
+        if wish is None:
+            return of_attention(None, 2.0, None)
+        return of_attention(*((4.0,) * outside if wish.given["softcap"] else (None, None)))
+
+    assert search(of_attention(None, None), ask=partial(ask, 0)) is None  # one right answer may be chance
+    found = search(of_attention(None, None), ask=partial(ask, 3))
     assert found is not None
     assert found.what.endswith("where softcap is not given, and right elsewhere")
     assert all(found.predicts(call) for call in of_attention(None, 3.0, 1.0))

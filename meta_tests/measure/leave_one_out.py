@@ -28,6 +28,7 @@ from typing import Any
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
 from spec_tests.deviations import SUBSTITUTED, catalogue, deviations_of, find
+from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.nearest_equation import search_equation
@@ -35,7 +36,7 @@ from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.implementation.backend import Backend
 from spec_tests.inputs.chosen_draw import draw_small_call
 from spec_tests.inputs.effort import current_effort
-from spec_tests.trials.asker import ask_about
+from spec_tests.trials.asker import ask_about, choose
 from spec_tests.trials.causes import EQUATION_SHARE
 from spec_tests.trials.trial import Trial, seconds_to_search
 
@@ -65,13 +66,17 @@ class Row:
     kind: str = "equation"  # what explains it: an equation or a region
 
 
-def answered_calls(under_test: Backend, name: str, dtype: str, seed: str, count: int) -> Iterator[Call]:
-    """Yield fresh calls of an operation with the backend's answers; every second call has every optional argument."""
+def answered_calls(under_test: Backend, name: str, dtype: str, seed: str, count: int, wish: Wish | None = None) -> Iterator[Call]:
+    """Yield fresh calls of an operation with the backend's answers.
+
+    Every second call has every optional argument, unless there is a wish.
+    """
     operation = Trial(under_test, dtype).operation(name)
     for example in range(count):
         with suppress(Exception):  # a call without a readable result is no evidence
             source = random.Random(f"{seed} {name} {dtype} {example}")
-            call = draw_small_call(operation, source, all_arguments=example % 2 == 1)
+            all_arguments = wish is None and example % 2 == 1
+            call = draw_small_call(operation, source, all_arguments=all_arguments, chosen=choose(wish) if wish else None)
             if call.size <= MAX_ELEMENTS:
                 operation.values(call, operation.run(call))
                 yield call
@@ -99,8 +104,8 @@ def examine(name: str, operation: str, under_test: Backend, seed: int, seconds: 
     evidence, dtype = failure
     start = time.process_time()
 
-    def ask() -> Iterator[Call]:
-        return answered_calls(under_test, operation, dtype, f"asked {seed}", ASKED_CALLS)
+    def ask(wish: Wish | None = None) -> Iterator[Call]:
+        return answered_calls(under_test, operation, dtype, f"asked {seed}", ASKED_CALLS, wish)
 
     deadline = start + EQUATION_SHARE * seconds
     found = search_equation(evidence, deadline=deadline, last=start + seconds, clock=time.process_time, ask=ask, **options)

@@ -231,8 +231,11 @@ class Call:
         like = next((x for x in result if hasattr(x, "constant")), None)
         return join(result if like is None else (like.constant(x) if isinstance(x, np.ndarray) else x for x in result))
 
-    def expect(self, precision: str, equation: Callable[..., Any] | None = None) -> Expectation:
-        """Derive the value and the error bound of the reference equation, or of another, in a precision class."""
+    def expect(self, precision: str, equation: Callable[..., Any] | None = None, exact: np.ndarray | None = None) -> Expectation:
+        """Derive the value and the error bound of the reference equation, or of another, in a precision class.
+
+        exact: the values of the other equation in float64. With them, its error is derived only as far as a question needs it.
+        """
         op = self.operation
         if precision == "exact":
             with ignored_float_errors():
@@ -252,6 +255,8 @@ class Call:
         evaluate = partial(self._unanswered().evaluate, equation=equation)
         if self.chooses:
             return expect_by_choice(self, evaluate, arithmetic, partial(StagedExpectation, storage=self.storage, sampled=sampled))
+        if exact is not None and not self._settles_a_rounding:
+            return StagedExpectation(evaluate, arithmetic, self.storage, sampled=sampled, exact=exact)
         return expect(evaluate, arithmetic, self.storage, sampled=sampled)
 
     @property

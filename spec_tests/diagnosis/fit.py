@@ -93,7 +93,10 @@ def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], 
             return None
     if not speaks:
         return None
-    for call in (*wrong, *(call for call in right if shows(deviation, call))):
+    for call in right:
+        if is_late() or not explains(deviation, call):
+            return None
+    for call in wrong:
         if is_late():
             return None
         for precision in call.operation.classes():
@@ -113,6 +116,8 @@ def explains(deviation: Candidate, call: Call) -> bool:
     """Whether the answer of a call is the one that the deviation's equation gives, in some precision class that passes."""
     if not shows(deviation, call):
         return not np.any(wrong_in(call)) or allows(deviation, call)
+    if not np.any(wrong_in(call)):
+        return allows(deviation, call) and not _overflows(deviation, call)
     return any(_explain(deviation, call, precision) is not None for precision in call.operation.classes())
 
 
@@ -132,12 +137,19 @@ def _cache(judge: Callable[..., Any]) -> Callable[..., Any]:
 @_cache
 def allows(deviation: Candidate, call: Call) -> bool:
     """Whether the deviation allows the answer in some precision class that passes."""
-    try:
-        expected = [call.expect(precision, _prepare_equation(deviation, call)) for precision in call.operation.classes()]
-    except Exception:
+    values, equation, observed = _evaluate(deviation, call), _prepare_equation(deviation, call), answer_of(call)
+    if values is None or values.shape != observed.shape:
         return False
-    observed = answer_of(call)
-    return any(e.value.shape == observed.shape and bool(np.all(e.accepts(observed))) for e in expected)
+    try:
+        return any(call.expect(precision, equation, values).accepts_all(observed) for precision in call.operation.classes())
+    except Exception:
+        return False  # the deviation does not take this number type
+
+
+def _overflows(deviation: Candidate, call: Call) -> bool:
+    """Whether the deviation has no finite value in float64 where the answer has one: no format has a wider range."""
+    values = _evaluate(deviation, call)
+    return values is None or bool(np.any(~np.isfinite(values) & np.isfinite(answer_of(call))))
 
 
 def _evaluate(deviation: Candidate, call: Call) -> np.ndarray | None:

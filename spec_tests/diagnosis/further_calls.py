@@ -6,10 +6,11 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 from ..calls.call import Call
+from .asking import Wish
 
 MAX_CALLS = 128
 
-Ask = Callable[[], Iterable[Call]]
+Ask = Callable[..., Iterable[Call]]  # without an argument: as laws draw calls; with a Wish: calls that have what it names
 
 
 class FurtherCalls:
@@ -17,11 +18,21 @@ class FurtherCalls:
 
     def __init__(self, ask: Ask | None, operation: str):
         self.made: list[Call] = []
-        asked = (call for call in ask() if call.operation.name == operation) if ask else iter(())
-        self.new = itertools.islice(asked, MAX_CALLS)
+        self.ask, self.operation = ask, operation
+        self.new = itertools.islice(self._of_operation(ask() if ask else ()), MAX_CALLS)
 
     def __iter__(self) -> Iterator[Call]:
         yield from list(self.made)
-        for call in self.new:
+        yield from self._keep(self.new)
+
+    def wished(self, wish: Wish, count: int) -> Iterator[Call]:
+        """Make calls that have what the wish names, as far as an operation's arguments can be chosen."""
+        return self._keep(itertools.islice(self._of_operation(self.ask(wish) if self.ask else ()), count))
+
+    def _of_operation(self, calls: Iterable[Call]) -> Iterator[Call]:
+        return (call for call in calls if call.operation.name == self.operation)
+
+    def _keep(self, calls: Iterable[Call]) -> Iterator[Call]:
+        for call in calls:
             self.made.append(call)
             yield call

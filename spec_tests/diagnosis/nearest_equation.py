@@ -13,21 +13,21 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from ..calls.call import Call
+from .equation_test import Clock, EquationTest
 from .equation_words import describe_equation
 from .evidence import Evidence, wrong_in
 from .explanation import Explanation
-from .fit import Fit, allows, explains, try_fit
+from .fit import Fit, try_fit
 from .further_calls import Ask, FurtherCalls
 from .neighbours.candidate import Candidate
 from .neighbours.edit import UNKNOWN, Edit, compile_edits
+from .neighbours.hole import Holes
 from .neighbours.listing import list_edits
-from .neighbours.mode import Mode, find_mode
 from .neighbours.screen import FAR, Screen
 from .neighbours.solve import solve
 from .neighbours.source import Source, source_of
@@ -42,11 +42,6 @@ MAX_UNLIKELY = 200  # of these, the nearest
 PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
 
 CHECK_EVERY = 16  # candidates, after which the clock is read
-MAX_MODES = 2  # in which an equation is tried
-MIN_OUTSIDE = 4  # right answers outside of a mode that the equation alone would contradict; two or three may be chance
-MIN_FURTHER_CALLS = 32  # on which an equation without a mode is tested if the time ends before all are made
-
-Clock = Callable[[], float]
 
 
 def search_equation(
@@ -86,11 +81,11 @@ class Search:
     ):
         self.wrong, self.right = list(evidence.wrong), list(evidence.right)
         self.deadline, self.clock, self.checks = deadline, clock, 0
-        self.last = deadline if last is None else last
-        self.further = FurtherCalls(ask, evidence.wrong[0].operation.name)
+        self.test = EquationTest(FurtherCalls(ask, evidence.wrong[0].operation.name), clock, deadline if last is None else last)
         self.source: Source = source_of(evidence.wrong[0].operation.name)
         self.screens = [Screen(call) for call in evidence.wrong[:SCREENING_CALLS]]
         self.seen = trace(self.source, [partial(_evaluate_on, call) for call in evidence.wrong[:TRACED_CALLS]])
+        self.holes = Holes()
         self.withheld, self.reserve = withheld, JUDGING_SHARE * (deadline - clock())
         self.unknown: list[Edit] = []  # edits with a constant to be solved for
         self.solved: list[Edit] = []  # those of the operation's own lines, which were tried alone
@@ -147,27 +142,30 @@ class Search:
             if self.is_late() or (fits and candidate.cost > fits[0].deviation.cost + 1):
                 break
             fit = self._confirm(candidate, known)
-            for _ in range(MAX_MODES):  # each time with one contradicting answer more
-                if fit is None and not self.is_late() and (mode := self._find_mode(candidate)):
-                    fit = self._confirm(replace(candidate, mode=mode), known)
+            if fit is None and not fits:
+                fit = self._confirm_in_a_mode(candidate, known)
             if fit is not None:
                 fits.append(fit)
         return sorted(fits, key=lambda fit: (fit.order[0], fit.deviation.cost))
 
     def _confirm(self, candidate: Candidate, known: set[bytes]) -> Fit | None:
         """Return the fit of an equation that explains everything, also further answers, and whose values are not known yet."""
-        fit = try_fit(candidate, self.wrong, self.right, self.is_late)
+        is_late = self.is_late if candidate.mode is None else self.test.is_late
+        fit = try_fit(candidate, self.wrong, self.right, is_late)
         if fit is None or (values := self._values(candidate)) in known or self._is_refuted(candidate):
             return None
         known.add(values)
         return fit
 
-    def _find_mode(self, candidate: Candidate) -> Mode | None:
-        """Return the mode in which the equation holds, if it explains all wrong answers and right ones alone contradict it."""
-        if candidate.mode is not None or try_fit(candidate, self.wrong, [], self.is_late) is None:
+    def _confirm_in_a_mode(self, candidate: Candidate, known: set[bytes]) -> Fit | None:
+        """Return the fit of an equation that explains all wrong answers, and in one mode the right ones too.
+
+        Such an equation is likely: its mode is looked for as long as equations are tested.
+        """
+        if try_fit(candidate, self.wrong, [], self.test.is_late) is None:
             return None
-        against = [call for call in self.right if not explains(candidate, call) and not allows(candidate, call)]
-        return find_mode(self.wrong, against) if against else None
+        mode = self.test.find_mode(candidate, self.wrong, self.right, self._add)
+        return self._confirm(replace(candidate, mode=mode), known) if mode and mode.settings else None
 
     def _values(self, candidate: Candidate) -> bytes:
         """Return the values of an equation on the screened calls. Equations with the same values need not be told apart."""
@@ -175,31 +173,17 @@ class Search:
         return b"".join(x.tobytes() for x in values if x is not None)
 
     def _is_refuted(self, candidate: Candidate) -> bool:
-        """Whether the answer to a further call contradicts an equation. The call is added to the evidence if it does.
+        """Whether the answer to a further call contradicts an equation. The call is added to the evidence if it does."""
+        return self.test.is_refuted(candidate, self._add)
 
-        An equation that could not be tested for lack of time counts as refuted. In a mode it must be tested on all calls: one of
-        many options may separate a few right answers from the wrong ones by chance. If too few speak for the mode, it is refuted.
-        """
-        for number, call in enumerate(self.further):
-            if not explains(candidate, call) and not allows(candidate, call):
-                (self.wrong if np.any(wrong_in(call)) else self.right).append(call)
-                if np.any(wrong_in(call)):
-                    self.screens.append(Screen(call))
-                return True
-            if self.clock() > self.last:
-                return number < MIN_FURTHER_CALLS or candidate.mode is not None
-        return candidate.mode is not None and self.further.made != [] and not self._needs_its_mode(candidate)
-
-    def _needs_its_mode(self, candidate: Candidate) -> bool:
-        """Whether enough right answers contradict an equation without its mode."""
-        everywhere = replace(candidate, mode=None)
-        answers = dict.fromkeys((*self.right, *self.further.made))
-        against = (c for c in answers if not explains(everywhere, c) and not allows(everywhere, c))
-        return len(list(islice(against, MIN_OUTSIDE))) == MIN_OUTSIDE
+    def _add(self, call: Call) -> None:
+        (self.wrong if np.any(wrong_in(call)) else self.right).append(call)
+        if np.any(wrong_in(call)):
+            self.screens.append(Screen(call))
 
     def _screen(self, edits: tuple[Edit, ...]) -> tuple[bool, float, float]:
         """Return whether an equation may explain the first failing calls, its largest distance, and its mean distance."""
-        functions = compile_edits(edits)
+        functions = self.holes.compile(edits)
         if functions is None:
             return False, FAR, FAR
         equation, worst, mean, speaks = self.source.with_functions(functions), -FAR, FAR, False

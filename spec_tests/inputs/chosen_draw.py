@@ -119,9 +119,15 @@ def _require_small(shape: tuple[int, ...]) -> None:
         raise NotImplementedVariant("an array so large is not asked for", "suite")
 
 
-def draw_small_call(operation: Operation, source: random.Random, *, all_arguments: bool) -> Call:
-    """Draw a call as laws do. Raise NotImplementedVariant if it is a large one."""
-    draw = ChosenDraw(source.randint, operation, Chosen(as_drawn=True), shape_choices(operation.name, source))
+def draw_small_call(
+    operation: Operation,
+    source: random.Random,
+    *,
+    all_arguments: bool,
+    chosen: Chosen | None = None,
+) -> Call:
+    """Draw a call as laws do, but for what is chosen. Raise NotImplementedVariant if it is a large one."""
+    draw = ChosenDraw(source.randint, operation, chosen or Chosen(as_drawn=True), shape_choices(operation.name, source))
     call = draw.call(all_arguments=all_arguments)
     require_small_call(call)
     return call

@@ -92,12 +92,7 @@ class Asker:
     def _draw(self, wish: Wish) -> Call | None:
         if wish.like is not None:
             return self._change_values(wish.like)
-        sizes = dict(wish.sizes)
-        for keyword, dimension in HEAD_DIMENSIONS.items():
-            if keyword in wish.keywords:
-                sizes[dimension] = wish.keywords[keyword]
-        chosen = Chosen(sizes, wish.keywords, wish.given, wish.batch, wish.fill, wish.as_drawn)
-        draw = ChosenDraw(self.random.randint, self.operation, chosen)
+        draw = ChosenDraw(self.random.randint, self.operation, choose(wish))
         try:
             call = draw.call()
             require_small_call(call)
@@ -121,6 +116,15 @@ class Asker:
                 return hold(np.where(np.isfinite(x), scale * np.roll(x, shift), x))
 
         return Call(self.operation, tree_map(change, call.arguments), {k: tree_map(change, x) for k, x in call.keywords.items()})
+
+
+def choose(wish: Wish) -> Chosen:
+    """Return what is chosen where a wish is drawn."""
+    sizes = dict(wish.sizes)
+    for keyword, dimension in HEAD_DIMENSIONS.items():
+        if keyword in wish.keywords:
+            sizes[dimension] = wish.keywords[keyword]
+    return Chosen(sizes, wish.keywords, wish.given, wish.batch, wish.fill, wish.as_drawn)
 
 
 def _can_show_errors(value: np.ndarray) -> bool:

@@ -15,6 +15,7 @@ from ..calls.operation import Operation
 from ..calls.severity import NOT_FINITE
 from ..calls.violation import Violation
 from ..deviations import put_into_oracle
+from ..diagnosis.asking import Wish
 from ..diagnosis.evidence import Evidence, is_wrong
 from ..diagnosis.explanation import Explanation
 from ..diagnosis.wrong_region import find_wrong_region
@@ -24,7 +25,7 @@ from ..inputs.choices import ReplayedChoices
 from ..inputs.chosen_draw import draw_small_call
 from ..inputs.effort import current_effort
 from ..specification.registry import specification
-from .asker import ask_about
+from .asker import ask_about, choose
 from .causes import Cause, Causes
 from .conventions import infer_values
 from .failure import Failure
@@ -238,16 +239,24 @@ class Trial:
             self.backend.fresh_calls[name, self.dtype] = list(self._answer_fresh_examples(name, range(FRESH_CALLS)))
         return self.backend.fresh_calls[name, self.dtype]
 
-    def ask(self, name: str) -> Iterator[Call]:
-        """Call the backend on further examples of the operation, on which an explanation that was found is tested."""
-        return self._answer_fresh_examples(name, range(FRESH_CALLS, FRESH_CALLS + ASKED_CALLS))
+    def ask(self, name: str, wish: Wish | None = None) -> Iterator[Call]:
+        """Call the backend on further examples of the operation, on which an explanation that was found is tested.
 
-    def _answer_fresh_examples(self, name: str, examples: range) -> Iterator[Call]:
+        They have what the wish names, and are otherwise drawn as for a law.
+        """
+        return self._answer_fresh_examples(name, range(FRESH_CALLS, FRESH_CALLS + ASKED_CALLS), wish)
+
+    def _answer_fresh_examples(self, name: str, examples: range, wish: Wish | None = None) -> Iterator[Call]:
         operation = Trial(self.backend, self.dtype, self.precision, self.operation_name).operation(name)
         for example in examples:
             with suppress(Exception):  # a call without a readable result is no evidence
                 random_source = random.Random(f"{name} {self.dtype} {example}")
-                call = draw_small_call(operation, random_source, all_arguments=example % 2 == 1)
+                call = draw_small_call(
+                    operation,
+                    random_source,
+                    all_arguments=wish is None and example % 2 == 1,
+                    chosen=choose(wish) if wish else None,
+                )
                 if _is_small(call):
                     operation.values(call, operation.run(call))
                     yield call

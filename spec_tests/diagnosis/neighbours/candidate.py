@@ -12,7 +12,7 @@ from .edit import Edit, changed_lines, compile_edits
 from .mode import Mode
 from .source import STEPS, Source, source_of
 
-COST_OF_A_MODE = 0.5
+COST_OF_A_SETTING = 0.5  # of a mode
 
 
 @dataclass(eq=False)
@@ -22,7 +22,7 @@ class Candidate:
     source: Source
     edits: tuple[Edit, ...]
     kind: str = "equation"
-    mode: Mode | None = None  # the condition under which the edits hold; None if they hold everywhere
+    mode: Mode | None = None  # the conditions under which the edits hold; None if they hold everywhere
 
     @property
     def operation(self) -> str:
@@ -69,7 +69,8 @@ class Candidate:
         sites = {id(site.tree): site for site in other.sites}
         if not all(id(edit.site.tree) in sites for edit in self.edits):
             return None
-        if self.mode is not None and self.mode.option not in specification(operation).parameters:
+        options = [setting.option for setting in self.mode.settings] if self.mode else []
+        if not specification(operation).parameters.keys() >= set(options):
             return None
         edits = tuple(replace(edit, site=sites[id(edit.site.tree)]) for edit in self.edits)
         return Candidate(other, edits, mode=self.mode)
@@ -79,7 +80,7 @@ class Candidate:
         """How far the equation is from the reference: the costs of its edits, and a little for long lines."""
         after = self.lines[1]
         return (
-            COST_OF_A_MODE * (self.mode is not None)
+            COST_OF_A_SETTING * len(self.mode.settings if self.mode else ())
             + sum(edit.cost for edit in self.edits)
             + sum(map(len, after)) / 1000
             + len(after) / 1000

@@ -1,0 +1,98 @@
+"""Test an equation on the answers to further calls, before it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+
+from ..calls.call import Call
+from .evidence import wrong_in
+from .fit import allows, explains
+from .further_calls import FurtherCalls
+from .neighbours.candidate import Candidate
+from .neighbours.mode import Mode, Setting, find_shared
+
+MIN_FURTHER_CALLS = 32  # on which an equation without a mode is tested if the time ends before all are made
+MIN_OUTSIDE = 4  # right answers that would contradict an equation without one setting of its mode; two or three may be chance
+MAX_OUTSIDE = 16  # calls that are made to find them
+
+Clock = Callable[[], float]
+Add = Callable[[Call], None]
+
+
+class EquationTest:
+    """The further calls of one failure, and until when they may be made."""
+
+    def __init__(self, further: FurtherCalls, clock: Clock, last: float):
+        self.further, self.clock, self.last = further, clock, last
+
+    def is_late(self) -> bool:
+        return self.clock() > self.last
+
+    def is_refuted(self, candidate: Candidate, add: Add) -> bool:
+        """Whether an answer contradicts an equation. `add` is called with that answer.
+
+        An equation that could not be tested for lack of time counts as refuted. In a mode it must be tested on all calls: one of
+        many options may separate a few right answers from the wrong ones by chance.
+        """
+        for number, call in enumerate(self.further):
+            if contradicts(call, candidate):
+                add(call)
+                return True
+            if self.is_late():
+                return number < MIN_FURTHER_CALLS or candidate.mode is not None
+        return False
+
+    def find_mode(self, candidate: Candidate, wrong: Sequence[Call], right: Sequence[Call], add: Add) -> Mode | None:
+        """Return the mode in which an equation holds that explains all wrong answers, None if there is none.
+
+        Of the settings that all wrong answers share, those are needed without which alone right answers contradict the equation.
+        wrong, right: the answers that are known. add: is called with an answer that contradicts the equation in all modes.
+        """
+        shared = find_shared(wrong)
+        if any(contradicts(call, candidate) for call in right if shared.holds_for(call)):
+            return None
+        for call in self.further.wished(shared.wish(candidate.operation), MIN_OUTSIDE):
+            if shared.holds_for(call) and contradicts(call, candidate):
+                add(call)
+                return None
+        known = (*right, *self.further.made)
+        needs = {setting: self._needs(candidate, shared, setting, known) for setting in shared.settings}
+        if None in needs.values():
+            return None
+        return Mode(tuple(setting for setting, is_needed in needs.items() if is_needed))
+
+    def _needs(self, candidate: Candidate, shared: Mode, setting: Setting, known: Sequence[Call]) -> bool | None:
+        """Whether right answers contradict an equation in calls that differ from those with wrong answers in one setting alone.
+
+        None if only some do, if a wrong answer does, or if no time is left.
+        """
+        against = agreeing = 0
+        for call in chain(known, self.further.wished(shared.wish(candidate.operation, violated=setting), MAX_OUTSIDE)):
+            if not shared.violates_only(call, setting):
+                continue
+            if self.is_late():
+                return None
+            if not contradicts(call, candidate):
+                agreeing += 1
+                if agreeing == MIN_OUTSIDE and not against:
+                    return False
+            elif np.any(wrong_in(call)):
+                return None
+            else:
+                against += 1
+                if against == MIN_OUTSIDE:
+                    return True
+        return None if against else False
+
+
+def contradicts(call: Call, candidate: Candidate) -> bool:
+    """Whether an answer contradicts an equation. Outside of its mode the right equation holds."""
+    if candidate.mode is not None:
+        if not candidate.mode.holds_for(call):
+            return bool(np.any(wrong_in(call)))
+        candidate = replace(candidate, mode=None)  # what becomes of it is kept, whatever mode is tried
+    return not allows(candidate, call) and not explains(candidate, call)  # the cheaper question first
