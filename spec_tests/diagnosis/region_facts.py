@@ -21,6 +21,10 @@ EQUAL_LENGTHS, FULL_CACHE, UNUSED_COLUMNS = "equal lengths", "a full cache", "un
 
 BATCH_ENTRIES = "batch entries"  # how many there are
 
+INDEX_OPTIONS = "_index", "_idx", "_id"  # how options end that are an index with a meaning of its own, such as that of padding
+
+AMONG = " among the entries of "
+
 EQUAL_ENTRIES = "equal batch entries of "  # of an array of integers or truth values
 
 
@@ -77,6 +81,9 @@ def _describe_shape(call: Call) -> dict[str, Any]:
         if isinstance(x, np.ndarray) and x.dtype.kind in "iub" and name != "lengths" and x.size:
             entries = x.reshape(-1, *x.shape[max(x.ndim - core, 0) :])
             facts[f"{EQUAL_ENTRIES}{name}"] = bool(np.all(entries == entries[:1]))
+            if x.dtype.kind in "iu":
+                marked = {option: value for option, value in call.named.items() if option.endswith(INDEX_OPTIONS)}
+                facts |= {f"{option}{AMONG}{name}": bool(np.any(x == value)) for option, value in {"0": 0, **marked}.items()}
     for name in ("mask", "bias"):
         if (x := call.named.get(name)) is not None and hasattr(x, "ndim"):
             facts[f"rows of {name}"] = x.shape[-2] if x.ndim > 1 else 1

@@ -29,6 +29,8 @@ BATCHES = (
     (33,), (65,),
 )  # fmt: skip
 
+SHARES_OF_A_LIMIT = (1 / 16, 1 / 4, 1 / 2, 0.9, 1.1, 2.0, 4.0, 16.0)
+
 NEAR_SHARE = 0.5  # of the calls on a side of a region that lie next to its limits
 
 DEGENERATE_BATCHES = ((1, 2), (2, 1), (1, 3, 2))
@@ -88,6 +90,8 @@ def list_probe_values(condition: Condition, answers: Sequence[Answer], source: r
         return [v for v in (values[0] - 1, values[0], values[0] + 1, values[0] + 2, *source.sample(SIZES, 4)) if v > 0]
     if condition.fact.startswith(LARGEST_OF_CALL) and kind in ("above", "below"):  # a sign stands for values of that sign
         return [sign * share * values[0] for share in (0.5, 0.9, 1.1, 2.0) for sign in (1, -1)]
+    if _has_real_limit(condition):
+        return _list_beside(condition, answers)
     if kind in ("no multiple", "multiple"):
         step = values[0]
         near = [step, 2 * step, 3 * step, step + 1, 2 * step - 1, step // 2, 3 * step // 2, 5 * step // 2, *range(1, 6)]
@@ -100,6 +104,22 @@ def list_probe_values(condition: Condition, answers: Sequence[Answer], source: r
     if values and isinstance(values[0], bool):
         return [True, False]
     return [*seen[:8], *_list_near(values)]
+
+
+def _has_real_limit(condition: Condition) -> bool:
+    return condition.kind in ("above", "below") and not is_integer(condition.values[0])
+
+
+def _list_beside(condition: Condition, answers: Sequence[Answer]) -> list[float]:
+    """Return real numbers on both sides of a limit, no larger and no smaller than those of answers.
+
+    Where the limit depends on other values, some of them contradict it.
+    """
+    seen = [value for answer in answers if isinstance(value := answer.facts.get(condition.fact), int | float)]
+    if not seen:
+        return []
+    limit, least, most = condition.values[0], min(seen), max(seen)
+    return [x for x in (share * limit for share in SHARES_OF_A_LIMIT) if least <= x <= most] + [least, most]
 
 
 def _is_near(value: Any, condition: Condition) -> bool:
@@ -123,7 +143,7 @@ def wish_inside(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
         return Wish(like=source.choice(answers).call)
     if source.random() < 0.2:
         return Wish(as_drawn=True)
-    return _vary(ask, wish_like(ask, answer), answer, region, source, violated=None)
+    return _vary(ask, answers, answer, region, source, violated=None)
 
 
 def wish_outside(
@@ -136,13 +156,17 @@ def wish_outside(
     if not region.of_call or (not violated and source.random() < 0.3):
         return Wish(as_drawn=True)
     answer = source.choice([answer for answer in answers if answer.failure])
-    return _vary(ask, wish_like(ask, answer), answer, region, source, violated=source.choice(violated or region.of_call))
+    return _vary(ask, answers, answer, region, source, violated=source.choice(violated or region.of_call))
 
 
 def _vary(
-    ask: Ask, wish: Wish, answer: Answer, region: Conjunction, source: random.Random, violated: Condition | None
+    ask: Ask, answers: Sequence[Answer], answer: Answer, region: Conjunction, source: random.Random, violated: Condition | None
 ) -> Wish | None:
-    """Return the wish with other values of some facts, and the conditions of the region as they shall be."""
+    """Return the wish for a call like that of an answer, with other values of some facts.
+
+    The conditions of the region hold, but for one that may be violated.
+    """
+    wish = wish_like(ask, answer)
     facts = {condition.fact for condition in region.of_call}
     grown = source.choice([*wish.sizes, ""])  # one size may be any
     for name in wish.sizes:
@@ -155,7 +179,7 @@ def _vary(
     if wish.batch is not None and not any("batch" in fact for fact in facts) and source.random() < 0.4:
         wish = wish.but(batch=source.choice(BATCHES[:16]))
     for condition in region.of_call:
-        pool = [v for v in _list_pool(condition, answer, ask, source) if condition.holds(v) is not (condition is violated)]
+        pool = [v for v in _list_pool(condition, answer, answers, ask) if condition.holds(v) is not (condition is violated)]
         if source.random() < NEAR_SHARE:
             pool = [v for v in pool if _is_near(v, condition)] or pool
         if pool and (changed := change(ask, wish, answer, condition.fact, source.choice(pool))):
@@ -166,7 +190,7 @@ def _vary(
     return wish
 
 
-def _list_pool(condition: Condition, answer: Answer, ask: Ask, source: random.Random) -> list[Any]:
+def _list_pool(condition: Condition, answer: Answer, answers: Sequence[Answer], ask: Ask) -> list[Any]:
     """Return values that a fact may have: near the boundary of the condition, and others."""
     now, largest = answer.facts.get(condition.fact), ask.largest(condition.fact)
     if isinstance(now, bool):
@@ -175,6 +199,8 @@ def _list_pool(condition: Condition, answer: Answer, ask: Ask, source: random.Ra
         return [sign * share * v for v in condition.values for share in (0.25, 0.9, 1.1, 3.0) for sign in (1, -1)]
     if condition.fact == "storage":
         return list(LAYOUTS)
+    if _has_real_limit(condition):
+        return _list_beside(condition, answers)
     if is_integer(now):
         near = [v + d for v in condition.values if is_integer(v) for d in range(-3, 4)]
         steps = [v * k for v in condition.values if is_integer(v) for k in range(1, 8)]

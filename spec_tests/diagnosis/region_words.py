@@ -9,7 +9,7 @@ from typing import Any
 from .condition import Condition, is_integer, join
 from .element_facts import BEYOND
 from .region_axis import AFTER, BEFORE, FIRST, LAST, MIDDLE, NEGATIVE, RANK
-from .region_facts import EQUAL_ENTRIES, EQUAL_LENGTHS, FULL_CACHE, UNUSED_COLUMNS, WITH_OPTIONS
+from .region_facts import AMONG, EQUAL_ENTRIES, EQUAL_LENGTHS, FULL_CACHE, UNUSED_COLUMNS, WITH_OPTIONS
 
 ORDINALS = MappingProxyType({2: "second", 3: "third", 4: "fourth"})
 
@@ -134,6 +134,9 @@ def _describe_flag(condition: Condition) -> str:
     if fact.startswith(EQUAL_ENTRIES):
         entries = f"batch entries of {fact.removeprefix(EQUAL_ENTRIES)}"
         return f"where all {entries} are equal" if holds else f"where {entries} differ"
+    if AMONG in fact:
+        index, _, array = fact.partition(AMONG)
+        return f"where {'an' if holds else 'no'} entry of {array} is {index}"
     compared = fact.replace("batch entries", "the number of batch entries")
     if " > " in fact:
         return f"where {compared}" if holds else f"where {compared.replace(' > ', ' ≤ ')}"
