@@ -19,6 +19,7 @@ from spec_tests.diagnosis.region import Region
 from spec_tests.diagnosis.region_axis import AXIS_FACTS, describe_axis, find_axis
 from spec_tests.diagnosis.region_conditions import list_conditions, list_element_conditions
 from spec_tests.diagnosis.region_facts import describe_for_region
+from spec_tests.diagnosis.region_wishes import list_probe_values
 from spec_tests.diagnosis.region_words import describe_conditions
 from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.specification.registry import specification
@@ -109,6 +110,35 @@ def test_another_axis_has_the_fact_that_is_asked_for(axis: int) -> None:
             shape.insert(found[1] % (len(shape) + 1), 7)
             assert describe_axis(shape, found[1])[fact] == value
     assert find_axis(batch, axis, "axes of the argument", 9) is None
+
+
+def test_a_region_may_depend_on_what_an_index_is() -> None:
+    fault = MadeFault("cross_entropy", (), lambda y, a, k, m: np.any(np.asarray(a[1]) == k.get("ignore_index", -100)))
+    region, _ = search(fault, 1)
+    assert region is not None
+    assert region.what == "wrong only where an entry of targets is ignore_index"
+
+
+def test_a_limit_that_depends_on_other_values_is_not_said() -> None:
+    """Whether gradients are clipped depends on their norm, so that no largest norm alone divides the wrong answers."""
+
+    def spoils(y: Any, a: Any, k: Any, m: Any) -> bool:
+        return bool(np.linalg.norm(np.concatenate([np.ravel(x) for x in a[0]])) > k["max_norm"])
+
+    region, _ = search(MadeFault("gradient_clipping", (), spoils), 1)
+    assert region is None or "max_norm is below" not in region.what
+
+
+def test_real_numbers_on_both_sides_of_a_limit_are_asked_for() -> None:
+    fault = MadeFault("rms_norm", (), lambda y, a, k, m: k["eps"] > 1e-6)
+    operation = make_operation(fault.backend(), "rms_norm")
+    ask = ask_about(operation, seed=1, seconds=SECONDS, clock=CLOCK)
+    answers = [answer for _ in range(40) if (answer := ask(Wish(as_drawn=True)))]
+    values = list_probe_values(Condition("eps", "above", (1e-6,)), answers, random.Random(1))
+    seen = [answer.facts["eps"] for answer in answers]
+    assert any(1e-7 < value < 1e-6 for value in values)
+    assert any(1e-6 < value < 1e-5 for value in values)
+    assert min(seen) <= min(values) < max(values) <= max(seen)
 
 
 def test_right_answers_have_no_region() -> None:
@@ -218,6 +248,8 @@ def test_a_region_predicts_answers() -> None:
         ([("storage", "is", ("transposed",))], "where arrays are stored transposed"),
         ([("n", "no multiple", (16,)), ("n", "above", (16,))], "from n = 17 on, where n is no multiple of 16"),
         ([("d", "no multiple", (2,)), ("n", "is", (3,))], "where d is odd and n = 3"),
+        ([("ignore_index among the entries of targets", "is", (True,))], "where an entry of targets is ignore_index"),
+        ([("0 among the entries of targets", "is", (False,))], "where no entry of targets is 0"),
     ],
 )
 def test_words_for_conditions_on_calls(conditions: list[tuple[str, str, tuple[object, ...]]], words: str) -> None:

@@ -64,6 +64,8 @@ class Mode:
         others = [s.words for s in self.settings if s.value is not None or s.is_given]
         if len(absent) == 1:
             others.insert(0, f"{absent[0]} is not given")
+        elif len(absent) == 2:
+            others.insert(0, f"neither {absent[0]} nor {absent[1]} is given")
         elif absent:
             others.insert(0, f"none of {', '.join(absent[:-1])} and {absent[-1]} is given")
         return f"where {', '.join(others[:-1])}{' and ' if others[:-1] else ''}{others[-1]}"
