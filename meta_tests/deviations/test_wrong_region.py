@@ -2,6 +2,7 @@
 
 import random
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from spec_tests.diagnosis.region_facts import describe_for_region
 from spec_tests.diagnosis.region_wishes import list_probe_values
 from spec_tests.diagnosis.region_words import describe_conditions
 from spec_tests.diagnosis.wrong_region import find_wrong_region
+from spec_tests.implementation.backend import Backend
+from spec_tests.implementation.framework import Framework
 from spec_tests.specification.registry import specification
 from spec_tests.trials.asker import Asker, ask_about
 
@@ -117,6 +120,29 @@ def test_a_region_may_depend_on_what_an_index_is() -> None:
     region, _ = search(fault, 1)
     assert region is not None
     assert region.what == "wrong only where an entry of targets is ignore_index"
+
+
+def test_sizes_that_are_no_power_of_two_are_a_region() -> None:
+    """A size that a kernel rounds up to a power of two."""
+    region, _ = search(MadeFault("rms_norm", (), lambda y, a, k, m: (d := a[0].shape[-1]) > 2 and d & (d - 1) != 0), 1)
+    assert region is not None
+    assert region.what == "wrong only where d is no power of two"
+
+
+def test_a_cache_that_the_new_keys_fill_is_a_region() -> None:
+    append = specification("kv_cache_append").reference
+
+    def with_a_slot_less(k_cache: Any, v_cache: Any, k: Any, v: Any, lengths: Any) -> Any:
+        if k.shape[2] and max(lengths) + k.shape[2] == k_cache.shape[2]:
+            raise IndexError("no such slot")
+        return append(k_cache, v_cache, k, v, lengths)
+
+    under_test = Backend("unseen", SimpleNamespace(kv_cache_append=with_a_slot_less), Framework("numpy"))
+    ask = ask_about(make_operation(under_test, "kv_cache_append"), seed=1, seconds=SECONDS, clock=CLOCK)
+    region = find_wrong_region(Evidence([], []), ask=ask, deadline=CLOCK() + SECONDS, clock=CLOCK)
+    assert region is not None
+    assert "where a sequence fills the cache" in region.what
+    assert "from n = 1 on" in region.what
 
 
 def test_a_limit_that_depends_on_other_values_is_not_said() -> None:

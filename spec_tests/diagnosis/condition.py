@@ -86,6 +86,7 @@ KINDS = MappingProxyType(
         "multiple": Kind(lambda x, step: (x % step == 0) & (x != 0), 2),
         "remainder": Kind(lambda x, step, remainder: x % step == remainder, 3),
         "power of two": Kind(_is_power_of_two, 2),
+        "no power of two": Kind(lambda x: (x > 2) & ~_is_power_of_two(x), 2),
         "is": Kind(_list_test, 1, numeric=False),
         "is not": Kind(_list_test, 2, numeric=False),
     }

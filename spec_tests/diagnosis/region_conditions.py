@@ -16,6 +16,8 @@ CYCLES = (2, 3, 4)  # lengths of cycles in which calls, rows or columns may take
 
 MIN_IN_CYCLE = 2  # right calls whose number is a multiple of the length: one may be right by chance
 
+MIN_POWERS = 3  # powers of two with right answers; each of fewer may be right for another reason
+
 MISSING = "no such fact"  # of an answer that lacks a fact, such as the size of a dimension that it does not have
 
 MAX_LISTED = 4  # values in a condition
@@ -73,6 +75,9 @@ def _list_steps(name: str, inside: np.ndarray, outside: np.ndarray) -> Iterator[
     powers = Condition(name, "power of two", ())
     if np.all(powers.holds_each(inside)) and len(set(inside.tolist())) > 1:
         yield powers
+    others = Condition(name, "no power of two", ())
+    if np.all(others.holds_each(inside)) and len(set(outside[powers.holds_each(outside)].tolist())) >= MIN_POWERS:
+        yield others
 
 
 def _count_multiples(values: np.ndarray, step: int) -> int:

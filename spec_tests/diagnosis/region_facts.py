@@ -115,7 +115,8 @@ def _describe_lengths(call: Call) -> dict[str, Any]:
         lengths[""] = np.asarray(given)
         largest = int(np.max(given, initial=0))
         if (cache := named.get("k_cache")) is not None:
-            facts[FULL_CACHE] = largest == cache.shape[-2]
+            added = named["k"].shape[-2] if "k" in named else 0  # lengths are those before the keys are added
+            facts[FULL_CACHE] = largest + added == cache.shape[-2]
         if (table := named.get("block_table")) is not None:
             facts[UNUSED_COLUMNS] = table.shape[-1] > -(-largest // max(named["k_pages"].shape[1], 1))
     for of, values in lengths.items():

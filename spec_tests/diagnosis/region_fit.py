@@ -131,7 +131,7 @@ def _extend(known: _Candidates, beam: _Beam) -> _Beam:
 def _repeats(conjunction: Conjunction, condition: Condition) -> bool:
     """Whether a condition on the same fact is there already. A size may be both above a limit and a multiple."""
     used = {one.fact for one in conjunction.conditions}
-    return condition.fact in used and condition.kind not in ("no multiple", "multiple", "power of two")
+    return condition.fact in used and condition.kind not in ("no multiple", "multiple", "power of two", "no power of two")
 
 
 def _order(entry: tuple[float, Conjunction, np.ndarray]) -> tuple[float, str]:

@@ -96,7 +96,7 @@ def list_probe_values(condition: Condition, answers: Sequence[Answer], source: r
         step = values[0]
         near = [step, 2 * step, 3 * step, step + 1, 2 * step - 1, step // 2, 3 * step // 2, 5 * step // 2, *range(1, 6)]
         return [v for v in dict.fromkeys([*near, *source.sample(SIZES, 4)]) if v > 0]
-    if kind in ("power of two", "remainder"):
+    if kind in ("power of two", "no power of two", "remainder"):
         return [2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 33, 64]
     if all(is_integer(v) for v in values) and values:
         near = [v + d for v in values for d in (-1, 1, v)]
@@ -207,5 +207,6 @@ def _list_pool(condition: Condition, answer: Answer, answers: Sequence[Answer], 
         top = max(largest, *near, int(now or 0), 1)
         if condition.fact == "batch_dims":
             return [0, 1, 2, 3]
-        return [v for v in (*near, *steps, *SIZES, now) if 0 < v <= top]
+        least = 0 if any(answer.facts.get(condition.fact) == 0 for answer in answers) else 1
+        return [v for v in (*near, *steps, *SIZES, now) if least <= v <= top]
     return [now, *condition.values, *_list_near(condition.values)]

@@ -117,6 +117,8 @@ def describe_condition(condition: Condition) -> str:
         return f"where {fact} is {values[1]} more than a multiple of {values[0]}"
     if kind == "power of two":
         return f"where {fact} is a power of two"
+    if kind == "no power of two":
+        return f"where {fact} is no power of two"
     return f"where {fact} {'=' if kind == 'is' else 'is not'} {join(values)}"
 
 
@@ -170,7 +172,8 @@ def _describe_amount(fact: str, kind: str, values: tuple[Any, ...]) -> str:
         "no multiple": f"an odd number of {several}" if value == 2 else f"a number of {several} that is no multiple of {value}",
         "multiple": f"an even number of {several}" if value == 2 else f"a number of {several} that is a multiple of {value}",
         "remainder": f"a number of {several} that is {values[-1] if values else 0} more than a multiple of {value}",
-        "power of two": f"a power of two of {several}",
+        "power of two": f"a number of {several} that is a power of two",
+        "no power of two": f"a number of {several} that is no power of two",
     }
     if kind == "above" and value == 0:
         return (
