@@ -5,7 +5,7 @@ nearest equation is given the calls of that failure. It knows nothing of the cat
 looked for in the time that is left, as in a run. What is found must predict the answers to fresh calls, drawn with other seeds
 than any call that was seen: an equation or a region that mispredicts one of them is counted as wrong.
 
-python -m meta_tests.measure.leave_one_out [DEVIATION or OPERATION …] [--seed 1] [--seconds 4.4] --write FILE [--new]
+python -m meta_tests.measure.leave_one_out [DEVIATION or OPERATION …] [--seed 1] [--seconds 4.1] --write FILE [--new]
 
 --write adds each row to FILE as soon as it is computed. --new leaves out deviations that have a row there.
 Without any deviation to compute, it prints the summary of FILE.
@@ -35,10 +35,9 @@ from spec_tests.diagnosis.nearest_equation import search_equation
 from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.implementation.backend import Backend
 from spec_tests.inputs.chosen_draw import draw_small_call
-from spec_tests.inputs.effort import current_effort
 from spec_tests.trials.asker import ask_about, choose
 from spec_tests.trials.causes import EQUATION_SHARE
-from spec_tests.trials.trial import Trial, seconds_to_search
+from spec_tests.trials.trial import Trial, seconds_left, seconds_to_search
 
 from ..support.in_process import attempt, backend, trials_of
 from ..support.region_check import ask_fresh, count_mispredicted
@@ -167,7 +166,7 @@ def summarize(rows: dict[str, Row], what: str) -> Iterator[str]:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1)
-    first = seconds_to_search(current_effort().failure_seconds)  # what a run gives to the first failure of an operation
+    first = seconds_to_search(seconds_left(0.0))  # what a run gives to the first failure of an operation
     parser.add_argument("--seconds", type=float, default=first, help="of processor time for each search")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--write", type=Path, help="a JSON file for the rows")

@@ -4,7 +4,7 @@ The bugs are mutants of the reference equations and of the NumPy backend, made b
 drawn with a seed. Rules of the search that make the same changes would only recognize themselves, so half of those rules
 are withheld (see rule_split.py). As in leave_one_out.py, what is found must predict the answers to fresh calls.
 
-python -m meta_tests.measure.mutants_explained [--count 400] [--seed 1] [--seconds 4.4] [--workers 2] [--all-rules]
+python -m meta_tests.measure.mutants_explained [--count 400] [--seed 1] [--seconds 4.1] [--workers 2] [--all-rules]
     --write FILE [--new]
 """
 

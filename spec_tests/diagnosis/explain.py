@@ -26,7 +26,7 @@ def explain(evidence: Evidence, known: Sequence[Explanation] = (), is_late: IsLa
     """
     if deviations := diagnose(evidence, is_late):
         return [_describe_deviation(deviation) for deviation in deviations]
-    near_miss = None if is_late() else find_near_miss(evidence, known)
+    near_miss = None if is_late() else find_near_miss(evidence, known, is_late)
     return [near_miss] if near_miss else []
 
 

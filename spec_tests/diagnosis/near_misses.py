@@ -5,7 +5,7 @@ A looser class and float32 may come on top of another bug: where a known explana
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
@@ -28,8 +28,13 @@ MAX_SHOWN_VALUES = 3
 LOOSER = MappingProxyType({"mixed": "some of its intermediate results", "eager": "its intermediate results"})
 
 
-def find_near_miss(evidence: Evidence, known: Sequence[Explanation] = ()) -> Explanation | None:
-    """Return the first near miss that explains every wrong answer. `known` are explanations of other answers."""
+def find_near_miss(
+    evidence: Evidence, known: Sequence[Explanation] = (), is_late: Callable[[], bool] = lambda: False
+) -> Explanation | None:
+    """Return the first near miss that explains every wrong answer. `known` are explanations of other answers.
+
+    Once `is_late` returns True, no other option is tried.
+    """
     if not evidence.wrong:
         return None
     operation = evidence.wrong[0].operation
@@ -40,7 +45,7 @@ def find_near_miss(evidence: Evidence, known: Sequence[Explanation] = ()) -> Exp
     if in_float32(evidence, known):
         what = "the right equation, all or some of it computed in float32"
         return near_miss(FLOAT64_IN_FLOAT32, what, predicts=partial(_is_in_float32, known))
-    if found := another_option(evidence):
+    if found := another_option(evidence, is_late):
         option, values = found
         several = " or ".join([str(value) for value in values[:MAX_SHOWN_VALUES]] + ["others"] * (len(values) > MAX_SHOWN_VALUES))
         return near_miss(
@@ -144,7 +149,7 @@ def _expect_in_float32(call: Call, known: Sequence[Explanation]) -> Iterator[Exp
         yield Expectation(ball.value, ball.error, single)
 
 
-def another_option(evidence: Evidence) -> tuple[str, list[Any]] | None:
+def another_option(evidence: Evidence, is_late: Callable[[], bool] = lambda: False) -> tuple[str, list[Any]] | None:
     """Return an option and the values of it for which every wrong answer is right: a fixed value, or that of an earlier call."""
     wrong, right = evidence.wrong, evidence.right
     if len(wrong) < MIN_WRONG_ANSWERS:
@@ -154,6 +159,8 @@ def another_option(evidence: Evidence) -> tuple[str, list[Any]] | None:
         values = list(_drop_duplicates([spec.defaults.get(option), *(call.keywords.get(option) for call in (*wrong, *right))]))
         used = []
         for call in wrong:
+            if is_late():
+                return None
             if not (fitting := [value for value in values if _is_right_for(call, option, value)]):
                 break
             used.append(fitting[0])
@@ -177,4 +184,4 @@ def _is_right_for(call: Call, option: str, value: Any) -> bool:
     except Exception:
         return False  # the equation does not take these arguments
     answer = answer_of(call)
-    return shape == answer.shape and bool(np.all(allowed.accepts(answer) & (allowed.claimed | ~wrong_in(call))))
+    return shape == answer.shape and allowed.accepts_all(answer) and bool(np.all(allowed.claimed | ~wrong_in(call)))

@@ -49,6 +49,7 @@ ASKED_CALLS = 160  # at most, to test what was found
 CATALOGUE_SHARE = 0.08  # of the time for the failures of an operation, kept for known bugs, which must not stay without a name
 
 SHARE_OF_ONE_FAILURE = 0.95  # of the time that is left without it
+SHARE_OF_LAST_STEP = 0.05  # of the time for the failures of an operation, kept for a step that begins within it and ends later
 
 FRESH_CALLS = 16  # per operation and dtype, for a diagnosis; every second one has every optional argument
 
@@ -118,7 +119,7 @@ class Trial:
         """
         spent, stopwatch = self.backend.seconds_after_failures, Stopwatch()
         try:
-            self.all_seconds = max(0.0, current_effort().failure_seconds - spent.get(operation, 0.0))
+            self.all_seconds = seconds_left(spent.get(operation, 0.0))
             yield seconds_to_search(self.all_seconds), stopwatch
         finally:
             spent[operation] = spent.get(operation, 0.0) + stopwatch()
@@ -275,6 +276,11 @@ class Trial:
         """Return why the invariant of these operations cannot be tried, "" if it can."""
         reasons = (self.operation(self.operation_name if name in GENERAL else name).missing for name in names)
         return next((reason for reason in reasons if reason), self.unmet_need)
+
+
+def seconds_left(spent: float) -> float:
+    """Return how long the next failure of an operation may take in all, after others took `spent` seconds."""
+    return max(0.0, (1 - SHARE_OF_LAST_STEP) * current_effort().failure_seconds - spent)
 
 
 def seconds_to_search(left: float) -> float:
