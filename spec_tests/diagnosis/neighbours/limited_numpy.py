@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ COUNTS = MappingProxyType({"zeros": 1, "ones": 1, "full": 1, "empty": 1, "eye": 
 _limit = {"length": MAX_LENGTH}
 
 
+@cache
 def limited_numpy() -> SimpleNamespace:
     """Return NumPy's namespace, in which the functions that make arrays from counts raise MemoryError above the limit."""
     return SimpleNamespace(**{**vars(np), **{name: _limited(getattr(np, name), n) for name, n in COUNTS.items()}})
