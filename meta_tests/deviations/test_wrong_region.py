@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -127,6 +128,27 @@ def test_sizes_that_are_no_power_of_two_are_a_region() -> None:
     region, _ = search(MadeFault("rms_norm", (), lambda y, a, k, m: (d := a[0].shape[-1]) > 2 and d & (d - 1) != 0), 1)
     assert region is not None
     assert region.what == "wrong only where d is no power of two"
+
+
+def test_sizes_between_two_limits_are_a_region() -> None:
+    region, _ = search(MadeFault("rms_norm", (), lambda y, a, k, m: 32 < a[0].shape[-1] <= 64), 1)
+    assert region is not None
+    assert region.what == "wrong only from d = 33 on, up to d = 64"
+
+
+@pytest.mark.parametrize(("is_wrong", "words"), [(lambda ids: ids > 99, "> 99"), (lambda ids: ids % 2 == 1, "is odd")])
+def test_a_region_may_depend_on_an_index(is_wrong: Callable[[np.ndarray], np.ndarray], words: str) -> None:
+    """A table that is read wrongly for some ids."""
+
+    def embedding(token_ids: Any, weight: Any) -> Any:
+        right = np.asarray(weight)[np.asarray(token_ids)]
+        return np.where(is_wrong(np.asarray(token_ids))[..., None], -1.5 * right, right).astype(right.dtype)
+
+    under_test = Backend("unseen", SimpleNamespace(embedding=embedding), Framework("numpy"))
+    ask = ask_about(make_operation(under_test, "embedding"), seed=1, seconds=SECONDS, clock=CLOCK)
+    region = find_wrong_region(Evidence([], []), ask=ask, deadline=CLOCK() + SECONDS, clock=CLOCK)
+    assert region is not None
+    assert region.what == f"wrong only where token_ids {words}"
 
 
 def test_a_cache_that_the_new_keys_fill_is_a_region() -> None:

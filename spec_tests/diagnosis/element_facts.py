@@ -79,6 +79,8 @@ def _list_values(call: Call) -> Iterator[tuple[str, Any]]:
     """Yield the values of arguments that belong to an element: at its place, in its column, or of its whole row."""
     shape = call.value.shape
     for name, x in call.named.items():
+        if isinstance(x, np.ndarray) and x.dtype.kind in "iu" and x.size:
+            yield from _list_indices_at(name, x, call)
         if not (isinstance(x, np.ndarray) and is_floating(x)) or not x.size:
             continue
         if x.shape == shape:
@@ -95,6 +97,15 @@ def _list_values(call: Call) -> Iterator[tuple[str, Any]]:
                     yield fact, statistic
                 elif np.squeeze(statistic, axis).shape == shape:
                     yield fact, np.squeeze(statistic, axis)
+
+
+def _list_indices_at(name: str, x: np.ndarray, call: Call) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield an array of integers that has one for each element, or for each row: ids, targets or positions."""
+    shape, core = call.value.shape, call.operation.spec.core.get(name, 0)
+    if x.shape == shape:
+        yield name, x
+    elif (shape and x.shape == shape[:-1]) or (core == 1 and x.shape == shape[-1 - x.ndim : -1]):
+        yield name, x[..., None]
 
 
 def _describe_parts(call: Call, named: str) -> dict[str, np.ndarray]:

@@ -129,9 +129,11 @@ def _extend(known: _Candidates, beam: _Beam) -> _Beam:
 
 
 def _repeats(conjunction: Conjunction, condition: Condition) -> bool:
-    """Whether a condition on the same fact is there already. A size may be both above a limit and a multiple."""
-    used = {one.fact for one in conjunction.conditions}
-    return condition.fact in used and condition.kind not in ("no multiple", "multiple", "power of two", "no power of two")
+    """Whether a condition on the same fact is there already. A size may be both above a limit and a multiple, or between two."""
+    used = {one.kind for one in conjunction.conditions if one.fact == condition.fact}
+    if not used or condition.kind in ("no multiple", "multiple", "power of two", "no power of two"):
+        return False
+    return condition.kind not in ("above", "below") or condition.kind in used or not used <= {"above", "below"}
 
 
 def _order(entry: tuple[float, Conjunction, np.ndarray]) -> tuple[float, str]:

@@ -33,6 +33,8 @@ SHARES_OF_A_LIMIT = (1 / 16, 1 / 4, 1 / 2, 0.9, 1.1, 2.0, 4.0, 16.0)
 
 NEAR_SHARE = 0.5  # of the calls on a side of a region that lie next to its limits
 
+MANY, TRIES = (64,), 8  # the batch of calls with integers next to a limit, and how often each size is asked for
+
 DEGENERATE_BATCHES = ((1, 2), (2, 1), (1, 3, 2))
 
 
@@ -54,6 +56,7 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
     for name in {name: None for answer in answers for name, x in answer.call.keywords.items() if is_integer(x)}:
         if name not in base.sizes:
             yield from (wish for value in (1, 2) if (wish := change(ask, base, base_answer, name, value)))
+    yield from _list_near_ids(ask, base, region, base_answer)
     fills = [fill_near(condition, name_first(base_answer.call)) for condition in region.of_element]
     yield from (fill_rows(base, fill) for fill in fills if fill)
     shape = base_answer.call.value.shape
@@ -65,6 +68,20 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
     for number in range(24):
         if wish := (wish_inside if number % 2 else wish_outside)(ask, region, answers, source):
             yield wish
+
+
+def _list_near_ids(ask: Ask, base: Wish, region: Conjunction, answer: Answer) -> Iterator[Wish]:
+    """Yield wishes for integers next to a limit: their largest is often the last index of a dimension, such as a vocabulary."""
+    for condition in region.of_element:
+        if (
+            condition.kind in ("above", "below")
+            and condition.fact in answer.call.named
+            and float(condition.values[0]).is_integer()
+        ):
+            limit = int(condition.values[0])
+            for name, size in itertools.product(base.sizes, (limit, limit + 1, limit + 2)):
+                if 0 < size <= ask.largest(name):
+                    yield from (base.but(sizes={name: size}, batch=None if base.batch is None else MANY) for _ in range(TRIES))
 
 
 def _list_degenerate(base: Wish) -> Iterator[Wish]:

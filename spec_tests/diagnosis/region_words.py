@@ -273,4 +273,9 @@ def _compare(kind: str, values: tuple[Any, ...]) -> str:
         return f"> {values[0]:.6g}"
     if kind == "below":
         return f"< {values[0]:.6g}"
+    if kind == "remainder":
+        step, rest = values
+        if step == 2:
+            return "is odd" if rest else "is even"
+        return f"is {rest} more than a multiple of {step}" if rest else f"is a multiple of {step}"
     return f"is {join(values)}"
