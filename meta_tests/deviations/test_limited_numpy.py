@@ -82,3 +82,4 @@ def test_the_longest_axis_of_an_argument_counts() -> None:
     assert equation(np.ones((2, 1500))) == 3000
     with pytest.raises(MemoryError):
         equation(np.ones((2, 1499)))
+    assert equation(np.ones((30, 50, 2))) == 3000, "an equation may count the rows of all batch axes"

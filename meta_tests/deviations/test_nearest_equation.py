@@ -255,6 +255,25 @@ def test_an_equation_of_one_mode_is_said_with_its_mode() -> None:
     assert found.equation_of("softmax") is None
 
 
+def test_an_equation_is_tested_without_each_setting_that_all_wrong_answers_share() -> None:
+    """An equation that explains the wrong answers may change a line that they alone reach."""
+    attention = specification("scaled_dot_product_attention").reference
+    wishes = []
+
+    def unscaled(q: Any, k: Any, v: Any, *, softcap: float | None = None) -> Any:
+        return attention(q, k, v, softcap=softcap, scale=1.0)
+
+    def ask(wish: Wish | None = None) -> list[Call]:
+        wishes.append(wish)
+        softcap = 2.0 if wish and wish.given["softcap"] else None
+        return answers("scaled_dot_product_attention", unscaled, [((rows(3, 4), rows(5, 4), rows(5, 2)), {"softcap": softcap})])
+
+    assert search(ask() * 2, ask=ask) is not None
+    given = [wish for wish in wishes if wish is not None and wish.given["softcap"]]
+    assert any(wish.as_drawn for wish in given)
+    assert {"n": 3, "m": 5} in [{name: wish.sizes.get(name) for name in ("n", "m")} for wish in given]
+
+
 def test_a_changed_part_is_the_same_change_in_what_is_made_of_it() -> None:
     """A softmax that is wrong explains the attention that calls it."""
     found = search(of_softmax(softmax_of_thirds))

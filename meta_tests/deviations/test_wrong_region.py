@@ -21,7 +21,7 @@ from spec_tests.diagnosis.region import Region
 from spec_tests.diagnosis.region_axis import AXIS_FACTS, describe_axis, find_axis
 from spec_tests.diagnosis.region_conditions import list_conditions, list_element_conditions
 from spec_tests.diagnosis.region_facts import describe_for_region
-from spec_tests.diagnosis.region_wishes import list_probe_values
+from spec_tests.diagnosis.region_wishes import list_probe_values, list_probes
 from spec_tests.diagnosis.region_words import describe_conditions
 from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.implementation.backend import Backend
@@ -175,6 +175,17 @@ def test_a_limit_that_depends_on_other_values_is_not_said() -> None:
 
     region, _ = search(MadeFault("gradient_clipping", (), spoils), 1)
     assert region is None or "max_norm is below" not in region.what
+
+
+def test_calls_outside_of_a_region_are_asked_for_with_each_option() -> None:
+    fault = MadeFault("scaled_dot_product_attention", (), lambda y, a, k, m: a[0].shape[-2] > 8)
+    ask = ask_about(make_operation(fault.backend(), fault.operation), seed=1, seconds=SECONDS, clock=CLOCK)
+    answers = [answer for _ in range(20) if (answer := ask(Wish(sizes={"n": 12}, given={"softcap": False, "bias": False})))]
+    region = Conjunction((Condition("n", "above", (8,)),))
+    short = [wish for wish in list_probes(ask, region, answers, random.Random(1)) if wish.sizes.get("n", 99) <= 8]
+    for option in ("softcap", "bias"):
+        assert any(wish.given.get(option) for wish in short)
+        assert not all(wish.given.get(option) for wish in short)
 
 
 def test_real_numbers_on_both_sides_of_a_limit_are_asked_for() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
 from ..calls.call import Call
+from ..calls.in_domain import dimension_sizes
 from .evidence import wrong_in
 from .fit import allows, explains
 from .further_calls import FurtherCalls
@@ -18,6 +19,7 @@ from .neighbours.mode import Mode, Setting, find_shared
 MIN_FURTHER_CALLS = 32  # on which an equation without a mode is tested if the time ends before all are made
 MIN_OUTSIDE = 4  # right answers that would contradict an equation without one setting of its mode; two or three may be chance
 MAX_OUTSIDE = 16  # calls that are made to find them
+BESIDE, BESIDE_OF_ITS_SIZES = 2, 4  # calls without one setting that all wrong answers share
 
 Clock = Callable[[], float]
 Add = Callable[[Call], None]
@@ -28,16 +30,27 @@ class EquationTest:
 
     def __init__(self, further: FurtherCalls, clock: Clock, last: float):
         self.further, self.clock, self.last = further, clock, last
+        self._shared: Mode | None = None  # by the wrong answers, when calls that violate one of its settings were asked for
+        self._beside: Iterator[Call] = iter(())  # what is left of these calls
 
     def is_late(self) -> bool:
         return self.clock() > self.last
 
-    def is_refuted(self, candidate: Candidate, add: Add) -> bool:
+    def is_refuted(self, candidate: Candidate, wrong: Sequence[Call], add: Add) -> bool:
         """Whether an answer contradicts an equation. `add` is called with that answer.
 
+        It is tested on calls that differ from those with wrong answers in one setting that they share, then on any others.
         An equation that could not be tested for lack of time counts as refuted. In a mode it must be tested on all calls: one of
         many options may separate a few right answers from the wrong ones by chance.
         """
+        if candidate.mode is None and (shared := find_shared(wrong)) != self._shared:
+            self._shared, self._beside = shared, self._ask_beside(shared, wrong[0])
+        for call in self._beside:
+            if contradicts(call, candidate):
+                add(call)
+                return True
+            if self.is_late():
+                break
         for number, call in enumerate(self.further):
             if contradicts(call, candidate):
                 add(call)
@@ -45,6 +58,13 @@ class EquationTest:
             if self.is_late():
                 return number < MIN_FURTHER_CALLS or candidate.mode is not None
         return False
+
+    def _ask_beside(self, shared: Mode, wrong: Call) -> Iterator[Call]:
+        """Yield calls that violate one of the settings that wrong answers share: of any sizes, and of those of one of them."""
+        for setting in shared.settings:
+            wish = shared.wish(wrong.operation.name, violated=setting)
+            yield from self.further.wished(wish, BESIDE)
+            yield from self.further.wished(wish.but(sizes=dimension_sizes(wrong), as_drawn=False), BESIDE_OF_ITS_SIZES)
 
     def find_mode(self, candidate: Candidate, wrong: Sequence[Call], right: Sequence[Call], add: Add) -> Mode | None:
         """Return the mode in which an equation holds that explains all wrong answers, None if there is none.

@@ -174,7 +174,7 @@ class Search:
 
     def _is_refuted(self, candidate: Candidate) -> bool:
         """Whether the answer to a further call contradicts an equation. The call is added to the evidence if it does."""
-        return self.test.is_refuted(candidate, self._add)
+        return self.test.is_refuted(candidate, self.wrong, self._add)
 
     def _add(self, call: Call) -> None:
         (self.wrong if np.any(wrong_in(call)) else self.right).append(call)

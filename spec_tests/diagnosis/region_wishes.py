@@ -52,6 +52,7 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
         if condition.fact.startswith(("calls before", "the call before", "a wider")):
             for _ in range(3):
                 yield from (Wish(like=base_answer.call), Wish(like=source.choice(answers).call), Wish(like=ask.last))
+    yield from _list_outside_with_options(ask, base, region, answers, source)
     yield from _list_degenerate(base)
     for name in {name: None for answer in answers for name, x in answer.call.keywords.items() if is_integer(x)}:
         if name not in base.sizes:
@@ -68,6 +69,20 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
     for number in range(24):
         if wish := (wish_inside if number % 2 else wish_outside)(ask, region, answers, source):
             yield wish
+
+
+def _list_outside_with_options(
+    ask: Ask, base: Wish, region: Conjunction, answers: Sequence[Answer], source: random.Random
+) -> Iterator[Wish]:
+    """Yield wishes that violate one condition and have one optional argument more, with which an answer may still be wrong."""
+    like = [answer for answer in answers if answer.failure and region.covers(answer).any()][-1]
+    facts = {condition.fact for condition in region.of_call}
+    for condition in region.of_call:
+        values = [value for value in list_probe_values(condition, answers, source) if not condition.holds(value)]
+        outside = change(ask, base, like, condition.fact, values[0]) if values else None
+        for name, is_given in base.given.items():
+            if outside and not is_given and name not in facts and f"with {name}" not in facts:
+                yield outside.but(given={name: True})
 
 
 def _list_near_ids(ask: Ask, base: Wish, region: Conjunction, answer: Answer) -> Iterator[Wish]:

@@ -118,7 +118,7 @@ class Source:
     def with_functions(self, functions: dict[Site, FunctionType]) -> Callable[..., Any]:
         """Return the operation's equation with these functions in place of its own.
 
-        It makes no axis from a count that is twice as long as all those of its arguments and all their integers.
+        It makes no axis from a count that is more than twice as long as those of its arguments, their rows and their integers.
         """
 
         def equation(*arguments: Any, **keywords: Any) -> Any:
@@ -135,15 +135,15 @@ def _parse(module: str) -> ast.Module:
 
 
 def _longest(*values: Any) -> int:
-    """Return the largest number among the lengths of the axes of arrays and the integers."""
+    """Return the largest number among the lengths of the axes of arrays, the numbers of their rows, and the integers."""
     longest = MIN_LONGEST
     for value in values:
         if isinstance(value, int):
             longest = max(longest, abs(value))
         elif isinstance(value, tuple | list):
             longest = max(longest, _longest(*value))
-        else:
-            longest = max(longest, *getattr(value, "shape", ()), 0)
+        elif shape := getattr(value, "shape", ()):
+            longest = max(longest, *shape, math.prod(shape[:-1]))
     return longest
 
 
