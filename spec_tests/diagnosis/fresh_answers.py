@@ -14,9 +14,9 @@ from .conjunction import Conjunction
 from .region import Count
 from .region_wishes import wish_inside, wish_outside
 
-FRESH = 60  # answers on each side of a region, to check it
+FRESH = 180  # answers on each side of a region, to check it: one of sixty is wrong outside of a region that is nearly right
 
-MAX_ASKED = 5 * FRESH  # as long as those inside do not decide whether most fail
+MAX_ASKED = 3 * FRESH  # as long as those inside do not decide whether most fail
 
 PLAIN_PERIOD = 3  # every so many fresh answers one is to a call as laws draw them, or to a small one, on whichever side it is
 

@@ -85,6 +85,11 @@ def _count_multiples(values: np.ndarray, step: int) -> int:
     return len(np.unique(values[values % step == 0]))
 
 
+def drop_underflowing(values: np.ndarray) -> np.ndarray:
+    """Return the values that are no NaN and do not underflow: those that do may be right by chance."""
+    return np.asarray(values[~np.isnan(values) & ((values == 0) | (np.abs(values) >= np.finfo(np.float64).tiny))])
+
+
 def list_element_conditions(name: str, values: np.ndarray, wrong: np.ndarray) -> Iterator[Condition]:
     """Yield conditions on a fact of elements that separate some right elements from the wrong ones."""
     inside, outside = values[wrong], values[~wrong]
@@ -104,7 +109,7 @@ def list_element_conditions(name: str, values: np.ndarray, wrong: np.ndarray) ->
     integral = values.dtype.kind in "iu" or name in INDEX_FACTS
     low, high = inside.min() + 0, inside.max() + 0  # no -0
     cast = int if integral else float
-    outside = outside[~np.isnan(outside)] if outside.dtype.kind == "f" else outside
+    outside = drop_underflowing(outside) if outside.dtype.kind == "f" else outside
     if (below := outside[(outside < low) & np.isfinite(outside)]).size:
         yield Condition(name, "above", (cast(low) - 1 if integral else cast(below.max()),))
         if not integral and low > 0 > outside.min():

@@ -12,6 +12,7 @@ from .condition import Condition, is_integer, simplest_between
 from .conjunction import Conjunction
 from .element_facts import name_first
 from .region_changes import change, fill_rows, wish_like
+from .region_conditions import drop_underflowing
 from .region_fills import LARGEST_OF_CALL, fill_between
 
 ROUNDS = 3  # of asking for values between the nearest right one and the nearest wrong one
@@ -103,6 +104,7 @@ def find_gap(condition: Condition, region: Conjunction, answers: Sequence[Answer
         wrong.append(values[inside & answer.wrong])
         right.append(values[answer.tells(inside & ~answer.wrong)])
     is_wrong, is_right = (np.concatenate(parts) if parts else np.empty(0) for parts in (wrong, right))
+    is_right = drop_underflowing(is_right)
     if not is_wrong.size:
         return 0.0, 0.0
     if condition.kind == "above":

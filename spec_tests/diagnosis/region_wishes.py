@@ -33,7 +33,7 @@ SHARES_OF_A_LIMIT = (1 / 16, 1 / 4, 1 / 2, 0.9, 1.1, 2.0, 4.0, 16.0)
 
 NEAR_SHARE = 0.5  # of the calls on a side of a region that lie next to its limits
 
-MANY, TRIES = (64,), 8  # the batch of calls with integers next to a limit, and how often each size is asked for
+MANY, TRIES = (64,), 8  # the batch of calls next to a limit, and how often each is asked for
 
 DEGENERATE_BATCHES = ((1, 2), (2, 1), (1, 3, 2))
 
@@ -52,6 +52,7 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
         if condition.fact.startswith(("calls before", "the call before", "a wider")):
             for _ in range(3):
                 yield from (Wish(like=base_answer.call), Wish(like=source.choice(answers).call), Wish(like=ask.last))
+    yield from _list_at_limits(ask, base, base_answer, region)
     yield from _list_outside_with_options(ask, base, region, answers, source)
     yield from _list_degenerate(base)
     for name in {name: None for answer in answers for name, x in answer.call.keywords.items() if is_integer(x)}:
@@ -69,6 +70,15 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
     for number in range(24):
         if wish := (wish_inside if number % 2 else wish_outside)(ask, region, answers, source):
             yield wish
+
+
+def _list_at_limits(ask: Ask, base: Wish, answer: Answer, region: Conjunction) -> Iterator[Wish]:
+    """Yield wishes for calls just outside of a limit with many rows, of which a few may be wrong."""
+    for condition in region.of_call:
+        if condition.kind not in ("above", "below") or condition.fact not in base.sizes or base.batch is None:
+            continue
+        if wish := change(ask, base, answer, condition.fact, condition.values[0]):
+            yield from (wish.but(batch=MANY) for _ in range(TRIES))
 
 
 def _list_outside_with_options(
