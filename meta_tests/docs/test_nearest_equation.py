@@ -33,12 +33,12 @@ def test_equations_and_regions_are_counted_apart(name: str) -> None:
 
 
 def test_what_mispredicts_is_said_and_enough_of_the_catalogue_is_explained() -> None:
-    """About four fifths of a sample are explained. Fewer than three quarters, or more wrong causes, would be a step back."""
+    """Four fifths of a sample are explained, and the page names each cause that mispredicts: one of a hundred at most."""
     rows = read("leave_one_out.json").values()
     wrong = [row.id for row in rows if row.outcome == WRONG]
     assert all(name in PAGE for name in wrong)
-    assert len(wrong) <= 0.02 * len(rows)
-    assert sum(row.outcome == EXPLAINED for row in rows) >= 0.75 * len(rows)
+    assert len(wrong) <= 0.01 * len(rows)
+    assert sum(row.outcome == EXPLAINED for row in rows) >= 0.8 * len(rows)
 
 
 def test_regions_are_those_that_were_measured_and_none_mispredicts() -> None:
