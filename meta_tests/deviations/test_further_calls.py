@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from spec_tests.calls.call import Call
-from spec_tests.diagnosis.equation_test import MIN_FURTHER_CALLS
+from spec_tests.diagnosis.equation_check import MIN_FURTHER_CALLS
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.nearest_equation import search_equation

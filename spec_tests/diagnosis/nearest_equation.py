@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..calls.call import Call
-from .equation_test import Clock, EquationTest
+from .equation_check import Clock, EquationCheck
 from .equation_words import describe_equation
 from .evidence import Evidence, wrong_in
 from .explanation import Explanation
@@ -81,7 +81,7 @@ class Search:
     ):
         self.wrong, self.right = list(evidence.wrong), list(evidence.right)
         self.deadline, self.clock, self.checks = deadline, clock, 0
-        self.test = EquationTest(FurtherCalls(ask, evidence.wrong[0].operation.name), clock, deadline if last is None else last)
+        self.test = EquationCheck(FurtherCalls(ask, evidence.wrong[0].operation.name), clock, deadline if last is None else last)
         self.source: Source = source_of(evidence.wrong[0].operation.name)
         self.screens = [Screen(call) for call in evidence.wrong[:SCREENING_CALLS]]
         self.seen = trace(self.source, [partial(_evaluate_on, call) for call in evidence.wrong[:TRACED_CALLS]])

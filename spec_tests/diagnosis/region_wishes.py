@@ -53,12 +53,12 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
             for _ in range(3):
                 yield from (Wish(like=base_answer.call), Wish(like=source.choice(answers).call), Wish(like=ask.last))
     yield from _list_at_limits(ask, base, base_answer, region)
-    yield from _list_outside_with_options(ask, base, region, answers, source)
+    yield from _list_outside_with_options(ask, base, base_answer, region, answers, source)
     yield from _list_degenerate(base)
     for name in {name: None for answer in answers for name, x in answer.call.keywords.items() if is_integer(x)}:
         if name not in base.sizes:
             yield from (wish for value in (1, 2) if (wish := change(ask, base, base_answer, name, value)))
-    yield from _list_near_ids(ask, base, region, base_answer)
+    yield from _list_near_ids(ask, base, base_answer, region)
     fills = [fill_near(condition, name_first(base_answer.call)) for condition in region.of_element]
     yield from (fill_rows(base, fill) for fill in fills if fill)
     shape = base_answer.call.value.shape
@@ -82,20 +82,19 @@ def _list_at_limits(ask: Ask, base: Wish, answer: Answer, region: Conjunction) -
 
 
 def _list_outside_with_options(
-    ask: Ask, base: Wish, region: Conjunction, answers: Sequence[Answer], source: random.Random
+    ask: Ask, base: Wish, answer: Answer, region: Conjunction, answers: Sequence[Answer], source: random.Random
 ) -> Iterator[Wish]:
     """Yield wishes that violate one condition and have one optional argument more, with which an answer may still be wrong."""
-    like = [answer for answer in answers if answer.failure and region.covers(answer).any()][-1]
     facts = {condition.fact for condition in region.of_call}
     for condition in region.of_call:
         values = [value for value in list_probe_values(condition, answers, source) if not condition.holds(value)]
-        outside = change(ask, base, like, condition.fact, values[0]) if values else None
+        outside = change(ask, base, answer, condition.fact, values[0]) if values else None
         for name, is_given in base.given.items():
             if outside and not is_given and name not in facts and f"with {name}" not in facts:
                 yield outside.but(given={name: True})
 
 
-def _list_near_ids(ask: Ask, base: Wish, region: Conjunction, answer: Answer) -> Iterator[Wish]:
+def _list_near_ids(ask: Ask, base: Wish, answer: Answer, region: Conjunction) -> Iterator[Wish]:
     """Yield wishes for integers next to a limit: their largest is often the last index of a dimension, such as a vocabulary."""
     for condition in region.of_element:
         if (

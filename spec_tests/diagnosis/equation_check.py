@@ -25,13 +25,13 @@ Clock = Callable[[], float]
 Add = Callable[[Call], None]
 
 
-class EquationTest:
+class EquationCheck:
     """The further calls of one failure, and until when they may be made."""
 
     def __init__(self, further: FurtherCalls, clock: Clock, last: float):
         self.further, self.clock, self.last = further, clock, last
-        self._shared: Mode | None = None  # by the wrong answers, when calls that violate one of its settings were asked for
-        self._beside: Iterator[Call] = iter(())  # what is left of these calls
+        self._shared: Mode | None = None  # the settings of the wrong answers for which `_beside` was made
+        self._beside: Iterator[Call] = iter(())  # the calls that violate one of them and were not made yet
 
     def is_late(self) -> bool:
         return self.clock() > self.last
