@@ -200,6 +200,20 @@ def test_real_numbers_on_both_sides_of_a_limit_are_asked_for() -> None:
     assert min(seen) <= min(values) < max(values) <= max(seen)
 
 
+def test_the_largest_magnitude_counts_infinities() -> None:
+    """Otherwise −∞ alone would lie outside of "where the largest |x| exceeds 0"."""
+    made = make_operation(backend("numpy-cpu"), "softmax")
+    rows = {np.inf: [0, -np.inf], 2: [-2, np.nan], 0: [np.nan]}
+    for largest, row in rows.items():
+        call = Call(made, (np.array(row, dtype=np.float32),), {"axis": -1})
+        assert describe_for_region(call)["the largest |x|"] == largest
+
+
+def test_an_infinite_value_is_no_limit() -> None:
+    conditions = list(list_conditions("the largest |x|", [1.0, 2.0], [np.inf, 0.5]))
+    assert [(one.kind, one.values) for one in conditions] == [("above", (0.5,))]
+
+
 def test_right_answers_have_no_region() -> None:
     for name in ("softmax", "scaled_dot_product_attention"):
         ask = ask_about(make_operation(backend("numpy-cpu"), name, "float32"), seed=1, seconds=SECONDS, clock=CLOCK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,7 +32,7 @@ def list_conditions(name: str, inside: Sequence[Any], outside: Sequence[Any]) ->
     if not inside or not outside or MISSING in inside:
         return
     if all(is_number(value) for value in inside):
-        numbers = [value for value in outside if is_number(value)]
+        numbers = [value for value in outside if is_number(value) and math.isfinite(value)]
         low, high = min(inside), max(inside)
         if low == high and is_integer(low) and not {low - 1, low + 1} & set(numbers) and not _is_counted(name):
             yield Condition(name, "is", (low,))  # no neighbour is known to be right, so that a limit would be a guess

@@ -94,12 +94,11 @@ def _describe_values(call: Call) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for name, x in call.named.items():
         if is_floating(x) and isinstance(x, np.ndarray) and x.size:
-            finite = np.abs(x[np.isfinite(x)])
-            facts[f"the largest |{name}|"] = float(finite.max()) if finite.size else 0.0
+            facts[f"the largest |{name}|"] = float(np.max(np.abs(x), initial=0.0, where=~np.isnan(x)))  # ∞ if x holds −∞
             if not call.operation.spec.is_gradient:
                 facts[f"−∞ in {name}"] = bool(np.isneginf(x).any())
                 facts[f"NaN in {name}"] = bool(np.isnan(x).any())
-                facts[f"{name} is finite"] = len(finite) == x.size
+                facts[f"{name} is finite"] = bool(np.isfinite(x).all())
         elif name == "positions" and isinstance(x, np.ndarray) and x.size:
             facts["the largest position"] = int(x.max())
     return facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -66,7 +67,7 @@ def _sharpen_call_condition(ask: Ask, condition: Condition, region: Conjunction,
 
 def _find_call_gap(condition: Condition, others: Conjunction, answers: Sequence[Answer]) -> tuple[float, float]:
     """Return the nearest values of a fact on both sides of a threshold, the lower first: of right and of wrong calls."""
-    known = [answer for answer in answers if others.covers(answer).any() and condition.fact in answer.facts]
+    known = [a for a in answers if others.covers(a).any() and math.isfinite(a.facts.get(condition.fact, math.inf))]
     wrong = [answer.facts[condition.fact] for answer in known if answer.failure]
     right = [answer.facts[condition.fact] for answer in known if not answer.failure]
     if not wrong:
