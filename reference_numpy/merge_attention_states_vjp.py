@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import exact, finite_or_zero, float64, interpolated, through_quotient
+from ._marks import above_minus_infinity, exact, finite_or_zero, float64, interpolated, through_quotient
 from .merge_attention_states import _without_empty
 
 
@@ -20,7 +20,7 @@ def merge_attention_states_vjp(cotangent: Any, out_a: Any, lse_a: Any, out_b: An
         A part that saw no key gets exactly 0, and whatever it has in out does not show in the other's gradients.
         A result whose cotangent is None counts as one whose cotangent is 0.
     Choices
-        dlse_a has the dtype of lse_a.
+        dlse_a has the dtype of lse_a. A weight may be 1 minus the other, as in the gradient of a + w (b - a).
     Source
         merge_attention_states, differentiated.
 
@@ -30,9 +30,7 @@ def merge_attention_states_vjp(cotangent: Any, out_a: Any, lse_a: Any, out_b: An
     a, s_a, b, s_b = float64(out_a), float64(lse_a), float64(out_b), float64(lse_b)
     c, g = (None if x is None else float64(x) for x in cotangent)
     a, b = _without_empty(a, s_a), _without_empty(b, s_b)
-    m = exact(finite_or_zero(np.maximum(s_a, s_b)))
-    e_a, e_b = np.exp(s_a - m), np.exp(s_b - m)
-    w_a, w_b = e_a / (e_a + e_b), e_b / (e_a + e_b)
+    w_a, w_b = _weights(s_a, s_b)
     if c is None:
         return 0.0 * a, w_a * g, 0.0 * b, w_b * g
     wide_a, wide_b = (np.expand_dims(w, axis=-1) for w in (w_a, w_b))
@@ -41,3 +39,12 @@ def merge_attention_states_vjp(cotangent: Any, out_a: Any, lse_a: Any, out_b: An
     if g is not None:
         d_a, d_b = d_a + w_a * g, d_b + w_b * g
     return wide_a * c, d_a, wide_b * c, d_b
+
+
+def _weights(s_a: Any, s_b: Any) -> Any:
+    """Return the weights of both parts. Where both saw a key, mark that each may be computed as 1 minus the other."""
+    m = exact(finite_or_zero(np.maximum(s_a, s_b)))
+    e_a, e_b = np.exp(s_a - m), np.exp(s_b - m)
+    weights = e_a / (e_a + e_b), e_b / (e_a + e_b)
+    both = above_minus_infinity(s_a) & above_minus_infinity(s_b)
+    return [np.where(both, interpolated(w, *weights), w) for w in weights]
