@@ -264,6 +264,20 @@ def test_a_condition_that_too_few_answers_speak_for_is_not_said() -> None:
     assert fresh.is_enough
 
 
+@pytest.mark.parametrize(("failing", "is_enough"), [(6, True), (3, False)])
+def test_plain_calls_inside_of_a_region_are_not_mostly_right(failing: int, is_enough: bool) -> None:
+    """Calls that resemble wrong ones fail more often than those that laws draw."""
+    fresh = FreshAnswers(Conjunction((Condition("d", "above", (16,)),)), loosely=True)
+    ask = ask_about(make_operation(backend("numpy-cpu"), "rms_norm"), seed=1, seconds=SECONDS, clock=CLOCK)
+    for number in range(69):
+        fresh.is_plain = number >= 60
+        answer = ask(Wish(sizes={"d": 20 if fresh.is_plain or number % 2 else 10}))
+        assert answer is not None
+        fresh.add(answer, fails=number - 60 < failing if fresh.is_plain else number % 2 == 1)
+    assert (fresh.count.outside, fresh.plain.inside, fresh.plain.failed) == (30, 9, failing)
+    assert fresh.is_enough == is_enough
+
+
 def test_wrong_values_and_exceptions_are_one_region() -> None:
     """Axes that are exchanged by mistake give wrong values where their sizes are equal, and an exception elsewhere."""
 

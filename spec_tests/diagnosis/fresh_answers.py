@@ -47,12 +47,15 @@ class FreshAnswers:
     count: Count = field(default_factory=Count)
     right_inside: list[Answer] = field(default_factory=list)
     alone: Counter[Condition] = field(default_factory=Counter)  # how many answers are outside by this condition alone
+    plain: Count = field(default_factory=Count)  # of the answers to plain calls, without right ones to strange values
     asked: int = 0
+    is_plain: bool = False  # whether the last wish was for a plain call
 
     def wish_next(self, ask: Ask, known: Sequence[Answer], source: random.Random) -> Wish | None:
         """Return the wish for the next answer, None if there is none."""
         number = self.asked
         self.asked += 1
+        self.is_plain = False
         if number >= 2 * FRESH:
             untested = self._list_untested()
             return (
@@ -61,7 +64,8 @@ class FreshAnswers:
         return self._wish(ask, known, source, number)
 
     def _wish(self, ask: Ask, known: Sequence[Answer], source: random.Random, number: int) -> Wish | None:
-        if number % PLAIN_PERIOD:
+        self.is_plain = number % PLAIN_PERIOD == 0
+        if not self.is_plain:
             return (wish_inside if number % 2 else wish_outside)(ask, self.region, known, source)
         return Wish(as_drawn=number % (2 * PLAIN_PERIOD) == 0)
 
@@ -71,6 +75,8 @@ class FreshAnswers:
         self.count = self.count.add(inside=bool(covered.any()), outside=bool((~covered).any()), fails=fails)
         if covered.any() and not fails:
             self.right_inside.append(answer)
+        if self.is_plain and (fails or answer.ordinary):
+            self.plain = self.plain.add(inside=bool(covered.any()), outside=bool((~covered).any()), fails=fails)
         violated = [c for c in self.region.of_call if not c.holds(answer.facts.get(c.fact))]
         if answer.ordinary and len(violated) == 1:
             self.alone[violated[0]] += 1
@@ -94,9 +100,12 @@ class FreshAnswers:
     def is_enough(self) -> bool:
         """Whether enough answers inside fail, and as many as chance hardly picks among all.
 
-        loosely: more than half of those inside must fail, by so much that chance hardly explains it.
+        loosely: more than half of those inside must fail, by so much that chance hardly explains it. At least half of those to
+        plain calls must fail: the other calls resemble the wrong answers that are known.
         """
         count = self.count
+        if 2 * self.plain.failed < self.plain.inside:
+            return False
         enough = _is_majority(count) if self.loosely else count.failed >= STRICT_SHARE * count.inside
         if count.failed < MIN_WRONG or not enough:
             return False
