@@ -1,6 +1,5 @@
 """The frequencies of RoPE that transformers computes from a configuration."""
 
-import torch
 from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama import modeling_llama as llama
@@ -23,5 +22,4 @@ def rope_frequencies(
     config = LlamaConfig(hidden_size=d_k, num_attention_heads=1, head_dim=d_k, max_position_embeddings=original_length or 2048)
     config.rope_parameters = parameters  # afterwards, so that it is not validated: some of these are of other types
     default = llama.LlamaRotaryEmbedding.compute_default_rope_parameters
-    f, a = ROPE_INIT_FUNCTIONS.get(scaling, default)(config, device="cpu", seq_len=length)
-    return f, torch.tensor(a, dtype=torch.float32)
+    return ROPE_INIT_FUNCTIONS.get(scaling, default)(config, device="cpu", seq_len=length)

@@ -38,7 +38,7 @@ def rope_frequencies(
     beta_fast, rounded down, and hi for beta_slow, rounded up, kept in 0, ..., r - 1. In llama3 s = (t - low) / (high - low).
 
     Shapes
-        ->  inverse_frequencies (d_k / 2),  attention_factor ()
+        ->  inverse_frequencies (d_k / 2),  attention_factor (), which may be a Python float
     Units
         Radians for each position.
     Domain

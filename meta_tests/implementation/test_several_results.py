@@ -209,3 +209,18 @@ def test_a_result_without_a_gradient_is_stated() -> None:
     under_test = build_backend(source, operations())
     spec = specification("attention_with_weights_vjp")
     assert Operation(spec, under_test, "float32", spec.precision).backend.has("attention_with_weights_vjp")
+
+
+def frequencies(*, attention_factor: Any = None, **options: Any) -> tuple[Any, Any]:
+    f, a = specification("rope_frequencies").reference(attention_factor=attention_factor, **options)
+    return np.asarray(f, dtype=np.float32), float(a)
+
+
+def test_a_number_that_depends_on_no_array_may_be_a_python_float() -> None:
+    """As transformers returns attention_factor beside the frequencies."""
+    assert not violations(SimpleNamespace(framework="numpy", rope_frequencies=frequencies), "rope_frequencies")
+
+
+def test_a_python_float_in_place_of_an_array_is_a_violation() -> None:
+    source = SimpleNamespace(framework="numpy", rope_frequencies=lambda **given: (1.0, frequencies(**given)[1]))
+    assert "inverse_frequencies is a float" in str(violations(source, "rope_frequencies")["rope_frequencies.dtype_shape_device"])

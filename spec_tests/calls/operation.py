@@ -24,7 +24,7 @@ from ..specification.registry import Specification
 from .call import Call
 from .history import note_call, note_result
 from .in_domain import keyword_not_taken, keyword_rejected, list_keywords, outside_domain
-from .parts import Parts
+from .parts import Part, Parts
 from .read_array import read_array
 from .recorder import Recorder
 from .result import Result
@@ -225,9 +225,14 @@ class Operation:
             expected = f"{len(call.oracle_results)}, as many as in {self.spec.list_like}"
             raise Violation(f"the result has {len(arrays)} arrays", [("expected", expected)])
         call.record_formats({name: self._answered_format(x) for name, x in arrays.items() if rule(name) == WIDER})
-        framework = self.backend.framework
-        parts = (read_array(framework, p.name, arrays[p.name], p.shape, rule(p.name), p.storage) for p in call.parts)
-        return call.record(result, join(self.spec.arrange(list(parts))))
+        parts = [self._read_part(part, arrays[part.name]) for part in call.parts]
+        return call.record(result, join(self.spec.arrange(parts)))
+
+    def _read_part(self, part: Part, x: Any) -> np.ndarray:
+        """Return the values of one of several results. A number that depends on no array may be a Python float."""
+        if type(x) is float and part.shape == () and not self.spec.positional:
+            return part.storage.round(np.asarray(x))
+        return read_array(self.backend.framework, part.name, x, part.shape, self.spec.dtype_rule(part.name), part.storage)
 
     def by_name(self, result: Any) -> dict[str, Any]:
         """Return each result by its name. That of a single one is ""."""
@@ -241,6 +246,11 @@ class Operation:
             return name_results(self.spec.results, result)
         except ValueError as error:
             raise Violation(str(error)) from None
+
+    def arrays_by_name(self, result: Any) -> dict[str, Any]:
+        """Return the arrays of the result by name: all of it but Python numbers."""
+        numbers = PLAIN_NUMBERS.values()
+        return {} if type(result) in numbers else {name: x for name, x in self.by_name(result).items() if type(x) not in numbers}
 
     def _answered_format(self, x: Any) -> Format:
         """Return the format of a result that may be wider than the arguments: that of the array, if it is so wide."""

@@ -18,9 +18,7 @@ from .assertions import assert_same, assert_true
 
 def assert_dtypes(operation: Operation, result: Any, *admitted: str) -> None:
     """Each result has a dtype that it has otherwise, or one of those that are admitted besides."""
-    if isinstance(result, int | float):
-        return
-    for name, x in operation.by_name(result).items():
+    for name, x in operation.arrays_by_name(result).items():
         dtype, expected = operation.backend.framework.dtype_of(x), (*operation.expected_dtypes(name), *admitted)
         assert_true(dtype in expected, f"{name or 'the result'} is {dtype}", expected=" or ".join(expected))
 
