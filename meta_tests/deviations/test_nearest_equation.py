@@ -51,6 +51,10 @@ def of_gelu(function: Callable[..., Any]) -> list[Call]:
     return answers("gelu", function, [((rows(*shape),), {"approximate": "tanh"}) for shape in SHAPES])
 
 
+def of_relu(function: Callable[..., Any]) -> list[Call]:
+    return answers("relu", function, [((4 + np.abs(rows(*shape)),), {}) for shape in SHAPES])
+
+
 def of_mask(function: Callable[..., Any]) -> list[Call]:
     sizes = ((2, 4), (5, 5), (3, 7), (6, 2))
     return answers("causal_mask", function, [((), {"n": n, "m": m, "aligned": "bottom-right"}) for n, m in sizes])
@@ -100,6 +104,11 @@ def gelu_with_a_half(x: Any, *, approximate: str = "none") -> Any:
     return x * (0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.05 * x**3))))
 
 
+def relu_raised(x: Any) -> Any:
+    """The right answers are exact; these are rounded."""
+    return np.maximum(x, 0) + 0.3
+
+
 def mask_every_other_query(*, n: int, m: int, aligned: str) -> Any:
     i, j = np.arange(n)[:, None], np.arange(m)
     return j <= (2 * i + (m - n))
@@ -114,6 +123,7 @@ UNSEEN = [
     (of_softmax, softmax_of_fours_without_rescaling, "softmax", "maximum_so_far(x, axis, 4)"),
     (of_norm, rms_norm_of_the_last_row_of_all, "rms_norm", "some_rows("),
     (of_gelu, gelu_with_a_half, "gelu", "0.05"),
+    (of_relu, relu_raised, "relu", "0.3"),
     (of_mask, mask_every_other_query, "causal_mask", "+ i "),
 ]
 

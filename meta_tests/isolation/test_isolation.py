@@ -110,10 +110,14 @@ def test_a_class_and_a_module_are_loaded_there_too(tmp_path: Path) -> None:
     (folder := tmp_path / "package").mkdir()
     class_text = "\n\nclass Mine:\n    framework = 'numpy'\n    relu = staticmethod(relu)\n    dtypes = ('float32',)\n"
     write(folder, mine=NUMPY + RELU + class_text)
-    for text in ("package.mine", "package.mine:Mine"):
+    for text, name in (
+        ("package.mine", "package.mine"),
+        ("package.mine:Mine", "package.mine:Mine"),
+        ("package/mine.py:Mine", "mine:Mine"),
+    ):
         run = suite(tmp_path, f"--backend={text}", "--isolate", "-k", "relu.reference", env=environment(ROOT, tmp_path))
         assert run.code == 0, run.text
-        assert run.statuses == {f"relu.reference {text} float32": "passed"}
+        assert run.statuses == {f"relu.reference {name} float32": "passed"}
 
 
 @pytest.mark.parametrize("body", ["", "raise ValueError('no')", "domain = {'relu': {'sizes': (1,)}}" + RELU])

@@ -34,7 +34,10 @@ def write_distribution(folder: Path, entry_points: str) -> None:
 # --- naming a backend -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["relative", "absolute", "dotted", "module:class", "module:instance", "registered"])
+FORMS = ["relative", "absolute", "file:class", "file:instance", "dotted", "module:class", "module:instance", "registered"]
+
+
+@pytest.mark.parametrize("how", FORMS)
 def test_a_backend_is_found(how: str, tmp_path: Path) -> None:
     (folder := tmp_path / "of backends").mkdir()
     in_class = (
@@ -45,6 +48,8 @@ def test_a_backend_is_found(how: str, tmp_path: Path) -> None:
     text = {
         "relative": "of backends/mine.py",
         "absolute": str(folder / "mine.py"),
+        "file:class": "of backends/mine.py:Mine",
+        "file:instance": f"{folder / 'mine.py'}:mine",
         "dotted": "mine",
         "module:class": "mine:Mine",
         "module:instance": "mine:mine",
@@ -69,6 +74,8 @@ REFUSED = {
     "nothing.like.it": ("", "unknown. Built in: array-api-strict-cpu, "),
     "mine:nowhere": (NUMPY, "mine has no attribute 'nowhere'"),
     "mien.py": ("", "there is no file"),
+    "mien.py:Mine": ("", "there is no file"),
+    "mine.py:Nowhere": ("", "mine.py has no attribute 'Nowhere'"),
     "raises.py": (
         "def f():\n    raise ValueError('no such gate')\n\nf()",
         "importing it raised ValueError: no such gate (line 2 of",

@@ -98,6 +98,7 @@ BACKENDS = {
     "dotted": ("package.mine", "importlib.import_module('package.mine')"),
     "instance": ("package.mine:Mine", "importlib.import_module('package.mine').Mine()"),
     "relative": ("package/relative.py", "importlib.import_module('package.relative')  # in "),
+    "in_a_file": ("single.py:Mine", "importlib.import_module('single').Mine()  # in "),
     "hyphenated": ("wrong-one.py", "importlib.import_module('wrong-one')  # in "),
 }
 
@@ -108,8 +109,9 @@ def test_the_script_loads_the_backend_however_it_was_named(how: str, tmp_path: P
     (folder := tmp_path / "package").mkdir()
     of_class = "\n\nclass Mine:\n    framework = 'numpy'\n    rms_norm = staticmethod(rms_norm)\n    dtypes = ('float32',)\n"
     write(folder, mine=NUMPY + EPS_OUTSIDE + of_class, relative="from .mine import *")
-    write(tmp_path, **{"wrong-one": NUMPY + EPS_OUTSIDE})
-    name = "relative" if how == "relative" else "wrong-one" if how == "hyphenated" else re.escape(text)
+    write(tmp_path, **{"wrong-one": NUMPY + EPS_OUTSIDE}, single=NUMPY + EPS_OUTSIDE + of_class)
+    names = {"relative": "relative", "hyphenated": "wrong-one", "in_a_file": "single:Mine"}
+    name = names.get(how, re.escape(text))
     shown = extract_message(suite(tmp_path, f"--backend={text}", "-k", "rms_norm.reference"), name)
     assert f"backend = {load}" in extract_script(shown)
     assert f"again: pytest --pyargs spec_tests --backend={text} " in shown

@@ -26,7 +26,7 @@ EXAMPLES = """examples:
 def main(argv: list[str]) -> int:
     """Run pytest on the laws, and return its exit status."""
     parser = Parser("run", __doc__, usage="spec-tests run BACKEND [BACKEND …] [OPTION …]", epilog=EXAMPLES)
-    parser.add_argument("backend", metavar="BACKEND", nargs="+", help="a .py file, a name, a module, or module:attribute")
+    parser.add_argument("backend", metavar="BACKEND", nargs="+", help="a name, module or .py file, with or without :attribute")
     # What follows the first option may be its value, so that backends have to come before it.
     backends = list(itertools.takewhile(lambda word: not word.startswith("-"), argv))
     options = argv[len(backends) :]

@@ -64,7 +64,9 @@ def score(
 def main(argv: list[str]) -> int:
     """Print the score, and return the exit status: 0, or 4 if the suite cannot run with these options."""
     parser = Parser("score", __doc__)
-    parser.add_argument("backend", metavar="BACKEND", help="a .py file, a name, a module, module:attribute or process:COMMAND")
+    parser.add_argument(
+        "backend", metavar="BACKEND", help="a name, module or .py file, with or without :attribute; or process:COMMAND"
+    )
     parser.add_argument("operation", metavar="OPERATION", help="an operation, or a gradient such as softmax_vjp")
     parser.add_argument("--domain", metavar="JSON", help='what the task asks for, such as {"d": [64, 128]} (default: everything)')
     parser.add_argument("--dtype", action="append", default=[], metavar="DTYPE", help="a dtype of the task; may be repeated")

@@ -237,7 +237,7 @@ class Search:
             namespace[UNKNOWN] = constant
             return screen.evaluate(equation)
 
-        for text, _ in solve(evaluate, screen.answer, screen.radius, screen.wrong):
+        for text, _ in solve(evaluate, screen.answer, screen.reach, screen.wrong):
             solved = (*others, edit.with_constant(text))
             possible, score, _ = self._screen(solved)
             if possible:

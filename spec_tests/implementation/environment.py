@@ -12,7 +12,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from .lookup import DEVIATION_PREFIX, BackendError, built_in_backends, registered_backends
+from .lookup import DEVIATION_PREFIX, BackendError, built_in_backends, registered_backends, split_file
 
 DEVICES = "devices"  # the value of `ranks` in a backend whose ranks are devices of one process
 
@@ -93,7 +93,8 @@ def backend_file(text: str, folder: Path) -> Path | None:
         return None
     entry = registered_backends().get(text)
     module = (entry.value if entry else text).partition(":")[0]
-    if path := built_in_backends().get(text) or (folder / text if text.endswith(".py") else None):
+    file, _ = split_file(text)
+    if path := built_in_backends().get(text) or (folder / file if file else None):
         return path if path.is_file() else None
     return find_module_file(module)
 

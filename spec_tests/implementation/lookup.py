@@ -23,6 +23,7 @@ SUITE = Path(__file__).parent.parent  # the folder of spec_tests
 BUILT_IN = SUITE / "backends" if (SUITE / "backends").is_dir() else SUITE.parent / "backends"  # in a wheel, or in a checkout
 DEVIATION_PREFIX = "deviation:"  # before the id of a deviation of the catalogue
 ENTRY_POINT_GROUP = "spec_tests.backends"
+PLACES = "Or give a path to a .py file, a dotted module name, file.py:attribute or module:attribute."
 MAX_NAME_CHARACTERS = 60  # of the name that a backend states
 
 
@@ -86,9 +87,23 @@ def source_file(source: Any) -> Path | None:
     return None
 
 
+def split_file(text: str) -> tuple[str, str]:
+    """Return the path of the .py file that a value of --backend names and the attribute after its colon, "" if there is none.
+
+    Return ("", "") if the text names no file.
+    """
+    path, _, attribute = text.rpartition(":")
+    if path.endswith(".py"):
+        return path, attribute
+    return (text, "") if text.endswith(".py") else ("", "")
+
+
 def _shorten(text: str) -> str:
-    """Return the name of the file or the folder without its suffix, or the text itself."""
-    return Path(text).stem if text.endswith((".py", ".onnx")) or "/" in text else text
+    """Return the name of the file or the folder without its suffix, or the text itself. An attribute of a file is kept."""
+    file, attribute = split_file(text)
+    if attribute:
+        return f"{Path(file).stem}:{attribute}"
+    return Path(text).stem if file or text.endswith(".onnx") or "/" in text else text
 
 
 def _list_other_backends(text: str) -> str:
@@ -108,9 +123,9 @@ def _resolve_scheme(scheme: str, text: str) -> Any:
 def resolve(text: str, folder: Path) -> Any:
     """Return the object that --backend=text names: a module, an object in one, or an instance of a class.
 
-    The text is a deviation, the name of a built-in or registered backend, a path relative to `folder` of a .py file or of what
-    an importer opens, or a dotted module name with or without :attribute. Raise BackendError if there is none, or if importing
-    it fails.
+    The text is a deviation, the name of a built-in or registered backend, a path relative to `folder` of what an importer opens,
+    or such a path of a .py file or a dotted module name, with or without :attribute. Raise BackendError if there is none, or if
+    importing it fails.
     """
     built_in = built_in_backends()
     if text.startswith(DEVIATION_PREFIX):
@@ -121,25 +136,27 @@ def resolve(text: str, folder: Path) -> Any:
         return _instantiate(_load_safely(text, registered_backends()[text].load))
     if (importer := find_opener(folder / text)) is not None:
         return _load_safely(text, lambda: importer.open_path(folder / text, import_file))
-    if text.endswith(".py"):
-        path = folder / text
+    file, attribute = split_file(text)
+    if file:
+        path = folder / file
         if not path.is_file():
             files = ", ".join(sorted(p.name for p in path.parent.glob("*.py"))[:8]) if path.parent.is_dir() else ""
             raise BackendError(f"--backend={text}: there is no file {path}" + (f"; that folder has {files}" if files else ""))
-        return _load_safely(text, lambda: import_file(path))
+        return _load_attribute(text, _load_safely(text, lambda: import_file(path)), file, attribute)
     module, _, attribute = text.partition(":")
     if not all(part.isidentifier() for part in module.split(".")) or not _module_exists(module):
         names = [*built_in, *registered_backends()]
         matches = difflib.get_close_matches(text, names, n=3, cutoff=0.5)
         hint = f"; did you mean {' or '.join(matches)}?" if matches else "."
-        raise BackendError(
-            f"--backend={text}: unknown{hint} Built in: {', '.join(names)}. "
-            "Or give a path to a .py file, a dotted module name, or module:attribute."
-        )
-    found = _load_safely(text, lambda: importlib.import_module(module))
+        raise BackendError(f"--backend={text}: unknown{hint} Built in: {', '.join(names)}. {PLACES}")
+    return _load_attribute(text, _load_safely(text, lambda: importlib.import_module(module)), module, attribute)
+
+
+def _load_attribute(text: str, found: Any, name_of_it: str, attribute: str) -> Any:
+    """Return the attribute of a module, or an instance of it if it is a class. Without one, return the module."""
     for name in filter(None, attribute.split(".")):
         if not hasattr(found, name):
-            raise BackendError(f"--backend={text}: {module} has no attribute {attribute!r}")
+            raise BackendError(f"--backend={text}: {name_of_it} has no attribute {attribute!r}")
         found = getattr(found, name)
     return _load_safely(text, lambda: _instantiate(found))
 

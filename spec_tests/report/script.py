@@ -22,7 +22,7 @@ from ..calls.call import Call
 from ..implementation.array_framework import ArrayFramework
 from ..implementation.backend import Backend
 from ..implementation.import_file import import_root, module_names
-from ..implementation.lookup import DEVIATION_PREFIX, registered_backends
+from ..implementation.lookup import DEVIATION_PREFIX, registered_backends, split_file
 from ..specification.pytree import leaves, tree_map
 from ..specification.run_settings import current_settings
 from ..trials.trial import Trial
@@ -264,14 +264,17 @@ def _write_backend(backend: Backend) -> str:
     if not backend.text and not inspect.ismodule(backend.source):
         return f"...  # {backend.name}, as it was given"
     entry = registered_backends().get(backend.text)
-    module, _, attribute = (entry.value if entry else backend.text).partition(":")
-    if attribute:
-        call = "()" if getattr(backend.source, "kind", type(backend.source).__name__) == attribute else ""
-        return f"importlib.import_module({module!r}).{attribute}{call}"
-    if backend.source.__name__ == module or not backend.text:
+    path, attribute = split_file(backend.text)
+    if not path:
+        module, _, attribute = (entry.value if entry else backend.text).partition(":")
+    call = "()" if getattr(backend.source, "kind", type(backend.source).__name__) == attribute else ""
+    taken = f".{attribute}{call}" if attribute else ""
+    if attribute and not path:
+        return f"importlib.import_module({module!r}){taken}"
+    if not path and (backend.source.__name__ == module or not backend.text):
         return f"importlib.import_module({backend.source.__name__!r})"
-    file = Path(backend.source.__file__)
+    file = Path(path).resolve() if attribute else Path(backend.source.__file__)
     names, root = module_names(file), import_root(file)
     if len(names) == 1 and re.search(r"^from \.", file.read_text(), re.MULTILINE):  # it imports from its folder as from a package
         names, root = (root.name, *names), root.parent
-    return f"importlib.import_module({'.'.join(names)!r})  # in {root}"
+    return f"importlib.import_module({'.'.join(names)!r}){taken}  # in {root}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from ..deviations import catalogue
-from ..implementation.lookup import built_in_backends, registered_backends
+from ..implementation.lookup import PLACES, built_in_backends, registered_backends
 
 
 def _list_backends() -> str:
     lines = [f"{name:<20} {path}" for name, path in built_in_backends().items()]
     lines += [f"{name:<20} {entry.value} (registered by {entry.dist.name})" for name, entry in registered_backends().items()]
-    return "\n".join([*lines, "Or a path to a .py file, a dotted module name, or module:attribute."])
+    return "\n".join([*lines, PLACES])
 
 
 def _list_deviations() -> str:

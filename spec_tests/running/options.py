@@ -26,7 +26,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     | {
         "metavar": "NAME",
         "help": "the implementation to test: a .py file, a name of --spec-list-backends, a dotted module name, "
-        "module:attribute, process:COMMAND, or a .toml file of one; may be repeated (default: numpy-cpu)",
+        "file.py:attribute, module:attribute, process:COMMAND, or a .toml file of one; may be repeated (default: numpy-cpu)",
     },
     "list-backends": SWITCH | {"help": "print the names that --spec-backend takes, and exit"},
     "list-deviations": SWITCH | {"help": "print the known bugs that the suite can name, and exit"},

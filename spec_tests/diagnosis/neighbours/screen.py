@@ -22,6 +22,8 @@ class Screen:
         with np.errstate(all="ignore"):
             self.radius = np.where(np.isfinite(truth.radius), truth.radius, np.inf)
             self.gap = np.abs(self.answer - self.truth)
+            rounding = np.where(np.isfinite(self.answer), self.storage.u * np.abs(self.answer), 0.0)
+            self.reach = np.maximum(self.radius, rounding)  # how far an answer may be from the value that it stands for
         self.finite = np.isfinite(self.answer)
         self._on_shared = call.prepare(_as_read_only)
 

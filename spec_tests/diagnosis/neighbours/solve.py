@@ -28,7 +28,7 @@ Evaluate = Callable[[float], "np.ndarray | None"]
 def solve(evaluate: Evaluate, answer: np.ndarray, gap: np.ndarray, wrong: np.ndarray) -> Iterator[tuple[str, float]]:
     """Yield constants for which the equation gives the answer at the wrong elements, as text and as number; the simplest first.
 
-    evaluate: the equation's values for a constant, None if it has none. gap: how far a right answer may be from a value.
+    evaluate: the equation's values for a constant, None if it has none. gap: how far an answer may be from a value.
     """
     places = np.flatnonzero(wrong & np.isfinite(answer))
     if not places.size:
