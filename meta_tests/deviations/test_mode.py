@@ -66,6 +66,23 @@ def test_an_option_that_does_not_decide_is_not_said() -> None:
     assert found.what.endswith("` where neither scale nor softcap is given, and right elsewhere")
 
 
+def test_a_mode_is_tested_where_two_settings_differ() -> None:
+    """Without a mask a causal call is right, with one it is wrong: "right elsewhere" would be false. Hardly a call shows it."""
+
+    def is_wrong(given: dict[str, Any]) -> bool:
+        return given.get("softcap") is None and (not given.get("is_causal") or given.get("mask") is not None)
+
+    under_test = with_attention(is_wrong)
+
+    def make(wish: Wish | None = None) -> list[Call]:
+        calls = answered_calls(under_test, "grouped_query_attention", "float64", "two", 64, wish)
+        return [call for call in calls if wish or not (call.named["is_causal"] and call.named.get("mask") is not None)]
+
+    evidence = Evidence.gather([call for call in make() if call.named.get("mask") is None])
+    found = search_equation(evidence, deadline=60.0, clock=lambda: 0.0, ask=make)
+    assert found is None or "is_causal = False" not in found.what
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -95,7 +112,7 @@ def test_a_number_counts_as_the_default_of_its_option() -> None:
 
 def test_a_wish_violates_one_setting_alone() -> None:
     mode = Mode((Setting("softcap", None), Setting("scale", None), Setting("is_causal", True)))
-    wish = mode.wish("grouped_query_attention", violated=mode.settings[0])
+    wish = mode.wish("grouped_query_attention", mode.settings[0])
     assert wish.given == {"softcap": True, "scale": False, "is_causal": True}
     assert wish.keywords == {"is_causal": True}
     under_test = backend("numpy-cpu")

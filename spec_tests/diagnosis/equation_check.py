@@ -19,6 +19,7 @@ from .neighbours.mode import Mode, Setting, find_shared
 MIN_FURTHER_CALLS = 32  # on which an equation without a mode is tested if the time ends before all are made
 MIN_OUTSIDE = 4  # right answers that would contradict an equation without one setting of its mode; two or three may be chance
 MAX_OUTSIDE = 16  # calls that are made to find them
+OUTSIDE_OF_TWO = 2  # calls that differ in two settings
 BESIDE, BESIDE_OF_ITS_SIZES = 2, 4  # calls without one setting that all wrong answers share
 
 Clock = Callable[[], float]
@@ -62,7 +63,7 @@ class EquationCheck:
     def _ask_beside(self, shared: Mode, wrong: Call) -> Iterator[Call]:
         """Yield calls that violate one of the settings that wrong answers share: of any sizes, and of those of one of them."""
         for setting in shared.settings:
-            wish = shared.wish(wrong.operation.name, violated=setting)
+            wish = shared.wish(wrong.operation.name, setting)
             yield from self.further.wished(wish, BESIDE)
             yield from self.further.wished(wish.but(sizes=dimension_sizes(wrong), as_drawn=False), BESIDE_OF_ITS_SIZES)
 
@@ -70,6 +71,7 @@ class EquationCheck:
         """Return the mode in which an equation holds that explains all wrong answers, None if there is none.
 
         Of the settings that all wrong answers share, those are needed without which alone right answers contradict the equation.
+        Where one of these and another setting differ, the answers must be right, too: two options may lead to the same line.
         wrong, right: the answers that are known. add: is called with an answer that contradicts the equation in all modes.
         """
         shared = find_shared(wrong)
@@ -83,7 +85,21 @@ class EquationCheck:
         needs = {setting: self._needs(candidate, shared, setting, known) for setting in shared.settings}
         if None in needs.values():
             return None
-        return Mode(tuple(setting for setting, is_needed in needs.items() if is_needed))
+        mode = Mode(tuple(setting for setting, is_needed in needs.items() if is_needed))
+        for call in self._ask_outside(mode, shared, candidate.operation):
+            if contradicts(call, replace(candidate, mode=mode)):
+                add(call)
+                return None
+            if self.is_late():
+                return None
+        return mode
+
+    def _ask_outside(self, mode: Mode, shared: Mode, operation: str) -> Iterator[Call]:
+        """Yield calls that violate one setting of the mode and another that wrong answers share."""
+        for one in mode.settings:
+            for other in shared.settings:
+                if other not in mode.settings:
+                    yield from self.further.wished(shared.wish(operation, one, other), OUTSIDE_OF_TWO)
 
     def _needs(self, candidate: Candidate, shared: Mode, setting: Setting, known: Sequence[Call]) -> bool | None:
         """Whether right answers contradict an equation in calls that differ from those with wrong answers in one setting alone.
@@ -91,7 +107,7 @@ class EquationCheck:
         None if only some do, if a wrong answer does, or if no time is left.
         """
         against = agreeing = 0
-        for call in chain(known, self.further.wished(shared.wish(candidate.operation, violated=setting), MAX_OUTSIDE)):
+        for call in chain(known, self.further.wished(shared.wish(candidate.operation, setting), MAX_OUTSIDE)):
             if not shared.violates_only(call, setting):
                 continue
             if self.is_late():

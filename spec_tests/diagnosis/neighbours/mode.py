@@ -73,11 +73,11 @@ class Mode:
     def holds_for(self, call: Call) -> bool:
         return all(setting.holds_for(call) for setting in self.settings)
 
-    def wish(self, operation: str, violated: Setting | None = None) -> Wish:
-        """Return the wish for a call for which all conditions hold, but for one if it is to be violated."""
+    def wish(self, operation: str, *violated: Setting) -> Wish:
+        """Return the wish for a call for which all conditions hold but those that are to be violated."""
         wish, parameters = Wish(as_drawn=True), specification(operation).parameters
         for setting in self.settings:
-            wish = setting.add_to(wish, default=parameters[setting.option].default, holds=setting is not violated)
+            wish = setting.add_to(wish, default=parameters[setting.option].default, holds=setting not in violated)
         return wish
 
     def violates_only(self, call: Call, setting: Setting) -> bool:
