@@ -19,6 +19,7 @@ from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.fresh_answers import MIN_ALONE, FreshAnswers
 from spec_tests.diagnosis.region import Region
 from spec_tests.diagnosis.region_axis import AXIS_FACTS, describe_axis, find_axis
+from spec_tests.diagnosis.region_changes import change, wish_like
 from spec_tests.diagnosis.region_conditions import list_conditions, list_element_conditions
 from spec_tests.diagnosis.region_facts import describe_for_region
 from spec_tests.diagnosis.region_wishes import list_probe_values, list_probes
@@ -151,6 +152,20 @@ def test_a_region_may_depend_on_an_index(is_wrong: Callable[[np.ndarray], np.nda
     assert region.what == f"wrong only where token_ids {words}"
 
 
+@pytest.mark.parametrize("are_equal", [True, False])
+def test_a_size_that_is_a_product_of_sizes_can_be_asked_for(are_equal: bool) -> None:
+    """Where heads side by side are as wide as the input, their projection is square."""
+    operation = make_operation(backend("numpy-cpu"), "multihead_self_attention")
+    ask = ask_about(operation, seed=1, seconds=SECONDS, clock=CLOCK)
+    answer = ask(Wish(sizes={"n": 3}))
+    assert answer is not None
+    wish = change(ask, wish_like(ask, answer), answer, "d = h d_v", are_equal)
+    assert wish is not None
+    changed = ask(wish)
+    assert changed is not None
+    assert changed.facts["d = h d_v"] == are_equal
+
+
 def test_a_cache_that_the_new_keys_fill_is_a_region() -> None:
     append = specification("kv_cache_append").reference
 
@@ -276,6 +291,22 @@ def test_plain_calls_inside_of_a_region_are_not_mostly_right(failing: int, is_en
         fresh.add(answer, fails=number - 60 < failing if fresh.is_plain else number % 2 == 1)
     assert (fresh.count.outside, fresh.plain.inside, fresh.plain.failed) == (30, 9, failing)
     assert fresh.is_enough == is_enough
+
+
+def test_a_region_outside_of_which_most_calls_fail_otherwise_is_not_said() -> None:
+    fresh = FreshAnswers(Conjunction((Condition("d", "above", (16,)),)), loosely=False)
+    ask = ask_about(make_operation(backend("numpy-cpu"), "rms_norm"), seed=1, seconds=SECONDS, clock=CLOCK)
+    inside, outside = ask(Wish(sizes={"d": 20})), ask(Wish(sizes={"d": 10}))
+    assert inside is not None
+    assert outside is not None
+    for answer in [inside, outside] * 20:
+        fresh.add(answer, fails=answer is inside)
+    for _ in range(20):
+        fresh.add_other_failure(outside)
+        fresh.add_other_failure(inside)
+    assert fresh.is_enough
+    fresh.add_other_failure(outside)
+    assert not fresh.is_enough
 
 
 def test_wrong_values_and_exceptions_are_one_region() -> None:

@@ -48,6 +48,7 @@ class FreshAnswers:
     right_inside: list[Answer] = field(default_factory=list)
     alone: Counter[Condition] = field(default_factory=Counter)  # how many answers are outside by this condition alone
     plain: Count = field(default_factory=Count)  # of the answers to plain calls, without right ones to strange values
+    failing_otherwise: int = 0  # answers outside that fail in another way than those inside
     asked: int = 0
     is_plain: bool = False  # whether the last wish was for a plain call
 
@@ -81,6 +82,10 @@ class FreshAnswers:
         if answer.ordinary and len(violated) == 1:
             self.alone[violated[0]] += 1
 
+    def add_other_failure(self, answer: Answer) -> None:
+        """Count an answer that fails in another way than the region says."""
+        self.failing_otherwise += not self.region.covers(answer).any()
+
     @property
     def is_complete(self) -> bool:
         """Whether enough was asked to decide."""
@@ -112,6 +117,8 @@ class FreshAnswers:
         if not self.region.conditions:
             return count.inside >= FRESH
         if min(count.inside, count.outside) < MIN_FRESH or self._list_untested():
+            return False
+        if self.failing_otherwise > count.outside:  # hardly a call outside is right
             return False
         if self.loosely and count.outside < MIN_OUTSIDE_SHARE * count.inside:
             return False

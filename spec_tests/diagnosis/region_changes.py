@@ -119,8 +119,15 @@ def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish 
 
 
 def _equate_sizes(wish: Wish, one: str, other: str, *, are_equal: bool) -> Wish | None:
-    """Return the wish with two equal sizes, or with sizes that differ by 1. The second may be the number of batch entries."""
+    """Return the wish with two equal sizes, or with sizes that differ by 1.
+
+    The second may be the number of batch entries, or a product of sizes: then the first is changed.
+    """
     size = wish.sizes.get(one)
+    factors = other.split() if other != BATCH_ENTRIES else []
+    if len(factors) > 1:
+        product = math.prod(wish.sizes.get(factor, 0) for factor in factors)
+        return wish.but(sizes={one: product + (not are_equal)}) if product else None
     if size is None:
         return None
     wanted = size if are_equal else size + 1

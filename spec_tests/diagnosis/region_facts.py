@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import combinations, permutations
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..calls.call_facts import describe_call
 from ..calls.in_domain import dimension_sizes
 from ..specification.formats import is_floating
 from ..specification.pytree import leaves
+from ..specification.registry import argument_dimensions
 from .region_axis import describe_axis
 
 WITH_OPTIONS = "with options"
@@ -42,6 +44,9 @@ def describe_for_region(call: Call) -> dict[str, Any]:
             facts[f"{one} / {other}"] = size // other_size  # query heads that share a head of keys and values
     for (one, size), (other, other_size) in permutations((sizes | rows).items(), 2):
         facts[f"{one} > {other}"] = size > other_size
+    facts |= {
+        f"{name} = {product}": size == value for product, value in _list_products(call, sizes) for name, size in sizes.items()
+    }
     if "axis" in call.keywords:
         facts |= describe_axis(np.shape(call.named["x"]), call.keywords["axis"])
     arrays = [x for _, x in leaves(call.named) if isinstance(x, np.ndarray)]
@@ -88,6 +93,15 @@ def _describe_shape(call: Call) -> dict[str, Any]:
         if (x := call.named.get(name)) is not None and hasattr(x, "ndim"):
             facts[f"rows of {name}"] = x.shape[-2] if x.ndim > 1 else 1
     return facts
+
+
+def _list_products(call: Call, sizes: dict[str, int]) -> Iterator[tuple[str, int]]:
+    """Yield the sizes of axes that are products of two dimensions, such as "h d_k" of the heads side by side."""
+    labels = {label for labels in argument_dimensions(call.operation.spec).values() for label in labels}
+    for label in sorted(labels):
+        factors = label.split()
+        if len(factors) > 1 and all(factor in sizes for factor in factors):
+            yield label, math.prod(sizes[factor] for factor in factors)
 
 
 def _describe_values(call: Call) -> dict[str, Any]:

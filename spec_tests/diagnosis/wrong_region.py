@@ -243,7 +243,10 @@ class _Search:
         while not (fresh.is_complete or self._is_late):
             wish = fresh.wish_next(self.ask, self.answers, self.random)
             answer = self._ask(wish) if wish else None
-            if answer is None or not self._counts(answer):
+            if answer is None:
+                continue
+            if not self._counts(answer):
+                fresh.add_other_failure(answer)
                 continue
             if self._contradicts(region, answer, strict=answer.ordinary and not loosely):
                 self.answers.append(answer)
