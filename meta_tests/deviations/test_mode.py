@@ -67,6 +67,16 @@ def test_an_option_that_does_not_decide_is_not_said() -> None:
     assert found.what.endswith("` where neither scale nor softcap is given, and right elsewhere")
 
 
+def test_a_right_answer_that_the_equation_gives_too_says_nothing_about_an_option() -> None:
+    """Without q_norm and k_norm nothing shows that they are ignored. Where any other option is given, they are not."""
+    name = "multihead_self_attention"
+    found = search(backend(f"deviation:{name}/queries-and-keys-not-normed"), name)
+    assert found is not None
+    _, _, where = found.what.partition("` where ")
+    for option in ("inverse_frequencies", "sinks", "scale", "softcap", "left_window", "attention_factor = 1.0"):
+        assert option in where
+
+
 def test_a_mode_is_tested_where_two_settings_differ() -> None:
     """Without a mask a causal call is right, with one it is wrong: "right elsewhere" would be false. Hardly a call shows it."""
 

@@ -104,7 +104,8 @@ class EquationCheck:
     def _needs(self, candidate: Candidate, shared: Mode, setting: Setting, known: Sequence[Call]) -> bool | None:
         """Whether right answers contradict an equation in calls that differ from those with wrong answers in one setting alone.
 
-        None if only some do, if a wrong answer does, or if no time is left.
+        None if only some do, if a wrong answer does, or if no time is left. A right answer that the equation gives, too, says
+        nothing.
         """
         against = agreeing = 0
         for call in chain(known, self.further.wished(shared.wish(candidate.operation, setting), MAX_OUTSIDE)):
@@ -112,11 +113,12 @@ class EquationCheck:
                 continue
             if self.is_late():
                 return None
+            is_wrong = bool(np.any(wrong_in(call)))
             if not contradicts(call, candidate):
-                agreeing += 1
+                agreeing += is_wrong
                 if agreeing == MIN_OUTSIDE and not against:
                     return False
-            elif np.any(wrong_in(call)):
+            elif is_wrong:
                 return None
             else:
                 against += 1
