@@ -7,6 +7,10 @@ import pytest
 
 from spec_tests.diagnosis.neighbours.limited_numpy import MAX_LENGTH, axes_of_at_most, limited_numpy
 from spec_tests.diagnosis.neighbours.source import source_of
+from spec_tests.specification.registry import gradients, operations
+
+from ..measure.leave_one_out import answered_calls
+from ..support.in_process import backend
 
 limited = limited_numpy()
 
@@ -83,3 +87,13 @@ def test_the_longest_axis_of_an_argument_counts() -> None:
     with pytest.raises(MemoryError):
         equation(np.ones((2, 1499)))
     assert equation(np.ones((30, 50, 2))) == 3000, "an equation may count the rows of all batch axes"
+    assert equation(np.ones((50, 30), dtype=int)) == 3000, "each token id becomes a row"
+    assert equation({"w1": np.ones((2, 1500))}) == 3000
+
+
+@pytest.mark.parametrize("operation", [*operations(), *gradients()])
+def test_no_equation_exceeds_the_limit_as_it_is(operation: str) -> None:
+    equation = source_of(operation).with_functions({})
+    for call in answered_calls(backend("numpy-cpu"), operation, "float64", "limit", 24):
+        with np.errstate(all="ignore"):
+            call.evaluate(np.asarray, equation)

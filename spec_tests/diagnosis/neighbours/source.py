@@ -135,15 +135,19 @@ def _parse(module: str) -> ast.Module:
 
 
 def _longest(*values: Any) -> int:
-    """Return the largest number among the lengths of the axes of arrays, the numbers of their rows, and the integers."""
+    """Return the largest number among the lengths of the axes of arrays, the numbers of their rows, and the integers.
+
+    Each element of an array of integers may become a row, as a token does.
+    """
     longest = MIN_LONGEST
     for value in values:
         if isinstance(value, int):
             longest = max(longest, abs(value))
-        elif isinstance(value, tuple | list):
-            longest = max(longest, _longest(*value))
+        elif isinstance(value, dict | tuple | list):
+            longest = max(longest, _longest(*(value.values() if isinstance(value, dict) else value)))
         elif shape := getattr(value, "shape", ()):
-            longest = max(longest, *shape, math.prod(shape[:-1]))
+            rows = shape if isinstance(value, np.ndarray) and value.dtype.kind in "iu" else shape[:-1]
+            longest = max(longest, *shape, math.prod(rows))
     return longest
 
 
