@@ -152,6 +152,17 @@ def test_a_region_may_depend_on_an_index(is_wrong: Callable[[np.ndarray], np.nda
     assert region.what == f"wrong only where token_ids {words}"
 
 
+def test_a_size_is_compared_with_an_option_that_counts() -> None:
+    """A window that is as long as the sequence, where a fast path forgets causality."""
+
+    def is_wrong(y: Any, a: Any, k: Any, m: Any) -> bool:
+        return bool(k["is_causal"]) and 1 < a[1].shape[-2] <= k["window"]
+
+    region, _ = search(MadeFault("local_attention", (), is_wrong), 1)
+    assert region is not None
+    assert "m ≤ window" in region.what
+
+
 @pytest.mark.parametrize("are_equal", [True, False])
 def test_a_size_that_is_a_product_of_sizes_can_be_asked_for(are_equal: bool) -> None:
     """Where heads side by side are as wide as the input, their projection is square."""

@@ -135,7 +135,13 @@ def _equate_sizes(wish: Wish, one: str, other: str, *, are_equal: bool) -> Wish 
 
 
 def _order_sizes(ask: Ask, wish: Wish, one: str, other: str, *, is_larger: bool) -> Wish | None:
-    """Return the wish with one size larger than another, or not larger."""
+    """Return the wish with one size larger than another, or not larger. Either may be an option, which is left as it is."""
+    if isinstance(number := wish.keywords.get(other), int):
+        wanted = number + 1 if is_larger else number
+        return wish.but(sizes={one: wanted}) if 0 < wanted <= ask.largest(one) else None
+    if isinstance(number := wish.keywords.get(one), int):
+        wanted = number - 1 if is_larger else number
+        return wish.but(sizes={other: wanted}) if 0 < wanted <= ask.largest(other) else None
     entries = math.prod(wish.batch) if wish.batch is not None else None
     size = wish.sizes.get(other, entries if other == BATCH_ENTRIES else None)
     if size is None:

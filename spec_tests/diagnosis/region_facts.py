@@ -44,6 +44,9 @@ def describe_for_region(call: Call) -> dict[str, Any]:
             facts[f"{one} / {other}"] = size // other_size  # query heads that share a head of keys and values
     for (one, size), (other, other_size) in permutations((sizes | rows).items(), 2):
         facts[f"{one} > {other}"] = size > other_size
+    for option, number in _list_counts(call).items():
+        facts |= {f"{name} > {option}": size > number for name, size in sizes.items()}
+        facts |= {f"{option} > {name}": number > size for name, size in sizes.items()}
     facts |= {
         f"{name} = {product}": size == value for product, value in _list_products(call, sizes) for name, size in sizes.items()
     }
@@ -93,6 +96,13 @@ def _describe_shape(call: Call) -> dict[str, Any]:
         if (x := call.named.get(name)) is not None and hasattr(x, "ndim"):
             facts[f"rows of {name}"] = x.shape[-2] if x.ndim > 1 else 1
     return facts
+
+
+def _list_counts(call: Call) -> dict[str, int]:
+    """Return the options that count something, such as the tokens of a window. Heads are dimensions already."""
+    indices = "axis", *INDEX_OPTIONS
+    numbers = {name: x for name, x in call.keywords.items() if type(x) is int and not name.endswith(indices)}
+    return {name: x for name, x in numbers.items() if x >= 0 and not name.endswith("_heads")}
 
 
 def _list_products(call: Call, sizes: dict[str, int]) -> Iterator[tuple[str, int]]:
