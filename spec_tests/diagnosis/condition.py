@@ -6,6 +6,7 @@ A fact is a plain value under a name: the size of a dimension, the value of a ke
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -115,7 +116,7 @@ def simplest_between(low: float, high: float) -> float:
     if low < 0 <= high:
         return 0.0 if high > 0 else low
     top = max(abs(low), abs(high))
-    for exponent in range(math.floor(math.log10(top)) + 1, -330, -1):
+    for exponent in range(min(math.floor(math.log10(top)) + 1, sys.float_info.max_10_exp), -330, -1):
         step = 10.0**exponent if exponent > -300 else math.ldexp(1.0, -1074)
         candidate = math.ceil(low / step) * step if step else low
         candidate = float(f"{candidate:.{max(1, math.floor(math.log10(top)) - exponent + 2)}g}") if candidate else 0.0
