@@ -48,7 +48,7 @@ class FreshAnswers:
     right_inside: list[Answer] = field(default_factory=list)
     alone: Counter[Condition] = field(default_factory=Counter)  # how many answers are outside by this condition alone
     plain: Count = field(default_factory=Count)  # of the answers to plain calls, without right ones to strange values
-    failing_otherwise: int = 0  # answers outside that fail in another way than those inside
+    others: Count = field(default_factory=Count)  # of the answers that fail in another way than the region says
     asked: int = 0
     is_plain: bool = False  # whether the last wish was for a plain call
 
@@ -84,7 +84,8 @@ class FreshAnswers:
 
     def add_other_failure(self, answer: Answer) -> None:
         """Count an answer that fails in another way than the region says."""
-        self.failing_otherwise += not self.region.covers(answer).any()
+        is_inside = bool(self.region.covers(answer).any())
+        self.others = self.others.add(inside=is_inside, outside=not is_inside, fails=True)
 
     @property
     def is_complete(self) -> bool:
@@ -118,7 +119,7 @@ class FreshAnswers:
             return count.inside >= FRESH
         if min(count.inside, count.outside) < MIN_FRESH or self._list_untested():
             return False
-        if self.failing_otherwise > count.outside:  # hardly a call outside is right
+        if self.others.outside > count.outside or self.others.inside > count.failed:  # the region tells the lesser part
             return False
         if self.loosely and count.outside < MIN_OUTSIDE_SHARE * count.inside:
             return False
