@@ -47,9 +47,8 @@ def describe_for_region(call: Call) -> dict[str, Any]:
     for option, number in _list_counts(call).items():
         facts |= {f"{name} > {option}": size > number for name, size in sizes.items()}
         facts |= {f"{option} > {name}": number > size for name, size in sizes.items()}
-    facts |= {
-        f"{name} = {product}": size == value for product, value in _list_products(call, sizes) for name, size in sizes.items()
-    }
+    for product, value in _list_products(call, sizes):
+        facts |= {f"{name} = {product}": size == value for name, size in sizes.items() if name not in product.split()}
     if "axis" in call.keywords:
         facts |= describe_axis(np.shape(call.named["x"]), call.keywords["axis"])
     arrays = [x for _, x in leaves(call.named) if isinstance(x, np.ndarray)]
