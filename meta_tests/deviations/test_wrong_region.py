@@ -10,20 +10,12 @@ import numpy as np
 import pytest
 
 from spec_tests.calls.call import Call
-from spec_tests.calls.operation import Operation
 from spec_tests.diagnosis.asking import Wish
-from spec_tests.diagnosis.condition import Condition, simplest_between
+from spec_tests.diagnosis.condition import Condition
 from spec_tests.diagnosis.conjunction import Conjunction
-from spec_tests.diagnosis.element_facts import describe_elements
 from spec_tests.diagnosis.evidence import Evidence
-from spec_tests.diagnosis.fresh_answers import MIN_ALONE, FreshAnswers
 from spec_tests.diagnosis.region import Region
-from spec_tests.diagnosis.region_axis import AXIS_FACTS, describe_axis, find_axis
-from spec_tests.diagnosis.region_changes import change, wish_like
-from spec_tests.diagnosis.region_conditions import list_conditions, list_element_conditions
-from spec_tests.diagnosis.region_facts import describe_for_region
 from spec_tests.diagnosis.region_wishes import list_probe_values, list_probes
-from spec_tests.diagnosis.region_words import describe_conditions
 from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
@@ -75,48 +67,6 @@ def test_the_same_seed_finds_the_same_region() -> None:
     assert (one.what, one.facts, one.inside) == (other.what, other.facts, other.inside)
 
 
-def test_the_axis_of_a_gradient_is_one_of_its_argument() -> None:
-    """The cotangent of logsumexp has an axis less than its argument, and may have none."""
-    made = Operation(specification("logsumexp_vjp"), backend("numpy-cpu"), "float32", "fused")
-    call = Call(made, (np.array(1.0), np.array([3.0, -1.0, 2.0])), {"axis": -1, "wrt": "x"})
-    facts = describe_for_region(call)
-    assert facts["axes of the argument"] == 1
-    assert facts["the last axis"]
-
-
-def test_an_element_of_a_gradient_has_the_values_at_its_place() -> None:
-    """So that a region can say "where x is 0", which is where derivatives by cases go wrong."""
-    made = Operation(specification("sigmoid_vjp"), backend("numpy-cpu"), "float32", "fused")
-    call = Call(made, (np.array([0.5, 2.0, 1.0]), np.array([3.0, 0.0, 2.0])), {"wrt": "x"})
-    elements = describe_elements(call)
-    assert elements["x"].tolist() == [3.0, 0.0, 2.0]
-    wrong = np.array([False, True, False])
-    assert Condition("x", "is", (0.0,)) in list(list_element_conditions("x", elements["x"], wrong))
-    assert Condition("x", "is", (0.0,)).text in [c.text for c in list_element_conditions("x", np.array([3.0, -0.0, 2.0]), wrong)]
-    assert not [c for c in list_element_conditions("x", elements["x"] + 0.1, wrong) if c.kind == "is"]
-
-
-@pytest.mark.parametrize(("name", "right"), [("n", [0]), ("calls before with these shapes", [0, 16]), ("calls before", [0, 2])])
-def test_right_answers_to_a_multiple_are_needed(name: str, right: list[int]) -> None:
-    """That of size 0, and one that may be right by chance, are no reason to say "no multiple of 2" in place of a limit."""
-    kinds = {condition.kind for condition in list_conditions(name, [1, 3, 7, 11], right)}
-    assert "no multiple" not in kinds
-    assert "no multiple" in {condition.kind for condition in list_conditions(name, [1, 3, 7, 11], [0, 2, 4, 16])}
-
-
-@pytest.mark.parametrize("axis", [-1, 0, -2, 1])
-def test_another_axis_has_the_fact_that_is_asked_for(axis: int) -> None:
-    batch = (2, 3)
-    for fact in AXIS_FACTS:
-        for value in (True, False) if isinstance(describe_axis((2, 4, 3), 1)[fact], bool) else (1, 2, 4):
-            found = find_axis(batch, axis, fact, value)
-            assert found is not None, (fact, value)
-            shape = list(found[0])
-            shape.insert(found[1] % (len(shape) + 1), 7)
-            assert describe_axis(shape, found[1])[fact] == value
-    assert find_axis(batch, axis, "axes of the argument", 9) is None
-
-
 def test_a_region_may_depend_on_what_an_index_is() -> None:
     fault = MadeFault("cross_entropy", (), lambda y, a, k, m: np.any(np.asarray(a[1]) == k.get("ignore_index", -100)))
     region, _ = search(fault, 1)
@@ -161,20 +111,6 @@ def test_a_size_is_compared_with_an_option_that_counts() -> None:
     region, _ = search(MadeFault("local_attention", (), is_wrong), 1)
     assert region is not None
     assert "m ≤ window" in region.what
-
-
-@pytest.mark.parametrize("are_equal", [True, False])
-def test_a_size_that_is_a_product_of_sizes_can_be_asked_for(are_equal: bool) -> None:
-    """Where heads side by side are as wide as the input, their projection is square."""
-    operation = make_operation(backend("numpy-cpu"), "multihead_self_attention")
-    ask = ask_about(operation, seed=1, seconds=SECONDS, clock=CLOCK)
-    answer = ask(Wish(sizes={"n": 3}))
-    assert answer is not None
-    wish = change(ask, wish_like(ask, answer), answer, "d = h d_v", are_equal)
-    assert wish is not None
-    changed = ask(wish)
-    assert changed is not None
-    assert changed.facts["d = h d_v"] == are_equal
 
 
 def test_a_cache_that_the_new_keys_fill_is_a_region() -> None:
@@ -226,20 +162,6 @@ def test_real_numbers_on_both_sides_of_a_limit_are_asked_for() -> None:
     assert min(seen) <= min(values) < max(values) <= max(seen)
 
 
-def test_the_largest_magnitude_counts_infinities() -> None:
-    """Otherwise −∞ alone would lie outside of "where the largest |x| exceeds 0"."""
-    made = make_operation(backend("numpy-cpu"), "softmax")
-    rows = {np.inf: [0, -np.inf], 2: [-2, np.nan], 0: [np.nan]}
-    for largest, row in rows.items():
-        call = Call(made, (np.array(row, dtype=np.float32),), {"axis": -1})
-        assert describe_for_region(call)["the largest |x|"] == largest
-
-
-def test_an_infinite_value_is_no_limit() -> None:
-    conditions = list(list_conditions("the largest |x|", [1.0, 2.0], [np.inf, 0.5]))
-    assert [(one.kind, one.values) for one in conditions] == [("above", (0.5,))]
-
-
 def test_right_answers_have_no_region() -> None:
     for name in ("softmax", "scaled_dot_product_attention"):
         ask = ask_about(make_operation(backend("numpy-cpu"), name, "float32"), seed=1, seconds=SECONDS, clock=CLOCK)
@@ -267,60 +189,6 @@ def test_a_region_that_holds_nearly_all_calls_tells_nothing() -> None:
     fault = MadeFault("rms_norm", (), lambda y, a, k, m: a[0].shape[-1] < 1500 and source.random() < 0.7)
     region, _ = search(fault, 1)
     assert region is None, region
-
-
-def test_a_condition_that_too_few_answers_speak_for_is_not_said() -> None:
-    """Two right answers may be right for another reason: each condition is violated alone by some fresh answers."""
-    long, square = Condition("d", "above", (16,)), Condition("batch entries", "is not", (3,))
-    operation = make_operation(LONG_ROWS.backend(), "rms_norm")
-    fresh = FreshAnswers(Conjunction((long, square)), loosely=False)
-    ask = ask_about(operation, seed=1, seconds=SECONDS, clock=CLOCK)
-    for number in range(60):
-        batch, size = ((3,), 20) if number < 2 else ((2,), 4 + 20 * (number % 2))
-        answer = ask(Wish(sizes={"d": size}, batch=batch))
-        assert answer is not None
-        fresh.add(answer, fails=number >= 2 and number % 2 == 1)
-    assert fresh.alone == {square: 2, long: 29}
-    assert (fresh.count.inside, fresh.count.failed) == (29, 29)
-    assert not fresh.is_enough
-    for _ in range(MIN_ALONE):
-        answer = ask(Wish(sizes={"d": 20}, batch=(3,)))
-        assert answer is not None
-        fresh.add(answer, fails=False)
-    assert fresh.is_enough
-
-
-@pytest.mark.parametrize(("failing", "is_enough"), [(6, True), (3, False)])
-def test_plain_calls_inside_of_a_region_are_not_mostly_right(failing: int, is_enough: bool) -> None:
-    """Calls that resemble wrong ones fail more often than those that laws draw."""
-    fresh = FreshAnswers(Conjunction((Condition("d", "above", (16,)),)), loosely=True)
-    ask = ask_about(make_operation(backend("numpy-cpu"), "rms_norm"), seed=1, seconds=SECONDS, clock=CLOCK)
-    for number in range(69):
-        fresh.is_plain = number >= 60
-        answer = ask(Wish(sizes={"d": 20 if fresh.is_plain or number % 2 else 10}))
-        assert answer is not None
-        fresh.add(answer, fails=number - 60 < failing if fresh.is_plain else number % 2 == 1)
-    assert (fresh.count.outside, fresh.plain.inside, fresh.plain.failed) == (30, 9, failing)
-    assert fresh.is_enough == is_enough
-
-
-@pytest.mark.parametrize("size", [10, 20])
-def test_a_region_where_most_calls_fail_otherwise_is_not_said(size: int) -> None:
-    """Outside of the region hardly a call is right, or inside most calls raise an exception in place of wrong values."""
-    fresh = FreshAnswers(Conjunction((Condition("d", "above", (16,)),)), loosely=False)
-    ask = ask_about(make_operation(backend("numpy-cpu"), "rms_norm"), seed=1, seconds=SECONDS, clock=CLOCK)
-    inside, outside, other = (ask(Wish(sizes={"d": d})) for d in (20, 10, size))
-    assert inside is not None
-    assert outside is not None
-    assert other is not None
-    for answer in [inside, outside] * 20:
-        fresh.add(answer, fails=answer is inside)
-    for _ in range(20):
-        fresh.add_other_failure(outside)
-        fresh.add_other_failure(inside)
-    assert fresh.is_enough
-    fresh.add_other_failure(other)
-    assert not fresh.is_enough
 
 
 def test_wrong_values_and_exceptions_are_one_region() -> None:
@@ -365,50 +233,3 @@ def test_a_region_predicts_answers() -> None:
     never, short = MadeFault("rms_norm", (), lambda *_: False), MadeFault("rms_norm", (), lambda y, a, k, m: a[0].shape[-1] < 4)
     assert region.predicts(answered(never, (2, 7))[0]) is (None if region.only else False)
     assert region.predicts(answered(short, (2, 3))[0]) is False
-
-
-@pytest.mark.parametrize(
-    ("conditions", "words"),
-    [
-        ([("d", "above", (4096,))], "from d = 4097 on"),
-        ([("d", "below", (8,))], "up to d = 7"),
-        ([("n", "no multiple", (16,))], "where n is no multiple of 16"),
-        ([("d_k", "is", (72, 104))], "where d_k = 72 or 104"),
-        ([("with scale", "is", (True,))], "whenever scale is given"),
-        ([("rows of mask", "is", (1,))], "with a mask of one row"),
-        ([("calls before with these shapes", "above", (0,))], "from the second call with the same shapes on"),
-        ([("storage", "is", ("transposed",))], "where arrays are stored transposed"),
-        ([("n", "no multiple", (16,)), ("n", "above", (16,))], "from n = 17 on, where n is no multiple of 16"),
-        ([("d", "no multiple", (2,)), ("n", "is", (3,))], "where d is odd and n = 3"),
-        ([("ignore_index among the entries of targets", "is", (True,))], "where an entry of targets is ignore_index"),
-        ([("0 among the entries of targets", "is", (False,))], "where no entry of targets is 0"),
-    ],
-)
-def test_words_for_conditions_on_calls(conditions: list[tuple[str, str, tuple[object, ...]]], words: str) -> None:
-    assert describe_conditions([Condition(*condition) for condition in conditions], []) == words
-
-
-@pytest.mark.parametrize(
-    ("condition", "words"),
-    [
-        (("row", "above", (47,)), "in rows 48 and up"),
-        (("batch entry", "above", (0,)), "in every batch entry but the first"),
-        (("head of its group", "above", (0,)), "in each head but the first of its group"),
-        (("x", "below", (-13.0,)), "where x < -13"),
-        (("the largest entry of a row of x", "above", (88.0,)), "where the largest entry of the row of x > 88"),
-        (("column from the end", "is", (0,)), "in the last column"),
-        (("column − row", "above", (0,)), "above the diagonal"),
-    ],
-)
-def test_words_for_conditions_on_elements(condition: tuple[str, str, tuple[object, ...]], words: str) -> None:
-    assert describe_conditions([], [Condition(*condition)]) == words
-
-
-def test_the_simplest_number_between_two_is_between_them() -> None:
-    seed = draw_seed("simplest")
-    source = random.Random(seed)
-    for _ in range(2000):
-        low, high = sorted(source.choice((-1, 1)) * 10 ** source.uniform(-320, 308) for _ in range(2))
-        assert low == high or low <= simplest_between(low, high) < high, (seed, low, high)
-    assert simplest_between(-13.002, -12.998) == -13
-    assert simplest_between(87.2, 88.6) == 88

@@ -1,0 +1,94 @@
+"""Tests of the facts of calls and of elements that the search for a region knows, and of calls that are asked for by them."""
+
+import time
+
+import numpy as np
+import pytest
+
+from spec_tests.calls.call import Call
+from spec_tests.calls.operation import Operation
+from spec_tests.diagnosis.asking import Wish
+from spec_tests.diagnosis.condition import Condition
+from spec_tests.diagnosis.element_facts import describe_elements
+from spec_tests.diagnosis.region_axis import AXIS_FACTS, describe_axis, find_axis
+from spec_tests.diagnosis.region_changes import change, wish_like
+from spec_tests.diagnosis.region_conditions import list_conditions, list_element_conditions
+from spec_tests.diagnosis.region_facts import describe_for_region
+from spec_tests.specification.registry import specification
+from spec_tests.trials.asker import ask_about
+
+from ..support.in_process import backend
+from ..support.machine_made_faults import make_operation
+
+SECONDS = 20  # of the processor: more than a run allows, since a busy machine is slower
+CLOCK = time.process_time
+
+
+def test_the_axis_of_a_gradient_is_one_of_its_argument() -> None:
+    """The cotangent of logsumexp has an axis less than its argument, and may have none."""
+    made = Operation(specification("logsumexp_vjp"), backend("numpy-cpu"), "float32", "fused")
+    call = Call(made, (np.array(1.0), np.array([3.0, -1.0, 2.0])), {"axis": -1, "wrt": "x"})
+    facts = describe_for_region(call)
+    assert facts["axes of the argument"] == 1
+    assert facts["the last axis"]
+
+
+def test_an_element_of_a_gradient_has_the_values_at_its_place() -> None:
+    """So that a region can say "where x is 0", which is where derivatives by cases go wrong."""
+    made = Operation(specification("sigmoid_vjp"), backend("numpy-cpu"), "float32", "fused")
+    call = Call(made, (np.array([0.5, 2.0, 1.0]), np.array([3.0, 0.0, 2.0])), {"wrt": "x"})
+    elements = describe_elements(call)
+    assert elements["x"].tolist() == [3.0, 0.0, 2.0]
+    wrong = np.array([False, True, False])
+    assert Condition("x", "is", (0.0,)) in list(list_element_conditions("x", elements["x"], wrong))
+    assert Condition("x", "is", (0.0,)).text in [c.text for c in list_element_conditions("x", np.array([3.0, -0.0, 2.0]), wrong)]
+    assert not [c for c in list_element_conditions("x", elements["x"] + 0.1, wrong) if c.kind == "is"]
+
+
+@pytest.mark.parametrize(("name", "right"), [("n", [0]), ("calls before with these shapes", [0, 16]), ("calls before", [0, 2])])
+def test_right_answers_to_a_multiple_are_needed(name: str, right: list[int]) -> None:
+    """That of size 0, and one that may be right by chance, are no reason to say "no multiple of 2" in place of a limit."""
+    kinds = {condition.kind for condition in list_conditions(name, [1, 3, 7, 11], right)}
+    assert "no multiple" not in kinds
+    assert "no multiple" in {condition.kind for condition in list_conditions(name, [1, 3, 7, 11], [0, 2, 4, 16])}
+
+
+@pytest.mark.parametrize("axis", [-1, 0, -2, 1])
+def test_another_axis_has_the_fact_that_is_asked_for(axis: int) -> None:
+    batch = (2, 3)
+    for fact in AXIS_FACTS:
+        for value in (True, False) if isinstance(describe_axis((2, 4, 3), 1)[fact], bool) else (1, 2, 4):
+            found = find_axis(batch, axis, fact, value)
+            assert found is not None, (fact, value)
+            shape = list(found[0])
+            shape.insert(found[1] % (len(shape) + 1), 7)
+            assert describe_axis(shape, found[1])[fact] == value
+    assert find_axis(batch, axis, "axes of the argument", 9) is None
+
+
+@pytest.mark.parametrize("are_equal", [True, False])
+def test_a_size_that_is_a_product_of_sizes_can_be_asked_for(are_equal: bool) -> None:
+    """Where heads side by side are as wide as the input, their projection is square."""
+    operation = make_operation(backend("numpy-cpu"), "multihead_self_attention")
+    ask = ask_about(operation, seed=1, seconds=SECONDS, clock=CLOCK)
+    answer = ask(Wish(sizes={"n": 3}))
+    assert answer is not None
+    wish = change(ask, wish_like(ask, answer), answer, "d = h d_v", are_equal)
+    assert wish is not None
+    changed = ask(wish)
+    assert changed is not None
+    assert changed.facts["d = h d_v"] == are_equal
+
+
+def test_the_largest_magnitude_counts_infinities() -> None:
+    """Otherwise −∞ alone would lie outside of "where the largest |x| exceeds 0"."""
+    made = make_operation(backend("numpy-cpu"), "softmax")
+    rows = {np.inf: [0, -np.inf], 2: [-2, np.nan], 0: [np.nan]}
+    for largest, row in rows.items():
+        call = Call(made, (np.array(row, dtype=np.float32),), {"axis": -1})
+        assert describe_for_region(call)["the largest |x|"] == largest
+
+
+def test_an_infinite_value_is_no_limit() -> None:
+    conditions = list(list_conditions("the largest |x|", [1.0, 2.0], [np.inf, 0.5]))
+    assert [(one.kind, one.values) for one in conditions] == [("above", (0.5,))]
