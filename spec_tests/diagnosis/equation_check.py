@@ -71,7 +71,7 @@ class EquationCheck:
         """Return the mode in which an equation holds that explains all wrong answers, None if there is none.
 
         Of the settings that all wrong answers share, those are needed without which alone right answers contradict the equation.
-        Where one of these and another setting differ, the answers must be right, too: two options may lead to the same line.
+        Where one of these and another setting differ, the answers must also be right: two options may lead to the same line.
         wrong, right: the answers that are known. add: is called with an answer that contradicts the equation in all modes.
         """
         shared = find_shared(wrong)
@@ -104,8 +104,8 @@ class EquationCheck:
     def _needs(self, candidate: Candidate, shared: Mode, setting: Setting, known: Sequence[Call]) -> bool | None:
         """Whether right answers contradict an equation in calls that differ from those with wrong answers in one setting alone.
 
-        None if only some do, if a wrong answer does, or if no time is left. A right answer that the equation gives, too, says
-        nothing.
+        None if only some do, if a wrong answer does, or if no time is left. A right answer does not count if
+        the equation gives it, too.
         """
         against = agreeing = 0
         for call in chain(known, self.further.wished(shared.wish(candidate.operation, setting), MAX_OUTSIDE)):

@@ -119,7 +119,8 @@ class FreshAnswers:
             return count.inside >= FRESH
         if min(count.inside, count.outside) < MIN_FRESH or self._list_untested():
             return False
-        if self.others.outside > count.outside or self.others.inside > count.failed:  # the region tells the lesser part
+        # Most calls on one side fail in another way, which the region would not tell.
+        if self.others.outside > count.outside or self.others.inside > count.failed:
             return False
         if self.loosely and count.outside < MIN_OUTSIDE_SHARE * count.inside:
             return False
