@@ -1,4 +1,4 @@
-"""What PyTorch may do in products on a CUDA device, which decides how exact they are, and the version that says it in a report.
+"""What PyTorch may do in products on a CUDA device, and the version and the name of the GPU, which say it in a report.
 
 TF32: PyTorch reads TORCH_ALLOW_TF32_CUBLAS_OVERRIDE; without it, products of float32 keep all their bits.
 Sums of 16-bit products may be reduced in 16 bits, which PyTorch allows by default and has no variable for:
@@ -10,8 +10,9 @@ import os
 import torch
 
 __all__ = ["version"]
+GPU = [torch.cuda.get_device_name()] if torch.cuda.is_available() else []
 _MATMUL = torch.backends.cuda.matmul
 _REDUCED = os.environ.get("TORCH_CUDA_REDUCED_PRECISION_REDUCTION", "1") != "0"
 _MATMUL.allow_fp16_reduced_precision_reduction = _MATMUL.allow_bf16_reduced_precision_reduction = _REDUCED
 _CHANGED = ["TF32"] * _MATMUL.allow_tf32 + ["no reduced-precision reductions"] * (not _REDUCED)
-version = ", ".join([f"torch {torch.__version__}", *_CHANGED])
+version = ", ".join([f"torch {torch.__version__}", *GPU, *_CHANGED])

@@ -32,16 +32,16 @@ def _attend_to_part(
     capped: tl.constexpr, paged: tl.constexpr, d_k: tl.constexpr, d_v: tl.constexpr,
     block_k: tl.constexpr, block_v: tl.constexpr, queries: tl.constexpr, keys: tl.constexpr,
 ):  # fmt: skip
-    member, head = tl.program_id(1) // heads, tl.program_id(1) % heads  # a head of keys
+    member, head = tl.program_id(0) // heads, tl.program_id(0) % heads  # a head of keys
     n, m = tl.load(query_count + member).to(tl.int32), tl.load(key_count + member).to(tl.int32)
-    packed = tl.program_id(0) * queries + tl.arange(0, queries)
+    packed = tl.program_id(1) * queries + tl.arange(0, queries)
     i, h, shift = packed // group, head * group + packed % group, m - n  # the last query stands at the last key
     row = tl.load(first_query + member).to(tl.int64) + i * query_step + h * head_step
     x, y = tl.arange(0, block_k)[None, :], tl.arange(0, block_v)[None, :]
     q_block = tl.load(q + row[:, None] * d_k + x, mask=(i[:, None] < n) & (x < d_k), other=0.0)
     top, total = tl.full((queries,), float("-inf"), tl.float32), tl.zeros((queries,), tl.float32)
     sums = tl.zeros((queries, block_v), tl.float32)
-    first, last = tl.program_id(0) * queries // group + shift, tl.minimum(tl.max(i), n - 1) + shift
+    first, last = tl.program_id(1) * queries // group + shift, tl.minimum(tl.max(i), n - 1) + shift
     begin = tl.maximum(tl.program_id(2) * part, first - left)
     end = tl.minimum(tl.minimum(tl.program_id(2) * part + part, m), last + right + 1)
     for start in range(begin, end, keys):
@@ -133,7 +133,7 @@ def attend(q, k, v, queries, keys, sinks, is_causal, scale, softcap, left_window
     outs = torch.zeros(parts, *q.shape[:-1], d_v, dtype=torch.float32, device=q.device)
     lses = outs.new_full(outs.shape[:-1], -math.inf)
     if rows:
-        grid = (blocks, len(queries.count) * keys.heads, parts)
+        grid = (len(queries.count) * keys.heads, blocks, parts)  # only the first may be beyond 65535
         right = 0 if is_causal else right_window  # a window to the right does not undo causality
         left, right = (FARTHER if limit is None else limit for limit in (left_window, right))
         _attend_to_part[grid](

@@ -8,7 +8,8 @@ from array_api_compat import cupy as xp
 from ._array_api import *
 
 framework = "cupy"
-version = f"cupy {cupy.__version__}"
+GPU = [cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()] if cupy.is_available() else []
+version = ", ".join([f"cupy {cupy.__version__}", *GPU])
 causal_mask = partial(causal_mask, xp=xp)
 sliding_window_mask = partial(sliding_window_mask, xp=xp)
 alibi_slopes = partial(alibi_slopes, xp=xp)

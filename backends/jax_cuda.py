@@ -8,5 +8,6 @@ from functools import partial
 from .jax_cpu import *
 
 device = "cuda"
+version = ", ".join([f"jax {jax.__version__}", *(gpu.device_kind for gpu in jax.devices()[:1] if gpu.platform == "gpu")])
 conventions = {"cache_update": "returned"}
 causal_mask = partial(causal_mask, device=device)

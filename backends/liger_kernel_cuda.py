@@ -13,9 +13,13 @@ from liger_kernel.ops import LigerFusedMoEFunction
 from liger_kernel.ops.experimental.embedding import LigerEmbeddingFunction
 from liger_kernel.transformers import functional as liger
 
+from ._torch_cuda_settings import GPU
+
 framework = "torch"
 device = "cuda"
-version = f"liger-kernel {metadata.version('liger-kernel')}, triton {triton.__version__}, torch {torch.__version__}"
+version = ", ".join(
+    [f"liger-kernel {metadata.version('liger-kernel')}, triton {triton.__version__}, torch {torch.__version__}", *GPU]
+)
 dtypes = ("float32", "bfloat16", "float16")  # most kernels compute float64 in float32
 conventions = {"residual_rounding": "rounded", "all_ignored": "zero"}
 domain = {
@@ -62,7 +66,7 @@ def rope(x, positions, inverse_frequencies=None, *, theta=10000.0, layout="half"
     if not r:
         raise NotImplementedError("liger_rope turns two features or more")
     if inverse_frequencies is None:
-        inverse_frequencies = theta ** (-torch.arange(0, r, 2, device=x.device) / r)
+        inverse_frequencies = theta ** (-torch.arange(0, r, 2, dtype=torch.float32, device=x.device) / r)
     angles = positions[..., None] * inverse_frequencies
     angles = angles if angles.ndim == 2 else angles.expand(*x.shape[:-1], r // 2).reshape(batch, n, r // 2)
     cos, sin = (f(torch.cat([angles, angles], dim=-1)) * attention_factor for f in (torch.cos, torch.sin))

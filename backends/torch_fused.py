@@ -113,7 +113,7 @@ def adamw_step(
     weight.grad = gradient.clone()
     optimizer = torch.optim.AdamW([weight], lr=learning_rate, betas=(beta1, beta2), eps=eps, weight_decay=weight_decay)
     moments = {"exp_avg": first_moment.clone(), "exp_avg_sq": second_moment.clone()}
-    optimizer.state[weight] = {"step": torch.tensor(float(step - 1)), **moments}
+    optimizer.state[weight] = {"step": torch.tensor(float(step - 1), dtype=torch.float32), **moments}
     optimizer.step()
     state = optimizer.state[weight]
     return weight.detach(), state["exp_avg"], state["exp_avg_sq"]

@@ -8,11 +8,12 @@ import torch.nn.functional as F
 import triton
 import triton.language as tl
 
+from ._torch_cuda_settings import GPU
 from ._triton_serving import *
 
 framework = "torch"
 device = "cuda"
-version = f"triton {triton.__version__}, torch {torch.__version__}"
+version = ", ".join([f"triton {triton.__version__}, torch {torch.__version__}", *GPU])
 conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero", "lse_base": "e"}
 HEADS = {"d_k": range(1, 257), "d_v": range(1, 257), "dtype": ("float32", "bfloat16", "float16")}
 domain = {"merge_attention_states": {"dtype": HEADS["dtype"]}} | dict.fromkeys(
@@ -52,7 +53,7 @@ def _softmax(x, y, count, n, wide: tl.constexpr, rows: tl.constexpr, block: tl.c
 
 @triton.jit
 def _norm(
-    x, weight, bias, y, count, n, eps,
+    x, weight, bias, eps, y, count, n,
     centred: tl.constexpr, wide: tl.constexpr, rows: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     row, there, columns = _places(count, n, rows, block)
@@ -67,7 +68,7 @@ def _norm(
         at = start + columns
         v = tl.load(x + row + at, mask=there & (at < n), other=0.0).to(wide) - mean
         squares += tl.sum(tl.where(at < n, v * v, 0.0), axis=1, keep_dims=True)
-    root = tl.sqrt(squares / n + eps)
+    root = tl.sqrt(squares / n + tl.load(eps).to(wide))
     for start in range(0, n, block):
         at = start + columns
         v = tl.load(x + row + at, mask=there & (at < n), other=0.0).to(wide) - mean
@@ -79,14 +80,14 @@ def _norm(
 
 @triton.jit
 def _rope(
-    x, positions, y, count, d, theta,
+    x, positions, frequencies, y, count, d,
     interleaved: tl.constexpr, wide: tl.constexpr, rows: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     row, there, k = _places(count, d, rows, block)
     inside = there & (k < d // 2)
     first = row + (2 * k if interleaved else k)
     second = first + (1 if interleaved else d // 2)
-    frequency = tl.exp2(-2 * k.to(wide) / d * tl.log2(tl.full((1, 1), theta, wide)))
+    frequency = tl.load(frequencies + k, mask=k < d // 2, other=0.0).to(wide)
     angle = tl.load(positions + row // d, mask=there, other=0).to(wide) * frequency
     cos, sin = tl.cos(angle), tl.sin(angle)
     a = tl.load(x + first, mask=inside, other=0.0).to(wide)
@@ -116,21 +117,27 @@ def _launch(kernel, x, *arguments, block=0, **options):
     return y
 
 
+def _make_array(number, x):
+    """The number in float64 on the device of x: a kernel's argument that is a float has 32 bits."""
+    return torch.full((1,), number, dtype=torch.float64, device=x.device)
+
+
 def softmax(x, *, axis):
     return _launch(_softmax, x.movedim(axis, -1).contiguous()).movedim(-1, axis)
 
 
 def rms_norm(x, weight, *, eps):
-    return _launch(_norm, x.contiguous(), weight.contiguous(), weight, eps, centred=False)
+    return _launch(_norm, x.contiguous(), weight.contiguous(), weight, _make_array(eps, x), centred=False)
 
 
 def layer_norm(x, weight, bias, *, eps):
-    return _launch(_norm, x.contiguous(), weight.contiguous(), bias.contiguous(), eps, centred=True)
+    return _launch(_norm, x.contiguous(), weight.contiguous(), bias.contiguous(), _make_array(eps, x), centred=True)
 
 
 def rope(x, positions, *, theta=10000.0, layout="interleaved"):
-    positions, half = positions.expand(x.shape[:-1]).contiguous(), x.shape[-1] // 2
-    return _launch(_rope, x.contiguous(), positions, theta, block=half, interleaved=layout == "interleaved")
+    positions, d = positions.expand(x.shape[:-1]).contiguous(), x.shape[-1]
+    frequencies = _make_array(theta, x) ** (-torch.arange(0, d, 2, dtype=torch.float64, device=x.device) / d)
+    return _launch(_rope, x.contiguous(), positions, frequencies, block=d // 2, interleaved=layout == "interleaved")
 
 
 def swiglu(x, w1, w2, w3):

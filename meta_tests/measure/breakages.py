@@ -1,10 +1,10 @@
 """Run the suite on each broken and each dishonest backend, with --isolate and without, and record how the run ends.
 
-`python -m meta_tests.measure.breakages` writes breakages.txt, dishonest.txt and devices.txt into docs/measured;
-a test compares them with new runs.
+`python -m meta_tests.measure.breakages` writes breakages.txt, dishonest.txt, devices.txt and, on a machine with a CUDA device,
+cuda.txt into docs/measured; a test compares them with new runs.
 Each backend has a `sigmoid` that is broken, and a `relu` that is right and must be found so.
 Some are servers of the process protocol, started by a .toml file. They are in a process of their own with --isolate and without.
-Those of devices.txt are on the fake device of `meta_tests/support`.
+Those of devices.txt are on the fake device of `meta_tests/support`, and those of cuda.txt on a CUDA device.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from __future__ import annotations
 import re
 import signal
 import sys
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ..support.hostile_process import run_hostile
 from ..support.paths import BACKENDS, MEASURED
 
-FOLDERS = {"breakages": BACKENDS / "broken", "dishonest": BACKENDS / "dishonest", "devices": BACKENDS / "devices"}
+TABLES = {"breakages": "broken", "dishonest": "dishonest", "devices": "devices", "cuda": "cuda"}
+FOLDERS = {table: BACKENDS / folder for table, folder in TABLES.items()}
 ISOLATION_OPTIONS = {"without": (), "--isolate": ("--isolate", "--memory-limit=2GiB")}
 CALL_TIMEOUT_SECONDS = 3
+CUDA_CALL_TIMEOUT_SECONDS = 10  # the first call of a process loads its kernels
 RUNS_AT_ONCE = 2
 
 
@@ -37,6 +39,10 @@ class Outcome:
 
     def __str__(self) -> str:
         return f"{self.status}; {self.verdict}; relu {self.relu}"
+
+
+def has_cuda() -> bool:
+    return import_module("torch").cuda.is_available()
 
 
 def list_backends(table: str) -> list[Path]:
@@ -60,11 +66,13 @@ def _read_constant(path: Path, name: str) -> str:
     return found[1] if found else ""
 
 
-def list_arguments(paths: Iterable[Path], isolation: str) -> list[str]:
+def list_arguments(paths: list[Path], isolation: str) -> list[str]:
     """Return the arguments of a run on these backends, all of which need the same effort."""
     selection = " or ".join(sorted({f"({select_tests(path)})" for path in paths}))
     (effort,) = {find_effort(path) for path in paths}
-    options = [f"--effort={effort}", f"--time-limit={CALL_TIMEOUT_SECONDS}", *ISOLATION_OPTIONS[isolation]]
+    on_cuda = any(path.parent == FOLDERS["cuda"] for path in paths)
+    time_limit = CUDA_CALL_TIMEOUT_SECONDS if on_cuda else CALL_TIMEOUT_SECONDS
+    options = [f"--effort={effort}", f"--time-limit={time_limit}", *ISOLATION_OPTIONS[isolation]]
     return ["--pyargs", "spec_tests", *options, *(f"--backend={path}" for path in paths), "-k", selection]
 
 
@@ -105,6 +113,8 @@ def _drop_local_details(text: str) -> str:
     text = re.sub(r"from '/\S*'", "from its own", re.sub(r"/\S*/(\w+\.(py|toml))", r"\1", text)).replace("--backend=", "")
     text = re.sub(r"tensor `\w+`", "a tensor", text)  # safetensors names either of two
     text = re.sub(r"tried to allocate \d+ bytes; \d+ of \d+ are in use", "too much is asked for", text)
+    text = re.sub(r"(CUDA out of memory)\. .*", r"\1", text)
+    text = re.sub(r" from <torch.cuda.Stream .*", "", text)
     text = re.sub(r"; built in are .*", "", text)
     return re.sub(r"\d+ of \d+ elements (are wrong|differ); the worst is .*", r"elements \1", text)
 
@@ -128,7 +138,7 @@ def table_path(name: str) -> Path:
 
 def main() -> None:
     """Write all tables, or the named parts of them, such as `breakages` or `dishonest/zeros`, with the backends that are new."""
-    for name in FOLDERS:
+    for name in FOLDERS if has_cuda() or sys.argv[1:] else [name for name in FOLDERS if name != "cuda"]:
         named = [argument.partition("/")[2] for argument in sys.argv[1:] if argument.partition("/")[0] == name]
         if sys.argv[1:] and not named:
             continue

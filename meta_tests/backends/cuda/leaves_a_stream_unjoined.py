@@ -1,0 +1,11 @@
+"""Compute on another stream, and let nobody wait for it."""
+
+from ._right import *
+
+
+def sigmoid(x):
+    y, stream = garbage_like(x), torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        sleep()
+        return torch.sigmoid(x, out=y)
