@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -145,3 +146,16 @@ def ask_about(operation: Operation, *, seed: Any, seconds: float, clock: Callabl
     """Return what asks about an operation for so many seconds of the clock."""
     assert isinstance(operation, Operation | Gradient)
     return Asker(operation, seed=seed, deadline=clock() + seconds, clock=clock)
+
+
+def answer_in_float32(call: Call) -> Call | None:
+    """Return the call in float32, answered by the same backend; None if the backend does not take it."""
+    assert isinstance(call.operation, Operation | Gradient)
+    operation = replace(call.operation, dtype="float32", recorder=Recorder())
+    if "float32" not in operation.backend.dtypes or operation.missing:
+        return None
+    with suppress(Exception):  # a call without a readable result is no evidence
+        other = operation.call(*call.arguments, **call.keywords)
+        operation.values(other, operation.run(other))
+        return other
+    return None

@@ -20,6 +20,7 @@ from ..calls.violation import NoAnswer
 from ..diagnosis.evidence import Evidence, is_wrong
 from ..diagnosis.explain import explain, search
 from ..diagnosis.explanation import Explanation
+from ..diagnosis.narrow_arithmetic import find_narrow_arithmetic
 from ..diagnosis.near_misses import FLOAT64_IN_FLOAT32
 from ..diagnosis.region import Region
 from ..implementation.backend import Backend
@@ -49,6 +50,8 @@ class Asker(Protocol):
     def ask(self, name: str) -> Iterator[Call]: ...
 
     def find_region(self, name: str, evidence: Evidence, seconds: float, clock: Callable[[], float]) -> list[Explanation]: ...
+
+    def ask_in_float32(self, call: Call) -> Call | None: ...
 
     def forward_of(self, gradient: Call) -> Call: ...
 
@@ -177,6 +180,8 @@ class Causes:
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged
         explanations = explanations or search(evidence, partial(asker.ask, failure.culprit), share(deadline), *deadline)
+        if not explanations and (found := find_narrow_arithmetic(evidence, asker.ask_in_float32, lambda: clock() > last)):
+            explanations = [found]
         if not explanations and failure.wrong_calls:
             explanations = asker.find_region(failure.culprit, evidence, *deadline)
         if explanations:

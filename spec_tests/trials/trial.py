@@ -25,7 +25,7 @@ from ..inputs.choices import ReplayedChoices
 from ..inputs.chosen_draw import draw_small_call
 from ..inputs.effort import current_effort
 from ..specification.registry import specification
-from .asker import ask_about, choose
+from .asker import answer_in_float32, ask_about, choose
 from .causes import Cause, Causes
 from .conventions import infer_values
 from .failure import Failure
@@ -182,6 +182,10 @@ class Trial:
         ask = ask_about(self.operation(name), seed=0, seconds=left, clock=clock)
         region = find_wrong_region(evidence, ask=ask, deadline=seconds, clock=clock)
         return [region] if region else []
+
+    def ask_in_float32(self, call: Call) -> Call | None:
+        """Return the call in float32, answered; None if it has no answer, or if an earlier call was lost."""
+        return None if self.tally.losses else answer_in_float32(call)
 
     def forward_of(self, gradient: Call) -> Call:
         """Return the forward call with the arguments of a gradient."""
