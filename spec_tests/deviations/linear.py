@@ -76,7 +76,7 @@ def last_tile_not_written(x: Any, weight: Any, bias: Any = None) -> Any:
 
 @deviation("reference", kind="arithmetic", dtypes=HALF)
 def half_accumulation(x: Any, weight: Any, bias: Any = None, *, held: Any) -> Any:
-    """products are summed in the dtype of x, in blocks of 32 whose sums are added one after the other.
+    """products are summed in blocks, whose sums are rounded to the dtype of x and added one after the other.
 
     Shows: many features. Hides: few, float32.
     """

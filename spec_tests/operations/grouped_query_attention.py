@@ -7,6 +7,7 @@ from spec_tests.inputs.draw import Draw
 from spec_tests.operations._serving import SQUARE, WINDOWS, draw_options, draw_seeing_mask, draw_sinks
 from spec_tests.operations.scaled_dot_product_attention import (
     MAX_SCORES,
+    draw_aligned_dims,
     draw_batch,
     draw_blind_rows,
     draw_dims,
@@ -78,7 +79,7 @@ def draw_unequal_causality(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def draw_fully_masked_rows(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    n, m, d_k, d_v = draw_dims(draw, longest=257)
+    n, m, d_k, d_v = draw_aligned_dims(draw, longest=257)
     arrays, heads = _draw_arrays(draw, n, m, d_k, d_v)
     return arrays, {"mask": draw_blind_rows(draw, draw.mask(heads, n, m), n, m)}
 

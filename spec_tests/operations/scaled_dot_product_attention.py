@@ -24,6 +24,8 @@ BIASES_WITH_MINUS_INFINITY = MappingProxyType({**BIASES, "minus infinity": regim
 
 WIDE_SHARE = 8  # one example in so many has heads as wide as those of models
 
+ALIGNED_WIDTHS = (8, 16, 32, 64)  # fused kernels take such heads; others may go to another kernel
+
 MAX_SCORES = 4000  # in one example; each score is sampled many times to derive the error bound
 
 
@@ -50,6 +52,15 @@ def has_wide_heads(draw: Draw) -> bool:
 def draw_widths(draw: Draw, *, wide: bool) -> tuple[int, ...]:
     """Draw d_k and d_v."""
     return (draw.size("d_k", HEAD_WIDTHS), draw.size("d_v", HEAD_WIDTHS)) if wide else draw.dims(d_k=33, d_v=33)
+
+
+def draw_aligned_dims(draw: Draw, *, longest: int = 2049) -> tuple[int, int, int, int]:
+    """Draw n, m, d_k and d_v, in every second example with equal widths that are multiples of 8."""
+    n, m, d_k, d_v = draw_dims(draw, longest=longest)
+    if draw.shape.one_of((False, True)):
+        d_k = draw.size("d_k", ALIGNED_WIDTHS)
+        d_v = draw.size("d_v", (d_k,))
+    return n, m, d_k, d_v
 
 
 def _draw_wide_heads(draw: Draw, *, square: bool, keys: int) -> tuple[int, int, int, int]:
@@ -150,7 +161,7 @@ def draw_unequal_causality(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]
 
 def draw_fully_masked_rows(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Draw rows that see no key: by the mask, by a bias of −∞, or by both together, each of which leaves some keys."""
-    n, m, d_k, d_v = draw_dims(draw)
+    n, m, d_k, d_v = draw_aligned_dims(draw)
     b = draw_batch(draw, n * m)
     mask = draw_blind_rows(draw, draw.mask(b, n, m), n, m)
     arrays = tuple(draw.vectors((*b, rows, d)) for rows, d in ((n, d_k), (m, d_k), (m, d_v)))
