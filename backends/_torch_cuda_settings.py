@@ -1,4 +1,4 @@
-"""What PyTorch may do in products on a CUDA device, and the version and the name of the GPU, which say it in a report.
+"""What PyTorch may do in products on a CUDA device. The version, which a report shows, says it and names the GPU.
 
 TF32: PyTorch reads TORCH_ALLOW_TF32_CUBLAS_OVERRIDE; without it, products of float32 keep all their bits.
 Sums of 16-bit products may be reduced in 16 bits, which PyTorch allows by default and has no variable for:

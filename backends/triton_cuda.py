@@ -118,7 +118,7 @@ def _launch(kernel, x, *arguments, block=0, **options):
 
 
 def _make_array(number, x):
-    """The number in float64 on the device of x: a kernel's argument that is a float has 32 bits."""
+    """The number in float64 on the device of x, since Triton passes a float argument in 32 bits."""
     return torch.full((1,), number, dtype=torch.float64, device=x.device)
 
 

@@ -100,7 +100,7 @@ def test_the_table_is_what_a_run_shows(name: str, way: str) -> None:
     assert {stem: without_chance(stem, str(text)) for stem, text in shown.items()} == {
         stem: without_chance(stem, expected[stem]) for stem in shown
     }
-    assert len(shown) >= 15
+    assert len(shown) > (14 if name == "cuda" else 15)
 
 
 ENDING = [  # some of the backends that end the run

@@ -1,8 +1,8 @@
 """Wrong answers in 16 bits that are those of the right equation, if its sums too are rounded to 16 bits.
 
 Every precision class demands that sums are accumulated in float32 or wider. Code that accumulates in 16 bits, stores the sums of
-blocks in 16 bits, or rounds each product before it is added, errs by an amount that depends on the blocks, which nobody states.
-So the explanation is a bound, and the same calls in float32 have to be answered rightly: a wrong equation is wrong there too.
+blocks in 16 bits, or rounds each product before it is added, errs by an amount that depends on the size of the blocks.
+That size is unknown, so the explanation is a bound. The same calls in float32 must be right: a wrong equation is wrong there too.
 """
 
 from __future__ import annotations
