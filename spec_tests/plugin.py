@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
+COLLECTS_GARBAGE_LATER: pytest.StashKey[bool] = pytest.StashKey()
 
 STALE_EXIT_STATUS = 6  # nothing fails, and a file of known failures lists what holds now
 
@@ -45,6 +46,10 @@ def pytest_load_initial_conftests(
 def pytest_configure(config: pytest.Config) -> None:
     if not concerns_suite(config):
         return
+    if gc.isenabled():  # until everything is imported and collected, hardly anything becomes garbage
+        gc.disable()
+        config.add_cleanup(gc.enable)
+        config.stash[COLLECTS_GARBAGE_LATER] = True
     from .running import threads, xdist_workers
 
     threads.set_threads(config)  # before NumPy is imported
@@ -168,6 +173,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         finish_collection(session.config.stash[SESSION], laws)
         gc.freeze()
         atexit.register(gc.freeze)
+        if COLLECTS_GARBAGE_LATER in session.config.stash:
+            gc.enable()
 
 
 def _mending_order(item: pytest.Item) -> tuple[Any, ...]:

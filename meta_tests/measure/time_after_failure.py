@@ -3,7 +3,7 @@
 Each backend has one bug: a deviation of the catalogue, or a machine-made bug, which nothing known explains, so that the searches
 for an equation and for a region run. The laws of the operation are tried as a run tries them. The time is that of the processor.
 A run also counts a part of the time in which it waits (see spec_tests/trials/stopwatch.py); the measurement does not, so that
-other programs on the machine do not change it.
+other programs on the machine do not change it. On a slow machine a second counts less, there as here.
 
 python -m meta_tests.measure.time_after_failure [--count 40] [--seed 1] [--effort default] [--workers 2] [--write] [--new]
 
