@@ -1,7 +1,8 @@
 """Plan a large campaign from measured seconds: `python -m meta_tests.measure.campaign_cost > docs/measured/campaign_cost.txt`.
 
 The seconds are those of docs/measured/conformance.json and gradients.json. A run at another effort is scaled by the number of
-examples that the efforts draw. An operation that a backend has no measured run of is not counted.
+examples that the efforts draw. An operation that a backend has no measured run of is not counted, and neither are backends that
+were measured on a GPU: the machines of the plan have none.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def main() -> None:
     items = 0
     for name in ("conformance.json", "gradients.json"):
         for backend, entry in json.loads((MEASURED / name).read_text()).items():
-            if "cells" in entry:
+            if "cells" in entry and not backend.endswith("-cuda"):
                 seconds[backend] = seconds.get(backend, 0.0) + measure_seconds(entry)
                 items += sum(len(cells) for cells in entry["cells"].values()) * (SEEDS // SEEDS_PER_ITEM)
     hours = SEEDS * sum(seconds.values()) / 3600
