@@ -47,6 +47,7 @@ def test_wrong_code_has_at_most_a_quarter_and_is_told_why(tmp_path: Path) -> Non
     assert any("eps-outside-sqrt" in cause for cause in found.causes)
 
 
+@pytest.mark.nightly
 def test_a_seed_gives_the_same_score_again(tmp_path: Path) -> None:
     assert score(tmp_path, EPS_OUTSIDE, seed=11) == score(tmp_path, EPS_OUTSIDE, seed=11)
     assert score(tmp_path, RMS_NORM, seed=None).seed != score(tmp_path, RMS_NORM, seed=None).seed

@@ -28,7 +28,7 @@ NAMES = {  # the right name of each operation's bug; "" where none is known
 UNNAMED = "wrong answers that nothing known explains"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_each_function_s_bug_is_caught_and_named_or_honestly_unnamed() -> None:
     run = suite(BACKENDS / "cs336_bugs", "--backend=adapters.py", "--effort=smoke", "--hypothesis-seed=1")
     assert run.code == 1

@@ -123,10 +123,15 @@ OFFENCES = {  # a conftest.py, and what the run says of it
 NEEDS_THE_WHOLE_SUITE = ("deselects", "hides files")  # with -k, a selection is expected
 
 
-WITH_WORKERS = ("removes", "xfails", "skips", "changes reports")
+WORKERS = ("-n", "2")
+RUNS = [
+    *(pytest.param(name, (), id=name) for name in OFFENCES),
+    pytest.param("changes reports", WORKERS, id="changes reports, workers"),
+    *(pytest.param(name, WORKERS, id=f"{name}, workers", marks=pytest.mark.nightly) for name in ("removes", "xfails", "skips")),
+]
 
 
-@pytest.mark.parametrize(("name", "workers"), [*((name, ()) for name in OFFENCES), *((n, ("-n", "2")) for n in WITH_WORKERS)])
+@pytest.mark.parametrize(("name", "workers"), RUNS)
 def test_what_changes_outcomes_is_named_and_never_green(name: str, workers: tuple[str, ...], tmp_path: Path) -> None:
     conftest, sentence = OFFENCES[name]
     body = RELU if name in ("hides files", "calls nothing") else WRONG
@@ -168,7 +173,7 @@ def test_paths_on_the_command_line_are_a_selection_as_k_is(arguments: list[str],
     assert json.loads((tmp_path / "out" / "badge.json").read_text())["message"] == "the selected invariants hold"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("path", list_faults(), ids=lambda path: path.stem)
 def test_the_table_is_what_a_run_shows(path: Path, body: str) -> None:

@@ -82,7 +82,9 @@ def test_what_is_no_example_is_one_sentence(tmp_path: Path) -> None:
 # --- after the repair -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("processes", [(), ("-n2",)], ids=["serial", "parallel"])
+@pytest.mark.parametrize(
+    "processes", [pytest.param((), id="serial"), pytest.param(("-n2",), id="parallel", marks=pytest.mark.nightly)]
+)
 def test_a_mended_kernel_conforms_although_the_list_is_stale(processes: tuple[str, ...], tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE)
     known = ("--known-failing=known.jsonl", "--hypothesis-seed=2", "--backend=mine.py", "--effort=default")
@@ -226,6 +228,7 @@ def test_what_is_known_to_fail_must_fail(tmp_path: Path) -> None:
     assert suite(tmp_path, *SELECTION, *known).code == 0
 
 
+@pytest.mark.nightly
 def test_what_is_known_is_not_left_to_chance(tmp_path: Path) -> None:
     """The backend is wrong for one number, which the recorded example has. At smoke effort few seeds find it."""
     rare = "\n\ndef relu(x):\n    y = np.maximum(x, 0)\n    return np.where(x == np.float32(0.75), 2, y).astype(x.dtype)\n"
@@ -237,6 +240,7 @@ def test_what_is_known_is_not_left_to_chance(tmp_path: Path) -> None:
     assert {suite(tmp_path, *args, f"--hypothesis-seed={seed}").code for seed in (3, 4, 5)} == {0}
 
 
+@pytest.mark.nightly
 def test_what_is_known_to_be_flaky_may_hold_or_fail(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EVERY_FIFTH)
     args = ("--backend=mine.py", "-k", "relu.reference", "--hypothesis-seed=2")

@@ -28,7 +28,7 @@ def softmax(x, *, axis):
 SAME_TWICE = ("repeatable", "layout_blind", "not_an_alias", "batch_independence")
 
 
-@pytest.mark.parametrize("flickers", [False, True])
+@pytest.mark.parametrize("flickers", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_nan_in_both_answers_is_the_same_answer(tmp_path: Path, *, flickers: bool) -> None:
     write(tmp_path, mine=NUMPY + f"FLICKERS = {flickers}\n" + NAN_FOR_SOME_ROWS)
     run = suite(tmp_path, "--backend=mine.py", "--effort=default", "-k", "softmax and not log_softmax")

@@ -47,6 +47,7 @@ def run_script(folder: Path, text: str) -> str:
     return shown.stdout
 
 
+@pytest.mark.nightly
 def test_large_arrays_are_saved_in_the_temporary_folder_or_beside_the_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,6 +148,7 @@ def test_a_second_run_into_the_same_folder_is_refused_while_the_first_lives(tmp_
     assert not (tmp_path / "out" / LOCK).exists()
 
 
+@pytest.mark.nightly
 def test_a_process_that_outlives_the_run_does_not_keep_the_folder(tmp_path: Path) -> None:
     forking = """
 import os, time

@@ -1,5 +1,7 @@
 """Tests of backends with a state or with chance: a violation is reported as clearly, even if it is seen only once."""
 
+import pytest
+
 from ..support.paths import ROOT
 from ..support.pytest_process import suite
 
@@ -11,6 +13,7 @@ def test_a_violation_that_does_not_repeat_is_reported() -> None:
     assert "Flaky" not in run.text
 
 
+@pytest.mark.nightly
 def test_a_level_lost_by_chance_fails_nothing() -> None:
     backend = "--backend=deviation:rms_norm/sums-in-random-order"
     selection = ("--effort=default", "--dtype=float32", "-k", "rms_norm.bitwise_repeatable")

@@ -94,6 +94,7 @@ def test_q_x_and_lf_mean_what_they_mean(tmp_path: Path) -> None:
     assert "stopping after 1 failures" in stopped.text
 
 
+@pytest.mark.nightly
 def test_two_processes_come_to_the_verdicts_of_one(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + SOFTMAX)
     args = ("--backend=mine.py", "--hypothesis-seed=3", "-k", "rms_norm and test_rms_norm or softmax.reference")

@@ -49,6 +49,7 @@ def read_examples(folder: Path) -> dict[str, list[str]]:
     return examples
 
 
+@pytest.mark.nightly
 def test_a_seed_gives_the_same_examples_in_any_number_of_processes(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RECORDING)
     args = ("--backend=mine.py", "--effort=default", "-k", "relu and not vjp")
@@ -124,7 +125,9 @@ def test_the_workers_see_theirs(tmp_path: Path) -> None:
 RESUMABLE = ("--backend=mine.py", "--report=out", "--hypothesis-seed=1", "-k", "rms_norm or relu or softmax")
 
 
-@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["serial", "parallel"])
+@pytest.mark.parametrize(
+    "processes", [pytest.param((), id="serial", marks=pytest.mark.nightly), pytest.param(("-n", "2"), id="parallel")]
+)
 def test_a_run_that_was_cut_goes_on_with_what_is_left(processes: tuple[str, ...], tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + SOFTMAX + RELU)
     whole = suite(tmp_path, *RESUMABLE, env=NO_SUMMARY)
