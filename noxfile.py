@@ -1,4 +1,4 @@
-"""The project's daily commands: `nox -l` lists them, `nox -s lint` runs one. `.ci/run` runs them in this order.
+"""The project's daily commands: `nox -l` lists them, `nox -s lint` runs one. `.ci/run` runs most of them.
 
 They run in the environment that has nox, which `pip install -e '.[dev,docs]' -c constraints.txt` sets up: PyTorch is too large
 to be installed for each session. Arguments after `--` go to the command: `nox -s tests -- meta_tests/bounds -n 2`.
