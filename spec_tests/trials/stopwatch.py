@@ -7,10 +7,9 @@ from collections import deque
 
 import numpy as np
 
-from reference_numpy.softmax import softmax
-
 from ..bounds.derivation import expect
 from ..specification.formats import FORMATS, Arithmetic
+from ..specification.registry import specification
 
 WAITING_COUNTS = 1 / 4  # a second in which this process waits, for a device or another process, counts as so many
 BOUND_SECONDS = 0.0002  # in which the machine for which the limits of the efforts were chosen derives a small bound
@@ -52,7 +51,8 @@ class Slowdown:
 
 def time_bound() -> float:
     """Return the processor's seconds in which this process derives the error bound of a small softmax."""
-    x, arithmetic = np.linspace(-4.0, 4.0, 64).reshape(4, 16), Arithmetic(FORMATS["float32"], FORMATS["float32"])
+    softmax, storage = specification("softmax").reference, FORMATS["float32"]
+    x = np.linspace(-4.0, 4.0, 64).reshape(4, 16)
     start = time.process_time()
-    expect(lambda number: softmax(number(x), axis=-1), arithmetic, FORMATS["float32"], sampled=False)
+    expect(lambda number: softmax(number(x), axis=-1), Arithmetic(storage, storage), storage, sampled=False)
     return time.process_time() - start
