@@ -6,8 +6,6 @@ package are imported inside functions, when a run uses them.
 
 from __future__ import annotations
 
-import atexit
-import gc
 import json
 import re
 from collections.abc import Generator
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
-COLLECTS_GARBAGE_LATER: pytest.StashKey[bool] = pytest.StashKey()
 
 STALE_EXIT_STATUS = 6  # nothing fails, and a file of known failures lists what holds now
 
@@ -46,12 +43,9 @@ def pytest_load_initial_conftests(
 def pytest_configure(config: pytest.Config) -> None:
     if not concerns_suite(config):
         return
-    if gc.isenabled():  # until everything is imported and collected, hardly anything becomes garbage
-        gc.disable()
-        config.add_cleanup(gc.enable)
-        config.stash[COLLECTS_GARBAGE_LATER] = True
-    from .running import threads, xdist_workers
+    from .running import garbage_collection, threads, xdist_workers
 
+    garbage_collection.pause(config)
     threads.set_threads(config)  # before NumPy is imported
     xdist_workers.share_devices(config)
     xdist_workers.stop_on_termination()
@@ -162,19 +156,13 @@ def pytest_selected_items(config: pytest.Config, items: list[pytest.Item]) -> No
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Save time in the garbage collector: frameworks and tests stay until the end, so it need not look at them.
-
-    Before the interpreter exits, the same is done with everything, which saves about a second.
-    """
     if SESSION in session.config.stash:
+        from .running import garbage_collection
         from .running.collected import finish_collection
 
         laws = [item for item in session.items if _invariant_and_trial(item)[0]]
         finish_collection(session.config.stash[SESSION], laws)
-        gc.freeze()
-        atexit.register(gc.freeze)
-        if COLLECTS_GARBAGE_LATER in session.config.stash:
-            gc.enable()
+        garbage_collection.resume(session.config)
 
 
 def _mending_order(item: pytest.Item) -> tuple[Any, ...]:
