@@ -19,7 +19,7 @@ def pause(config: pytest.Config) -> None:
 
 
 def resume(config: pytest.Config) -> None:
-    """Switch it on again, without frameworks and tests. At the exit of the interpreter it skips everything: that saves a second."""
+    """Switch it on again, without frameworks and tests. At exit it skips everything, which saves a second."""
     gc.freeze()
     atexit.register(gc.freeze)
     if PAUSED in config.stash:
