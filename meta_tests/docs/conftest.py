@@ -20,7 +20,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     folder = (base if worker_id == "master" else base.parent) / "site"
     with FileLock(folder.with_suffix(".lock")):
         if not (folder / "built").exists():
-            command = ("-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "docs", str(folder))
+            command = ("-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "--jobs=auto", "docs", str(folder))
             done = subprocess.run(
                 [sys.executable, *command], cwd=ROOT, env=environment(ROOT), capture_output=True, text=True, check=False
             )

@@ -61,6 +61,7 @@ def test_operations_may_be_tried_in_processes_of_their_own(tmp_path: Path) -> No
     assert all(cell["float32"]["tried"] for name, cell in apart["cells"].items() if name != "gelu")
 
 
+@pytest.mark.nightly
 def test_kept_reports_are_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, mine=NUMPY + RELU + GLU)
     path, kept, runs, run_suite = f"{tmp_path}/mine.py", tmp_path / "kept", [], conformance._run_suite
