@@ -12,7 +12,7 @@ from ._rule import Place, children, fill, rule
 FORMATS_OF_RESULTS = ("float32", "float16", "bfloat16", "tf32")
 
 
-@rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=1.5)
+@rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=1.25)
 def stored_in_another_format(place: Place) -> Iterator[Any]:
     """An intermediate result is stored in another format."""
     if place.seen.kind == "array":
