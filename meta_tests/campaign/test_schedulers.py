@@ -62,6 +62,7 @@ def test_processes(planned: Path) -> None:
     check(shell(planned, f"bash {EXAMPLES / 'processes.sh'} 2"))
 
 
+@pytest.mark.nightly
 def test_buildkite(planned: Path) -> None:
     shares, merging = load("buildkite.yml")["steps"]
     for job in range(shares["parallelism"]):
@@ -72,6 +73,7 @@ def test_buildkite(planned: Path) -> None:
     check(shell(planned, "\n".join(merging["commands"])))
 
 
+@pytest.mark.nightly
 def test_github(planned: Path) -> None:
     jobs = load("github.yml")["jobs"]
     (work,) = (step for step in jobs["share"]["steps"] if step.get("run", "").startswith("spec-tests"))

@@ -25,6 +25,7 @@ def run(folder: Path, *args: str, **extra: str) -> Run:
     return suite(folder, "--hypothesis-seed=1", *args, env=environment(ROOT, **extra))
 
 
+@pytest.mark.nightly
 def test_the_shipped_backend_conforms_on_the_second_ordinal(tmp_path: Path) -> None:
     write_backend(tmp_path)
     operations = "softmax or rms_norm or rope or swiglu or scaled_dot_product_attention or sliding_window_mask"

@@ -37,7 +37,7 @@ def test_the_conventions_of_a_module_are_printed(tmp_path: Path) -> None:
     assert "o_proj.bias are 0" in model
 
 
-@pytest.mark.parametrize("more", [(), ("--isolate",)])
+@pytest.mark.parametrize("more", [(), pytest.param(("--isolate",), marks=pytest.mark.nightly)])
 def test_wrong_modules_fail_with_the_cause(tmp_path: Path, more: tuple[str, ...]) -> None:
     run = try_import(tmp_path, "nn_modules/wrong.py", "rms_norm", "layer_norm", "multihead_self_attention", "gelu", more=more)
     text = flatten(run.text)

@@ -90,6 +90,7 @@ def test_limits_of_sixteen_bits_are_caught(name: str) -> None:
         assert all(find_violations(backend(**{name: WRONG[name]}), "long"))
 
 
+@pytest.mark.nightly
 def test_the_shipped_backend_is_right_at_large_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test_every_operation__long, "INT32", 2**20)
     fewer = replace(effort.EFFORTS["thorough"], base=16, min_examples_per_dtype=4)

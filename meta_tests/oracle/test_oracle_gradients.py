@@ -175,7 +175,15 @@ def test_every_operation_with_a_slope_has_gradients() -> None:
     assert set(CALLS) == set(operations()) - CONSTANT - OPTIMIZING - SERVING
 
 
-@pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in CALLS.items() for call in range(len(calls))])
+def list_cases() -> Iterator[Any]:
+    """Yield each operation with the number of a call. Further calls of the composed operations are slow."""
+    for name, calls in CALLS.items():
+        for call in range(len(calls)):
+            is_slow = call > 0 and name in ("transformer_block", "transformer_lm")
+            yield pytest.param(name, call, marks=pytest.mark.nightly if is_slow else ())
+
+
+@pytest.mark.parametrize(("name", "call"), list(list_cases()))
 def test_gradients_are_those_of_the_equation(name: str, call: int) -> None:
     arrays, keywords = CALLS[name][call]
     result = function(name)(*arrays, **keywords)
