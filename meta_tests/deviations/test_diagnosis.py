@@ -8,6 +8,7 @@ import pytest
 from reference_numpy.rope import rope
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
+from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.known_deviations import diagnose
 from spec_tests.diagnosis.near_misses import another_option, in_float32, looser_class
@@ -48,6 +49,35 @@ def test_right_answers_are_called_nothing() -> None:
 def test_a_right_answer_speaks_against_it_in_other_dtypes_too(dtype: str) -> None:
     wrong, contradicted = normalize("rms_norm/eps-outside-sqrt"), normalize(ORACLE, 2 * ROW, dtype=dtype)
     assert names([wrong], contradicted) == []
+
+
+@pytest.mark.parametrize(
+    ("by", "named"),
+    [
+        ("rms_norm/eps-outside-sqrt", ["rms_norm/eps-outside-sqrt"]),
+        ("rms_norm/no-root", ["rms_norm/eps-outside-sqrt"]),
+        (ORACLE, []),
+    ],
+)
+def test_right_answers_of_other_sizes_speak_against_what_explains_one_size(by: str, named: list[str]) -> None:
+    """The answers to calls of other sizes are those of the deviation, wrong in another way, or right."""
+    asked: list[int] = []
+
+    def ask(wish: Wish) -> list[Call]:
+        asked.append(d := wish.sizes["d"])
+        return [answer(by, "rms_norm", np.resize(ROW, d), np.resize(GAIN, d), eps=0.5)]
+
+    evidence = Evidence.gather([normalize("rms_norm/eps-outside-sqrt")], [])
+    assert [one.id for one in diagnose(evidence, ask=ask)] == named
+    assert asked == ([5] if by == ORACLE else [5, 6, 7])
+
+
+def test_wrong_answers_of_two_sizes_are_tested_on_no_others() -> None:
+    def ask(wish: Wish) -> list[Call]:
+        raise AssertionError
+
+    wrong = [normalize("rms_norm/eps-outside-sqrt"), answer("rms_norm/eps-outside-sqrt", "rms_norm", ROW[:2], GAIN[:2], eps=0.5)]
+    assert [one.id for one in diagnose(Evidence.gather(wrong, []), ask=ask)] == ["rms_norm/eps-outside-sqrt"]
 
 
 def test_a_wrong_answer_in_another_dtype_may_be_another_bug() -> None:

@@ -13,18 +13,20 @@ from ..deviations import Deviation, deviations_of, deviations_of_parts
 from .evidence import Evidence
 from .explanation import Explanation
 from .fit import IsLate, never, predicts
-from .known_deviations import diagnose
+from .known_deviations import Ask, diagnose
 from .near_misses import find_near_miss
 from .nearest_equation import search_equation
 
 
-def explain(evidence: Evidence, known: Sequence[Explanation] = (), is_late: IsLate = never) -> list[Explanation]:
+def explain(
+    evidence: Evidence, known: Sequence[Explanation] = (), is_late: IsLate = never, ask: Ask | None = None
+) -> list[Explanation]:
     """Return the explanations of the evidence that are equally good, the likeliest first, or [] if there is none.
 
     `known` are explanations of other answers. A near miss may come on top of one of them.
-    Once `is_late` returns True, nothing else is tried.
+    Once `is_late` returns True, nothing else is tried. `ask` answers calls that have what a wish names.
     """
-    if deviations := diagnose(evidence, is_late):
+    if deviations := diagnose(evidence, is_late, ask):
         return [_describe_deviation(deviation) for deviation in deviations]
     near_miss = None if is_late() else find_near_miss(evidence, known, is_late)
     return [near_miss] if near_miss else []

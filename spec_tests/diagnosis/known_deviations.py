@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..calls.call import Call, Callee
+from ..calls.in_domain import dimension_sizes
 from ..deviations import SUBSTITUTED, Deviation, deviations_of, deviations_of_parts
-from .evidence import Evidence
-from .fit import Candidate, Fit, IsLate, allows, is_nearer, never, shows, try_fit
+from .asking import Wish
+from .evidence import Evidence, is_wrong
+from .fit import Candidate, Fit, IsLate, allows, explains, is_nearer, never, shows, try_fit
 
 MAX_CANDIDATES = 3  # more than these are no diagnosis
 MIN_WRONG_CALLS = 2  # that a deviation explains, if it leaves others to another cause
+OTHER_SIZES = (1, 2, 3)  # by so much a dimension is larger in the calls that test what explains wrong answers of one size
+
+Ask = Callable[[Wish], Iterable[Call]]  # answered calls that have what the wish names
 
 
-def diagnose(evidence: Evidence, is_late: IsLate = never) -> list[Deviation]:
+def diagnose(evidence: Evidence, is_late: IsLate = never, ask: Ask | None = None) -> list[Deviation]:
     """Return the deviations that explain the evidence, those that fit equally well; none if too many do, or none does.
 
-    Once `is_late` returns True, no other deviation is tried: those that were found by then do.
+    Once `is_late` returns True, no other deviation is tried: those that were found by then do. A deviation that explains wrong
+    answers of one size alone is tested on calls of other sizes, which `ask` answers, if it is given.
     """
     wrong, right = evidence.wrong, evidence.right
     if not wrong:
@@ -25,6 +31,8 @@ def diagnose(evidence: Evidence, is_late: IsLate = never) -> list[Deviation]:
     fits = [fit for deviation in candidates if (fit := try_fit(deviation, wrong, right, is_late)) is not None]
     fits = fits or [Fit(deviation) for deviation in candidates if not is_late() and _coincides(deviation, wrong, right)]
     fits = fits or [fit for deviation in candidates if (fit := _try_partial_fit(deviation, evidence, is_late)) is not None]
+    if ask is not None:
+        fits = [fit for fit in fits if not _is_contradicted(fit.deviation, wrong, ask, is_late)]
     fits.sort(key=lambda fit: (*fit.order, fit.deviation.part is not None))
     best = [fit.deviation for fit in fits if fit.order == fits[0].order]
     return best if len(best) <= MAX_CANDIDATES else []
@@ -48,6 +56,30 @@ def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsLate) 
     if len(own) < MIN_WRONG_CALLS or len(own) == len(evidence.wrong) or not evidence.failing:
         return None
     return try_fit(deviation, own, evidence.right, is_late)
+
+
+def _is_contradicted(deviation: Deviation, wrong: Sequence[Call], ask: Ask, is_late: IsLate) -> bool:
+    """Whether the wrong answers that the deviation explains are of one size, and right answers of other sizes contradict it.
+
+    The answer of a bug that shows at one size alone may be that of a deviation that is wrong at many sizes.
+    """
+    own = [call for call in wrong if len(wrong) == 1 or shows(deviation, call)]
+    if deviation.kind == "arithmetic" or len({tuple(dimension_sizes(call).items()) for call in own}) != 1:
+        return False  # right answers may be those of another arithmetic by luck
+    for wish in _list_wishes(own[0]):
+        if is_late():
+            return False
+        call = next(iter(ask(wish)), None)
+        if call is not None and not is_wrong(call) and not explains(deviation, call):
+            return True
+    return False
+
+
+def _list_wishes(call: Call) -> Iterator[Wish]:
+    """Yield wishes for calls with the sizes of this one, but for one dimension that is larger."""
+    sizes = dimension_sizes(call)
+    for more in OTHER_SIZES:
+        yield from (Wish({**sizes, name: size + more}) for name, size in sizes.items())
 
 
 def _coincides(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call]) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from ..calls.call import Call
 from ..calls.violation import NoAnswer
+from ..diagnosis.asking import Wish
 from ..diagnosis.evidence import Evidence, is_wrong
 from ..diagnosis.explain import explain, search
 from ..diagnosis.explanation import Explanation
@@ -47,7 +48,7 @@ class Asker(Protocol):
 
     def find_other_calls(self, failing: list[Call]) -> list[Call]: ...
 
-    def ask(self, name: str) -> Iterator[Call]: ...
+    def ask(self, name: str, wish: Wish | None = None) -> Iterator[Call]: ...
 
     def find_region(self, name: str, evidence: Evidence, seconds: float, clock: Callable[[], float]) -> list[Explanation]: ...
 
@@ -176,7 +177,7 @@ class Causes:
         evidence = Evidence.gather(failure.calls, others, self.predicts, lambda: clock() > last)
         counts = len(evidence.wrong), len(evidence.right)
         known = [explanation for cause in self.found for explanation in cause.explanations]
-        explanations = explain(evidence, known, lambda: clock() > last)
+        explanations = explain(evidence, known, lambda: clock() > last, partial(asker.ask, failure.culprit))
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged
         explanations = explanations or search(evidence, partial(asker.ask, failure.culprit), share(deadline), *deadline)
