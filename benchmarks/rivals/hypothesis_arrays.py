@@ -81,7 +81,7 @@ def build_judge_with(compare: Compare) -> Judge:
 
 def _make_operation(under_test: Backend, name: str) -> Operation:
     spec = specification(name)
-    return Operation(spec, under_test, DTYPE, getattr(spec.module, "precision", "eager"))
+    return Operation(spec, under_test, DTYPE, spec.declaration.precision)
 
 
 def judge_each_example(operation: Operation, judge: Callable[[Call], None]) -> None:

@@ -57,7 +57,7 @@ def _largest_error(
 
 def _error(under_test: Backend, name: str, seed: int) -> float:
     spec = specification(name)
-    operation = Operation(spec, under_test, DTYPE, getattr(spec.module, "precision", "eager"))
+    operation = Operation(spec, under_test, DTYPE, spec.declaration.precision)
     rng = np.random.default_rng(seed)
     drawn: Call = RandomDraw(operation, seed).call()
 

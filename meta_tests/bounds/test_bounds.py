@@ -42,7 +42,7 @@ def check(call: Call, arithmetic: Arithmetic, seeds: range) -> None:
     assert not np.any(expectation.error < 0)
     for seed in seeds:
         result = simulate(call.evaluate, arithmetic, storage, seed)
-        if spec.chooses:
+        if spec.declaration.chooses:
             call.observed = result
             expectation = expect_by_choice(call, call.evaluate, arithmetic, derive)
         accepted = expectation.accepts(result)
@@ -51,7 +51,7 @@ def check(call: Call, arithmetic: Arithmetic, seeds: range) -> None:
 
 def storage_of(call: Call, arithmetic: Arithmetic) -> Format | JoinedFormat:
     """Return the format of the result, in which indices keep all their digits."""
-    if not (call.operation.spec.chooses and call.parts) or call.operation.spec.is_gradient:
+    if not (call.operation.spec.declaration.chooses and call.parts) or call.operation.spec.is_gradient:
         return arithmetic.storage
     whole = [rule == INTEGER for rule in call.operation.spec.results.values()]
     formats = [FORMATS["float64"] if is_whole else arithmetic.storage for is_whole in whole]

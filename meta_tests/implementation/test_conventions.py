@@ -272,7 +272,7 @@ def test_a_misfit_is_compared_under_all_conventions_that_are_stated(name: str) -
 def test_every_convention_has_a_question_of_each_of_its_operations() -> None:
     for convention in CONVENTIONS.values():
         for name in convention.operations if convention.name != UPDATE else ():  # which is decided by looking
-            assert convention.name in specification(name).module.open_questions
+            assert convention.name in specification(name).declaration.open_questions
 
 
 @pytest.mark.parametrize("operation", MASKED)

@@ -186,7 +186,7 @@ VALUES: dict[str, Any] = {
 
 def some_values(spec: Specification, keyword: str) -> tuple[Any, ...]:
     """Return the value of VALUES, or the last of the operation's own choices if it has others."""
-    choices = spec.choices.get(keyword)
+    choices = spec.declaration.choices.get(keyword)
     return choices[-1:] if choices and VALUES.get(keyword, (None,))[0] not in choices else VALUES[keyword]
 
 
@@ -196,7 +196,7 @@ def restrictions(name: str) -> list[dict[str, Any]]:
     sizes = [{label: SIZES.get(label, (24,))} for label in dimensions(spec)]
     sizes += [{label: range(16, 200, 16)} for label in dimensions(spec) - SIZES.keys()]
     sizes += [{keyword: some_values(spec, keyword)} for keyword in spec.parameters if keyword not in spec.positional]
-    batched = any(spec.core.values()) and not hasattr(spec.module, "unbatched") and not has_named_batch(spec)
+    batched = any(spec.core.values()) and not spec.declaration.unbatched and not has_named_batch(spec)
     ranks = [{"batch_dims": (2,)}, {"batch_dims": (0,)}] if batched else []
     return sizes + ranks + ([{"positions": "consecutive"}] if "positions" in spec.positional else [])
 

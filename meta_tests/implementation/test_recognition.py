@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spec_tests.specification.aliases import ARRAYS, CLASS_NAMES, KEYWORDS, OPERATIONS
+from spec_tests.specification.aliases import ARRAYS, CLASS_NAMES, KEYWORDS, OPERATIONS, TAKEN_BY
 from spec_tests.specification.registry import operations, specification
 
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, RMS_NORM, python, suite, write
@@ -23,6 +23,8 @@ def test_the_tables_agree_with_the_operations() -> None:
         assert not {*others} & {*operations()}
     parameters = {parameter for name in operations() for parameter in specification(name).parameters}
     assert {*ARRAYS, *KEYWORDS} <= parameters
+    having = {ours: tuple(name for name in operations() if ours in specification(name).parameters) for ours in KEYWORDS}
+    assert dict(TAKEN_BY) == having
     for name in operations():  # no alias of one argument is the name of another argument of the same operation
         own = specification(name).parameters.keys()
         assert [ours for ours in own & KEYWORDS.keys() if own & {*KEYWORDS[ours]}] == []

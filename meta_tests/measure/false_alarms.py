@@ -70,7 +70,7 @@ class ExpectationCache:
         self.derive = Call.expect
 
     def expect(self, call: Call, precision: str, equation: Any = None) -> Expectation:
-        if equation is not None or call.operation.spec.chooses:  # that of another equation, or of the choices of one backend
+        if equation is not None or call.operation.spec.declaration.chooses:  # another equation, or one backend's choices
             return self.derive(call, precision, equation)
         stated = (*call.conventions.items(), *((name, found.name) for name, found in call.formats.items()))
         key = (call.operation.name, call.operation.dtype, precision, stated, *map(_fingerprint, leaves(call.named)))

@@ -204,7 +204,7 @@ def compare(name: str, dtype: str, *, is_control: bool) -> tuple[float, float, f
         parameters = {key: x.to(dtype) for key, x in parameters.items()}
         return functional_call(module, parameters, (token_ids,), {"use_cache": False}, tie_weights=False).logits
 
-    domain = {"transformer_lm": {"weights": spec.optional_weights}}
+    domain = {"transformer_lm": {"weights": spec.declaration.optional_weights}}
     source = SimpleNamespace(framework="torch", dtypes=tuple(DTYPES), transformer_lm=transformer_lm, domain=domain)
     operation = Operation(spec, build_backend(source, set(operations())), dtype, spec.precision)
     keywords = {"num_heads": 4, "num_kv_heads": 2, "layout": "half", "eps": module.config.rms_norm_eps}

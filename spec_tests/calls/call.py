@@ -189,7 +189,7 @@ class Call:
     @cached_property
     def chooses(self) -> bool:
         """Whether roundings may decide which of some entries the equation chooses."""
-        chooses = self.operation.spec.chooses
+        chooses = self.operation.spec.declaration.chooses
         if isinstance(chooses, str):
             return any(path.endswith(f"[{chooses!r}]") and x is not None for path, x in leaves(self.named))
         return chooses
@@ -213,7 +213,7 @@ class Call:
         wrapped = {name: _wrap_numbers(name, value, wrap) for name, value in self.named.items()}
 
         def evaluate(equation: Callable[..., Any] | None) -> Any:
-            if equation is None and (custom := getattr(spec.module, "bound", None)):
+            if equation is None and (custom := spec.declaration.bound):
                 return custom(wrap, **wrapped)
             named = dict(wrapped)
             positional, wrt = [named.pop(name) for name in spec.positional[: len(self.arguments)]], named.pop("wrt", None)
@@ -241,7 +241,7 @@ class Call:
             with ignored_float_errors():
                 value = self.value if equation is None else np.asarray(self.evaluate(lambda x: x, equation))
             return Expectation(value.astype(np.float64), np.zeros(value.shape), self.storage)
-        if equation is not None and hasattr(op.spec.module, "bound"):
+        if equation is not None and op.spec.declaration.bound:
             # The equation takes no real numbers, so that none can carry an error: use the relative error of the right equation.
             right, value = self.expectation(precision), np.asarray(self.evaluate(np.asarray, equation))
             relative = np.max(right.error / np.where(right.value == 0, np.inf, np.abs(right.value)))

@@ -84,7 +84,7 @@ class Gradient(Operation):
     def floating_shapes(self, call: Call, *, constant: bool = False) -> dict[str, tuple[int, ...]]:
         """Return the shape of each floating array among the arguments that have a gradient. constant: and of the others."""
         given = {**dict(zip(self.spec.positional, call.arguments, strict=False)), **call.keywords}
-        names = (name for name in self.spec.positional[1:] if constant or name not in self.spec.constant_arguments)
+        names = (name for name in self.spec.positional[1:] if constant or name not in self.spec.declaration.constant_arguments)
         arrays = ((path, x) for name in names for path, x in leaves(given.get(name), name))
         return {
             path: x.shape for path, x in arrays if isinstance(x, Bounded) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")

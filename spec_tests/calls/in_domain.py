@@ -100,9 +100,9 @@ def batch_ranks(call: Call) -> list[int]:
 def outside_domain(call: Call) -> str:
     """Return why the call lies outside the domain that the backend states for the operation. Return "" if it lies inside."""
     domain, spec = call.operation.domain, call.operation.spec
-    weights = call.named["weights"] if spec.optional_weights else {}
+    weights = call.named["weights"] if spec.declaration.optional_weights else {}
     given = [weights, *weights.get("layers", ())]
-    for name in spec.optional_weights:
+    for name in spec.declaration.optional_weights:
         if any(name in one for one in given) and name not in domain.get("weights", ()):
             return f"its domain has no weights[{name!r}]"
     if not domain:

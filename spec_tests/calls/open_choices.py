@@ -53,7 +53,7 @@ def expect_by_choice(call: AnsweredCall, evaluate: Evaluate, arithmetic: Arithme
     rows = choices.open_rows()
     if rows is None:
         return expectation
-    if call.operation.spec.passes_choices_on and rows.ndim:
+    if call.operation.spec.declaration.passes_choices_on and rows.ndim:
         rows = np.logical_or.accumulate(rows, axis=-1)
     lost = rows if choices.answered is None or in_float64 else np.zeros_like(rows)
     if choices.answered is None and not in_float64 and _may_seek(call, choices, rows):
@@ -87,7 +87,7 @@ def _may_seek(call: AnsweredCall, choices: Choices, rows: np.ndarray) -> bool:
     """Whether each row of the answer belongs to one row of the only choice."""
     return (
         call.observed is not None
-        and not call.operation.spec.passes_choices_on
+        and not call.operation.spec.declaration.passes_choices_on
         and not call.operation.spec.is_gradient
         and len(choices.made) == 1
         and call.observed.shape[:-1] == rows.shape

@@ -81,8 +81,8 @@ class Operation:
         """Return why the operation cannot be tried at all, "" if it can."""
         if self.backend.function(self.name) is None:
             return self.backend.describe_absence(self.name)
-        if self.spec.dtypes and self.dtype not in self.spec.dtypes:
-            return f"{self.name} is defined in {' and '.join(self.spec.dtypes)}"
+        if self.spec.declaration.dtypes and self.dtype not in self.spec.declaration.dtypes:
+            return f"{self.name} is defined in {' and '.join(self.spec.declaration.dtypes)}"
         if self.dtype not in self.domain.get("dtype", (self.dtype,)):
             return f"{self.backend.domain_label} has {self.name} only in {', '.join(self.domain['dtype'])}"
         for keyword in self.spec.required:
@@ -122,10 +122,10 @@ class Operation:
     def argument_format(self, name: str) -> Format:
         """Return the format in which a floating argument is given."""
         f = FORMATS.get(self.dtype, FORMATS["float64"])
-        return at_least_float32(f) if name in self.spec.wide_arguments else f
+        return at_least_float32(f) if name in self.spec.declaration.wide_arguments else f
 
     def _round_argument(self, name: str, value: Any) -> Any:
-        storage = self.argument_format(name) if name in self.spec.wide_arguments else self.storage
+        storage = self.argument_format(name) if name in self.spec.declaration.wide_arguments else self.storage
         return tree_map(lambda x: round_number(x, storage, self.dtype), value)
 
     def release(self) -> None:
@@ -158,16 +158,17 @@ class Operation:
             if reason := keyword_not_taken(call, {rejected}):
                 raise NotImplementedVariant(reason, "signature") from violation
             return self.run(call, (positional, {name: x for name, x in keywords.items() if name != rejected}), state)
-        if self.spec.updates:
-            given = zip(self.spec.positional, positional, strict=False)
-            call.result = settle_update(call, call.result, {name: x for name, x in given if name in self.spec.updates})
+        if self.spec.declaration.updates:
+            given = dict(zip(self.spec.positional, positional, strict=False))
+            updated = {name: given[name] for name in self.spec.declaration.updates if name in given}
+            call.result = settle_update(call, call.result, updated)
         note_result(call)
         return call.result
 
     @property
     def updated_in_place(self) -> tuple[str, ...]:
         """Return the names of the arguments that the backend's function writes to, as far as is known."""
-        return self.spec.updates if known_update(self.backend, self.name) == IN_PLACE else ()
+        return self.spec.declaration.updates if known_update(self.backend, self.name) == IN_PLACE else ()
 
     def attempt(self, step: Callable[[], Any]) -> Any:
         """Run a step of the backend. An exception other than NotImplementedError, a timeout or a crash is a violation."""
@@ -189,8 +190,8 @@ class Operation:
         call.layout = layout
 
         def convert(name: str, tree: Any) -> Any:
-            floating, layout_of = self.argument_format(name).name, "contiguous" if name in self.spec.updates else layout
-            return tree_map(lambda x: self._make_array(x, floating, layout_of), tree)
+            floating, is_updated = self.argument_format(name).name, name in self.spec.declaration.updates
+            return tree_map(lambda x: self._make_array(x, floating, "contiguous" if is_updated else layout), tree)
 
         positional = tuple(convert(name, a) for name, a in zip(self.spec.positional, call.arguments, strict=False))
         return positional, {name: convert(name, x) for name, x in call.keywords.items() if self.accepts(name)}
@@ -226,7 +227,7 @@ class Operation:
             raise Violation(f"the result has {len(arrays)} arrays", [("expected", expected)])
         call.record_formats({name: self._answered_format(x) for name, x in arrays.items() if rule(name) == WIDER})
         parts = [self._read_part(part, arrays[part.name]) for part in call.parts]
-        return call.record(result, join(self.spec.arrange(parts)))
+        return call.record(result, join(self.spec.declaration.arrange(parts)))
 
     def _read_part(self, part: Part, x: Any) -> np.ndarray:
         """Return the values of one of several results. A number that depends on no array may be a Python float."""

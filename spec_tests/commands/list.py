@@ -1,4 +1,4 @@
-"""Print what can be named: backends, operations, levels or deviations."""
+"""Print what can be named: backends, operations, levels or deviations; or how many laws each operation has."""
 
 from __future__ import annotations
 
@@ -43,10 +43,26 @@ def _list_levels() -> str:
     return "\n".join(f"{level:<20} {sentence}" for level, sentence in LEVELS.items())
 
 
+def _list_laws() -> str:
+    """Return how many laws are about each operation and each gradient: its own, and those of every operation."""
+    from collections import Counter
+
+    from ..specification.registry import gradients, operations
+    from ..trials.collection import invariants
+    from ..trials.invariant import laws_about
+
+    rows = []
+    for name in (*operations(), *gradients()):
+        counts = Counter(law.is_general for law in laws_about(name, [test.invariant for test in invariants()]))
+        rows.append(f"{name:<36} {counts[False]:>3} of its own, {counts[True]:>2} of every operation")
+    return "\n".join(rows)
+
+
 KINDS: Mapping[str, Callable[[], str]] = MappingProxyType(
     {
         "backends": _list_backends,
         "operations": _list_operations,
+        "laws": _list_laws,
         "levels": _list_levels,
         "deviations": _list_deviations,
     }

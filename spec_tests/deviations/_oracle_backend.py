@@ -29,7 +29,9 @@ class OracleBackend:
         "softcap_bias": "after",
     }
     domain: ClassVar[dict[str, Any]] = {
-        name: {"weights": specification(name).optional_weights} for name in operations() if specification(name).optional_weights
+        name: {"weights": specification(name).declaration.optional_weights}
+        for name in operations()
+        if specification(name).declaration.optional_weights
     }
 
     def __init__(self, deviation: Deviation | None = None):
@@ -97,7 +99,7 @@ def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any
         storage = FORMATS.get(dtype.name if dtype else str(spec.dtype), FORMATS["float64"])
         wide = [rule == WIDER for rule in spec.results.values()]
         if spec.is_gradient:
-            wide = [name in spec.wide_arguments for name in spec.positional[1:]]
+            wide = [name in spec.declaration.wide_arguments for name in spec.positional[1:]]
 
         def store(y: Any, *, wide: bool = False) -> Any:
             if getattr(y, "dtype", np.dtype(int)).kind != "f":

@@ -46,7 +46,7 @@ def _name_axes(call: Call) -> list[str]:
     """Return a name for each axis of the result, "" for those that have none."""
     rank, spec = call.value.ndim, call.operation.spec
     first = next((x for x in call.named.values() if isinstance(x, np.ndarray)), None)
-    core = rank if first is None or getattr(spec.module, "unbatched", False) else max(next(iter(spec.core.values())), 1)
+    core = rank if first is None or spec.declaration.unbatched else max(next(iter(spec.core.values())), 1)
     if first is not None and "axis" in call.keywords and rank < first.ndim:  # the axis is reduced
         core = 0
     inner = (["head", "row", "column"] if spec.name in _WITH_HEADS or rank < 3 else ["row", "column"])[-core or 3 :]

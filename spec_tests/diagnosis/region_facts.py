@@ -58,7 +58,7 @@ def describe_for_region(call: Call) -> dict[str, Any]:
 
 def list_given_weights(call: Call) -> dict[str, bool]:
     """Return whether the call has each of the optional weights that the backend's domain lists."""
-    listed = call.operation.domain.get("weights", ()) if call.operation.spec.optional_weights else ()
+    listed = call.operation.domain.get("weights", ()) if call.operation.spec.declaration.optional_weights else ()
     weights = call.named["weights"] if listed else {}
     return {f"weights[{name!r}]": any(name in one for one in (weights, *weights.get("layers", ()))) for name in listed}
 

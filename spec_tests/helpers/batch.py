@@ -109,7 +109,7 @@ def ensure_batch(call: Call) -> Call:
 
     Without batch dimensions, the call is stacked twice, if the operation takes a batch.
     """
-    if getattr(call.operation.spec.module, "unbatched", False):
+    if call.operation.spec.declaration.unbatched:
         return call
     if "axis" in call.keywords:
         (x,) = call.arguments
@@ -164,17 +164,17 @@ def draw_other_tokens(draw: Draw, x: np.ndarray) -> tuple[Any, np.ndarray, np.nd
 def changeable_arguments(call: Call) -> tuple[str, ...]:
     """Return the arguments that `change_arguments` can change, whatever the operation."""
     domain, accepts, spec = call.operation.domain, call.operation.accepts, call.operation.spec
-    floats = (*CHANGEABLE_FLOATS, *spec.changeable)
+    floats = (*CHANGEABLE_FLOATS, *spec.declaration.changeable)
 
     def configures(name: str, value: Any) -> bool:
         known = name == "window" or (name in floats and isinstance(value, float)) or (name == "is_causal" and value)
-        return (known or value in spec.choices.get(name, ())) and name not in domain and accepts(name)
+        return (known or value in spec.declaration.choices.get(name, ())) and name not in domain and accepts(name)
 
     return tuple(
         name
         for name, value in call.named.items()
         if (name != "positions" or "positions" not in domain)
-        and name not in call.operation.spec.structure
+        and name not in call.operation.spec.declaration.structure
         and (isinstance(value, np.ndarray | dict) or configures(name, value))
     )
 
@@ -191,7 +191,7 @@ def change_arguments(call: Call, only: str | None = None, place: float | None = 
 
 def _another_value(call: Call, name: str, place: float | None) -> Any:
     value, hold = call.named[name], call.operation.storage.round
-    if choices := call.operation.spec.choices.get(name):
+    if choices := call.operation.spec.declaration.choices.get(name):
         return next(choice for choice in choices if choice != value)
     if isinstance(value, bool):
         return False

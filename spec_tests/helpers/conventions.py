@@ -15,7 +15,7 @@ def assert_convention(operation: Operation, draw: Draw, name: str) -> None:
 
     Where the backend states none, it may refuse the question by any exception: the equation does not ask it either.
     """
-    arguments, keywords = operation.spec.module.open_questions[name](draw)
+    arguments, keywords = operation.spec.declaration.open_questions[name](draw)
     call = operation.call(*arguments, **keywords)
     if operation.backend.convention(name, operation.name):
         operation.result(call)

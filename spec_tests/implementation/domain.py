@@ -44,13 +44,13 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
         yield f"its domain of {spec.name} is {stated!r}; give a dict of restrictions"
         return
     keywords = {name for name in spec.parameters if name not in spec.positional}
-    broadcasts = bool(getattr(spec.module, "broadcasts", False))
+    broadcasts = spec.declaration.broadcasts
     applies = {
         "positions": "positions" in spec.positional,
         "differentiable": spec.has_several_results,
         "broadcast": broadcasts,
         "index_dtype": bool(INDEX_ARRAYS.intersection(spec.positional)),
-        "weights": bool(spec.optional_weights),
+        "weights": bool(spec.declaration.optional_weights),
     }
     known = dimensions(spec) | keywords | {name for name in NOT_DIMENSIONS if applies.get(name, True)}
     for name, allowed in stated.items():
@@ -79,8 +79,8 @@ def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str
         return "it allows no value"
     if name == "differentiable" and (unknown := [result for result in allowed if result not in spec.results]):
         return f"{unknown[0]!r} is none of its results, {', '.join(spec.results)}"
-    if name == "weights" and (unknown := [weight for weight in allowed if weight not in spec.optional_weights]):
-        return f"{unknown[0]!r} is none of its optional weights, {', '.join(spec.optional_weights)}"
+    if name == "weights" and (unknown := [weight for weight in allowed if weight not in spec.declaration.optional_weights]):
+        return f"{unknown[0]!r} is none of its optional weights, {', '.join(spec.declaration.optional_weights)}"
     if name == "batch_dims" and has_named_batch(spec) and 1 not in allowed:
         return "its batch has 1 dimension in every call"
     if name == "dtype" and (unknown := [dtype for dtype in allowed if dtype not in DTYPES]):

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..specification.aliases import ARRAYS, CLASS_NAMES, GUIDE, KEYWORDS, OPERATIONS
+from ..specification.aliases import ARRAYS, CLASS_NAMES, GUIDE, KEYWORDS, OPERATIONS, TAKEN_BY
 from ..specification.registry import operations
 
 MISSPELLING_CUTOFF = 0.8  # difflib's similarity, of 1: that of rms_nrom and rms_norm is 0.88
@@ -60,7 +60,7 @@ def recognize(source: Any) -> Any:
             if hint := _find_hint(source, operation):
                 hints[operation] = hint
             continue
-        keywords = _find_keywords(function)
+        keywords = _find_keywords(function, operation)
         if name != operation or keywords:
             functions[operation] = _rename_keywords(function, keywords)
             pairs = {operation: name} if name != operation else {}
@@ -96,10 +96,11 @@ def _parameters(function: Any) -> list[inspect.Parameter]:
         return []
 
 
-def _find_keywords(function: Any) -> dict[str, str]:
-    """Return the arguments that the function has under another name: our name, and that of the function."""
+def _find_keywords(function: Any, operation: str) -> dict[str, str]:
+    """Return the operation's arguments that the function has under another name: our name, and that of the function."""
     names = [p.name for p in _parameters(function) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    others = {ours: [name for name in names if name in aliases] for ours, aliases in KEYWORDS.items() if ours not in names}
+    own = {ours: KEYWORDS[ours] for ours in KEYWORDS if operation in TAKEN_BY[ours] and ours not in names}
+    others = {ours: [name for name in names if name in aliases] for ours, aliases in own.items()}
     return {ours: theirs[0] for ours, theirs in others.items() if len(theirs) == 1}
 
 

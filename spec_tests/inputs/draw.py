@@ -263,7 +263,7 @@ class Draw(ValueDraw):
         `small` makes every dimension small, and the batch of FEW_ENTRIES.
         """
         self._all_arguments, self.long, self._has_long_dimension, self.small = all_arguments, long, False, small
-        arguments, keywords = self.operation.spec.module.arguments(self)
+        arguments, keywords = self.operation.spec.declaration.arguments(self)
         if self.operation.spec.is_gradient:
             forward = self.operation.forward.call(*arguments, **keywords)  # type: ignore[attr-defined]
             arguments = (self.cotangents(self.results_of(forward)), *arguments)

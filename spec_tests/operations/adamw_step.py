@@ -4,12 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.adamw_step import adamw_step
 from spec_tests.inputs.draw import Draw
-
-core = {"parameter": 0, "gradient": 0, "first_moment": 0, "second_moment": 0}
-results = {"parameter": "", "first_moment": "", "second_moment": ""}
-dtypes = ("float32", "float64")
-changeable = ("weight_decay",)
+from spec_tests.specification.declaration import Declaration
 
 STEPS = (1, 2, 3, 10, 1000, 100_000)
 BETAS1, BETAS2 = (0.9, 0.0, 0.5, 0.95), (0.999, 0.95, 0.5, 0.99)
@@ -52,8 +49,16 @@ def draw_question(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (draw.normal((d,), 8.0), gradient, 0 * gradient, 0 * gradient), settings
 
 
-open_questions = {"adamw_epsilon": draw_question, "adamw_decay": draw_question}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw_state(draw), draw_settings(draw)
+
+
+declaration = Declaration(
+    equation=adamw_step,
+    arguments=arguments,
+    core={"parameter": 0, "gradient": 0, "first_moment": 0, "second_moment": 0},
+    dtypes=("float32", "float64"),
+    results={"parameter": "", "first_moment": "", "second_moment": ""},
+    changeable=("weight_decay",),
+    open_questions={"adamw_epsilon": draw_question, "adamw_decay": draw_question},
+)

@@ -4,13 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.adamw_steps import adamw_steps
 from spec_tests.inputs.draw import MANY_ROWS, Draw
 from spec_tests.operations.adamw_step import draw_settings
-
-core = {"parameter": 1, "gradients": 2}
-dtypes = ("float32", "float64")
-changeable = ("weight_decay",)
-cost = 2.0
+from spec_tests.specification.declaration import Declaration
 
 COUNTS = (1, 2, 3, 5, 8)  # of steps
 
@@ -38,8 +35,16 @@ def draw_question(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (draw.normal((d,), 8.0), draw.normal((d, t))), settings
 
 
-open_questions = {"adamw_epsilon": draw_question, "adamw_decay": draw_question}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw_run(draw), draw_run_settings(draw)
+
+
+declaration = Declaration(
+    equation=adamw_steps,
+    arguments=arguments,
+    core={"parameter": 1, "gradients": 2},
+    cost=2.0,
+    dtypes=("float32", "float64"),
+    changeable=("weight_decay",),
+    open_questions={"adamw_epsilon": draw_question, "adamw_decay": draw_question},
+)

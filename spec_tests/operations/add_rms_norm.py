@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.add_rms_norm import add_rms_norm
 from spec_tests.inputs import regimes
 from spec_tests.inputs.draw import EPS, MANY_ROWS, WRITTEN_EPS, Draw
-
-precision = "fused"
-core = {"x": 1, "residual": 1}
-results = {"y": "", "residual": ""}
+from spec_tests.specification.declaration import Declaration
 
 SUMMANDS = MappingProxyType({name: fill for name, fill in regimes.ROWS.items() if name not in ("large", "zeros", "constant")})
 
@@ -32,8 +30,15 @@ def draw_rounded_sums(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (x, residual, draw.gain(d)), draw.keyword("eps", EPS)
 
 
-open_questions = {"residual_rounding": draw_rounded_sums}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw_summands(draw), draw.keyword("eps", (*EPS, *WRITTEN_EPS))
+
+
+declaration = Declaration(
+    equation=add_rms_norm,
+    arguments=arguments,
+    core={"x": 1, "residual": 1},
+    precision="fused",
+    results={"y": "", "residual": ""},
+    open_questions={"residual_rounding": draw_rounded_sums},
+)

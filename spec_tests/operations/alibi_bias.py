@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.alibi_bias import alibi_bias
 from spec_tests.inputs.draw import Draw
+from spec_tests.specification.declaration import Declaration
 
 MAX_BIASES = 2**22  # in one example, so that many heads have fewer positions
-
-core = {"slopes": 1}
-unbatched = True
 
 
 def draw_slopes(draw: Draw, h: int) -> np.ndarray:
@@ -33,3 +32,11 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     h, n = limit_sizes(draw, h, n, m)
     keywords = {"n": n, **draw.columns(m, h * n * n)}
     return (draw_slopes(draw, h),), keywords
+
+
+declaration = Declaration(
+    equation=alibi_bias,
+    arguments=arguments,
+    core={"slopes": 1},
+    unbatched=True,
+)

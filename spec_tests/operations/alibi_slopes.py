@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.alibi_slopes import alibi_slopes
 from spec_tests.inputs.draw import Draw
-
-short = True
-dtype = "float32"
+from spec_tests.specification.declaration import Declaration
 
 POWERS_OF_TWO = (1, 2, 4, 8, 16, 32, 64, 128)
 HEAD_COUNTS = (*POWERS_OF_TWO, 3, 5, 6, 7, 9, 12, 20, 24, 31, 33, 40, 48, 71, 96, 112, 127, 129)
@@ -24,3 +23,12 @@ def bound(wrap: Callable[[Any], Any], *, num_heads: int) -> Any:
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (), draw.keyword("num_heads", HEAD_COUNTS)
+
+
+declaration = Declaration(
+    equation=alibi_slopes,
+    arguments=arguments,
+    dtype="float32",
+    bound=bound,
+    short=True,
+)

@@ -4,15 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.attention_with_kv_cache import attention_with_kv_cache
 from spec_tests.inputs.draw import SMALL, Draw
 from spec_tests.operations._serving import WINDOWS, draw_options, draw_sinks
 from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.kv_cache_append import draw_lengths, draw_row_count, draw_slots
 from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, draw_widths, has_wide_heads
-
-composed = True
-short = True
-core = {"q": 3, "k_cache": 3, "v_cache": 3, "lengths": 0}
+from spec_tests.specification.declaration import Declaration
 
 OPTIONAL = ("sinks", "scale", "softcap", *WINDOWS)
 
@@ -74,8 +72,15 @@ def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (*draw_cache(draw, sizes), lengths), draw.keyword("is_causal", (True,))
 
 
-open_questions = {"fully_masked_rows": draw_blind_queries}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw_inputs(draw, *OPTIONAL)
+
+
+declaration = Declaration(
+    equation=attention_with_kv_cache,
+    arguments=arguments,
+    core={"q": 3, "k_cache": 3, "v_cache": 3, "lengths": 0},
+    composed=True,
+    open_questions={"fully_masked_rows": draw_blind_queries},
+    short=True,
+)

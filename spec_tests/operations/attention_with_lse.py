@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.attention_with_lse import attention_with_lse
 from spec_tests.inputs.draw import Draw
 from spec_tests.operations._serving import (
     SQUARE,
@@ -20,11 +21,8 @@ from spec_tests.operations.grouped_query_attention import (
     draw_unequal_causality,
 )
 from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, draw_batch, draw_dims
+from spec_tests.specification.declaration import Declaration
 from spec_tests.specification.formats import WIDER
-
-composed = True
-core = {"q": 3, "k": 3, "v": 3, "mask": 3}
-results = {"out": "", "lse": WIDER}
 
 OPTIONAL = ("mask", "sinks", "is_causal", "scale", "softcap", *WINDOWS)
 
@@ -65,13 +63,20 @@ def draw_lse(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (q, k, v), keywords
 
 
-open_questions = {
-    "causal_alignment": draw_unequal_lengths_and_windows,
-    "fully_masked_rows": draw_fully_masked_rows,
-    "lse_base": draw_lse,
-}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     q, k, v, keywords = draw_inputs(draw, *OPTIONAL)
     return (q, k, v), keywords
+
+
+declaration = Declaration(
+    equation=attention_with_lse,
+    arguments=arguments,
+    core={"q": 3, "k": 3, "v": 3, "mask": 3},
+    composed=True,
+    results={"out": "", "lse": WIDER},
+    open_questions={
+        "causal_alignment": draw_unequal_lengths_and_windows,
+        "fully_masked_rows": draw_fully_masked_rows,
+        "lse_base": draw_lse,
+    },
+)

@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.cosine_schedule import cosine_schedule
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
-
-short = True
-dtype = "float64"
-changeable = ("max_learning_rate", "min_learning_rate")
+from spec_tests.specification.declaration import Declaration
 
 WARMUPS = (0, 1, 2, 3, 7, 100, 2000)
 LENGTHS = (1, 2, 3, 4, 7, 100, 9999)
@@ -53,3 +51,13 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     near = {0, 1, warmup - 1, warmup, warmup + 1, (warmup + end) // 2, end - 1, end, end + 1, 2 * end}
     step = draw.one_of((*sorted(s for s in near if s >= 0), draw.integer(0, 2 * end)))
     return (), draw.keyword("step", (step,)) | rates
+
+
+declaration = Declaration(
+    equation=cosine_schedule,
+    arguments=arguments,
+    dtype="float64",
+    changeable=("max_learning_rate", "min_learning_rate"),
+    bound=bound,
+    short=True,
+)

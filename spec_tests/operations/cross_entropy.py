@@ -5,18 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.cross_entropy import cross_entropy
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs import regimes
 from spec_tests.inputs.draw import MANY_ROWS, MAX_SHORT_ROW, TALL_BATCHES, Draw, single
+from spec_tests.specification.declaration import Declaration
 from spec_tests.specification.formats import WIDER
 
-core = {"logits": 1, "targets": 0}
-unbatched = joins_rows = True  # two of its reductions
-results = {"": WIDER}
-
 REDUCTIONS = ("mean", "sum", "none")
-choices = {"reduction": REDUCTIONS}
-changeable = ("z_loss", "softcap")
 
 IGNORED_IDS = (-100, -1, 0)  # 0 is an entry of the vocabulary, too
 SMOOTHINGS = single(0.1, 0.5, 1.0, 0.0)
@@ -93,9 +89,19 @@ def draw_ignored(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (logits, np.full(targets.shape, keywords.get("ignore_index", -100))), keywords
 
 
-open_questions = {"all_ignored": draw_ignored}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     logits, targets, keywords = draw_inputs(draw, *OPTIONAL)
     return (logits, targets), keywords
+
+
+declaration = Declaration(
+    equation=cross_entropy,
+    arguments=arguments,
+    core={"logits": 1, "targets": 0},
+    results={"": WIDER},
+    choices={"reduction": REDUCTIONS},
+    changeable=("z_loss", "softcap"),
+    open_questions={"all_ignored": draw_ignored},
+    unbatched=True,  # two of its reductions
+    joins_rows=True,  # two of its reductions
+)

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.embedding import embedding
 from spec_tests.inputs import regimes
 from spec_tests.inputs.draw import MANY_ROWS, Draw
-
-precision = "exact"
-core = {"token_ids": 0}
+from spec_tests.specification.declaration import Declaration
 
 TABLE_REGIMES = MappingProxyType({**regimes.POINTS, "normal": regimes.normal, "large": regimes.large})
 TOKEN_BATCHES = (*MANY_ROWS, (257,), (1025,), (5, 129))
@@ -28,3 +27,11 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     vocab, d = draw.dims(vocab=4097, d=1025)
     batch = draw.batch(TOKEN_BATCHES)
     return (draw_token_ids(draw, batch, vocab), draw.array((vocab, d), TABLE_REGIMES)), {}
+
+
+declaration = Declaration(
+    equation=embedding,
+    arguments=arguments,
+    core={"token_ids": 0},
+    precision="exact",
+)

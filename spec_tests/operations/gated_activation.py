@@ -2,19 +2,16 @@
 
 from typing import Any
 
+from reference_numpy.gated_activation import gated_activation
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw, single
-
-core = {"x": 1}
-changeable = ("limit", "offset")
+from spec_tests.specification.declaration import Declaration
 
 ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "relu", "sigmoid")
 LAYOUTS = ("concatenated", "interleaved")
 LIMITS = (None, None, 7.0, 1.0, 0.5, 0.0)
 ALPHAS = single(1.0, 1.0, 1.702, 0.25, 3.0)
 OFFSETS = (0.0, 0.0, 1.0, -0.5)
-
-choices = {"layout": LAYOUTS, "gate": ("first", "second")}  # not the activation: alpha is 1 unless it is silu
 
 
 def draw_options(draw: Draw, *, activations: tuple[str, ...] = ACTIVATIONS) -> dict[str, Any]:
@@ -41,3 +38,12 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     (h,) = draw.dims(h=2049)
     rows = (*draw.batch(), 2 * h)
     return (draw.points(rows),), draw_options(draw)
+
+
+declaration = Declaration(
+    equation=gated_activation,
+    arguments=arguments,
+    core={"x": 1},
+    choices={"layout": LAYOUTS, "gate": ("first", "second")},  # not the activation: alpha is 1 unless it is silu
+    changeable=("limit", "offset"),
+)

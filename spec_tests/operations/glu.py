@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from reference_numpy.glu import glu
 from spec_tests.inputs.draw import Draw
 from spec_tests.operations.linear import TOKEN_BATCHES
 from spec_tests.operations.swiglu import draw_biases
-
-core = {"x": 1}
+from spec_tests.specification.declaration import Declaration
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -15,3 +15,10 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     gate = draw.weight(h, d, scales=(1.0, 4.0, 30.0))  # half open, or nearly shut and nearly open
     arrays = draw.vectors((*batch, d)), gate, draw.weight(h, d, scales=(1.0, 2.0**-12))
     return arrays, draw_biases(draw, {"b1": h, "b2": h})
+
+
+declaration = Declaration(
+    equation=glu,
+    arguments=arguments,
+    core={"x": 1},
+)

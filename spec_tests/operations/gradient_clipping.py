@@ -4,11 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.gradient_clipping import gradient_clipping
 from spec_tests.inputs.draw import Draw
-
-results = {"gradients": ""}
-list_like = "gradients"
-changeable = ("max_norm",)
+from spec_tests.specification.declaration import Declaration
 
 EPSILONS = (1e-6, 1e-6, 1e-3, 0.1, 0.0)  # doubles, as people write them
 SIZES = (1.0, 1.0, 1e-2, 100.0, 8000.0)  # of the largest the norm is beyond float16
@@ -40,3 +38,12 @@ def draw_limit(draw: Draw, gradients: list[np.ndarray], shares: tuple[float, ...
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     gradients = draw_gradients(draw)
     return (gradients,), draw_limit(draw, gradients)
+
+
+declaration = Declaration(
+    equation=gradient_clipping,
+    arguments=arguments,
+    results={"gradients": ""},
+    list_like="gradients",
+    changeable=("max_norm",),
+)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from reference_numpy.grouped_query_attention import grouped_query_attention
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
 from spec_tests.operations._serving import SQUARE, WINDOWS, draw_options, draw_seeing_mask, draw_sinks
@@ -14,10 +15,7 @@ from spec_tests.operations.scaled_dot_product_attention import (
     draw_unequal_lengths,
     keep_a_key_in_each_row,
 )
-
-composed = True
-broadcasts = True
-core = {"q": 3, "k": 3, "v": 3, "mask": 3}
+from spec_tests.specification.declaration import Declaration
 
 HEAD_COUNTS = (1, 2, 3, 4, 4, 6, 8)
 
@@ -84,9 +82,16 @@ def draw_fully_masked_rows(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]
     return arrays, {"mask": draw_blind_rows(draw, draw.mask(heads, n, m), n, m)}
 
 
-open_questions = {"causal_alignment": draw_unequal_causality, "fully_masked_rows": draw_fully_masked_rows}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     q, k, v, keywords = draw_inputs(draw, "mask", "is_causal", "scale", "sinks", "softcap", *WINDOWS)
     return (q, k, v), keywords
+
+
+declaration = Declaration(
+    equation=grouped_query_attention,
+    arguments=arguments,
+    core={"q": 3, "k": 3, "v": 3, "mask": 3},
+    composed=True,
+    open_questions={"causal_alignment": draw_unequal_causality, "fully_masked_rows": draw_fully_masked_rows},
+    broadcasts=True,
+)

@@ -4,15 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.kv_cache_append import kv_cache_append
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
 from spec_tests.inputs.regimes import VECTORS
-
-precision = "exact"
-short = True
-core = {"k_cache": 3, "v_cache": 3, "k": 3, "v": 3, "lengths": 0}
-results = {"k_cache": "", "v_cache": ""}
-updates = ("k_cache", "v_cache")
+from spec_tests.specification.declaration import Declaration
 
 ROWS = (1, 2, 3, 4, 7)
 
@@ -48,3 +44,14 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     caches = (draw.array((b, h, slots, d), VECTORS) for d in (d_k, d_v))
     new = (draw.array((b, h, n, d), VECTORS) for d in (d_k, d_v))
     return (*caches, *new, lengths), {}
+
+
+declaration = Declaration(
+    equation=kv_cache_append,
+    arguments=arguments,
+    core={"k_cache": 3, "v_cache": 3, "k": 3, "v": 3, "lengths": 0},
+    precision="exact",
+    results={"k_cache": "", "v_cache": ""},
+    updates=("k_cache", "v_cache"),
+    short=True,
+)

@@ -4,17 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.linear_cross_entropy import linear_cross_entropy
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
-from spec_tests.operations.cross_entropy import OPTIONAL, choices, draw_options, draw_targets, ignores_rows, results
+from spec_tests.operations.cross_entropy import OPTIONAL, REDUCTIONS, draw_options, draw_targets, ignores_rows
 from spec_tests.operations.linear import SMALL_TOKEN_BATCHES
-
-__all__ = ["choices", "results"]
-
-composed = True
-core = {"x": 1, "targets": 0}
-unbatched = joins_rows = True  # two of its reductions
-changeable = ("z_loss", "softcap")
+from spec_tests.specification.declaration import Declaration
+from spec_tests.specification.formats import WIDER
 
 
 def draw_inputs(draw: Draw, *options: str) -> tuple[Any, ...]:
@@ -38,9 +34,20 @@ def draw_ignored(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (x, weight, np.full(targets.shape, keywords.get("ignore_index", -100))), keywords
 
 
-open_questions = {"all_ignored": draw_ignored}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     x, weight, targets, keywords = draw_inputs(draw, *OPTIONAL)
     return (x, weight, targets), keywords
+
+
+declaration = Declaration(
+    equation=linear_cross_entropy,
+    arguments=arguments,
+    core={"x": 1, "targets": 0},
+    composed=True,
+    results={"": WIDER},
+    choices={"reduction": REDUCTIONS},
+    changeable=("z_loss", "softcap"),
+    open_questions={"all_ignored": draw_ignored},
+    unbatched=True,  # two of its reductions
+    joins_rows=True,  # two of its reductions
+)

@@ -2,14 +2,12 @@
 
 from typing import Any
 
+from reference_numpy.local_attention import local_attention
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import SEQUENCES, SIZES, Draw
 from spec_tests.operations._serving import SCALES
 from spec_tests.operations.scaled_dot_product_attention import draw_batch
-
-composed = True
-broadcasts = True
-core = {"q": 2, "k": 2, "v": 2}
+from spec_tests.specification.declaration import Declaration
 
 WINDOWS = (1, 0, 2, 3, 5, 8, 16, 31, 64, 100)
 
@@ -48,9 +46,16 @@ def draw_fully_masked_rows(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]
     return tuple(draw.vectors((*b, rows, d)) for rows, d in ((n, d_k), (m, d_k), (m, d_v))), keywords
 
 
-open_questions = {"fully_masked_rows": draw_fully_masked_rows}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     q, k, v, keywords = draw_inputs(draw, "is_causal", "scale")
     return (q, k, v), keywords
+
+
+declaration = Declaration(
+    equation=local_attention,
+    arguments=arguments,
+    core={"q": 2, "k": 2, "v": 2},
+    composed=True,
+    open_questions={"fully_masked_rows": draw_fully_masked_rows},
+    broadcasts=True,
+)

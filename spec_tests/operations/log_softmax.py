@@ -1,5 +1,11 @@
 """How log_softmax is drawn: as softmax is."""
 
-from spec_tests.operations.softmax import arguments, core
+from reference_numpy.log_softmax import log_softmax
+from spec_tests.operations.softmax import arguments
+from spec_tests.specification.declaration import Declaration
 
-__all__ = ["arguments", "core"]
+declaration = Declaration(
+    equation=log_softmax,
+    arguments=arguments,
+    core={"x": 1},
+)

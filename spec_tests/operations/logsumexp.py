@@ -1,5 +1,11 @@
 """How logsumexp is drawn: as softmax is."""
 
-from spec_tests.operations.softmax import arguments, core
+from reference_numpy.logsumexp import logsumexp
+from spec_tests.operations.softmax import arguments
+from spec_tests.specification.declaration import Declaration
 
-__all__ = ["arguments", "core"]
+declaration = Declaration(
+    equation=logsumexp,
+    arguments=arguments,
+    core={"x": 1},
+)

@@ -4,12 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.merge_attention_states import merge_attention_states
 from spec_tests.inputs.draw import MANY_ROWS, Draw
+from spec_tests.specification.declaration import Declaration
 from spec_tests.specification.formats import WIDER
-
-core = {"out_a": 1, "lse_a": 0, "out_b": 1, "lse_b": 0}
-results = {"out": "", "lse": WIDER}
-wide_arguments = ("lse_a", "lse_b")
 
 GAPS = (1.0, 0.0, 10.0, 100.0, 1000.0)  # between the two lse: the larger, the less the other part shows
 
@@ -52,11 +50,18 @@ def draw_empty_states(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (out_a, np.where(neither, -np.inf, lse_a), out_b, np.where(neither, -np.inf, lse_b)), {}
 
 
-open_questions = {"fully_masked_rows": draw_empty_states, "lse_base": lambda draw: (draw_states(draw), {})}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     out_a, lse_a, out_b, lse_b = draw_states(draw)
     empty_a, empty_b = draw_empty_parts(draw, lse_a.shape)
     out_a, out_b = spoil_empty(draw, out_a, empty_a), spoil_empty(draw, out_b, empty_b)
     return (out_a, np.where(empty_a, -np.inf, lse_a), out_b, np.where(empty_b, -np.inf, lse_b)), {}
+
+
+declaration = Declaration(
+    equation=merge_attention_states,
+    arguments=arguments,
+    core={"out_a": 1, "lse_a": 0, "out_b": 1, "lse_b": 0},
+    results={"out": "", "lse": WIDER},
+    wide_arguments=("lse_a", "lse_b"),
+    open_questions={"fully_masked_rows": draw_empty_states, "lse_base": lambda draw: (draw_states(draw), {})},
+)

@@ -5,16 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.mixture_of_experts import mixture_of_experts
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw, single
 from spec_tests.operations.gated_activation import draw_gate
 from spec_tests.operations.linear import SMALL_TOKEN_BATCHES
-
-composed = True
-cost = 4
-core = {"x": 1}
-chooses = True
-choices = {"renormalize": (True, False)}
+from spec_tests.specification.declaration import Declaration
 
 BIASES = ("b_router", "b1", "b2", "b3")
 
@@ -70,3 +66,14 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     keywords = draw_k(draw, len(arrays[1])) | draw.keyword("renormalize", (True, False))
     used = draw.variants(*BIASES, *GATE, seldom=True)
     return arrays, keywords | draw_biases(draw, used, *arrays[2].shape) | draw_own_gate(draw, used)
+
+
+declaration = Declaration(
+    equation=mixture_of_experts,
+    arguments=arguments,
+    core={"x": 1},
+    composed=True,
+    cost=4,
+    chooses=True,
+    choices={"renormalize": (True, False)},
+)

@@ -5,15 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.moe_router import moe_router
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs import regimes
 from spec_tests.inputs.draw import MANY_ROWS, Draw, single
+from spec_tests.specification.declaration import Declaration
 from spec_tests.specification.formats import INTEGER, WIDER
-
-core = {"logits": 1}
-results = {"weights": WIDER, "indices": INTEGER}
-chooses = True
-changeable = ("scaling_factor",)
 
 SCORES = MappingProxyType({name: fill for name, fill in regimes.LOGITS.items() if name not in ("minus infinity", "extreme")})
 SCALING_FACTORS = single(2.5, 1.0, 0.125, 16.0)
@@ -117,3 +114,14 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if "bias" in draw.variants("bias"):
         return (logits, draw_bias(draw, logits.shape[-1])), options
     return (logits,), options
+
+
+declaration = Declaration(
+    equation=moe_router,
+    arguments=arguments,
+    core={"logits": 1},
+    results={"weights": WIDER, "indices": INTEGER},
+    arrange=arrange,
+    chooses=True,
+    changeable=("scaling_factor",),
+)

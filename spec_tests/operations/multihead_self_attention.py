@@ -4,18 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.multihead_self_attention import multihead_self_attention
 from spec_tests.inputs.draw import THETA, Draw
 from spec_tests.operations._serving import SCALES, SOFTCAPS, draw_sinks, draw_window
 from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.rope import ATTENTION_FACTORS, LAYOUTS, draw_frequencies
 from spec_tests.operations.scaled_dot_product_attention import draw_batch, draw_broadcast_batch
-
-short = True
-composed = True
-cost = 0.75  # it has many variants, some of which occur in one example of ten
-core = {"x": 2, "positions": 1}
-choices = {"layout": LAYOUTS}
-wide_arguments = constant_arguments = ("inverse_frequencies",)
+from spec_tests.specification.declaration import Declaration
 
 EVEN_WIDTHS = (2, 4, 6, 8)
 
@@ -105,3 +100,16 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     keywords |= draw_scaled_rotation(draw, used, len(weights[0]) // keywords["num_heads"])
     keywords |= draw_served(draw, used, keywords["num_heads"], x.shape[-2])
     return (x, *weights), keywords
+
+
+declaration = Declaration(
+    equation=multihead_self_attention,
+    arguments=arguments,
+    core={"x": 2, "positions": 1},
+    composed=True,
+    cost=0.75,  # it has many variants, some of which occur in one example of ten
+    wide_arguments=("inverse_frequencies",),
+    constant_arguments=("inverse_frequencies",),
+    choices={"layout": LAYOUTS},
+    short=True,
+)

@@ -4,16 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.paged_attention import paged_attention
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
 from spec_tests.operations.attention_with_kv_cache import OPTIONAL, QUERIES, draw_keywords, shortest_length
 from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.kv_cache_append import draw_lengths, draw_row_count
 from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, draw_widths, has_wide_heads
-
-composed = True
-short = True
-core = {"q": 3, "block_table": 1, "lengths": 0}
+from spec_tests.specification.declaration import Declaration
 
 PAGE_SIZES = (1, 2, 4, 8, 16, 16, 32, 5)
 
@@ -73,8 +71,15 @@ def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (*draw_pages(draw, sizes), draw_table(draw, sizes), lengths), draw.keyword("is_causal", (True,))
 
 
-open_questions = {"fully_masked_rows": draw_blind_queries}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw_inputs(draw, *OPTIONAL)
+
+
+declaration = Declaration(
+    equation=paged_attention,
+    arguments=arguments,
+    core={"q": 3, "block_table": 1, "lengths": 0},
+    composed=True,
+    open_questions={"fully_masked_rows": draw_blind_queries},
+    short=True,
+)

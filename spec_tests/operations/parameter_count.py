@@ -2,12 +2,10 @@
 
 from typing import Any
 
+from reference_numpy.parameter_count import parameter_count
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
-
-short = True
-precision = "exact"
-dtype = "int64"
+from spec_tests.specification.declaration import Declaration
 
 WIDTHS = (1, 2, 5, 16, 64, 96, 128, 768, 4096, 12288)  # of one head, or of all of them
 STYLES = ("decoder", "encoder")
@@ -36,3 +34,12 @@ def draw_sizes(draw: Draw) -> dict[str, Any]:
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (), draw_sizes(draw) | draw.keyword("style", STYLES)
+
+
+declaration = Declaration(
+    equation=parameter_count,
+    arguments=arguments,
+    precision="exact",
+    dtype="int64",
+    short=True,
+)

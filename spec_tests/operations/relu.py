@@ -2,11 +2,18 @@
 
 from typing import Any
 
+from reference_numpy.relu import relu
 from spec_tests.inputs.draw import Draw
-
-core = {"x": 0}
+from spec_tests.specification.declaration import Declaration
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     (d,) = draw.dims(d=5000)
     return (draw.points(draw.rows_or_less(d)),), {}
+
+
+declaration = Declaration(
+    equation=relu,
+    arguments=arguments,
+    core={"x": 0},
+)

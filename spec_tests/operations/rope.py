@@ -4,16 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.rope import rope
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import BATCHES, SIZES, SMALL, THETA, Draw, single
-
-core = {"x": 2, "positions": 1}
+from spec_tests.specification.declaration import Declaration
 
 EVEN_WIDTHS = (2, 4, 6, 8, 10, *(size for size in SIZES if size > 8 and size % 2 == 0), 256, 256)
 LAYOUTS = ("interleaved", "half")
-choices = {"layout": LAYOUTS}
-changeable = ("attention_factor",)
-wide_arguments = constant_arguments = ("inverse_frequencies",)
 
 ATTENTION_FACTORS = single(1.2079, 2.0, 0.75, 1.0)  # the first one is YaRN's for a factor of 8
 
@@ -80,3 +77,14 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
         r = options.get("rotary_dim")
         options |= draw_frequencies(draw, d_k if r is None else r)
     return (draw.vectors((*batch, n, d_k)), draw.positions(batch, n)), options
+
+
+declaration = Declaration(
+    equation=rope,
+    arguments=arguments,
+    core={"x": 2, "positions": 1},
+    wide_arguments=("inverse_frequencies",),
+    constant_arguments=("inverse_frequencies",),
+    choices={"layout": LAYOUTS},
+    changeable=("attention_factor",),
+)

@@ -11,12 +11,8 @@ from reference_numpy._yarn import yarn_limits
 from reference_numpy.rope_frequencies import SCALINGS, rope_frequencies
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw, single
+from spec_tests.specification.declaration import Declaration
 from spec_tests.specification.pytree import join, tree_map
-
-short = True
-dtype = "float32"
-results = {"inverse_frequencies": "float32", "attention_factor": "float32"}
-choices = {"scaling": SCALINGS}
 
 WIDTHS = (2, 4, 6, 8, 32, 64, 96, 128, 256)
 THETAS = single(10_000.0, 500_000.0, 150_000.0, 1_000_000.0, 100.0)
@@ -121,3 +117,14 @@ def _avoid_integers(given: dict[str, Any]) -> None:
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (), draw_scaling(draw)
+
+
+declaration = Declaration(
+    equation=rope_frequencies,
+    arguments=arguments,
+    dtype="float32",
+    results={"inverse_frequencies": "float32", "attention_factor": "float32"},
+    choices={"scaling": SCALINGS},
+    bound=bound,
+    short=True,
+)

@@ -5,16 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.scaled_dot_product_attention import scaled_dot_product_attention
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs import regimes
 from spec_tests.inputs.draw import BATCHES, HEAD_WIDTHS, SIZES, SMALL, Draw
 from spec_tests.operations._serving import SCALES, SOFTCAPS
-
-composed = True
-
-broadcasts = True  # the batch axes of q, k and v, as an optional variant
-
-core = {"q": 2, "k": 2, "v": 2, "mask": 2, "bias": 2}
+from spec_tests.specification.declaration import Declaration
 
 BIASES = MappingProxyType(
     {"normal": regimes.normal, "integers": regimes.integers, "scaled": regimes.scaled(0.1, 4.0), "zeros": regimes.zeros}
@@ -190,13 +186,20 @@ def draw_softcap_and_bias(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return tuple(draw.vectors((*b, rows, d)) for rows, d in ((n, d_k), (m, d_k), (m, d_v))), keywords
 
 
-open_questions = {
-    "causal_alignment": draw_unequal_causality,
-    "fully_masked_rows": draw_fully_masked_rows,
-    "softcap_bias": draw_softcap_and_bias,
-}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     q, k, v, keywords = draw_inputs(draw, "mask", "bias", "is_causal", "scale", "softcap")
     return (q, k, v), keywords
+
+
+declaration = Declaration(
+    equation=scaled_dot_product_attention,
+    arguments=arguments,
+    core={"q": 2, "k": 2, "v": 2, "mask": 2, "bias": 2},
+    composed=True,
+    open_questions={
+        "causal_alignment": draw_unequal_causality,
+        "fully_masked_rows": draw_fully_masked_rows,
+        "softcap_bias": draw_softcap_and_bias,
+    },
+    broadcasts=True,  # the batch axes of q, k and v, as an optional variant
+)

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.softmax import softmax
 from spec_tests.inputs.draw import MANY_ROWS, Draw
-
-core = {"x": 1}
+from spec_tests.specification.declaration import Declaration
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -15,3 +15,10 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     rank = len(batch) + 1
     axis = draw.keyword("axis", (-1, *range(rank), *range(-rank, -1)))
     return (np.moveaxis(draw.logits((*batch, n)), -1, axis["axis"]),), axis
+
+
+declaration = Declaration(
+    equation=softmax,
+    arguments=arguments,
+    core={"x": 1},
+)

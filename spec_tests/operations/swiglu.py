@@ -2,11 +2,10 @@
 
 from typing import Any
 
+from reference_numpy.swiglu import swiglu
 from spec_tests.inputs.draw import Draw
 from spec_tests.operations.linear import SMALL_TOKEN_BATCHES
-
-composed = True
-core = {"x": 1}
+from spec_tests.specification.declaration import Declaration
 
 
 def draw_biases(draw: Draw, lengths: dict[str, int]) -> dict[str, Any]:
@@ -21,3 +20,11 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     gate = draw.weight(h, d, scales=(1.0, 4.0, 30.0))
     x = draw.vectors((*batch, d))
     return (x, gate, draw.weight(d, h), draw.weight(h, d)), draw_biases(draw, {"b1": h, "b2": d, "b3": h})
+
+
+declaration = Declaration(
+    equation=swiglu,
+    arguments=arguments,
+    core={"x": 1},
+    composed=True,
+)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.transformer_block import transformer_block
 from spec_tests.inputs.draw import Draw
 from spec_tests.operations._serving import draw_sinks
 from spec_tests.operations.mixture_of_experts import GATE, draw_biases, draw_k, draw_own_gate, draw_stack
@@ -22,18 +23,12 @@ from spec_tests.operations.multihead_self_attention import (
 )
 from spec_tests.operations.rope import LAYOUTS
 from spec_tests.operations.scaled_dot_product_attention import draw_batch
+from spec_tests.specification.declaration import Declaration
 
-short = True
-composed = True
-chooses = "router"
-core = {"x": 2, "positions": 1}
-choices = {"layout": LAYOUTS, "norm": ("pre", "post")}
-wide_arguments = constant_arguments = ("inverse_frequencies",)
 FFN_BIASES, POST_NORMS, ROUTER = ("b1", "b2", "b3"), ("attn_post_norm", "ffn_post_norm"), ("router", "b_router")
 OPTIONAL_WEIGHTS = (*OPTIONAL_ARRAYS, *FFN_BIASES, "sinks", *POST_NORMS, *ROUTER)
 KEYWORDS = (*(name for name in SERVED if name != "sinks"), *GATE)
 EXPERTS = (2, 3, 4)
-optional_weights = OPTIONAL_WEIGHTS
 
 
 def draw_block_weights(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int, f: int) -> dict[str, np.ndarray]:
@@ -117,3 +112,17 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     keywords |= draw_served(draw, used, keywords["num_heads"], x.shape[-2]) | draw_own_gate(draw, used)
     keywords |= draw_k_of(draw, weights)
     return (x, weights), keywords
+
+
+declaration = Declaration(
+    equation=transformer_block,
+    arguments=arguments,
+    core={"x": 2, "positions": 1},
+    composed=True,
+    chooses="router",
+    wide_arguments=("inverse_frequencies",),
+    constant_arguments=("inverse_frequencies",),
+    choices={"layout": LAYOUTS, "norm": ("pre", "post")},
+    optional_weights=OPTIONAL_WEIGHTS,
+    short=True,
+)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.transformer_lm import transformer_lm
 from spec_tests.inputs.draw import THETA, Draw, single
 from spec_tests.operations._serving import SOFTCAPS
 from spec_tests.operations.mixture_of_experts import draw_own_gate
@@ -23,16 +24,7 @@ from spec_tests.operations.transformer_block import (
     draw_k_of,
     draw_optional_weights,
 )
-
-short = True
-composed = True
-chooses = "router"
-passes_choices_on = True  # later tokens see what an expert has made of earlier ones
-core = {"token_ids": 1}
-choices = {"layout": LAYOUTS}
-wide_arguments = constant_arguments = ("inverse_frequencies",)
-
-optional_weights = OPTIONAL_WEIGHTS  # of each layer
+from spec_tests.specification.declaration import Declaration
 
 LOCAL = ("left_window", "global_every", "local_theta")
 
@@ -75,3 +67,18 @@ def draw_local_layers(draw: Draw, used: set[str]) -> dict[str, Any]:
     """Draw which layers are global, and the theta of the others, if they are among the arguments used."""
     keywords = draw.keyword("global_every", (2, 1, 3)) if "global_every" in used else {}
     return keywords | (draw.keyword("local_theta", THETA) if "local_theta" in used else {})
+
+
+declaration = Declaration(
+    equation=transformer_lm,
+    arguments=arguments,
+    core={"token_ids": 1},
+    composed=True,
+    chooses="router",
+    passes_choices_on=True,  # later tokens see what an expert has made of earlier ones
+    wide_arguments=("inverse_frequencies",),
+    constant_arguments=("inverse_frequencies",),
+    choices={"layout": LAYOUTS},
+    optional_weights=OPTIONAL_WEIGHTS,  # of each layer
+    short=True,
+)

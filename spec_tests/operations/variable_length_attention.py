@@ -4,17 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy.variable_length_attention import variable_length_attention
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw, within_domain
 from spec_tests.operations.attention_with_kv_cache import OPTIONAL, draw_keywords, shortest_length
 from spec_tests.operations.grouped_query_attention import draw_heads
 from spec_tests.operations.scaled_dot_product_attention import MAX_SCORES, draw_widths, has_wide_heads
-
-composed = True
-short = True
-unbatched = True
-core = {"q": 3, "k": 3, "v": 3}
-structure = ("cu_seqlens_q", "cu_seqlens_k")
+from spec_tests.specification.declaration import Declaration
 
 MEMBER_LENGTHS = (1, 2, 3, 5, 8, 16, 17, 33, 64)
 
@@ -93,8 +89,17 @@ def draw_blind_queries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (*arrays, draw_ends(queries), draw_ends(keys)), draw.keyword("is_causal", (True,))
 
 
-open_questions = {"fully_masked_rows": draw_blind_queries}
-
-
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return draw_inputs(draw, *OPTIONAL)
+
+
+declaration = Declaration(
+    equation=variable_length_attention,
+    arguments=arguments,
+    core={"q": 3, "k": 3, "v": 3},
+    composed=True,
+    structure=("cu_seqlens_q", "cu_seqlens_k"),
+    open_questions={"fully_masked_rows": draw_blind_queries},
+    unbatched=True,
+    short=True,
+)

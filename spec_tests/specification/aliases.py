@@ -62,6 +62,56 @@ KEYWORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 
+TAKEN_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        # the operations that have the argument. An isolated process, which must not read the equations, needs to know them.
+        "axis": ("log_softmax", "logsumexp", "softmax"),
+        "eps": (
+            "adamw_step",
+            "adamw_steps",
+            "add_rms_norm",
+            "gradient_clipping",
+            "layer_norm",
+            "multihead_self_attention",
+            "rms_norm",
+            "transformer_block",
+            "transformer_lm",
+        ),
+        "mask": ("attention_with_lse", "attention_with_weights", "grouped_query_attention", "scaled_dot_product_attention"),
+        "bias": ("layer_norm", "linear", "moe_router", "scaled_dot_product_attention"),
+        "is_causal": (
+            "attention_with_kv_cache",
+            "attention_with_lse",
+            "attention_with_weights",
+            "grouped_query_attention",
+            "local_attention",
+            "multihead_self_attention",
+            "paged_attention",
+            "scaled_dot_product_attention",
+            "sliding_window_mask",
+            "variable_length_attention",
+        ),
+        "scale": (
+            "attention_with_kv_cache",
+            "attention_with_lse",
+            "attention_with_weights",
+            "grouped_query_attention",
+            "local_attention",
+            "multihead_self_attention",
+            "paged_attention",
+            "scaled_dot_product_attention",
+            "transformer_block",
+            "transformer_lm",
+            "variable_length_attention",
+        ),
+        "theta": ("multihead_self_attention", "rope", "rope_frequencies", "transformer_block", "transformer_lm"),
+        "positions": ("multihead_self_attention", "rope", "transformer_block"),
+        "num_heads": ("alibi_slopes", "multihead_self_attention", "parameter_count", "transformer_block", "transformer_lm"),
+        "num_kv_heads": ("multihead_self_attention", "parameter_count", "transformer_block", "transformer_lm"),
+        "window": ("local_attention", "sliding_window_mask"),
+    }
+)
+
 CLASS_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {  # the names of a class that is an operation
         "rms_norm": ("RMSNorm", "RmsNorm", "LlamaRMSNorm"),

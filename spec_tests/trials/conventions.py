@@ -53,7 +53,7 @@ def _ask(operation: Operation, convention: Convention, number: int, settled: dic
     """Ask the question of this number, and return the values that the answer fits, given those of conventions settled before."""
     random = Random(f"{operation.name} {convention.name} {operation.dtype} {number}")
     draw = Draw(random.randint, operation, shape_choices(operation.name, random))
-    arguments, keywords = operation.spec.module.open_questions[convention.name](draw)
+    arguments, keywords = operation.spec.declaration.open_questions[convention.name](draw)
     call = operation.call(*arguments, **keywords)
     operation.values(call, operation.run(call))
     return tuple(value for value in convention.values if fits(call, convention, value, settled))

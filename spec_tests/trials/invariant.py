@@ -8,7 +8,7 @@ the id: `test_scale` in test_rms_norm.py is rms_norm.scale.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -21,11 +21,14 @@ from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault
 from ..inputs.choices import Choose
 from ..inputs.draw import Draw
+from ..specification.declaration import Declaration
 from ..specification.formats import FORMATS
 from ..specification.registry import specification
 from .failure import Failure
 from .recorder import ShrinkingTimeout
 from .trial import GENERAL, Trial
+
+ABOUT, NOT = "about:", "not "  # the beginnings of a need that names a field of the operation's declaration
 
 KINDS = MappingProxyType({"E": "exact", "B": "within the derived bound", "S": "statistical", "F": "finite"})
 
@@ -49,6 +52,11 @@ class Invariant:
     dtypes: tuple[str, ...] | None
     each_dtype: bool
 
+    @property
+    def is_general(self) -> bool:
+        """Whether it holds of every operation, or of every gradient."""
+        return self.operations[0] in GENERAL
+
     def id_for(self, operation: str) -> str:
         """Return the id for an operation: rms_norm.reference for operation.reference. Other ids than general ones are fixed."""
         subject, _, law = self.id.partition(".")
@@ -65,16 +73,27 @@ class Invariant:
     def applies_to(self, operation: str) -> bool:
         """Whether a general invariant is about this operation.
 
-        `about:NAME` among its needs narrows it to operations whose file defines NAME, and `about:not NAME` to the others.
+        `about:NAME` among its needs narrows it to operations whose declaration states the field NAME, and `about:not NAME` to
+        the others.
         """
-        entries = vars(specification(operation).module)
-        names = [need.partition(":")[2] for need in self.needs if need.startswith("about:")]
-        return all(bool(entries.get(name.removeprefix("not "))) != name.startswith("not ") for name in names)
+        declaration = specification(operation).declaration
+        names = [need.removeprefix(ABOUT) for need in self.needs if need.startswith(ABOUT)]
+        return all(declaration.states(name.removeprefix(NOT)) != name.startswith(NOT) for name in names)
 
     def covers_dtype(self, dtype: str) -> bool:
         """Whether the invariant is about this dtype, and about dtypes of this size."""
         has_size = self.bits is None or (dtype in FORMATS and 8 * FORMATS[dtype].bytes == self.bits)
         return has_size and (self.dtypes is None or dtype in self.dtypes)
+
+
+def laws_about(operation: str, laws: Iterable[Invariant]) -> list[Invariant]:
+    """Return the laws that stand in the file of an operation or of a gradient, and the general ones that hold of it."""
+    general = "gradient" if operation.endswith("_vjp") else "operation"
+    return [
+        law
+        for law in laws
+        if (law.operations[0] == general and law.applies_to(operation) if law.is_general else law.module == operation)
+    ]
 
 
 def invariant(
@@ -104,6 +123,8 @@ def invariant(
     each_dtype: try it in every dtype at every effort, since a backend may break it in a single dtype, whatever the inputs are.
     """
     assert kind in KINDS
+    fields = [need.removeprefix(ABOUT).removeprefix(NOT) for need in needs if need.startswith(ABOUT)]
+    assert set(fields) <= set(Declaration.__dataclass_fields__), f"a declaration has no field {fields}"
 
     def decorate(statement: Callable[..., None]) -> Any:
         names = tuple(inspect.signature(statement).parameters)
