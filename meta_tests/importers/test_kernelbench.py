@@ -43,5 +43,5 @@ def test_a_wrong_kernel_fails(tmp_path: Path, name: str) -> None:
 def test_what_is_no_operation_is_answered_with_the_lines_to_write(tmp_path: Path) -> None:
     run = suite(tmp_path, f"--backend={IMPORTED / 'kernelbench/cumsum.py'}")
     assert run.code == 4
-    assert "it computes none of the operations; the nearest is" in flatten(run.text)
+    assert "it computes none of the operations: the nearest is" in flatten(run.text)
     assert "return ModelNew(*get_init_inputs())(x)" in run.text

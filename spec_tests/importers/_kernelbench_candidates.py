@@ -11,7 +11,7 @@ from ._imported import import_torch
 
 Bind = Callable[[Any, Any], Callable[..., Any]]  # of the kernel's class and the small problem: the operation
 ATTENTION_DOMAIN: Mapping[str, Any] = MappingProxyType({"batch_dims": (2,), "m": "n", "d_v": "d_k", "empty": False})
-PROBLEM_EPS = (1e-5,)  # the default of the problems' models
+EPS = (1e-5, 1e-6, 1e-8, 1e-12, 0.0)  # that people write, beside the numbers that a model keeps
 ROWS: Mapping[str, Any] = MappingProxyType({"batch_dims": (1,), "empty": False})
 
 
@@ -21,7 +21,7 @@ class Candidate:
 
     operation: str
     words: str
-    evaluate: Callable[[tuple[Any, ...], Any], Any]
+    evaluate: Callable[[tuple[Any, ...]], Any]  # None if it takes no such arrays
     bind: Bind
     domain: Mapping[str, Any] = field(default_factory=dict)
 
@@ -115,29 +115,38 @@ def _pointwise(operation: str, name: str, words: str = "", **options: Any) -> Ca
     domain = {key: (value,) for key, value in options.items()}
     bind = _bind_gelu if options else _bind_plain
     return Candidate(
-        operation, words or "element by element", lambda x, _: getattr(_functional(), name)(_only(x), **options), bind, domain
+        operation, words or "element by element", lambda x: getattr(_functional(), name)(_only(x), **options), bind, domain
     )
 
 
 def _along_axis(operation: str) -> Candidate:
     return Candidate(
-        operation, "over the last axis of two", lambda x, _: getattr(_functional(), operation)(_only(x), dim=1),
+        operation, "over the last axis of two", lambda x: getattr(_functional(), operation)(_only(x), dim=1),
         _bind_along_axis, {**ROWS, "axis": (-1,)},
     )  # fmt: skip
 
 
-def _rms_norm(inputs: tuple[Any, ...], small: Any) -> Any:
-    x = _only(inputs)
-    return x / (x.square().mean(1, keepdim=True) + 1e-5).sqrt() if x.ndim > 2 else None
+def _rms_norm(eps: float) -> Candidate:
+    def evaluate(inputs: tuple[Any, ...]) -> Any:
+        x = _only(inputs)
+        return x / (x.square().mean(1, keepdim=True) + eps).sqrt() if x.ndim > 2 else None
+
+    return Candidate(
+        "rms_norm", "over dimension 1; its result is multiplied by the weight", evaluate, _bind_rms_norm,
+        {"batch_dims": (3,), "empty": False, "eps": (eps,)},
+    )  # fmt: skip
 
 
-def _layer_norm(inputs: tuple[Any, ...], small: Any) -> Any:
-    x = _only(inputs)
-    return _functional().layer_norm(x, x.shape[1:])
+def _layer_norm(eps: float) -> Candidate:
+    def evaluate(inputs: tuple[Any, ...]) -> Any:
+        x = _only(inputs)
+        return _functional().layer_norm(x, x.shape[1:], eps=eps)
+
+    return Candidate("layer_norm", "over all dimensions but the first", evaluate, _bind_layer_norm, {**ROWS, "eps": (eps,)})
 
 
 def _linear(transposes_a: bool, transposes_b: bool) -> Candidate:
-    def evaluate(inputs: tuple[Any, ...], small: Any) -> Any:
+    def evaluate(inputs: tuple[Any, ...]) -> Any:
         a, b = inputs
         return (a.mT if transposes_a else a) @ (b.mT if transposes_b else b) if a.ndim == b.ndim == 2 else None
 
@@ -146,7 +155,7 @@ def _linear(transposes_a: bool, transposes_b: bool) -> Candidate:
 
 
 def _attention(is_causal: bool) -> Candidate:
-    def evaluate(inputs: tuple[Any, ...], small: Any) -> Any:
+    def evaluate(inputs: tuple[Any, ...]) -> Any:
         q, k, v = inputs
         return _functional().scaled_dot_product_attention(q, k, v, is_causal=is_causal) if q.ndim == 4 else None
 
@@ -156,7 +165,17 @@ def _attention(is_causal: bool) -> Candidate:
     )
 
 
-CANDIDATES = (
+def list_candidates(numbers: tuple[float, ...] = ()) -> tuple[Candidate, ...]:
+    """Return what a problem may be. Its epsilon is one that people write, or one of these numbers."""
+    epsilons = tuple(dict.fromkeys((*EPS, *(number for number in numbers if 0 < number < 1))))
+    return (
+        *PLAIN_CANDIDATES,
+        *(_rms_norm(eps) for eps in epsilons),
+        *(_layer_norm(eps) for eps in epsilons),
+    )
+
+
+PLAIN_CANDIDATES = (
     _pointwise("relu", "relu"),
     _pointwise("sigmoid", "sigmoid"),
     _pointwise("silu", "silu"),
@@ -164,14 +183,8 @@ CANDIDATES = (
     _pointwise("gelu", "gelu", "with tanh", approximate="tanh"),
     _along_axis("softmax"),
     _along_axis("log_softmax"),
-    Candidate(
-        "rms_norm", "over dimension 1; its result is multiplied by the weight", _rms_norm, _bind_rms_norm,
-        {"batch_dims": (3,), "empty": False, "eps": PROBLEM_EPS},
-    ),
-    Candidate("layer_norm", "over all dimensions but the first", _layer_norm, _bind_layer_norm,
-              {**ROWS, "eps": PROBLEM_EPS}),
     *(_linear(a, b) for a in (False, True) for b in (False, True)),
     _attention(False),
     _attention(True),
-    Candidate("cross_entropy", "the mean over rows", lambda x, _: _functional().cross_entropy(*x), _bind_cross_entropy, ROWS),
-)  # fmt: skip
+    Candidate("cross_entropy", "the mean over rows", lambda x: _functional().cross_entropy(*x), _bind_cross_entropy, ROWS),
+)

@@ -83,7 +83,8 @@ class Coverage:
 
     def describe_variants(self) -> dict[str, list[str]]:
         """Return the names of the variants that were answered, and of those that were only refused."""
-        answered = dict.fromkeys(name for example in self.examples if example.answered for name in example.options or (PLAIN,))
+        options = (example.options for example in self.examples if example.answered)
+        answered = dict.fromkeys(name for names in options for name in sorted(names) or (PLAIN,))
         missing = [_drop_prefix(text) for kind, text in self.refusals if kind in ("signature", "gradient")]
         refused = dict.fromkeys([*(" with ".join(sorted(variant)) for variant in self.refused_variants()), *missing])
         if any(example.refusal == "backend" and not example.options for example in self.examples):

@@ -171,7 +171,7 @@ class Trial:
 
     def find_other_calls(self, failing: list[Call]) -> list[Call]:
         """Return other answered calls: those kept from earlier examples, of any invariant, and those made for a diagnosis."""
-        fresh = [call for name in {call.operation.name for call in failing} for call in self._fresh_calls(name)]
+        fresh = [call for name in dict.fromkeys(call.operation.name for call in failing) for call in self._fresh_calls(name)]
         return fresh + [call for calls in self.backend.recorded_calls.values() for call in calls]
 
     def find_region(self, name: str, evidence: Evidence, seconds: float, clock: Callable[[], float]) -> list[Explanation]:
