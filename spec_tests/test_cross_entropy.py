@@ -34,7 +34,7 @@ def test_permutation(cross_entropy: Operation, draw: Draw) -> None:
 def test_ignored_rows_might_be_absent(cross_entropy: Operation, draw: Draw) -> None:
     """Deleting the ignored rows changes neither the mean nor the sum."""
     logits, targets, given = draw_inputs(draw, "ignore_index", "label_smoothing", "z_loss", "softcap")
-    given |= draw.keyword("reduction", ("mean", "sum"))
+    given |= draw.only("reduction", "mean", "sum")
     kept = targets != given.get("ignore_index", -100)
     assert_equal(cross_entropy(logits[kept], targets[kept], **given), cross_entropy(logits, targets, **given))
 

@@ -46,10 +46,11 @@ def test_probabilities(cross_entropy_vjp: Operation, softmax: Operation, draw: D
     """Of a row that is kept it is c (softmax(z) − one-hot(target)), made of the backend's own softmax."""
     logits, targets, _ = draw_inputs(draw)
     logits, targets = logits.reshape(-1, logits.shape[-1]), np.maximum(targets.reshape(-1), 0)
-    given = draw.keyword("reduction", ("sum",))
-    c = draw.grid(()) * (1.0 if given else len(targets))
+    given = draw.only("reduction", "sum", "mean")
+    is_sum = given.get("reduction", "mean") == "sum"
+    c = draw.grid(()) * (1.0 if is_sum else len(targets))
     dz = cross_entropy_vjp(c, logits, targets, **given, wrt="logits")
-    share = c if given else c / len(targets)
+    share = c if is_sum else c / len(targets)
     assert_equal(dz, (softmax(logits, axis=-1) - one_hot(targets, logits.shape[-1])) * share)
 
 

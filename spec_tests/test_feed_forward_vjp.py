@@ -17,7 +17,7 @@ def test_closed_units(feed_forward_vjp: Operation, draw: Draw) -> None:
     n, closed = draw.one_of((3, 1, 8)), np.arange(h) % 2 == draw.integer(0, 1)
     x, w1 = np.abs(draw.normal((n, d))) + 0.5, np.abs(draw.normal((h, d))) + 0.5
     call = (draw.vectors((n, d)), draw.held(x), draw.held(np.where(closed[:, None], -w1, w1)), draw.weight(d, h))
-    relu = draw.keyword("activation", ("relu",))
+    relu = draw.only("activation", "relu")
     for name, silent in (("w1", (closed,)), ("w2", (..., closed))):
         gradient = feed_forward_vjp(*call, **relu, wrt=name).value[silent]
         assert_identical(gradient, np.zeros(gradient.shape))

@@ -64,7 +64,7 @@ def test_weights_are_scores(moe_router: Operation, draw: Draw) -> None:
 def test_softmax_after_the_choice(moe_router: Operation, draw: Draw) -> None:
     """Renormalized softmax weights are the softmax of the chosen logits: it does not matter which comes first."""
     logits, given = draw_inputs(draw, "scaling_factor", "groups")
-    result = moe_router(logits, **with_scoring(draw, given, "softmax"))
+    result = moe_router(logits, **with_scoring(draw, given, "softmax") | draw.only("renormalize", True))
     chosen = np.take_along_axis(logits, chosen_experts(result), axis=-1)
     e = np.exp(exactly(chosen - np.max(chosen, axis=-1, keepdims=True)))
     assert_equal(result.parts["weights"], e / np.sum(e, axis=-1, keepdims=True) * given.get("scaling_factor", 1.0))

@@ -46,7 +46,7 @@ def test_others_do_not_matter(moe_router_vjp: Operation, draw: Draw) -> None:
 def test_equal_cotangents(moe_router_vjp: Operation, draw: Draw) -> None:
     """The same cotangent for all weights of a token gives 0 where weights are renormalized: their sum does not change."""
     (experts,) = draw.dims(experts=33)
-    given = draw_options(draw, experts, "scoring", "scaling_factor")
+    given = draw_options(draw, experts, "scoring", "scaling_factor") | draw.only("renormalize", True)
     logits = draw_clear_logits(draw, experts)
     c = np.broadcast_to(draw.grid((len(logits), 1)), (len(logits), given["k"]))
     assert_equal(moe_router_vjp((c, None), logits, **given, wrt="logits"), 0.0)

@@ -117,9 +117,13 @@ def outside_domain(call: Call) -> str:
     for name, allowed in domain.items():
         if name in NOT_DIMENSIONS:
             continue
+        if name not in sizes and name not in spec.parameters:
+            continue  # the arrays of this call have no such dimension
+        if name not in sizes and call.named.get(name) is None and call.operation.accepts(name):
+            continue  # a function that takes the option can be called without it; one that lacks it has the value that is stated
         value: Any = sizes.get(name, call.keywords.get(name, spec.defaults.get(name)))
         if isinstance(allowed, str):  # the name of another dimension, or names whose sizes are multiplied
             allowed = (math.prod(sizes.get(factor, value) for factor in allowed.split()),) if value is not None else ()
-        if value is not None and value not in allowed:
+        if value not in allowed:
             return f"its domain has no {name} = {value}"
     return ""

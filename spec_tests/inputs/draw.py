@@ -218,6 +218,19 @@ class Draw(ValueDraw):
             return {name: self.one_of(values)}
         return {name: -1} if name == "axis" else {}
 
+    def only(self, name: str, *values: Any) -> dict[str, Any]:
+        """Draw one of the values of a keyword that a law is about, and return it as {name: value}.
+
+        Return {} if the function lacks the keyword and its default is one of them. Raise NotImplementedVariant if the domain
+        states other values, or if the default is another.
+        """
+        default = self.operation.spec.defaults[name]
+        allowed = self.operation.domain.get(name, values if self.operation.accepts(name) else (default,))
+        fitting = tuple(value for value in values if value in allowed)
+        if not fitting:
+            raise NotImplementedVariant(f"its domain has no {name} = {' or '.join(map(repr, values))}")
+        return {name: self.one_of(fitting)} if self.operation.accepts(name) or len(allowed) == 1 else {}
+
     def eps_values(self) -> tuple[float, ...]:
         """Return the values of eps to draw from: in float64 only those that float32 holds, if its rounding would be sampled."""
         sampled_in_double = self.operation.spec.composed and self.operation.dtype == "float64"
