@@ -53,7 +53,7 @@ def test_a_gain_that_begins_at_zero_is_not_taken(tmp_path: Path) -> None:
     write(tmp_path, gemma="import torch\nfrom torch import nn\n\n" + source[source.index("class GemmaRMSNorm") :])
     run = suite(tmp_path, "--backend=gemma.py")
     assert run.code == 4
-    assert "it multiplies by 1 + weight: write a function that passes weight - 1" in flatten(run.text)
+    assert "its weight is added to 1, which no convention of the suite describes" in flatten(run.text)
 
 
 def test_a_class_that_is_not_taken_is_answered_with_lines_to_complete(tmp_path: Path) -> None:

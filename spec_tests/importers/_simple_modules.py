@@ -7,17 +7,13 @@ from types import MappingProxyType
 from typing import Any
 
 from ..specification.aliases import KEYWORDS, WIDTH_NAMES
-from ._imported import NotTaken, find_name, import_torch, list_parameters
+from ._imported import NotTaken, find_name, list_parameters
+from ._module_probes import NormProbe, call_module, find_form_of_gelu
 from ._swiglu_modules import bind_swiglu
 
 EPS_NAMES = ("eps", *KEYWORDS["eps"])
 WIDTH, INPUTS, OUTPUTS = 4, 3, 5  # sizes of the small modules that are made to see their parameters
 Bound = tuple[Callable[..., Any], str, dict[str, Any]]
-
-
-def call_module(module: Any, state: dict[str, Any], *arguments: Any) -> Any:
-    """Return the module's answer with these tensors as its parameters, in the mode in which it drops nothing out."""
-    return import_torch().func.functional_call(module.eval().to(arguments[0].device), state, arguments)
 
 
 def required_parameters(found: Any) -> list[str]:
@@ -30,28 +26,39 @@ def shapes_of(module: Any) -> dict[str, tuple[int, ...]]:
     return {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
 
 
-def _bind_norm(found: Any, count: int) -> tuple[Callable[[int, float], Any], list[str], str]:
-    """Return what makes a norm of a width and an epsilon, the names of its gain and bias, and the words on its constructor."""
+def _bind_norm(found: Any, count: int) -> tuple[Callable[[int, float], Any], list[str], str, dict[str, Any]]:
+    """Return what makes a norm of a width and an epsilon, the names of gain and bias, words on the constructor, and the domain.
+
+    An epsilon that the constructor does not take is seen from a call.
+    """
     names = [p.name for p in list_parameters(found)]
     width = find_name(names, WIDTH_NAMES) or (names[0] if names else "")
     eps = find_name(names, EPS_NAMES)
-    if not width or not eps:
-        raise NotTaken(f"its constructor ({', '.join(names)}) has no {'width' if not width else 'epsilon'} that is known by name")
+    if not width:
+        raise NotTaken(f"its constructor ({', '.join(names)}) has no width that is known by name")
     if other := [name for name in required_parameters(found) if name not in (width, eps)]:
         raise NotTaken(f"its constructor also requires {', '.join(other)}")
 
     def make(d: int, epsilon: float) -> Any:
-        return found(**{width: d, eps: epsilon})
+        return found(**{width: d, **({eps: epsilon} if eps else {})})
 
     module = make(WIDTH, 1e-5)
     sizes = shapes_of(module)
     if len(sizes) != count or any(shape != (WIDTH,) for shape in sizes.values()):
         raise NotTaken(f"its parameters are {_describe_shapes(sizes)} where {count} of the row's width are needed")
-    gains = [name for name, parameter in module.named_parameters() if bool((parameter != 0).all())]
-    shifts = [name for name in sizes if name not in gains]
-    if len(gains) != 1:
-        raise NotTaken("its gain begins at 0, so that it multiplies by 1 + weight: write a function that passes weight - 1")
-    return make, [*gains, *shifts], f"the class {found.__name__}({width}, {eps})"
+    probe = NormProbe(module, list(sizes))
+    gain, *shifts = probe.order_parameters()
+    if probe.adds_one_to(gain):
+        raise NotTaken(f"its {gain} is added to 1, which no convention of the suite describes")
+    if eps:
+        return make, [gain, *shifts], f"the class {found.__name__}({width}, {eps})", {}
+    epsilon = probe.find_epsilon(gain)
+    return (
+        make,
+        [gain, *shifts],
+        f"the class {found.__name__}({width}), with eps = {epsilon:g} as a call shows",
+        {"eps": (epsilon,)},
+    )
 
 
 def _describe_shapes(sizes: dict[str, tuple[int, ...]]) -> str:
@@ -59,21 +66,21 @@ def _describe_shapes(sizes: dict[str, tuple[int, ...]]) -> str:
 
 
 def bind_rms_norm(found: Any) -> Bound:
-    make, (gain,), words = _bind_norm(found, 1)
+    make, (gain,), words, domain = _bind_norm(found, 1)
 
     def rms_norm(x: Any, weight: Any, *, eps: float) -> Any:
         return call_module(make(x.shape[-1], eps), {gain: weight}, x)
 
-    return rms_norm, f"{words}, whose {gain} is the weight", {}
+    return rms_norm, f"{words}, whose {gain} is the weight", domain
 
 
 def bind_layer_norm(found: Any) -> Bound:
-    make, (gain, shift), words = _bind_norm(found, 2)
+    make, (gain, shift), words, domain = _bind_norm(found, 2)
 
     def layer_norm(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
         return call_module(make(x.shape[-1], eps), {gain: weight, shift: bias}, x)
 
-    return layer_norm, f"{words}, whose {gain} is the weight and whose {shift} is the bias", {}
+    return layer_norm, f"{words}, whose {gain} is the weight and whose {shift} is the bias", domain
 
 
 def bind_linear(found: Any) -> Bound:
@@ -138,12 +145,14 @@ def bind_pointwise(operation: str, domain: Mapping[str, Any] = MappingProxyType(
         def gated_activation(x: Any, *, activation: str, layout: str, gate: str) -> Any:
             return call_module(found(), {}, x)
 
-        words = f"the class {found.__name__}()"
-        words += "".join(f", {name} {' or '.join(values)}" for name, values in domain.items())
+        words, stated = f"the class {found.__name__}()", dict(domain)
+        if operation == "gelu" and not takes_approximate and not domain:
+            stated = {"approximate": (find_form_of_gelu(plain),)}
+        words += "".join(f", {name} {' or '.join(values)}" for name, values in stated.items())
         if operation == "gated_activation":
-            return gated_activation, words, dict(domain)
-        if takes_approximate or domain:
-            return gelu, words, {} if takes_approximate else dict(domain)
+            return gated_activation, words, stated
+        if operation == "gelu":
+            return gelu, words, stated
         return plain, words, {}
 
     return bind

@@ -1,0 +1,92 @@
+"""What a module leaves open is seen from a call, and what its parameters hold at the start decides nothing."""
+
+import math
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from spec_tests.importers._imported import NotTaken  # noqa: E402
+from spec_tests.importers._simple_modules import bind_layer_norm, bind_pointwise, bind_rms_norm  # noqa: E402
+
+
+def norm_class(body: Any, **parameters: Any) -> Any:
+    """Return a class of a norm of width d whose parameters begin with these values."""
+
+    class Norm(torch.nn.Module):
+        def __init__(self, d: int) -> None:
+            super().__init__()
+            for name, start in parameters.items():
+                setattr(self, name, torch.nn.Parameter(torch.full((d,), float(start))))
+
+        def forward(self, x: Any) -> Any:
+            return body(self, x)
+
+    return Norm
+
+
+def rms(x: Any, eps: float) -> Any:
+    return x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
+
+
+def centred(x: Any, eps: float) -> Any:
+    return rms(x - x.mean(-1, keepdim=True), eps)
+
+
+@pytest.mark.parametrize("eps", [1e-5, 1e-6, 1e-8, 1e-12, 3.5e-4, 0.0])
+@pytest.mark.parametrize("in_float32", [False, True])
+def test_an_epsilon_that_the_constructor_does_not_take(eps: float, in_float32: bool) -> None:
+    def body(module: Any, x: Any) -> Any:
+        return rms(x.float() if in_float32 else x, eps) * module.g
+
+    _, words, domain = bind_rms_norm(norm_class(body, g=1.0))
+    assert domain == {"eps": (pytest.approx(eps, rel=1e-9, abs=1e-15),)}
+    assert f"eps = {eps:g} as a call shows" in words
+
+
+@pytest.mark.parametrize("start", [0.0, 1.0, -2.5, math.nan])
+def test_what_a_gain_holds_at_the_start_decides_nothing(start: float) -> None:
+    _, words, _ = bind_rms_norm(norm_class(lambda module, x: rms(x, 1e-5) * module.g, g=start))
+    assert "whose g is the weight" in words
+
+
+@pytest.mark.parametrize("starts", [{"b": 0.0, "g": 1.0}, {"b": 1.0, "g": 0.0}, {"g": 0.0, "b": 0.0}])
+def test_the_gain_is_what_multiplies_the_row(starts: dict[str, float]) -> None:
+    _, words, _ = bind_layer_norm(norm_class(lambda module, x: centred(x, 1e-5) * module.g + module.b, **starts))
+    assert "whose g is the weight and whose b is the bias" in words
+
+
+@pytest.mark.parametrize("start", [0.0, 1.0])
+def test_a_gain_that_is_added_to_one_is_not_taken(start: float) -> None:
+    with pytest.raises(NotTaken, match="its g is added to 1"):
+        bind_rms_norm(norm_class(lambda module, x: rms(x, 1e-5) * (1 + module.g), g=start))
+
+
+def test_a_wrong_norm_is_taken_and_judged() -> None:
+    """The name decides which operation it is: calls choose only between forms of it."""
+    _, words, domain = bind_rms_norm(norm_class(lambda module, x: rms(x, 1e-5), g=1.0))
+    assert ("whose g is the weight" in words, domain) == (True, {"eps": (1e-5,)})
+    _, _, domain = bind_rms_norm(norm_class(lambda module, x: x * math.nan * module.g, g=1.0))
+    assert domain == {"eps": (1e-5,)}
+
+
+FORMS = {
+    "erf": (lambda x: x * (1 + torch.erf(x / math.sqrt(2))) / 2, "none"),
+    "tanh": (lambda x: x * torch.sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)), "tanh"),
+    "negated": (lambda x: -torch.nn.functional.gelu(x), "none"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_the_form_of_gelu_is_the_nearer_one(name: str) -> None:
+    body, form = FORMS[name]
+
+    class GELU(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return body(x)
+
+    function, words, domain = bind_pointwise("gelu")(GELU)
+    assert domain == {"approximate": (form,)}
+    assert words == f"the class GELU(), approximate {form}"
+    assert function(torch.tensor([0.0]), approximate=form).item() == 0.0

@@ -1,0 +1,71 @@
+"""What a module's name and constructor leave open, and a call shows: the form of GELU, an epsilon, which parameter is the gain.
+
+A call chooses between forms of one operation. Which operation a module is, its name says: a wrong module is judged, not declined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ._imported import import_torch
+
+PROBES = (-2.5, -1.5, -0.5, 0.75, 1.25, 2.5)  # where the two forms of GELU differ by up to 5e-4
+FORMS = ("none", "tanh")
+TINY = 1e-8  # a magnitude whose square is far below every epsilon that people write
+NEAR = 0.25  # of a ratio: one plus the gain gives 3, the gain alone no number, and a gain that is ignored 1
+DEFAULT_EPSILON = 1e-5
+DIGITS = 3  # of an epsilon: more are rounding errors
+
+
+def call_module(module: Any, state: dict[str, Any], *arguments: Any) -> Any:
+    """Return the module's answer with these tensors as its parameters, in the mode in which it drops nothing out."""
+    return import_torch().func.functional_call(module.eval().to(arguments[0].device), state, arguments)
+
+
+def find_form_of_gelu(function: Callable[[Any], Any]) -> str:
+    """Return the value of `approximate` whose form is nearer to the function's answers."""
+    torch = import_torch()
+    x = torch.tensor(PROBES, dtype=torch.float32)
+    answer = function(x)
+    gaps = [float((answer - torch.nn.functional.gelu(x, approximate=form)).abs().max()) for form in FORMS]
+    return FORMS[gaps.index(min(gaps))]
+
+
+class NormProbe:
+    """Calls of a small norm with chosen values of its parameters. What they hold at the start decides nothing."""
+
+    def __init__(self, module: Any, names: Sequence[str]) -> None:
+        self.module, self.names = module.double(), names
+        self.width = len(next(iter(module.parameters())))
+
+    def call(self, scale: float, **values: float) -> Any:
+        """Return the answer for a row of alternating signs. All entries of a parameter have one value, 0 if it is not given."""
+        torch = import_torch()
+        row = scale * torch.tensor([(-1.0) ** i for i in range(self.width)], dtype=torch.float64)
+        state = {name: torch.full((self.width,), values.get(name, 0.0), dtype=torch.float64) for name in self.names}
+        return call_module(self.module, state, row[None])[0].double()
+
+    def order_parameters(self) -> list[str]:
+        """Return the names, that of the gain first: the answer changes with it in proportion to the row.
+
+        If none is seen to be the gain, the module is wrong, and the order is that of the module.
+        """
+        return sorted(self.names, key=lambda name: not self._is_gain(name))
+
+    def _is_gain(self, name: str) -> bool:
+        """Whether a larger parameter moves entries of opposite signs apart."""
+        change = self.call(1.0, **{name: 3.0}) - self.call(1.0, **{name: 1.0})
+        return float(change[1] - change[0]) != 0.0
+
+    def adds_one_to(self, gain: str) -> bool:
+        """Whether a gain of 2 makes the row three times as large as a gain of 0 does."""
+        without, with_two = (self.call(1.0, **{gain: value}) for value in (0.0, 2.0))
+        return bool((without != 0).all()) and bool(((with_two / without - 3).abs() < NEAR).all())
+
+    def find_epsilon(self, gain: str) -> float:
+        """Return the epsilon under the root: y = a / sqrt(a² + ε) for a row of ±a. PyTorch's default if the answer shows none."""
+        size = float(self.call(TINY, **{gain: 1.0}).abs().max())
+        if not 0 < size < float("inf"):
+            return DEFAULT_EPSILON
+        return float(f"{max((TINY / size) ** 2 - TINY**2, 0.0):.{DIGITS - 1}e}")
