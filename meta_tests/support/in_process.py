@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from hypothesis import Phase
@@ -31,20 +31,23 @@ def trials(
     precision: str | None = None,
     about: Callable[[Invariant], Any] = lambda invariant: True,
     dtypes: tuple[str, ...] = (),
+    names: Collection[str] | None = None,
 ) -> Iterator[tuple[Any, Trial]]:
-    """Yield each test of an invariant for which `about` is true, with each of its trials that a run would try."""
+    """Yield each test of an invariant for which `about` is true, with each of its trials that a run would try.
+
+    With `names`, general invariants are tried on these operations only.
+    """
     session = Session.for_backend(under_test, dtypes, precision)
     for test in filter(lambda test: about(test.invariant), invariants()):
-        for trial in session.selection.trials(test.invariant):
+        for trial in session.selection.trials(test.invariant, names):
             if not (trial.redundant or trial.missing(test.invariant.operations)):
                 yield test, trial
 
 
 def trials_of(operation: str, under_test: Backend, precision: str | None = None) -> Iterator[tuple[Any, Trial]]:
-    """Yield the trials of the invariants that involve the operation."""
-    for test, trial in trials(under_test, precision, lambda invariant: {operation, *GENERAL} & set(invariant.operations)):
-        if not trial.operation_name or trial.operation_name == operation:
-            yield test, trial
+    """Return the trials of the invariants that involve the operation. Trials of others are not made."""
+    about = {operation, *GENERAL}
+    return trials(under_test, precision, lambda invariant: about & set(invariant.operations), names=(operation,))
 
 
 def attempt(test: Any, trial: Trial, seed: int, *, shrink: bool = False) -> Violation | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ..implementation.backend import Backend
@@ -34,16 +35,17 @@ class Selection:
     precision: str | None
     required: tuple[str, ...]
 
-    def trials(self, invariant: Invariant) -> list[Trial]:
-        """Return the trials of an invariant at the current effort."""
-        return self.collect(invariant) if is_selected(invariant) else []
+    def trials(self, invariant: Invariant, names: Collection[str] | None = None) -> list[Trial]:
+        """Return the trials of an invariant at the current effort. Of a general one, only those on these operations, if given."""
+        return self.collect(invariant, names) if is_selected(invariant) else []
 
-    def collect(self, invariant: Invariant) -> list[Trial]:
+    def collect(self, invariant: Invariant, names: Collection[str] | None = None) -> list[Trial]:
         """Return the trials of an invariant, also where another effort tries it: pytest collects it, then deselects it."""
         return [
             trial
             for backend in self.backends
             for name in operation_names(invariant)
+            if names is None or not name or name in names
             for trial in self._trials(backend, name, invariant)
         ]
 
