@@ -136,6 +136,56 @@ def test_what_anothers_fixture_replaces_is_no_backends_doing(tmp_path: Path) -> 
     assert run.code == 0, run.text
 
 
+FOREIGN_HOOK = """
+import pytest
+
+calls = 0
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    global calls
+    calls += 1
+    if calls == {call}:
+        import {module} as module
+        module.{name} = lambda *_, **__: None
+    return (yield)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "sentence"),
+    [
+        (1, "time.sleep", ""),
+        (1, "spec_tests.helpers.assertions.assert_conforms", "a fixture or a plugin replaced"),
+        (3, "time.sleep", "the backend, a fixture or a plugin replaced"),
+    ],
+)
+def test_who_may_have_replaced_something_where_a_plugin_runs_before_each_law(
+    call: int, name: str, sentence: str, tmp_path: Path
+) -> None:
+    """A look before the first law finds what a plugin replaces always. What is found later may be the backend's doing as well."""
+    module, _, attribute = name.rpartition(".")
+    (tmp_path / "hooks.py").write_text(FOREIGN_HOOK.format(call=call, module=module, name=attribute))
+    write(tmp_path, mine=NUMPY + RELU)
+    run = suite(tmp_path, "-p", "hooks", "--backend=mine.py", "-k", "relu and not vjp", env=environment(ROOT, tmp_path))
+    assert run.code == (1 if sentence else 0), run.text
+    assert sentence in run.text
+    assert (f"replaced {name}, on which the verdict depends" in run.text) == bool(sentence)
+
+
+def test_a_plugin_around_the_laws_that_replaces_nothing_adds_one_look() -> None:
+    """With it the looks after laws are as rare as without it, until something is found."""
+    alone, beside = Lookout(next_is_law=True), Lookout(next_is_law=True, others_run=True)
+    assert [beside.begin_law() for _ in range(4)] == [True, False, False, False]
+    assert [alone.note("mine", "relu", 9, failed=False) for _ in range(9)] == [
+        beside.note("mine", "relu", 9, failed=False) for _ in range(9)
+    ]
+    assert beside.suspects == "the backend, a fixture or a plugin"
+    beside.finish_look(["numpy.all"])
+    assert beside.begin_law()
+    assert beside.suspects == "the backend"
+
+
 def test_a_backend_that_replaces_something_is_refused(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(np, "allclose", np.allclose)  # so that monkeypatch puts it back
     (tmp_path / "mine.py").write_text("import numpy as np\nnp.allclose = print\nframework = 'numpy'\ndef relu(x): return x\n")

@@ -18,7 +18,7 @@ def finish_collection(session: Session, laws: list[pytest.Item]) -> None:
     """Note which laws are due and whether others run code before them. Raise UsageError if something was replaced before."""
     if laws:
         _refuse_replacements(session)
-        session.has_foreign_fixtures = _has_foreign_fixtures(laws)
+        session.lookout.others_run = _has_foreign_fixtures(laws)
     session.ledger.finish_collection(laws)
 
 

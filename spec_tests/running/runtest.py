@@ -38,16 +38,16 @@ def judge(session: Session, node: str, invariant: Invariant, test: Any, trial: T
 
 def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -> None:
     """Return if the invariant holds; else skip, xfail, or raise the Violation. pytest reports the item accordingly."""
+    if names := session.undo_fixtures():
+        what = f"a fixture or a plugin replaced {', '.join(names[:3])}, on which the verdict depends"
+        _meet(invariant, trial, offence := Violation(what))
+        raise offence
     missing = trial.missing(invariant.operations)
     if trial.backend.framework.device_lost or missing:
         _look(session, invariant, trial, failed=False)  # this may be the last law
         _skip_untried(session, invariant, trial, missing)
     is_unrequired_level = invariant.level is not None and not _is_level_required(session, invariant, trial)
     kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial))
-    if names := session.undo_fixtures():
-        what = f"a fixture or a plugin replaced {', '.join(names[:3])}, on which the verdict depends"
-        _meet(invariant, trial, offence := Violation(what))
-        raise offence
     violation = _find_violation(session, test, trial, entry, shrink=not is_unrequired_level)
     _look(session, invariant, trial, failed=violation is not None)
     violation = violation or _find_required_shortfall(session, invariant, trial)

@@ -61,7 +61,6 @@ class Session:
     known_failures: KnownFailures = field(default_factory=KnownFailures)
     plugin_manager: pytest.PytestPluginManager | None = None  # of the run, if a command line has started it
     ledger: Any = None  # a Ledger, if a command line has started the run
-    has_foreign_fixtures: bool = False  # whether another project's fixtures or hooks run before the tests
     lookout: Lookout = field(default_factory=Lookout)  # when to look for replacements
     backends_recorded: bool = False  # whether this process has handed the records of the backends to the report
 
@@ -160,25 +159,25 @@ class Session:
         """
         if not self.watches_this_process:
             return ""
-        is_due = self.lookout.note(trial.backend.name, operation, trial.tally.coverage.drawn, failed=failed)
-        if not is_due and not self.has_foreign_fixtures:  # a fixture is blamed for what is found before the next law
+        if not self.lookout.note(trial.backend.name, operation, trial.tally.coverage.drawn, failed=failed):
             return ""
-        replaced = self.undo_replacements()
+        replaced, suspects = self.undo_replacements(), self.lookout.suspects
         unseen = self.lookout.finish_look(replaced)
         if not replaced:
             return ""
         others = f", as do those on the {unseen} laws before it, since the last look" if unseen else ""
-        return f"the backend replaced {', '.join(replaced[:3])}, on which the verdict depends{others}"
+        return f"{suspects} replaced {', '.join(replaced[:3])}, on which the verdict depends{others}"
 
     def undo_fixtures(self) -> list[str]:
-        """Undo what fixtures and plugins replaced before a test, and return the names of what is the suite's own.
+        """Undo what fixtures and plugins replaced before a law, if a look is due. Return the names of what is the suite's own.
 
         What they replace in libraries is their right. It is put back silently, so that the backend is not blamed for it.
         """
-        if not self.watches_this_process or not self.has_foreign_fixtures:
+        if not self.watches_this_process or not self.lookout.begin_law():
             return []
-        self.patch_detector.libraries.restore()
-        return self.patch_detector.ours.restore()
+        libraries, ours = self.patch_detector.libraries.restore(), self.patch_detector.ours.restore()
+        self.lookout.others_replace |= bool(libraries or ours)
+        return ours
 
     def watch_hooks(self) -> None:
         """Record the plugins and the hooks of pytest as they are when all tests are collected."""
