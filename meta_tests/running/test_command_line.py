@@ -34,39 +34,40 @@ def write_distribution(folder: Path, entry_points: str) -> None:
 # --- naming a backend -------------------------------------------------------------------------------------------------
 
 
-FORMS = ["relative", "absolute", "file:class", "file:instance", "dotted", "module:class", "module:instance", "registered"]
+IN_CLASS = "\n\nclass Mine:\n    framework = 'numpy'\n    dtypes = ('float32',)\n    relu = staticmethod(relu)\n\nmine = Mine()"
 
 
-@pytest.mark.parametrize("how", FORMS)
-def test_a_backend_is_found(how: str, tmp_path: Path) -> None:
+def test_a_backend_is_found_however_it_is_named(tmp_path: Path) -> None:
     (folder := tmp_path / "of backends").mkdir()
-    in_class = (
-        "\n\nclass Mine:\n    framework = 'numpy'\n    dtypes = ('float32',)\n    relu = staticmethod(relu)\n\nmine = Mine()"
-    )
-    write(folder, mine=NUMPY + RELU + in_class)
-    write_distribution(folder, "acme-numpy = mine:Mine")
-    text = {
-        "relative": "of backends/mine.py",
-        "absolute": str(folder / "mine.py"),
-        "file:class": "of backends/mine.py:Mine",
-        "file:instance": f"{folder / 'mine.py'}:mine",
-        "dotted": "mine",
-        "module:class": "mine:Mine",
-        "module:instance": "mine:mine",
+    forms = {  # a file in the folder, and what names it
+        "relative": "of backends/relative.py",
+        "absolute": str(folder / "absolute.py"),
+        "class_of_file": "of backends/class_of_file.py:Mine",
+        "instance_of_file": f"{folder / 'instance_of_file.py'}:mine",
+        "dotted": "dotted",
+        "class_of_module": "class_of_module:Mine",
+        "instance_of_module": "instance_of_module:mine",
         "registered": "acme-numpy",
-    }[how]
-    run = suite(tmp_path, f"--backend={text}", *RELU_REFERENCE, env=environment(ROOT, folder))
+    }
+    write(folder, **dict.fromkeys(forms, NUMPY + RELU + IN_CLASS))
+    write_distribution(folder, "acme-numpy = registered:Mine")
+    words = (f"--backend={text}" for text in forms.values())
+    run = suite(tmp_path, *words, *RELU_REFERENCE, env=environment(ROOT, folder))
     assert run.code == 0, run.text
-    assert run.ids == {"relu.reference"}
+    assert [(fact["id"], fact["status"]) for fact in run.facts] == [("relu.reference", "passed")] * len(forms)
+    assert len({fact["backend"] for fact in run.facts}) == len(forms)
 
 
-@pytest.mark.parametrize("line", ["import helper_next_to_it as helper", "from . import helper_next_to_it as helper"])
-def test_a_backend_imports_its_neighbours(line: str, tmp_path: Path) -> None:
+def test_a_backend_imports_its_neighbours(tmp_path: Path) -> None:
     (folder := tmp_path / "tests").mkdir()
-    write(folder, adapters=f"{line}\nfrom .helper_next_to_it import *\n\nassert helper.relu is relu or '{line[0]}' == 'i'")
+    lines = {"absolute": "import helper_next_to_it as helper", "relative": "from . import helper_next_to_it as helper"}
+    for name, line in lines.items():
+        check = f"assert helper.relu is relu or {name == 'absolute'}"
+        write(folder, **{name: f"{line}\nfrom .helper_next_to_it import *\n\n{check}"})
     write(folder, helper_next_to_it=NUMPY + RELU)
-    run = suite(tmp_path, "--backend=tests/adapters.py", *RELU_REFERENCE)
+    run = suite(tmp_path, *(f"--backend=tests/{name}.py" for name in lines), *RELU_REFERENCE)
     assert run.code == 0, run.text
+    assert run.count("passed") == len(lines)
 
 
 REFUSED = {
@@ -132,14 +133,14 @@ def test_a_refused_run_says_so_and_runs_nothing(tmp_path: Path) -> None:
     assert "? Built in: " in run.complaint
 
 
-@pytest.mark.parametrize("name", ["torch-cuda", "torch-fused-cuda", "torch-compile-cuda"])
-def test_a_device_that_is_not_there_is_one_sentence(name: str, tmp_path: Path) -> None:
+def test_a_device_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    complaint = suite(tmp_path, f"--backend={name}").complaint
-    assert complaint.startswith(f"--backend={name}: torch has no device 'cuda' here")
-    assert "numpy-cpu, " in complaint.partition("built in are ")[2]
+    names = ("torch-cuda", "torch-fused-cuda", "torch-compile-cuda")
+    for name, complaint in zip(names, complaints(tmp_path, *(f"--backend={name}" for name in names)), strict=True):
+        assert complaint.startswith(f"--backend={name}: torch has no device 'cuda' here")
+        assert "numpy-cpu, " in complaint.partition("built in are ")[2]
 
 
 def test_backends_are_listed(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_an_option_that_cannot_be_met_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_dtype_that_the_backend_lacks_is_one_sentence(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + SOFTMAX)
-    complaint = suite(tmp_path, "--backend=mine.py", "--dtype=float64").complaint
+    (complaint,) = complaints(tmp_path, ("--backend=mine.py", "--dtype=float64"))
     assert complaint == "--dtype=float64: mine offers float32; nothing would run."
 
 
@@ -185,10 +186,10 @@ def test_a_stricter_precision_is_held(tmp_path: Path) -> None:
     half = NUMPY + "dtypes = ('float16',)" + SOFTMAX.replace(f"{total})", f"{total}, dtype=np.float32).astype(x.dtype)")
     write(tmp_path, mine=half, fused=half + "\n\nprecision = 'fused'")
     args = ("-k", "softmax.reference", "--hypothesis-seed=0")
-    loose, strict = suite(tmp_path, "--backend=mine.py", *args), suite(tmp_path, "--backend=mine.py", "--precision=fused", *args)
-    assert (loose.code, strict.code) == (0, 1), loose.text
-    assert loose.facts[0]["class"] == "eager"
-    assert suite(tmp_path, "--backend=fused.py", *args).code == 1
+    stated = suite(tmp_path, "--backend=mine.py", "--backend=fused.py", *args)
+    assert stated.statuses == {"softmax.reference mine float16": "passed", "softmax.reference fused float16": "failed"}
+    assert next(fact["class"] for fact in stated.facts if fact["backend"] == "mine") == "eager"
+    assert suite(tmp_path, "--backend=mine.py", "--precision=fused", *args).code == 1
 
 
 def test_what_is_required_must_be_there(tmp_path: Path) -> None:

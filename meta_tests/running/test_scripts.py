@@ -10,8 +10,8 @@ from spec_tests.report import script
 from spec_tests.trials.trial import Trial
 
 from ..support.in_process import backend
-from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, environment, python, suite, write
-from .test_messages import extract_message, extract_script
+from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, environment, python, suite, suite_of_each, write
+from .test_messages import extract_script
 
 WIDE_ONLY = """
 def relu(x):
@@ -55,12 +55,12 @@ def test_large_arrays_are_saved_in_the_temporary_folder_or_beside_the_report(
     monkeypatch.setenv("TMPDIR", str(temporary))
     write(tmp_path, mine=NUMPY + WIDE_ONLY)
     selected = ("--backend=mine.py", "--hypothesis-seed=1", "-k", "relu.reference", "--effort=default")
-    text = extract_message(suite(tmp_path, *selected))
+    text = suite(tmp_path, *selected).message()
     assert re.search(r"x = float32 array of shape", text)
     (saved,) = (temporary / "spec_tests-failures").glob("*.npz")
     assert f"np.load({str(saved)!r})" in extract_script(text)
     assert re.search(r"[1-9]", run_script(tmp_path, text))
-    text = extract_message(suite(tmp_path, *selected, "--report=seen"))
+    text = suite(tmp_path, *selected, "--report=seen").message()
     assert [path.suffix for path in (tmp_path / "seen" / "failures").iterdir()] == [".npz"]
     assert re.search(r"[1-9]", run_script(tmp_path, text))
 
@@ -83,18 +83,14 @@ def test_arrays_too_large_for_the_temporary_folder_have_a_sentence_instead_of_a_
 def test_a_bfloat16_array_is_called_so(tmp_path: Path) -> None:
     pytest.importorskip("ml_dtypes")
     write(tmp_path, mine=NUMPY + WIDE_ONLY.replace("np.float32(1)", "x.dtype.type(1)") + "\n\ndtypes = ('bfloat16',)\n")
-    text = extract_message(
-        suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "relu.reference", "--effort=default")
-    )
+    text = suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "relu.reference", "--effort=default").message()
     assert "x = bfloat16 array of shape" in text
     assert "float64 array" not in text
 
 
 def test_a_state_that_an_earlier_call_left_is_shown_by_all_calls(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + REMEMBERING)
-    text = extract_message(
-        suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "softmax.", "-x", "--effort=default")
-    )
+    text = suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "softmax.", "-x", "--effort=default").message()
     assert extract_script(text).startswith("# the second call gets the answer of the first, which the run made before"), text
     first, second = (np.array(eval(answer, {"array": np.array, "float32": "f4"})) for answer in run_answers(tmp_path, text))
     truths = [np.array(eval(truth)) for truth in re.findall("# the truth: (.*)", extract_script(text))]
@@ -106,7 +102,7 @@ def test_a_state_that_an_earlier_call_left_is_shown_by_all_calls(tmp_path: Path)
 def test_an_exception_is_in_the_summary_with_the_line_that_excludes_it(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + HEADS)
     found = suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "relu.reference", "--effort=default")
-    text = extract_message(found)
+    text = found.message()
     line = re.search(r"^  if meant  add (domain = .*)$", text, re.MULTILINE)
     assert line, text
     assert ": the call raised AssertionError: at most eight features" in found.text.rpartition("= verdict =")[2]
@@ -114,19 +110,19 @@ def test_an_exception_is_in_the_summary_with_the_line_that_excludes_it(tmp_path:
     assert suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "relu.reference", "--effort=default").code == 0
 
 
-@pytest.mark.parametrize(
-    ("body", "law", "labels"),
-    [
-        (EPS_OUTSIDE, "rms_norm.eps_is_inside_the_root", ("expected", "got", "error", "bound")),
-        (EPS_OUTSIDE, "rms_norm.scale", ("one side", "the other", "differ by", "bound")),
-    ],
-)
-def test_each_side_of_a_law_says_whose_it_is(tmp_path: Path, body: str, law: str, labels: tuple[str, ...]) -> None:
-    write(tmp_path, mine=NUMPY + body)
-    text = extract_message(suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", law, "--effort=default"))
-    facts = dict(re.findall(r"^  (expected|got|error|one side|the other|differ by|bound) +(.*)$", text, re.MULTILINE))
-    assert tuple(facts) == labels, text
-    assert all("the backend's answer" in facts[side] for side in ("one side", "the other") if side in facts), text
+def test_each_side_of_a_law_says_whose_it_is(tmp_path: Path) -> None:
+    labels = {
+        "rms_norm.eps_is_inside_the_root": ("expected", "got", "error", "bound"),
+        "rms_norm.scale": ("one side", "the other", "differ by", "bound"),
+    }
+    names = {f"of_{law.partition('.')[2]}": law for law in labels}
+    laws = " or ".join(f"{name} and {law}" for name, law in names.items())
+    run = suite_of_each(tmp_path, dict.fromkeys(names, EPS_OUTSIDE), "--hypothesis-seed=1", "-k", laws, "--effort=default")
+    for name, law in names.items():
+        text = run.message(name)
+        facts = dict(re.findall(r"^  (expected|got|error|one side|the other|differ by|bound) +(.*)$", text, re.MULTILINE))
+        assert tuple(facts) == labels[law], text
+        assert all("the backend's answer" in facts[side] for side in ("one side", "the other") if side in facts), text
 
 
 def test_no_message_leaves_the_script_out(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -89,6 +90,14 @@ class Run:
         """The status of each verdict, by "id backend dtype"."""
         return {f"{fact['id']} {fact['backend']} {fact['dtype']}": fact["status"] for fact in self.facts}
 
+    def message(self, backend: str = "mine") -> str:
+        """Return the message of the backend's first cause, from its first line to the command that shows it again."""
+        assert self.code == 1, self.text
+        begins = rf"^cause \d+: [^\n]*\n({re.escape(backend)} breaks .*?^again: [^\n]*)"
+        found = re.search(begins, self.text, re.MULTILINE | re.DOTALL)
+        assert found, f"there is no message about {backend} in\n{self.text}"
+        return found[1].rstrip()
+
     @property
     def complaint(self) -> str:
         """The one sentence that a refused run prints."""
@@ -141,9 +150,10 @@ for args in json.loads(sys.argv[1]):
 """
 
 
-def complaints(folder: Path, *commands: str, env: dict[str, str] | None = None) -> list[str]:
+def complaints(folder: Path, *commands: str | tuple[str, ...], env: dict[str, str] | None = None) -> list[str]:
     """Return the sentence with which each command is refused. One process runs all of them, one after the other."""
-    done = python(folder, "-c", REFUSALS, json.dumps([[command] for command in commands]), env=env)
+    words = [[command] if isinstance(command, str) else [*command] for command in commands]
+    done = python(folder, "-c", REFUSALS, json.dumps(words), env=env)
     assert done.returncode == 0, done.stderr
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
     return [Run(code, text, {}, []).complaint for code, text in outcomes]
@@ -158,6 +168,12 @@ def suite(folder: Path, *args: str, env: dict[str, str] | None = None, timeout: 
     args = tuple(arg for arg in args if arg != "cacheprovider")
     plugin = ("-p", "spec_tests.plugin", "--hypothesis-profile=default")  # with CI set, Hypothesis's profile ignores the seed
     return pytest_run(folder, *plugin, *cache, "--pyargs", "spec_tests", "--effort=smoke", *args, env=env, timeout=timeout)
+
+
+def suite_of_each(folder: Path, bodies: dict[str, str], *args: str, **keywords: Any) -> Run:
+    """Run the suite once on several backends, each the code of a file that is named after it."""
+    write(folder, **{name: NUMPY + body for name, body in bodies.items()})
+    return suite(folder, *(f"--backend={name}.py" for name in bodies), *args, **keywords)
 
 
 def green(folder: Path, body: str, *args: str) -> dict[str, Any]:
