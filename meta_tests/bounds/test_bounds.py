@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from random import Random
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from spec_tests.bounds.bounded import Bounded
@@ -20,9 +21,11 @@ from spec_tests.calls.open_choices import expect_by_choice
 from spec_tests.calls.operation import Operation
 from spec_tests.inputs.draw import Draw
 from spec_tests.specification.formats import DTYPES, FORMATS, INTEGER, PRECISIONS, Arithmetic, Format, JoinedFormat
+from spec_tests.specification.pytree import leaves
 from spec_tests.specification.registry import gradients, operations, specification
 
 from ..support.in_process import backend
+from ..support.seeds import draw_seed
 from ..support.simulated_arithmetic import simulate
 
 FLOATING = [
@@ -30,9 +33,38 @@ FLOATING = [
     for name in (*operations(), *gradients())
     if specification(name).precision != "exact" and specification(name).dtype is None
 ]
-DAILY = 6  # calls of each operation, half as many of a composed one; always the same ones
-EXAMPLES = [DAILY, pytest.param(30, marks=pytest.mark.nightly)]
 COARSE = {bits: Format(f"{bits} bits", bits, -126, 127) for bits in (8, 12)}  # so few bits that the roundings are large
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How many calls of an operation are tried, each in how many simulated roundings, and how large they are."""
+
+    calls: int  # half as many of a composed operation
+    roundings: int
+    max_elements: int | None = None  # of the arguments of a call
+    seed: int | None = None  # another one for each test if there is none
+
+    def draw(self, name: str, dtype: str) -> Iterator[Call]:
+        """Yield calls with small arguments: many roundings of these reach as much of a bound as few of large ones."""
+        tested, seed = operation(name, dtype), draw_seed(f"{name} {dtype}") if self.seed is None else self.seed
+        print(f"seed {seed}")  # pytest shows it if the test fails
+        random, left = Random(f"{name} {dtype} {seed}"), self.calls // 2 if tested.spec.composed else self.calls
+        while left:
+            call = Draw(random.randint, tested).call()
+            if self.max_elements is None or count_elements(call) <= self.max_elements:
+                left -= 1
+                yield call
+
+
+def count_elements(call: Call) -> int:
+    return sum(x.size for _, x in leaves(call.arguments) if isinstance(x, np.ndarray))
+
+
+EXTENTS = [
+    pytest.param(Extent(calls=6, roundings=4, max_elements=1000, seed=0), id="daily"),
+    pytest.param(Extent(calls=30, roundings=3), id="nightly", marks=pytest.mark.nightly),
+]
 
 
 def check(call: Call, arithmetic: Arithmetic, seeds: range) -> None:
@@ -58,52 +90,29 @@ def storage_of(call: Call, arithmetic: Arithmetic) -> Format | JoinedFormat:
     return JoinedFormat([math.prod(part.shape) for part in call.parts], formats)
 
 
+@cache
 def operation(name: str, dtype: str) -> Operation:
     spec = specification(name)
     return (Gradient if spec.is_gradient else Operation)(spec, backend("numpy-cpu"), dtype, spec.precision)
 
 
-@pytest.mark.parametrize("examples", EXAMPLES)
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("extent", EXTENTS)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", FLOATING)
-def test_no_simulated_implementation_leaves_its_bound(name: str, dtype: str, precision: str, examples: int) -> None:
-    arithmetic = Arithmetic.of(dtype, precision)
-    if arithmetic.precision != precision:
-        pytest.skip("float32 and float64 know only fused")
-
-    @settings(
-        max_examples=examples // 2 if specification(name).composed else examples,
-        derandomize=examples == DAILY,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(data=st.data())
-    def run(data: st.DataObject) -> None:
-        check(Draw(data.conjecture_data.draw_integer, operation(name, dtype)).call(), arithmetic, range(3))
-
-    run()
+def test_no_simulated_implementation_leaves_its_bound(name: str, dtype: str, extent: Extent) -> None:
+    promised = [Arithmetic.of(dtype, precision) for precision in PRECISIONS]
+    for call in extent.draw(name, dtype):
+        for arithmetic in dict.fromkeys(promised):  # float32 and float64 know only fused
+            check(Call(call.operation, call.arguments, call.keywords), arithmetic, range(extent.roundings))
 
 
-@pytest.mark.parametrize("examples", EXAMPLES)
-@pytest.mark.parametrize("bits", COARSE)
+@pytest.mark.parametrize("extent", EXTENTS)
 @pytest.mark.parametrize("name", [name for name in FLOATING if not specification(name).composed])
-def test_nor_in_arithmetic_so_coarse_that_second_order_shows(name: str, bits: int, examples: int) -> None:
-    arithmetic = Arithmetic(FORMATS["float64"], COARSE[bits])
-
-    @settings(
-        max_examples=examples,
-        derandomize=examples == DAILY,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(data=st.data())
-    def run(data: st.DataObject) -> None:
-        check(Draw(data.conjecture_data.draw_integer, operation(name, "bfloat16")).call(), arithmetic, range(3))
-
-    run()
+def test_nor_in_arithmetic_so_coarse_that_second_order_shows(name: str, extent: Extent) -> None:
+    for call in extent.draw(name, "bfloat16"):
+        for coarse in COARSE.values():
+            fresh = Call(call.operation, call.arguments, call.keywords)
+            check(fresh, Arithmetic(FORMATS["float64"], coarse), range(extent.roundings))
 
 
 @pytest.mark.parametrize("cap", [None, 30.0])
