@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from meta_tests.support.servers import EXAMPLES, SERVERS
 from spec_tests.isolation.safetensors_wire import ProcessArray
@@ -126,11 +125,10 @@ def main(argv: list[str] | None = None) -> None:
     rows, measured = [], {}
     for server in SERVERS:
         with tempfile.TemporaryDirectory() as name:
-            try:
-                command = server.command(Path(name))
-            except pytest.skip.Exception as reason:
-                print(f"{server.language}: {reason}")
+            if server.missing_tools:
+                print(f"{server.language}: {server.missing_tools[0]} is not installed")
                 continue
+            command = server.command(Path(name))
             found = measured[server.language] = measure_server(command, Path(name), options.seconds)
         rows.append((server.language, f"{found['calls per second']:.0f}", f"{found['MB per second']:.0f}"))
     title = f"Calls of relu, the median of {options.seconds:g} s: {SMALL[0]} x {SMALL[1]} float32, and 4 MiB each way"

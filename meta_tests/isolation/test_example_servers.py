@@ -10,6 +10,7 @@ import pytest
 from ..support.paths import DOCS
 from ..support.servers import EXAMPLES, SERVERS, Server
 
+pytestmark = pytest.mark.xdist_group("isolation/servers")  # which share what is built
 REPLAY = DOCS / "protocol" / "replay.py"
 
 
@@ -18,8 +19,9 @@ def replay(command: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("server", SERVERS, ids=lambda server: server.language)
-def test_a_server_answers_the_published_messages(server: Server, tmp_path: Path) -> None:
-    done = replay(server.command(tmp_path))
+def test_a_server_answers_the_published_messages(server: Server, commands: dict[str, str]) -> None:
+    server.skip_without_tools()
+    done = replay(commands[server.language])
     assert (done.returncode, done.stderr) == (0, "")
     assert "40 requests answered as the protocol says" in done.stdout
 

@@ -19,7 +19,7 @@ from spec_tests.isolation.wire import LENGTHS, Handle, MalformedMessage, pack, u
 from spec_tests.specification.registry import gradients, operations
 
 from ..support.paths import ROOT
-from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, SOFTMAX, environment, suite, write
+from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, SOFTMAX, complaints, environment, suite, write
 
 
 def load(folder: Path, body: str, head: str = NUMPY):
@@ -79,14 +79,14 @@ def test_what_has_the_oracle_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["mine.py", "torch-cpu"])
 def test_the_verdicts_are_those_of_one_process(name: str, tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + SOFTMAX + RELU)
-    chosen = "rms_norm or softmax" if name == "mine.py" else "rms_norm or silu or embedding or sliding_window"
+    chosen = "rms_norm or softmax" if name == "mine.py" else "silu or embedding or sliding_window"
     if name == "torch-cpu":
         pytest.importorskip("torch")
     args = (f"--backend={name}", "--dtype=float32", "--hypothesis-seed=3", "-k", chosen)
     in_process, isolated = suite(tmp_path, *args), suite(tmp_path, *args, "--isolate")
     assert in_process.code == isolated.code
     assert in_process.statuses == isolated.statuses
-    assert len(in_process.facts) > 40
+    assert len(in_process.facts) > 30
     compared = ("examples", "class", "worst", "median", "refused", "example", "reason")
     for fact, isolated_fact in zip(in_process.facts, isolated.facts, strict=True):
         assert [fact[key] for key in compared] == [isolated_fact[key] for key in compared]
@@ -110,21 +110,24 @@ def test_a_class_and_a_module_are_loaded_there_too(tmp_path: Path) -> None:
     (folder := tmp_path / "package").mkdir()
     class_text = "\n\nclass Mine:\n    framework = 'numpy'\n    relu = staticmethod(relu)\n    dtypes = ('float32',)\n"
     write(folder, mine=NUMPY + RELU + class_text)
-    for text, name in (
-        ("package.mine", "package.mine"),
-        ("package.mine:Mine", "package.mine:Mine"),
-        ("package/mine.py:Mine", "mine:Mine"),
-    ):
-        run = suite(tmp_path, f"--backend={text}", "--isolate", "-k", "relu.reference", env=environment(ROOT, tmp_path))
-        assert run.code == 0, run.text
-        assert run.statuses == {f"relu.reference {name} float32": "passed"}
+    names = {
+        "package.mine": "package.mine",
+        "package.mine:Mine": "package.mine:Mine",
+        "package/mine.py:Mine": "mine:Mine",
+    }
+    words = (f"--backend={text}" for text in names)
+    run = suite(tmp_path, *words, "--isolate", "-k", "relu.reference", env=environment(ROOT, tmp_path))
+    assert run.code == 0, run.text
+    assert run.statuses == {f"relu.reference {name} float32": "passed" for name in names.values()}
 
 
-@pytest.mark.parametrize("body", ["", "raise ValueError('no')", "domain = {'relu': {'sizes': (1,)}}" + RELU])
-def test_what_is_refused_is_refused_alike(body: str, tmp_path: Path) -> None:
-    write(tmp_path, mine=NUMPY + "\n" + body)
-    complaint = suite(tmp_path, "--backend=mine.py").complaint
-    assert suite(tmp_path, "--backend=mine.py", "--isolate").complaint == complaint
+def test_what_is_refused_is_refused_alike(tmp_path: Path) -> None:
+    bodies = {"empty": "", "raises": "raise ValueError('no')", "domain": "domain = {'relu': {'sizes': (1,)}}" + RELU}
+    write(tmp_path, **{name: NUMPY + "\n" + body for name, body in bodies.items()})
+    backends = [f"--backend={name}.py" for name in bodies]
+    in_process, isolated = complaints(tmp_path, *backends), complaints(tmp_path, *((name, "--isolate") for name in backends))
+    assert in_process == isolated
+    assert len({*in_process}) == len(bodies)
 
 
 # --- life and death ---------------------------------------------------------------------------------------------------
@@ -168,8 +171,8 @@ def test_a_process_does_not_outlive_the_run(tmp_path: Path) -> None:
     wait_for(lambda: not _is_running(number))
 
 
-def wait_for(condition, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
+def wait_for(condition) -> None:
+    deadline = time.monotonic() + 300  # a safety net
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -189,7 +192,7 @@ def test_a_signal_ends_a_run_in_the_middle_of_a_call(tmp_path: Path) -> None:
     with subprocess.Popen(command, cwd=tmp_path, env=environment(ROOT, GITHUB_STEP_SUMMARY=""), stdout=subprocess.PIPE) as run:
         wait_for(lambda: (tmp_path / "pid").exists())
         run.send_signal(signal.SIGTERM)
-        run.communicate(timeout=60)
+        run.communicate(timeout=300)
     assert run.returncode == 2
     text = (tmp_path / "out" / "report.jsonl").read_text()
     assert '"reason": "interrupted"' in text
@@ -211,11 +214,10 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize("given", LIMITS)
-def test_a_limit_that_is_none_is_one_sentence(given: str, tmp_path: Path) -> None:
-    complaint = suite(tmp_path, given).complaint
-    assert complaint.startswith(f"{given}: ")
-    assert LIMITS[given] in complaint
+def test_a_limit_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    for complaint, (given, sentence) in zip(complaints(tmp_path, *LIMITS), LIMITS.items(), strict=True):
+        assert complaint.startswith(f"{given}: ")
+        assert sentence in complaint
 
 
 def test_each_late_answer_halves_the_patience(tmp_path: Path) -> None:

@@ -25,11 +25,17 @@ class Server:
     wrong: str  # the operation that is wrong on purpose
     deviation: str  # the name of its bug in the catalogue
 
+    @property
+    def missing_tools(self) -> list[str]:
+        return [tool for tool in self.tools if shutil.which(tool) is None]
+
+    def skip_without_tools(self) -> None:
+        """Skip the test if a tool is missing."""
+        if self.missing_tools:
+            pytest.skip(f"{self.missing_tools[0]} is not installed")
+
     def command(self, folder: Path) -> str:
-        """Build the server in this folder, and return the command that starts it. Skip the test if a tool is missing."""
-        for tool in self.tools:
-            if shutil.which(tool) is None:
-                pytest.skip(f"{tool} is not installed")
+        """Build the server in this folder, and return the command that starts it."""
         if self.build:
             words = [word.replace("$OUT", str(folder)) for word in self.build]
             environment = {**os.environ, "GOCACHE": str(folder / "cache"), "GOFLAGS": "-mod=mod"}
