@@ -8,14 +8,28 @@ from pathlib import Path
 import pytest
 
 from spec_tests import check, parametrize
+from spec_tests.inputs.choices import NoExample
 from spec_tests.report import read
 from spec_tests.report.backend_results import build_results, find_differences
 from spec_tests.running.check import DoesNotConform
 
 from ..support.paths import ROOT
-from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, RMS_NORM, Run, environment, pytest_run, suite, write
+from ..support.pytest_process import (
+    EPS_OUTSIDE,
+    NUMPY,
+    RELU,
+    RMS_NORM,
+    Run,
+    complaints,
+    environment,
+    pytest_run,
+    suite,
+    suite_of_each,
+    write,
+)
 
-SELECTION = ("--backend=mine.py", "-k", "rms_norm.reference or rms_norm.scale or relu.reference")
+LAWS = ("-k", "rms_norm.reference or rms_norm.scale or relu.reference")
+SELECTION = ("--backend=mine.py", *LAWS)
 EVERY_FIFTH = """
 COUNT = []
 
@@ -69,14 +83,16 @@ def test_an_object_replays_by_its_printed_line(tmp_path: Path) -> None:
 
 def test_what_is_no_example_is_one_sentence(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)
-    assert suite(tmp_path, "--example=1.x", "--backend=mine.py").complaint.startswith("--example=1.x: an example is numbers")
+    (complaint,) = complaints(tmp_path, ("--example=1.x", "--backend=mine.py"))
+    assert complaint.startswith("--example=1.x: an example is numbers")
     many = suite(tmp_path, "--example=0.0", "--backend=mine.py", "-k", "rms_norm")
     assert many.code == 4
     assert re.search(r"--example is of one invariant in one dtype, and \d+ are selected", many.text)
-    for row, reason in (("0.0", "it ends after 2 choices"), ("999999", "its choice 1 is 999999, of")):
-        run = suite(tmp_path, f"--example={row}", "--backend=mine.py", "-k", "rms_norm.reference")
-        assert run.code == 1
-        assert f"--example makes no example of this invariant, in this version of the suite: {reason}" in run.text
+    run = suite(tmp_path, "--example=0.0", "--backend=mine.py", "-k", "rms_norm.reference")
+    assert run.code == 1
+    assert "--example makes no example of this invariant, in this version of the suite: it ends after 2 choices" in run.text
+    with pytest.raises(NoExample, match="its choice 1 is 999999, of"):
+        check(str(tmp_path / "mine.py"), "rms_norm.reference", effort="smoke", example="999999")
 
 
 # --- after the repair -------------------------------------------------------------------------------------------------
@@ -128,15 +144,20 @@ OTHER_PATTERNS = [
 ]
 
 
-@pytest.mark.parametrize("stated", PATTERNS + OTHER_PATTERNS, ids=str)
-def test_an_entry_may_be_a_pattern(stated: dict[str, str], tmp_path: Path) -> None:
-    write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)
-    (tmp_path / "known.jsonl").write_text(json.dumps({**stated, "reason": "r"}) + "\n")
-    run = suite(tmp_path, *SELECTION, "--known-failing=known.jsonl", "--hypothesis-seed=2")
-    assert run.code == (0 if stated in PATTERNS else 1), run.text
-    failures = [fact["known"] for fact in run.facts if fact["status"] == "failed"]
-    assert set(failures) == {"failing" if stated in PATTERNS else ""}
-    assert not any(fact["stale"] for fact in run.facts)  # a law that holds makes no pattern stale
+@pytest.mark.parametrize(("patterns", "known"), [(PATTERNS, "failing"), (OTHER_PATTERNS, "")], ids=["covers", "covers nothing"])
+def test_an_entry_may_be_a_pattern(patterns: list[dict[str, str]], known: str, tmp_path: Path) -> None:
+    """Each backend has the same bug, and one pattern."""
+    stated = {f"mine{number}": pattern for number, pattern in enumerate(patterns)}
+    lines = [json.dumps({"backend": name, **pattern, "reason": "r"}) for name, pattern in stated.items()]
+    (tmp_path / "known.jsonl").write_text("\n".join(lines))
+    known_failing = ("--known-failing=known.jsonl", "--hypothesis-seed=2")
+    run = suite_of_each(tmp_path, dict.fromkeys(stated, EPS_OUTSIDE + RELU), *LAWS, *known_failing)
+    assert run.code == (0 if known else 1), run.text
+    for name, pattern in stated.items():
+        facts = [fact for fact in run.facts if fact["backend"] == name]
+        assert {fact["known"] for fact in facts if fact["status"] == "failed"} == {known}, pattern
+        assert {fact["id"] for fact in facts if fact["status"] == "passed"} == {"relu.reference"}
+        assert not any(fact["stale"] for fact in facts), pattern  # a law that holds makes no pattern stale
 
 
 def test_a_pattern_that_a_whole_run_shows_to_be_stale(tmp_path: Path) -> None:
@@ -269,11 +290,14 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("text", MALFORMED, ids=range(len(MALFORMED)))
-def test_a_malformed_line_is_refused_with_its_number(text: str, tmp_path: Path) -> None:
+def test_a_malformed_line_is_refused_with_its_number(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU)
-    (tmp_path / "known.jsonl").write_text(text)
-    assert MALFORMED[text] in suite(tmp_path, "--backend=mine.py", "--known-failing=known.jsonl").complaint
+    names = [f"known{number}.jsonl" for number in range(len(MALFORMED))]
+    for name, text in zip(names, MALFORMED, strict=True):
+        (tmp_path / name).write_text(text)
+    found = complaints(tmp_path, *(("--backend=mine.py", f"--known-failing={name}") for name in names))
+    for complaint, (text, said) in zip(found, MALFORMED.items(), strict=True):
+        assert said in complaint, text[:100]
 
 
 def test_a_line_that_names_nothing_is_refused(tmp_path: Path) -> None:
@@ -287,8 +311,9 @@ def test_a_line_that_names_nothing_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
-    assert "cannot be read (No such file or directory)" in suite(tmp_path, "--known-failing=nowhere.jsonl").complaint
-    assert "name the file to write" in suite(tmp_path, "--update-known").complaint
+    absent, nameless = complaints(tmp_path, "--known-failing=nowhere.jsonl", "--update-known")
+    assert "cannot be read (No such file or directory)" in absent
+    assert "name the file to write" in nameless
 
 
 def test_workers_know_it_too(tmp_path: Path) -> None:
