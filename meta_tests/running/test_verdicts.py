@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, RMS_NORM, SOFTMAX, Run, suite, write
+from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, RMS_NORM, SOFTMAX, Run, suite, suite_of_each, write
 
 RECORDING = """
 def softmax(x, *, axis):
@@ -14,6 +14,8 @@ def softmax(x, *, axis):
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
 """
+
+pytestmark = pytest.mark.xdist_group("running/verdicts")  # which share a run
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +26,10 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return suite(folder, "--backend=mine.py", "--hypothesis-seed=3", "-k", "every_operation")
 
 
-def test_k_selects_one_invariant_by_its_id(tmp_path: Path) -> None:
-    write(tmp_path, mine=NUMPY + RMS_NORM + SOFTMAX)
-    assert suite(tmp_path, "--backend=mine.py", "-k", "rms_norm.scale").ids == {"rms_norm.scale"}
+def test_k_selects_by_the_id_of_a_law_and_by_the_operation(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RMS_NORM + SOFTMAX + RELU)
     run = suite(tmp_path, "--backend=mine.py", "-k", "softmax.reference or (rms_norm.odd and float32)")
     assert {fact["id"] for fact in run.facts} == {"softmax.reference", "rms_norm.odd"}
-
-
-def test_k_selects_an_operation(tmp_path: Path) -> None:
-    write(tmp_path, mine=NUMPY + RMS_NORM + RELU)
     ids = suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=3", "-k", "rms_norm").ids  # a law may draw nothing to call
     assert {name.partition(".")[0] for name in ids} == {"rms_norm"}
     assert {"rms_norm.reference", "rms_norm.scale", "rms_norm.not_an_alias"} <= ids
@@ -65,13 +62,12 @@ def test_the_table_says_what_was_reached(mixed: Run) -> None:
     assert re.search(r"effort smoke, \d+ examples; smoke supports no claim of conformance", remarks)
 
 
-@pytest.mark.parametrize("how", ["absent", "refused", "absent, in two processes"])
-def test_a_run_in_which_nothing_ran_is_not_green(how: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("parallel", [(), pytest.param(("-n", "2"), marks=pytest.mark.nightly)], ids=["serial", "parallel"])
+def test_a_run_in_which_nothing_ran_is_not_green(parallel: tuple[str, ...], tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + "\n\ndef relu(x):\n    raise NotImplementedError")
-    name, parallel = "relu" if how == "refused" else "silu", ("-n", "2") if "two" in how else ()
-    run = suite(tmp_path, "--backend=mine.py", "-k", f"{name}.reference", *parallel)
+    run = suite(tmp_path, "--backend=mine.py", "-k", "relu.reference or silu.reference", *parallel)  # refused, and absent
     assert run.code == 5, run.text
-    assert run.count("skipped") == len(run.facts) == 1
+    assert run.count("skipped") == len(run.facts) == 2
 
 
 def test_q_x_and_lf_mean_what_they_mean(tmp_path: Path) -> None:
@@ -122,8 +118,10 @@ def softmax_vjp(cotangent, x, *, axis):
     dx = (y * c - y * np.sum(y * c, axis=axis, keepdims=True)).astype(x.dtype)
     return GRADIENTS
 """
-    for gradients, code in (("(dx,)", 0), ("(dx, dx)", 1)):
-        write(tmp_path, mine=NUMPY + SOFTMAX + body.replace("GRADIENTS", gradients))
-        run = suite(tmp_path, "--backend=mine.py", "-k", "softmax_vjp.reference")
-        assert run.code == code, run.text
-        assert ("the result has 2 gradients" in run.text) is bool(code)
+    bodies = {"one": SOFTMAX + body.replace("GRADIENTS", "(dx,)"), "two": SOFTMAX + body.replace("GRADIENTS", "(dx, dx)")}
+    run = suite_of_each(tmp_path, bodies, "-k", "softmax_vjp.reference")
+    assert run.statuses == {
+        "softmax_vjp.reference one float32": "passed",
+        "softmax_vjp.reference two float32": "failed",
+    }, run.text
+    assert "the result has 2 gradients" in run.text
