@@ -27,16 +27,21 @@ ABSENCES = {  # what is removed, and the lines that do it in every process
 }
 
 
+EVERY = "\n".join(ABSENCES.values())
+ALL_BUT_KILLPG = "\n".join(lines for name, lines in ABSENCES.items() if name != "killpg")
+SINGLE = [pytest.param(name, marks=pytest.mark.nightly) for name in ABSENCES]
+
+
 def run_without(folder: Path, absence: str, *args: str) -> Run:
-    """Run the suite on a right and a wrong operation, in processes that lack the facility."""
+    """Run the suite on a right and a wrong operation, in processes that lack the facility, or all of them."""
     write(folder, mine=NUMPY + RELU + RMS_NORM, wrong=NUMPY + EPS_OUTSIDE)
     (site := folder / "site").mkdir(exist_ok=True)
-    write(site, sitecustomize=ABSENCES[absence])
+    write(site, sitecustomize={**ABSENCES, "all": EVERY, "all but killpg": ALL_BUT_KILLPG}[absence])
     selected = ("-k", "relu.reference or rms_norm.reference", "--backend=mine.py", "--report=seen")
     return suite(folder, *selected, *args, env=environment(ROOT, site))
 
 
-@pytest.mark.parametrize("absence", ABSENCES)
+@pytest.mark.parametrize("absence", ["all", *SINGLE])
 def test_a_run_works_without_it(absence: str, tmp_path: Path) -> None:
     found = run_without(tmp_path, absence, "--backend=wrong.py")
     assert "Traceback" not in found.text, found.text
@@ -49,22 +54,26 @@ def test_a_run_works_without_it(absence: str, tmp_path: Path) -> None:
     }
     assert (tmp_path / "seen" / "report.html").exists()
     said = "this system has no signal.setitimer: --time-limit ends no call" in found.text
-    assert said == (absence == "setitimer")
+    assert said == (absence in ("setitimer", "all"))
 
 
-REFUSED = {"killpg": "--isolate: this system lacks os.killpg; test a backend in the suite's own process here"}
-
-
-@pytest.mark.parametrize("absence", ABSENCES)
+@pytest.mark.parametrize("absence", ["all but killpg", *SINGLE])
 def test_isolation_works_without_it_or_is_refused_in_one_sentence(absence: str, tmp_path: Path) -> None:
     found = run_without(tmp_path, absence, "--isolate")
     assert "Traceback" not in found.text, found.text
-    if absence in REFUSED:
-        assert found.complaint == REFUSED[absence]
+    if absence == "killpg":
+        assert found.complaint == WITHOUT_KILLPG
         return
     assert found.code == 0, found.text
     assert found.count("passed") == 2
-    assert ("the backend's process has no memory limit" in found.text) == (absence == "resource")
+    assert ("the backend's process has no memory limit" in found.text) == (absence in ("resource", "all but killpg"))
+
+
+WITHOUT_KILLPG = "--isolate: this system lacks os.killpg; test a backend in the suite's own process here"
+
+
+def test_isolation_is_refused_in_one_sentence_where_it_could_not_be_ended(tmp_path: Path) -> None:
+    assert run_without(tmp_path, "all", "--isolate").complaint == WITHOUT_KILLPG
 
 
 def test_a_memory_limit_that_cannot_be_set_is_refused(tmp_path: Path) -> None:
