@@ -20,8 +20,9 @@ from spec_tests.inputs.draw import Draw
 from spec_tests.specification.registry import Specification, dimensions, gradients, has_named_batch, operations, specification
 
 from ..support.in_process import backend
-from ..support.pytest_process import ATTENTION, NUMPY, RELU, RMS_NORM, ROPE, SOFTMAX, green, suite, write
+from ..support.pytest_process import ATTENTION, NUMPY, RELU, RMS_NORM, ROPE, SOFTMAX, Run, suite, suite_of_each, write
 
+pytestmark = pytest.mark.xdist_group("implementation/domain")  # which share a run
 PLAIN = RMS_NORM + SOFTMAX + RELU + ATTENTION + ROPE
 DOMAINS = {
     "dimensions": """
@@ -119,19 +120,40 @@ OPERATIONS = {
     "zero, which some laws cannot do with": "rms_norm or layer_norm",
     "products": "multihead_self_attention",
 }
-TRIED_WITH_REFERENCE = ("dimensions", "values", "products")
+TRIED_WITH_REFERENCE = {
+    "dimensions": "scaled_dot_product_attention",
+    "values": "rms_norm",
+    "products": "multihead_self_attention",
+}
+
+
+def name_file(restriction: str) -> str:
+    return f"within_{[*DOMAINS].index(restriction)}"
+
+
+@pytest.fixture(scope="module")
+def restricted(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return one run on a backend for each domain."""
+    selections = {name: OPERATIONS.get(name, "rope" if "positions" in name else "relu or rms_norm") for name in DOMAINS}
+    laws = " or ".join(f"{name_file(name)} and ({selection})" for name, selection in selections.items())
+    bodies = {name_file(name): PLAIN + lines for name, lines in DOMAINS.items()}
+    return suite_of_each(tmp_path_factory.mktemp("restricted"), bodies, "--hypothesis-seed=5", "-k", laws)
 
 
 @pytest.mark.parametrize("restriction", DOMAINS)
-def test_nothing_outside_the_domain_is_tried(restriction: str, tmp_path: Path) -> None:
-    selection = OPERATIONS.get(restriction, "rope" if "positions" in restriction else "relu or rms_norm")
-    green(tmp_path, PLAIN + DOMAINS[restriction], "--hypothesis-seed=5", "-k", selection)
+def test_nothing_outside_the_domain_is_tried(restriction: str, restricted: Run) -> None:
+    statuses = [fact["status"] for fact in restricted.facts if fact["backend"] == name_file(restriction)]
+    assert "failed" not in statuses, restricted.text
+    assert "passed" in statuses
+    assert restricted.code == 0, restricted.text
 
 
 @pytest.mark.parametrize("restriction", TRIED_WITH_REFERENCE)
-def test_the_reference_is_tried_inside_the_domain(restriction: str, tmp_path: Path) -> None:
-    selection = f"({OPERATIONS[restriction]}) and (test_reference or test_empty or test_batch_independence)"
-    green(tmp_path, PLAIN + DOMAINS[restriction], "--hypothesis-seed=5", "-k", selection)
+def test_the_reference_is_tried_inside_the_domain(restriction: str, restricted: Run) -> None:
+    facts = [fact for fact in restricted.facts if fact["backend"] == name_file(restriction) and fact["status"] == "passed"]
+    assert {f"{TRIED_WITH_REFERENCE[restriction]}.{law}" for law in ("reference", "batch_independence")} <= {
+        fact["id"] for fact in facts
+    }
 
 
 KERNEL = """
