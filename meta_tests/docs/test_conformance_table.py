@@ -16,6 +16,7 @@ from ..measure.conformance import CONFORMANCE_JSON, GRADIENTS_JSON, measure_back
 from ..measure.conformance_table import Entry, find_findings, format_table, list_failures
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, Run, write
 
+pytestmark = pytest.mark.xdist_group("docs/conformance_table")  # which share a measurement
 NAMES = ("gelu", "glu", "relu", "swiglu")
 GLU = """
 def glu(x, w1, w2):
@@ -54,10 +55,20 @@ def test_a_backend_is_measured(tmp_path: Path) -> None:
     assert lines[-1].split(maxsplit=1) == ["lost", lost["absent"]]
 
 
-def test_operations_may_be_tried_in_processes_of_their_own(tmp_path: Path) -> None:
-    write(tmp_path, mine=NUMPY + RELU + GLU)
-    together, apart = (measure_backend(f"{tmp_path}/mine.py", "smoke", names=NAMES, apart=n) for n in (0, 2))
-    assert apart["cells"] == together["cells"]
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    write(folder := tmp_path_factory.mktemp("measured"), mine=NUMPY + RELU + GLU)
+    return f"{folder}/mine.py"
+
+
+@pytest.fixture(scope="module")
+def whole(path: str) -> Entry:
+    return measure_backend(path, "smoke", names=NAMES)
+
+
+def test_operations_may_be_tried_in_processes_of_their_own(path: str, whole: Entry) -> None:
+    apart = measure_backend(path, "smoke", names=NAMES, apart=2)
+    assert apart["cells"] == whole["cells"]
     assert all(cell["float32"]["tried"] for name, cell in apart["cells"].items() if name != "gelu")
 
 
@@ -106,10 +117,8 @@ def test_an_interrupted_run_is_no_entry(tmp_path: Path, monkeypatch: pytest.Monk
         measure_backend(f"{tmp_path}/mine.py", "smoke", names=("relu",))
 
 
-def test_some_operations_may_be_measured_again(tmp_path: Path) -> None:
-    write(tmp_path, mine=NUMPY + RELU + GLU)
-    path = f"{tmp_path}/mine.py"
-    whole, relu, pair = (measure_backend(path, "smoke", names=names) for names in (NAMES, ("relu",), ("relu", "glu")))
+def test_some_operations_may_be_measured_again(path: str, whole: Entry) -> None:
+    relu, pair = (measure_backend(path, "smoke", names=names) for names in (("relu",), ("relu", "glu")))
     assert merge_entries(whole, relu)["cells"] == whole["cells"]
     both = merge_entries(
         merge_entries(whole, pair), {**relu, "effort": "default", "version": "another", "shapes": 3, "seconds": 90}
