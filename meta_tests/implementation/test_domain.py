@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from spec_tests.calls.gradient import Gradient
 from spec_tests.calls.in_domain import outside_domain
 from spec_tests.calls.operation import Operation
 from spec_tests.calls.violation import NotImplementedVariant
+from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.domain import canonical, find_complaints
 from spec_tests.inputs.draw import Draw
 from spec_tests.specification.registry import Specification, dimensions, gradients, has_named_batch, operations, specification
@@ -223,12 +225,17 @@ def restrictions(name: str) -> list[dict[str, Any]]:
     return sizes + ranks + ([{"positions": "consecutive"}] if "positions" in spec.positional else [])
 
 
+@cache
+def numpy_cpu() -> Backend:
+    return backend("numpy-cpu")
+
+
 def restrict(name: str, domain: dict[str, Any]) -> Operation:
     """Return the operation of numpy-cpu with this domain."""
     spec = specification(name)
     assert not list(find_complaints(spec, domain))
     kind = Gradient if spec.is_gradient else Operation
-    operation = kind(spec, backend("numpy-cpu"), "float32", spec.precision)
+    operation = kind(spec, numpy_cpu(), "float32", spec.precision)
     operation.__dict__["domain"] = canonical(spec, domain)
     return operation
 
