@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,8 +21,9 @@ from spec_tests.running.imported_files import hash_imports
 from spec_tests.running.report_folder import LOCK
 
 from ..support.paths import ROOT
-from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, SOFTMAX, environment, suite, write
+from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, SOFTMAX, complaints, environment, suite, write
 
+pytestmark = pytest.mark.xdist_group("running/survival")  # which share a run
 NO_SUMMARY = environment(ROOT, GITHUB_STEP_SUMMARY="")
 WORDS = ("--backend=mine.py", "--report=out", "--hypothesis-seed=1")
 HANGING = (
@@ -31,7 +33,7 @@ TWO_LAWS = ("-k", "relu.reference or sigmoid.reference")
 
 
 def wait_for(condition: Callable[[], Any], run: "subprocess.Popen[str]") -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300  # a safety net
     while not condition():
         assert run.poll() is None, run.communicate()[0]
         assert time.monotonic() < deadline
@@ -60,11 +62,18 @@ def read_lines(folder: Path) -> list[str]:
 # --- --resume ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run that wrote a report into its folder `out`."""
+    write(folder := tmp_path_factory.mktemp("whole"), mine=NUMPY + RELU + SOFTMAX)
+    assert suite(folder, *WORDS, "-k", "relu or softmax.reference", env=NO_SUMMARY).code == 0
+    return folder
+
+
 @pytest.fixture
-def cut(tmp_path: Path) -> str:
+def cut(whole: Path, tmp_path: Path) -> str:
     """Return the text of a report in the folder `out` that lacks its end."""
-    write(tmp_path, mine=NUMPY + RELU + SOFTMAX)
-    assert suite(tmp_path, *WORDS, "-k", "relu or softmax.reference", env=NO_SUMMARY).code == 0
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     file = tmp_path / "out" / "report.jsonl"
     text = "".join(file.read_text().splitlines(keepends=True)[:6])
     file.write_text(text)
@@ -86,12 +95,16 @@ def test_a_resumed_run_that_is_killed_at_its_start_loses_nothing(place: str, cut
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["badge.json", "report.html", "report.jsonl"]
 
 
-@pytest.mark.parametrize("name", ["suite", "spec"])
-def test_a_report_of_another_version_is_refused(name: str, cut: str, tmp_path: Path) -> None:
+def test_a_report_of_another_version_is_refused(cut: str, tmp_path: Path) -> None:
     header, *others = cut.splitlines()
-    (tmp_path / "out" / "report.jsonl").write_text("\n".join([json.dumps({**json.loads(header), name: "0.0.1"}), *others, ""]))
-    complaint = suite(tmp_path, *WORDS, "-k", "relu or softmax.reference", "--resume", env=NO_SUMMARY).complaint
-    assert re.fullmatch(rf"--resume: out is of version 0\.0\.1 of the {name}, and this is \S+; start anew", complaint)
+    commands = []
+    for name in ("suite", "spec"):
+        (folder := tmp_path / name).mkdir()
+        (folder / "report.jsonl").write_text("\n".join([json.dumps({**json.loads(header), name: "0.0.1"}), *others, ""]))
+        commands.append((*WORDS, f"--report={name}", "-k", "relu or softmax.reference", "--resume"))
+    found = complaints(tmp_path, *commands, env=NO_SUMMARY)
+    for name, complaint in zip(("suite", "spec"), found, strict=True):
+        assert re.fullmatch(rf"--resume: {name} is of version 0\.0\.1 of the {name}, and this is \S+; start anew", complaint)
 
 
 def test_a_file_that_the_backend_imports_is_noticed_when_it_changes(tmp_path: Path) -> None:
@@ -111,7 +124,7 @@ def test_a_file_that_the_backend_imports_is_noticed_when_it_changes(tmp_path: Pa
     assert suite(tmp_path, *words, "--resume", env=NO_SUMMARY).code == 0
     with (tmp_path / "parts" / "deep.py").open("a") as file:
         file.write("# better\n")
-    complaint = suite(tmp_path, *words, "--resume", env=NO_SUMMARY).complaint
+    (complaint,) = complaints(tmp_path, (*words, "--resume"), env=NO_SUMMARY)
     assert complaint == (
         "--resume: parts/deep.py, which mine.py imports, has changed since out was written; start anew, without --resume"
     )
@@ -135,7 +148,7 @@ def test_a_second_run_into_the_same_folder_is_refused_while_the_first_lives(tmp_
     with start_run(tmp_path) as run:
         lines = read_lines(tmp_path)
         for more in ((), ("--resume",)):
-            complaint = suite(tmp_path, *WORDS, *TWO_LAWS, *more, env=NO_SUMMARY).complaint
+            (complaint,) = complaints(tmp_path, (*WORDS, *TWO_LAWS, *more), env=NO_SUMMARY)
             assert complaint == (
                 f"--report=out: another run, process {run.pid}, writes there; wait for its end, or name another folder"
             )
@@ -178,14 +191,20 @@ def ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-@pytest.mark.parametrize("more", [(), ("-n1",), ("--isolate",)], ids=["serial", "parallel", "isolated"])
-@pytest.mark.parametrize(("number", "background"), [(signal.SIGHUP, False), (signal.SIGTERM, True), (signal.SIGHUP, True)])
+SIGNALS = {
+    "SIGHUP": (signal.SIGHUP, False, ()),
+    "SIGTERM in the background": (signal.SIGTERM, True, ()),
+    "SIGHUP in the background": (signal.SIGHUP, True, ()),
+    "SIGTERM, parallel": (signal.SIGTERM, True, ("-n1",)),
+    "SIGTERM, isolated": (signal.SIGTERM, True, ("--isolate",)),
+}
+
+
+@pytest.mark.parametrize(("number", "background", "more"), SIGNALS.values(), ids=SIGNALS)
 def test_a_signal_ends_a_run_with_a_footer(number: int, background: bool, more: tuple[str, ...], tmp_path: Path) -> None:
-    if more and (number, background) != (signal.SIGTERM, True):
-        pytest.skip("tried with SIGTERM")
     with start_run(tmp_path, *more, before=ignore_interrupts if background else None) as run:
         run.send_signal(number)
-        text = run.communicate(timeout=30)[0]
+        text = run.communicate(timeout=300)[0]
     report = read(tmp_path / "out")
     assert (report.complete, report.ending) == (False, "interrupted")
     assert run.returncode == 2, text
@@ -197,7 +216,7 @@ def test_a_second_signal_does_not_cut_the_end(tmp_path: Path) -> None:
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGTERM):
             run.send_signal(number)
             time.sleep(0.02)
-        text = run.communicate(timeout=30)[0]
+        text = run.communicate(timeout=300)[0]
     assert run.returncode == 2, text
     assert read(tmp_path / "out").ending == "interrupted"
     assert "Traceback" not in text
@@ -243,7 +262,7 @@ def test_a_full_disk_at_the_start_loses_nothing(cut: str, tmp_path: Path) -> Non
 def kill_worker_in_its_test(folder: Path) -> Report:
     with start_run(folder, "-n1", "--max-worker-restart=0") as run:
         os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
-        run.communicate(timeout=120)
+        run.communicate(timeout=300)
     assert run.returncode == 1
     return read(folder / "out")
 
@@ -275,7 +294,7 @@ def test_each_verdict_of_dist_each_counts_once(tmp_path: Path) -> None:
 def test_an_isolated_process_that_is_killed_from_outside_does_not_blame_the_operation(tmp_path: Path) -> None:
     with start_run(tmp_path, "--isolate") as run:
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
-        text = run.communicate(timeout=120)[0]
+        text = run.communicate(timeout=300)[0]
     assert run.returncode == 1
     (verdict,) = [v for v in read(tmp_path / "out").verdicts if v["status"] == "failed"]
     assert "its process was ended during the call by SIGKILL (Killed)" in verdict["reason"], text
