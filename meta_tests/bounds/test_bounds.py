@@ -40,8 +40,9 @@ COARSE = {bits: Format(f"{bits} bits", bits, -126, 127) for bits in (8, 12)}  # 
 class Extent:
     """How many calls of an operation are tried, each in how many simulated roundings, and how large they are."""
 
-    calls: int  # half as many of a composed operation
-    roundings: int
+    calls: int
+    composed_calls: int  # of an operation that is composed of others, whose bound takes many evaluations
+    roundings: int  # half as many of an operation that chooses, whose bound is derived anew for each answer
     max_elements: int | None = None  # of the arguments of a call
     seed: int | None = None  # another one for each test if there is none
 
@@ -49,12 +50,16 @@ class Extent:
         """Yield calls with small arguments: many roundings of these reach as much of a bound as few of large ones."""
         tested, seed = operation(name, dtype), draw_seed(f"{name} {dtype}") if self.seed is None else self.seed
         print(f"seed {seed}")  # pytest shows it if the test fails
-        random, left = Random(f"{name} {dtype} {seed}"), self.calls // 2 if tested.spec.composed else self.calls
+        random, left = Random(f"{name} {dtype} {seed}"), self.composed_calls if tested.spec.composed else self.calls
         while left:
             call = Draw(random.randint, tested).call()
             if self.max_elements is None or count_elements(call) <= self.max_elements:
                 left -= 1
                 yield call
+
+    def seeds(self, call: Call) -> range:
+        """Return the seeds of the simulated roundings of a call."""
+        return range(self.roundings // 2 if call.operation.spec.chooses else self.roundings)
 
 
 def count_elements(call: Call) -> int:
@@ -62,8 +67,8 @@ def count_elements(call: Call) -> int:
 
 
 EXTENTS = [
-    pytest.param(Extent(calls=6, roundings=4, max_elements=1000, seed=0), id="daily"),
-    pytest.param(Extent(calls=30, roundings=3), id="nightly", marks=pytest.mark.nightly),
+    pytest.param(Extent(calls=8, composed_calls=2, roundings=4, max_elements=1000, seed=0), id="daily"),
+    pytest.param(Extent(calls=30, composed_calls=15, roundings=4), id="nightly", marks=pytest.mark.nightly),
 ]
 
 
@@ -103,7 +108,7 @@ def test_no_simulated_implementation_leaves_its_bound(name: str, dtype: str, ext
     promised = [Arithmetic.of(dtype, precision) for precision in PRECISIONS]
     for call in extent.draw(name, dtype):
         for arithmetic in dict.fromkeys(promised):  # float32 and float64 know only fused
-            check(Call(call.operation, call.arguments, call.keywords), arithmetic, range(extent.roundings))
+            check(Call(call.operation, call.arguments, call.keywords), arithmetic, extent.seeds(call))
 
 
 @pytest.mark.parametrize("extent", EXTENTS)
@@ -112,7 +117,7 @@ def test_nor_in_arithmetic_so_coarse_that_second_order_shows(name: str, extent: 
     for call in extent.draw(name, "bfloat16"):
         for coarse in COARSE.values():
             fresh = Call(call.operation, call.arguments, call.keywords)
-            check(fresh, Arithmetic(FORMATS["float64"], coarse), range(extent.roundings))
+            check(fresh, Arithmetic(FORMATS["float64"], coarse), extent.seeds(call))
 
 
 @pytest.mark.parametrize("cap", [None, 30.0])
