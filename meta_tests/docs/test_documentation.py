@@ -13,6 +13,7 @@ from ..support.docs_scripts import import_script
 from ..support.in_process import invariants
 from ..support.paths import DOCS, ROOT
 from ..support.pytest_process import environment, python, suite
+from ..support.rotation import rotate
 
 
 def list_ids() -> set[str]:
@@ -117,9 +118,13 @@ def follow(page: Path, folder: Path) -> None:
                 assert found, f"{first} does not print {line!r}, or not there:\n{done.stdout}{done.stderr}"
 
 
-@pytest.mark.parametrize("page", [*sorted((DOCS / "guides").glob("*.md")), DOCS / "conventions.md"], ids=lambda page: page.stem)
-def test_a_guide_does_what_it_says(page: Path, tmp_path: Path) -> None:
+GUIDES = [path.relative_to(DOCS).as_posix() for path in (*sorted((DOCS / "guides").glob("*.md")), DOCS / "conventions.md")]
+
+
+@pytest.mark.parametrize("name", rotate(GUIDES, one_in=3))
+def test_a_guide_does_what_it_says(name: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
+    page = DOCS / name
     assert "```console" in page.read_text()
     if "# spec_tests/" in page.read_text():  # the guide adds files to a checkout
         for part in CHECKOUT:
