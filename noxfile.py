@@ -5,6 +5,7 @@ to be installed for each session. Arguments after `--` go to the command: `nox -
 """
 
 import ast
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,8 +15,10 @@ nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "types", "imports"]  # what takes seconds
 
 ROOT = Path(__file__).parent
-WHOLE = ("meta_tests", "reference_numpy", "--doctest-modules", "-n", "2")
-TESTS = (*WHOLE, "-m", "not nightly", "--hypothesis-profile=ci")  # the same examples in each run
+KEPT = ROOT / ".nox" / "nightly"  # what a nightly session that was cut has shown
+# Tests of one xdist_group share a run of the suite, which one worker makes.
+WHOLE = ("meta_tests", "reference_numpy", "--doctest-modules", "-n", "2", "--dist=loadgroup")
+DAILY = ("-m", "not nightly", "--hypothesis-profile=ci")  # the same examples in each run
 LIBRARY_TESTS = (
     "meta_tests/implementation/test_library_backends.py",
     "meta_tests/implementation/test_triton_kernels.py",
@@ -69,15 +72,27 @@ def main(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the project's own tests, or those named after --."""
-    run(session, "pytest", *(session.posargs or TESTS))
+    """Run the project's own tests, or those named after --. The last lines say what was skipped, and how to get it."""
+    run(session, "pytest", *(session.posargs or (*WHOLE, *DAILY)))
+
+
+@nox.session
+def tests_complete(session: nox.Session) -> None:
+    """Run `tests` but for those of `libraries`, and fail if one is skipped because a tool or a library is missing."""
+    others = (f"--ignore={path}" for path in LIBRARY_TESTS)
+    run(session, "pytest", *WHOLE, *DAILY, "--fail-if-lacking", *others, *session.posargs)
 
 
 @nox.session
 def nightly(session: nox.Session) -> None:
-    """Run the suite on new examples, and the project's own tests with all examples and seeds: twice as long as `tests`."""
-    run(session, "pytest", "--backend=torch-cpu", "-n", "2", "--quiet")
-    run(session, "pytest", *WHOLE, *session.posargs)
+    """Run the suite on new examples, and all tests of the project with all examples; after a cut, what has not passed yet."""
+    command = (sys.executable, "-m", "meta_tests.support.kept_results")
+    kept = KEPT / str(session.run(*command, external=True, silent=True)).strip()[:16]  # of these sources alone
+    report = (f"--report={kept / 'report'}", *["--resume"] * (kept / "report" / "report.jsonl").exists())
+    run(session, "pytest", "--backend=torch-cpu", "-n", "2", "--quiet", *report)
+    run(session, "pytest", *WHOLE, f"--keep-passed={kept / 'passed.txt'}", *session.posargs)
+    if not session.posargs:
+        shutil.rmtree(KEPT)  # all is green: the next night begins anew
 
 
 @nox.session

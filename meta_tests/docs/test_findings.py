@@ -73,8 +73,10 @@ def test_the_pages_are_in_the_table() -> None:
 def test_the_examples_in_javascript_print_what_the_page_says() -> None:
     """Each block is run with the page's first one in front, and prints the text below it."""
     folder = ROOT / "examples" / "tensorflow_js"
-    if shutil.which("node") is None or not (folder / "node_modules").exists():
-        pytest.skip(f"node or TensorFlow.js is not installed: npm install in {folder}")
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    if not (folder / "node_modules").exists():
+        pytest.skip("TensorFlow.js is not installed")
     text = (DOCS / "findings" / "tensorflow_js.md").read_text()
     first = text.partition("```js\n")[2].partition("```")[0]
     blocks = re.findall(r"```js\n([^`]*)```\n\n```text\n([^`]*)```", text, re.DOTALL)

@@ -1,0 +1,144 @@
+"""Test how the project runs its own tests: skips are named, what has passed is kept, and each folder has its seconds."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ..measure import seconds_of_tests
+from ..support import kept_results, rotation
+from ..support.paths import ROOT
+from ..support.pytest_process import environment, python, write
+from ..support.servers import SERVERS
+from ..support.skipped_tests import PACKAGES, find_lack
+
+SKIPPING = """
+import pytest
+
+def test_passes():
+    pass
+
+def test_lacks_a_tool():
+    pytest.skip("rustc is not installed")
+
+def test_lacks_a_library():
+    pytest.importorskip("a_library_that_is_not_there")
+
+def test_is_of_another_system():
+    pytest.skip("there is a GPU")
+"""
+
+
+def run_own(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    """Run the tests of a folder with the plugins of this project's tests."""
+    (folder / "conftest.py").write_text("from meta_tests.conftest import pytest_addoption, pytest_configure\n")
+    return python(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, env=environment(ROOT))
+
+
+# --- what is skipped --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reason", "name", "remedy"),
+    [
+        ("could not import 'jax': No module named 'jax'", "jax", "pip install -e"),
+        ("rustc is not installed", "rustc", "apt-get install rustc"),
+        ("liger_kernel is not installed here", "liger_kernel", "pip install -e"),
+        ("--backend=x: it imports 'mlx', which is not installed here", "mlx", "pip install -e"),
+        ("there is no Chromium here, and playwright install chromium has brought none", "Chromium", "apt-get install chromium"),
+        ("TensorFlow.js is not installed", "TensorFlow.js", "npm install in examples/tensorflow_js"),
+    ],
+)
+def test_what_is_missing_is_named_with_how_to_get_it(reason: str, name: str, remedy: str) -> None:
+    found = find_lack(reason)
+    assert found is not None
+    assert found[0] == name
+    assert found[1].startswith(remedy)
+
+
+def test_a_test_of_another_system_lacks_nothing() -> None:
+    assert find_lack("there is a GPU") is None
+    assert find_lack("other systems end the process group alone") is None
+
+
+def test_every_tool_of_the_examples_has_a_package_that_ci_installs() -> None:
+    tools = {tool for server in SERVERS for tool in server.tools}
+    assert tools <= {*PACKAGES}
+    script = (ROOT / ".ci" / "run").read_text()
+    assert [tool for tool in (*tools, "chromium") if f"[{tool}]=" not in script] == []
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["serial", "workers"])
+def test_the_last_lines_say_what_was_skipped(workers: tuple[str, ...], tmp_path: Path) -> None:
+    write(tmp_path, test_it=SKIPPING)
+    told = run_own(tmp_path, *workers)
+    assert told.returncode == 0, told.stdout
+    closing = told.stdout.partition("not tested, because something is missing here:\n")[2].splitlines()
+    assert closing[0].startswith("  a_library_that_is_not_there (1 skipped): pip install -e")
+    assert closing[1] == "  rustc (1 skipped): apt-get install rustc"
+    assert closing[2] == "not tested on this system (1 skipped): there is a GPU"
+    strict = run_own(tmp_path, *workers, "--fail-if-lacking")
+    assert strict.returncode == 1, strict.stdout
+    assert "ERROR: not tested, because something is missing here:" in strict.stdout
+    assert run_own(tmp_path, *workers, "--fail-if-lacking", "-k", "passes or another_system").returncode == 0
+
+
+# --- what has passed --------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_was_cut_goes_on_with_what_has_not_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tests = "import os\n\ndef test_one():\n    pass\n\ndef test_two():\n    os.path.exists('right') or os._exit(3)\n"
+    write(tmp_path, test_it=tests)
+    kept = ("--keep-passed=kept/passed.txt",)
+    assert run_own(tmp_path, *kept).returncode == 3
+    sources, *passed = (tmp_path / "kept" / "passed.txt").read_text().splitlines()
+    assert (sources, passed) == (kept_results.hash_sources(), ["test_it.py::test_one"])
+    (tmp_path / "right").touch()
+    again = run_own(tmp_path, *kept)
+    assert (again.returncode, "1 passed, 1 deselected" in again.stdout) == (0, True), again.stdout
+    nothing = run_own(tmp_path, *kept, "-n", "1")
+    assert nothing.returncode == 0, nothing.stdout
+    (tmp_path / "kept" / "passed.txt").write_text("other sources\ntest_it.py::test_one\ntest_it.py::test_two\n")
+    assert "2 passed" in run_own(tmp_path, *kept).stdout
+
+
+def test_a_test_that_fails_is_tried_again(tmp_path: Path) -> None:
+    write(tmp_path, test_it="def test_fails():\n    assert False\n")
+    for _ in range(2):
+        assert run_own(tmp_path, "--keep-passed=passed.txt").returncode == 1
+
+
+# --- what is due ------------------------------------------------------------------------------------------------------
+
+
+def test_each_test_of_a_rotation_is_due_after_some_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    names, due = [f"test {number}" for number in range(30)], set[str]()
+    for sources in range(3):
+        monkeypatch.setattr(rotation, "hash_suite", lambda sources=sources: sources)
+        today = {name for name in names if rotation.is_due(name, 3)}
+        assert today
+        assert not today & due
+        due |= today
+    assert due == {*names}
+
+
+# --- the seconds ------------------------------------------------------------------------------------------------------
+
+
+def test_every_folder_has_a_row() -> None:
+    """Where this fails, run `python -m meta_tests.measure.seconds_of_tests --only FOLDER`."""
+    rows = seconds_of_tests.read_rows()
+    assert {*rows} == {*seconds_of_tests.list_folders()}
+    for folder, (_, *cells) in rows.items():
+        if any(cells):  # it was measured
+            tests, quick, slow, commit, date, machine = cells
+            assert int(tests) > 0, folder
+            assert int(quick) + int(slow or 0) > 0, folder
+            assert len(date.split("-")) == 3, folder
+            assert commit, folder
+            assert machine, folder
+
+
+def test_the_table_is_written_as_it_is_read() -> None:
+    page = seconds_of_tests.PAGE.read_text(encoding="utf-8")
+    assert seconds_of_tests.format_table(seconds_of_tests.read_rows()) in page
