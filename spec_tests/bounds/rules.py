@@ -105,7 +105,7 @@ def _bound_circular(like: Bounded, x: Bounded, function: np.ufunc) -> Bounded:
 def _power(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
     z = np.power(x.value, y.value)
     log_base_error = np.where(x.error < x.value, -np.log1p(-x.error / x.value), np.inf)
-    log_error = np.abs(np.log(x.value)) * y.error + np.where(y.value == 0, 0.0, np.abs(y.value) * log_base_error)
+    log_error = np.abs(np.log(x.value)) * y.error + _scale_error(log_base_error, np.abs(y.value) + y.error)
     return like.finish_step("power", z, z * np.expm1(log_error), x.value, y.value)
 
 
