@@ -117,7 +117,7 @@ def exceeds_bound(
         error = abs(got - value)
         storage = expectation.storage.at(at)
         ulp = 2 * float(storage.half_gap(storage.round(value), np.asarray(value)))
-    in_ulps = np.isfinite(error) and bound <= abs(value) and error >= ulp / 2 > 0  # near 0 an error in ulps says nothing
+    in_ulps = np.isfinite(error) and bound <= abs(value) > 0 and error >= ulp / 2 > 0  # near 0 an error in ulps says nothing
     ulps = f", {error / ulp:.3g} ulp of {storage.name}" if in_ulps else ""
     expected_text, got_text = format_pair(value, got)
     return Violation(
