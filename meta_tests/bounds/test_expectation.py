@@ -44,6 +44,7 @@ NAN, INF = math.nan, math.inf
         (1.0, 0.25, 0.74, False),
         (3.4e38, 1e38, INF, True),
         (2e-38, 0.0, 0.0, False),
+        (-2e-38, 0.0, 0.0, False),
         (1e-39, 0.0, 0.0, True),
         (-1e-39, 0.0, 0.0, True),
         (1e-39, 0.0, -1e-39, False),
@@ -128,6 +129,22 @@ def test_a_staged_bound_is_the_smaller_of_the_worst_case_and_the_sampled_one() -
     assert np.all(whole <= worst)
     assert np.any(whole < worst)
     assert np.array_equal(expect(staged().evaluate, staged().arithmetic, FORMATS["float64"], sampled=True).error, whole)
+
+
+def test_a_worst_case_far_below_the_rounding_on_storage_is_the_whole_bound() -> None:
+    """A sampled one could not change a verdict, and would cost many times as much."""
+    evaluated: list[int] = []
+
+    def evaluate(wrap: Any) -> Any:
+        evaluated.append(1)
+        return wrap(np.linspace(1.0, 2.0, 40)) * 3.0
+
+    for storage, is_whole in ((BFLOAT16, True), (FLOAT32, False)):
+        made = StagedExpectation(evaluate, Arithmetic(storage, FLOAT32), storage, sampled=True)
+        evaluated.clear()
+        made.at_stage(Stage.FEW)
+        assert made.is_whole is is_whole
+        assert (len(evaluated) == 1) is is_whole
 
 
 def test_the_oracle_is_a_float64_implementation_too() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from reference_numpy._marks import logistic, normal_cdf
 from spec_tests.bounds.bounded import Bounded
-from spec_tests.bounds.error_model import saturation
+from spec_tests.bounds.error_model import EAGER_ERRORS, saturation
 from spec_tests.bounds.registered_rules import RULES
 from spec_tests.specification.formats import FORMATS, Arithmetic
 
@@ -157,6 +157,15 @@ def test_a_sum_errs_by_its_additions_and_a_product_by_its_terms(n: int) -> None:
     assert float(mean.error) == pytest.approx(((n - 1) + 5) * U * x.mean(), rel=1e-5)
 
 
+@pytest.mark.parametrize("n", [1, 4])
+def test_each_product_below_the_normal_range_may_be_lost(n: int) -> None:
+    tiny, factor = FLOAT32.compute.tiny, 2.0**-70
+    product = Bounded(np.full(n, factor), 0.0, FLOAT32) @ Bounded(np.full((n, 1), factor), 0.0, FLOAT32)
+    assert float(product.error[0]) == pytest.approx((n + 1) * tiny, rel=1e-3), "and the sum, when it is stored"
+    nothing = Bounded(np.zeros(n), 0.0, FLOAT32) @ Bounded(np.ones((n, 1)), 0.0, FLOAT32)
+    assert float(nothing.error[0]) == 0
+
+
 def test_the_errors_of_both_sides_pass_through_a_matrix_product() -> None:
     x, y = np.array([[1.0, -2.0, 3.0]]), np.array([[0.5], [4.0], [-1.0]])
     left = Bounded(x, ERROR, FREE) @ Bounded(y, 0.0, FREE)
@@ -227,6 +236,15 @@ def test_unfused_code_stores_each_step_of_a_function(name: str) -> None:
     own = (1 + z * (3 - z)) if name == "logistic" else (1 + 2 * z + 2 * x * density)
     bound = float(getattr(Bounded(x, 0.0, EAGER), name)().error)
     assert bound == pytest.approx((own + z) * f.u, rel=1e-2)
+
+
+def test_unfused_code_may_overflow_in_the_exponential_of_a_sigmoid() -> None:
+    """Where e^-x is within a factor e of the largest number of the format in which it is stored, the quotient may be 0."""
+    f, own = FORMATS["float16"], EAGER_ERRORS["logistic"]
+    top = math.log(f.max)
+    for x in (-top - 5, -top, -top + 0.99):
+        assert own(0.25, x, f) == 0.25
+    assert own(0.25, -top + 1.01, f) == pytest.approx((1 + 0.25 * 2.75) * f.u)
 
 
 def test_an_overflow_claims_nothing_unless_an_operand_is_infinite() -> None:

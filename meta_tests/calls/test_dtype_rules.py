@@ -121,6 +121,17 @@ def test_only_the_number_that_is_due_stands_for_an_array() -> None:
         relu.values(relu.call(np.array(1.0)), 1.0)
 
 
+def test_a_number_that_depends_on_no_array_may_be_a_python_float() -> None:
+    tested = make("rope_frequencies", "float32")
+    call = tested.call(d_k=4, theta=10_000.0)
+    numbers = [name for name, x in zip(tested.spec.results, call.oracle_results, strict=True) if np.shape(x) == ()]
+    assert numbers
+    answer = tuple(float(x) if np.shape(x) == () else np.asarray(x, np.float32) for x in call.oracle_results)
+    assert np.array_equal(tested.values(call, answer), call.storage.round(call.value))
+    with pytest.raises(Violation):
+        tested.values(call, tuple(float(np.ravel(x)[0]) for x in call.oracle_results))
+
+
 @pytest.mark.parametrize(
     ("name", "dtype", "result", "expected"),
     [

@@ -196,6 +196,16 @@ def test_an_answer_that_follows_another_value_than_others_do_is_wrong() -> None:
         judge_blind_query([17.0, 5.0], inferred=("zero",))
 
 
+def test_a_value_that_rounding_brings_about_too_is_strict_where_it_is_stated_and_leaves_no_other_known_one() -> None:
+    """The mean of all values: code that lowers scores by a large number gives it in some calls, and other numbers in others."""
+    assert judge_blind_query([3.0, 5.0], {"fully_masked_rows": "mean"}) == []
+    with pytest.raises(Violation, match="the answer is not that of fully_masked_rows = mean, which the backend states"):
+        judge_blind_query([17.0, 5.0], {"fully_masked_rows": "mean"})
+    with pytest.raises(Violation, match="fully_masked_rows is zero here, and mean in its other answers"):
+        judge_blind_query([0.0, 0.0], inferred=("mean",))
+    assert judge_blind_query([17.0, 5.0], inferred=("mean",)) == [UNKNOWN]
+
+
 def test_conventions_decide_in_their_dtypes_only() -> None:
     for convention in CONVENTIONS.values():
         for name in convention.operations:

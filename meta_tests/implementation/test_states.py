@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spec_tests.implementation.guard import Fault, Refused, as_fault, timeout_fault
 from spec_tests.implementation.process_state import (
     MAX_DESCRIBED_CHARACTERS,
     PROCESS_SETTINGS,
@@ -136,6 +137,25 @@ def test_the_arguments_of_a_graph(state: str, needs: list[bool], parameters: lis
 def test_the_states_are_listed_once() -> None:
     assert len({*CALL_STATES, *GRADIENT_STATES}) == len(CALL_STATES) + len(GRADIENT_STATES) - len(DEFAULT_DTYPES)
     assert some_alone([2, 0]) == "only arrays 0, 2 have a gradient"
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_timeout_says_how_long_it_waited() -> None:
+    fault = timeout_fault(2.5)
+    assert (str(fault), fault.timed_out, fault.lost) == ("no answer within 2.5 s (--time-limit)", True, False)
+
+
+def test_what_a_step_raises_is_a_fault_or_a_refusal() -> None:
+    refused = as_fault(NotImplementedError("not today"))
+    assert (type(refused), str(refused)) == (Refused, "not today")
+    assert str(as_fault(NotImplementedError())) == "NotImplementedError"
+    raised = as_fault(KeyError("a"))
+    assert isinstance(raised, Fault)
+    assert (str(raised), raised.raised) == ("the call raised KeyError: 'a'", ("KeyError", ""))
+    kept = Fault("it is lost", lost=True)
+    assert as_fault(kept) is kept
 
 
 # --- the state of a process ------------------------------------------------------------------------------------------

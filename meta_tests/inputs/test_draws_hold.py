@@ -98,6 +98,15 @@ def test_cotangents_are_of_four_kinds() -> None:
     assert min(found.values()) > 20
 
 
+def test_each_of_several_results_has_a_cotangent_in_some_examples_and_an_index_never() -> None:
+    y = np.ones((3, 2))
+    given = Counter(tuple(c is not None for c in draw.cotangents((y, y[:, 0]))) for draw in draws("attention_with_lse_vjp"))
+    assert set(given) == {(True, True), (True, False), (False, True)}
+    assert {tuple(c is not None for c in draw.cotangents((y, y))) for draw in draws("moe_router_vjp")} == {(True, False)}
+    infinite = np.array([[1.0, np.inf]])
+    assert all(draw.cotangents((infinite, infinite))[0][0, 1] == 0 for draw in draws("moe_router_vjp", count=20))
+
+
 def _name_cotangent(c: np.ndarray, y: np.ndarray) -> str:
     if np.all(c == 1):
         return "ones"

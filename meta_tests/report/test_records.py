@@ -108,6 +108,8 @@ def without(record: dict[str, Any], name: str) -> dict[str, Any]:
         ({**FOOTER, "totals": []}, "has a totals that is no object"),
         ({**BACKEND, "dtypes": "float32"}, "has a dtypes that is no array"),
         ({**BACKEND, "dtypes": [3]}, "has a member of dtypes that is no string"),
+        ({"record": "a later kind"}, ""),
+        ({"record": "warning"}, ""),
         ({"record": 3}, "is no record"),
         ({}, "is no record"),
     ],

@@ -86,8 +86,8 @@ def test_a_shortfall_says_what_is_refused_and_the_line_that_states_it() -> None:
     narrow = verdict(
         dtype="float64", answered=0, examples=0, variants={"answered": [], "refused": [PLAIN]}, refusals=[["backend", "no", 9]]
     )
-    other = verdict(dtype="float32")
-    assert describe_shortfalls([narrow, other]) == [
+    others = [verdict(dtype="float32"), verdict("gelu.reference", "float16"), verdict("silu.reference", "float16")]
+    assert describe_shortfalls([narrow, *others]) == [
         (
             'relu answered 0 of 100 in float64: refuses whatever is drawn; it says "no"',
             'domain = {"relu": {"dtype": ("float32",)}}',

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +16,7 @@ import pytest
 
 from spec_tests.report import format_record
 from spec_tests.report.record_check import find_complaint
+from spec_tests.running import exit_status
 from spec_tests.running.exit_status import ExitStatus, find_dispatchers
 from spec_tests.running.ledger import MAX_NAMED, OUTPUT_KEY, Ledger
 from spec_tests.running.recording import Recorder
@@ -125,6 +128,19 @@ def test_a_fork_that_would_run_code_of_others_is_not_made() -> None:
     plugin._register_at_fork(before=lambda: None)
     assert plugin.runs_others_at_fork
     assert len(made) == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_copy_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(exit_status, "EXIT_SECONDS", 0.0)
+    monkeypatch.setattr(os, "killpg", lambda child, number: ended.append(child))
+    child = os.fork()
+    if child == 0:
+        time.sleep(20)
+        os._exit(0)
+    exit_status._wait(child)
+    assert ended == [child]
 
 
 def test_the_dispatchers_of_the_standard_library_are_found() -> None:
