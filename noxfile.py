@@ -97,6 +97,13 @@ def nightly(session: nox.Session) -> None:
 
 
 @nox.session
+def mutations(session: nox.Session) -> None:
+    """Try the mutations of what judges that were not tried on today's sources. A run that was ended goes on where it was."""
+    run(session, "python", "-m", "meta_tests.measure.mutations", "run", "--stale", *session.posargs)
+    run(session, "pytest", "meta_tests/project/test_mutations.py")
+
+
+@nox.session
 def libraries(session: nox.Session) -> None:
     """Test what needs the extras `libraries` and `campaign`: the backends of other libraries, and campaigns on Ray."""
     run(session, "pytest", *LIBRARY_TESTS, *session.posargs)

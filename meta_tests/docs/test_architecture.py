@@ -108,6 +108,6 @@ def test_the_commands_are_listed() -> None:
     source = (ROOT / "noxfile.py").read_text(encoding="utf-8")
     sessions = re.findall(r'^@nox\.session\ndef (\w+)\(.*\n    """[A-Z].+\."""$', source, re.MULTILINE)
     assert sessions == re.findall(r"^@nox\.session\ndef (\w+)", source, re.MULTILINE)
-    assert {"lint", "types", "imports", "tests", "nightly", "docs", "libraries", "measure", "main"} == set(sessions)
+    assert {"lint", "types", "imports", "tests", "nightly", "docs", "libraries", "measure", "main", "mutations"} == set(sessions)
     run = re.findall(r"^\.venv/bin/nox .*-s (.+)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
     assert " ".join(run).split() == ["lint", "types", "imports", "main", "tests", "libraries"]  # the tests build the docs

@@ -1,0 +1,1 @@
+"""Mutations of the machinery that judges: what would let the suite go soft, as data, and how each is tried."""
