@@ -75,8 +75,10 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     requested = _requested_listings(config)
     if not requested:
         return None
+    from .implementation.printable import escape_unencodable
     from .running import listing
 
+    escape_unencodable()
     for name in requested:
         print(listing.LISTING_FORMATTERS[name]())
     return 0

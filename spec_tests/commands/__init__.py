@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from ..implementation.printable import escape_unencodable
+
 USAGE_ERROR = 4  # the exit status of a command that cannot be carried out as it was typed; pytest's own
 HELP_WORDS = ("-h", "--help")
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the subcommand that the command line names, and return its exit status."""
+    escape_unencodable()
     words = sys.argv[1:] if argv is None else argv
     if not words or words[0] in HELP_WORDS:
         print(_format_help())

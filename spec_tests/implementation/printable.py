@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
+from contextlib import suppress
 
 MAX_CHARACTERS = 4000  # characters of one message; the report's data hold all of it
 CI_COMMAND = re.compile(r"^(?P<space>\s*):(?=:)|#(?=#\w*\[)", re.MULTILINE)  # GitHub; Azure, TeamCity
@@ -28,6 +30,13 @@ def printable(text: str, max_characters: int = MAX_CHARACTERS) -> str:
 def printable_line(text: str, max_characters: int = 200) -> str:
     """Return the text as `printable` does, in one line."""
     return " ".join(printable(text, max_characters).split())
+
+
+def escape_unencodable() -> None:
+    """Let stdout and stderr write an escape for a character that their encoding lacks, as on Windows or in the locale C."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError):  # a stream of others, which may take every character
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def _escape(character: str) -> str:
