@@ -7,9 +7,11 @@ to be installed for each session. Arguments after `--` go to the command: `nox -
 import ast
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import nox
+from packaging.requirements import Requirement
 
 nox.options.default_venv_backend = "none"
 nox.options.sessions = ["lint", "types", "imports"]  # what takes seconds
@@ -30,6 +32,8 @@ LIBRARY_TESTS = (
     "meta_tests/importers/test_onnx_node.py",
     "meta_tests/campaign/test_ray.py",
 )
+
+TRIED_EXTRAS = ("dev", "docs", "array-api-strict", "dask")  # with the extras that these name; PyTorch is that of constraints.txt
 
 
 def run(session: nox.Session, tool: str, *arguments: str) -> None:
@@ -119,3 +123,34 @@ def measure(session: nox.Session) -> None:
         if '__name__ == "__main__"' in text:
             told = (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
             session.log(f"python -m {name}\n    {told}")
+
+
+def list_floors(extras: tuple[str, ...] = TRIED_EXTRAS) -> dict[str, str]:
+    """Return the oldest version that pyproject.toml allows of each library that the suite needs, and that the extras bring."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pending = [*map(Requirement, project["dependencies"]), Requirement(f"{project['name']}[{','.join(extras)}]")]
+    floors = {}
+    while pending:
+        requirement = pending.pop()
+        if requirement.name == project["name"]:
+            pending += [Requirement(text) for extra in requirement.extras for text in project["optional-dependencies"][extra]]
+        else:
+            (floors[requirement.name],) = (each.version for each in requirement.specifier if each.operator == ">=")
+    return floors
+
+
+@nox.session(venv_backend="venv")
+def floors(session: nox.Session) -> None:
+    """Run the project's own tests, or those named after --, with the oldest versions that pyproject.toml allows."""
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    lines = [f"{name}=={version}" for name, version in list_floors().items() if name != "torch"]
+    oldest = Path(session.create_tmp()) / "floors.txt"
+    oldest.write_text("\n".join([*lines, *(pin for pin in pins if pin.startswith("torch=="))]), encoding="utf-8")
+    session.install("-e", f".[{','.join(TRIED_EXTRAS)}]", "-c", str(oldest))
+    session.run("pytest", *(session.posargs or TESTS))
+
+
+@nox.session
+def strange(session: nox.Session) -> None:
+    """Run the README's commands on fresh Debian systems. It needs Linux, root and debootstrap."""
+    run(session, "python", "-m", "meta_tests.measure.strange_machines", *session.posargs)
