@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from ..support.paths import ROOT
 from ..support.pytest_process import environment
 
 SUITE, REFERENCE, BACKENDS = ROOT / "spec_tests", ROOT / "reference_numpy", ROOT / "backends"
+FOLDERS = ("spec_tests", "reference_numpy", "backends", "meta_tests", "benchmarks", "examples", "docs", ".ci", ".github")
 GENERAL = {"every_operation", "every_gradient"}
 HELPERS = {"d_ff"}  # the size of a hidden layer, not an operation of the protocol
 SOURCES = sorted([*SUITE.rglob("*.py"), *REFERENCE.glob("*.py")])
@@ -69,6 +72,25 @@ def test_no_backend_is_long(path: Path) -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_file_is_long(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 300
+
+
+def find_clashes(paths: Iterable[str]) -> list[str]:
+    """Return the paths that are those of others where names that differ in case only are one name."""
+    counts = Counter(path.casefold() for path in {*paths})
+    return sorted(path for path in {*paths} if counts[path.casefold()] > 1)
+
+
+def test_no_two_paths_differ_in_case_only() -> None:
+    """On macOS and Windows they would be one file."""
+    paths = [
+        path.relative_to(ROOT).as_posix()
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if not {"__pycache__", "_build", "node_modules"} & {*path.parts}
+    ]
+    assert len(paths) > 1000
+    assert find_clashes(paths) == []
+    assert find_clashes(["a/b.py", "A/c.py", "a/B.py", "a/d.py"]) == ["a/B.py", "a/b.py"]
 
 
 def test_there_is_no_tolerance() -> None:
