@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
+UNWRITABLE = ("default::pytest.PytestCacheWarning", "default:The database setting is not configured")  # Hypothesis's warning
 STALE_EXIT_STATUS = 6  # nothing fails, and a file of known failures lists what holds now
 
 
@@ -43,6 +44,8 @@ def pytest_load_initial_conftests(
 def pytest_configure(config: pytest.Config) -> None:
     if not concerns_suite(config):
         return
+    for line in UNWRITABLE:  # a folder that is read-only is no error, even if a project makes errors of warnings
+        config.addinivalue_line("filterwarnings", line)
     from .running import garbage_collection, threads, xdist_workers
 
     garbage_collection.pause(config)

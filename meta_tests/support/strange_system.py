@@ -39,7 +39,9 @@ for path in /etc/resolv.conf /etc/hosts $CARRIED; do
 done
 mkdir -p "$INSIDE$CHECKOUT" "$INSIDE$HOME_THERE"
 if [ -n "$DISK" ]; then
-    mount.exfat-fuse -o "uid=$STRANGER,gid=$STRANGER,umask=022,allow_other" "$DISK" "$INSIDE$CHECKOUT" >/dev/null
+    device=$(losetup --find --show "$DISK")
+    mount.exfat-fuse -o "uid=$STRANGER,gid=$STRANGER,umask=022,allow_other" "$device" "$INSIDE$CHECKOUT" >/dev/null
+    losetup --detach "$device" # when it is no longer mounted
 elif [ "$(stat -c %u "$INSIDE$CHECKOUT")" != "$STRANGER" ]; then
     chown "$STRANGER:$STRANGER" "$INSIDE$CHECKOUT"
 fi
