@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, six functions, and sixteen marks.
+"""What the equations need besides NumPy: the conversion to float64, six functions, and seventeen marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -102,6 +102,14 @@ def exact(x: Any) -> Any:
 def above_minus_infinity(x: Any) -> Any:
     """Whether each element is more than -inf, or NaN, as plain bools. Such elements carry no error that could change this."""
     return x.above_minus_infinity() if hasattr(x, "above_minus_infinity") else np.asarray(x != -np.inf, dtype=bool)
+
+
+def beside_one(t: Any) -> Any:
+    """Return t. Mark a tanh that stands beside 1, as in 1 + tanh(x), which code may compute by the exponential function.
+
+    The forms are 2 / (1 + e^-2x) and 2 - 2 / (e^2x + 1). Their error is relative to 1, whatever the size of the tanh.
+    """
+    return t.beside_one() if hasattr(t, "beside_one") else t
 
 
 def interpolated(x: Any, a: Any, b: Any) -> Any:

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import float64, normal_cdf
+from ._marks import beside_one, float64, normal_cdf
 
 
 def gelu(x: Any, *, approximate: str = "none") -> Any:
@@ -38,5 +38,5 @@ def gelu(x: Any, *, approximate: str = "none") -> Any:
     if approximate == "none":
         return x * normal_cdf(x)
     if approximate == "tanh":
-        return x * (0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * (x * x * x)))))
+        return x * (0.5 * (1 + beside_one(np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * (x * x * x))))))
     raise ValueError(f"gelu: approximate={approximate!r} is unknown; there are 'none' and 'tanh'.")

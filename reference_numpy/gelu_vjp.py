@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from ._marks import float64, normal_cdf
+from ._marks import beside_one, float64, normal_cdf
 
 
 def gelu_vjp(cotangent: Any, x: Any, *, approximate: str = "none") -> Any:
@@ -35,7 +35,7 @@ def gelu_vjp(cotangent: Any, x: Any, *, approximate: str = "none") -> Any:
         return (c * normal_cdf(x) + c * x * (np.exp(-np.square(x) / 2) / np.sqrt(2 * np.pi)),)
     if approximate == "tanh":
         factor = np.sqrt(2 / np.pi)
-        t = np.tanh(factor * (x + 0.044715 * (x * x * x)))
+        t = beside_one(np.tanh(factor * (x + 0.044715 * (x * x * x))))
         inner = factor * (0.5 * (c * x) * (1 - np.square(t)))
         return (c * (0.5 * (1 + t)) + inner + 0.044715 * inner * 3 * np.square(x),)
     raise ValueError(f"gelu_vjp: approximate={approximate!r} is unknown; there are 'none' and 'tanh'.")

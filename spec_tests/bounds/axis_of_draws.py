@@ -16,6 +16,11 @@ def align_ranks(values: list[np.ndarray]) -> list[np.ndarray]:
     return [v if v.ndim == ndim else v.reshape(v.shape[0], *[1] * (ndim - v.ndim), *v.shape[1:]) for v in values]
 
 
+def broadcast_axes(value: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Broadcast the array in each draw to a shape."""
+    return np.broadcast_to(align_ranks([value, np.empty((1, *shape))])[0], (len(value), *shape))
+
+
 def broadcast_draws(values: list[np.ndarray]) -> list[np.ndarray]:
     """Give all values the same number of draws."""
     draws = max(len(v) for v in values)

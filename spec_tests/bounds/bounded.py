@@ -19,9 +19,9 @@ from reference_numpy._marks import logistic, normal_cdf
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format
 from .choices import MakesChoices
-from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings, normal_density
+from .error_model import EAGER_ERRORS, STEP_ERRORS, beside_one_error, logsumexp_roundings, normal_density
 from .expectation import Stage
-from .operands import leading_operand
+from .operands import leading_operand, select_part
 from .prefix_sums import sum_up_to
 from .registered_rules import REARRANGING, RULES
 
@@ -180,6 +180,9 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         units = self.arithmetic.compute.u + (self.arithmetic.step_storage.u if self.arithmetic.step_storage else 0.0)
         return self.at(self.value, np.where(np.isinf(self.value), self.error, self.error + 3 * units * size))
 
+    def beside_one(self) -> Bounded:
+        return self.at(self.value, self.error + beside_one_error(self.value, self.arithmetic))
+
     def exact(self) -> Bounded:
         return self.at(self.value, 0.0)
 
@@ -266,8 +269,8 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
             if name in RULES:
                 return _mark(RULES[name](self, *args, **options), args)
             if name in REARRANGING:
-                parts = (function(*_select(part, args), **_select(part, options)) for part in ("value", "error"))
-                return _mark(self.at(*parts), args)
+                inputs = [select_part(part, (args, options), Bounded) for part in ("value", "error")]
+                return _mark(self.at(*(function(*positional, **keywords) for positional, keywords in inputs)), args)
         return NotImplemented
 
 
@@ -287,14 +290,3 @@ def _is_of_backend(arguments: Iterable[Any]) -> bool:
         elif isinstance(x, list | tuple) and _is_of_backend(x):
             return True
     return False
-
-
-def _select(part: str, x: Any) -> Any:
-    """Replace each Bounded in nested arguments by its part, "value" or "error"."""
-    if isinstance(x, Bounded):
-        return getattr(x, part)
-    if isinstance(x, list | tuple):
-        return type(x)(_select(part, item) for item in x)
-    if isinstance(x, dict):
-        return {key: _select(part, item) for key, item in x.items()}
-    return x

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..specification.formats import Format
+from ..specification.formats import Arithmetic, Format
 
 MAX_ERROR_ULPS = MappingProxyType(
     {"divide": 2.5, "sqrt": 3, "exp": 3, "log": 3, "sin": 4, "cos": 4, "tanh": 5, "power": 16, "erf": 16}
@@ -65,6 +65,24 @@ def _power_error(z: Any, base: Any, exponent: Any, *, f: Format) -> Any:
 def _tanh_error(z: Any, x: Any, *, f: Format) -> Any:
     """Return the error of tanh, which is exactly ±1 in the tails."""
     return np.where(2 * np.abs(x) > saturation(f), 0.0, ROUNDINGS["tanh"] * np.abs(z))
+
+
+def beside_one_error(t: Any, arithmetic: Arithmetic) -> Any:
+    """Return what 1 ± t may err by beyond the error of t = tanh(x), where it is computed by the exponential function.
+
+    With s = σ(2x) = (1 + t) / 2 the forms are 2s - 1 and 1 - 2 / (e^2x + 1) = 1 - 2 (1 - s). The quotient and the sum err by
+    5 + 1 in units of u, the exponential by 6 + 8|x|, and each form rounds once more: at most
+    14 max(s, 1 - s) + 2 s (1 - s) (6 + 8|x|) in all. tanh errs by 10|t| already. Unfused code stores e^2x, e^2x + 1, the
+    quotient and 2s - 1. Where t is ±1 in float64, e^-2|x| is 0 beside 1, and all forms are exact.
+    """
+    size = np.minimum(np.abs(t), 1.0)
+    x = np.arctanh(np.where(size < 1, size, 0.0))
+    larger = (1 + size) / 2  # of s and 1 - s
+    by_exp = 2 * larger * (ROUNDINGS["divide"] + 2) + 2 * larger * (1 - larger) * (ROUNDINGS["exp"] + 8 * x)
+    error = np.maximum(by_exp - ROUNDINGS["tanh"] * size, 0.0) * arithmetic.compute.u
+    if arithmetic.step_storage is not None:
+        error = error + 2 * larger * (3 - larger) * arithmetic.step_storage.u
+    return np.where(size < 1, error, 0.0)
 
 
 def _logistic_error(z: Any, x: Any, *, f: Format) -> Any:

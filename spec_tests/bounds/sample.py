@@ -16,9 +16,9 @@ from reference_numpy._marks import logistic, normal_cdf
 
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format
-from .axis_of_draws import align_ranks, broadcast_draws, shift_axis
+from .axis_of_draws import align_ranks, broadcast_axes, broadcast_draws, shift_axis
 from .choices import RepeatsChoices
-from .error_model import EAGER_ERRORS, STEP_ERRORS, logsumexp_roundings
+from .error_model import EAGER_ERRORS, STEP_ERRORS, beside_one_error, logsumexp_roundings
 from .operands import leading_operand
 from .prefix_sums import sum_up_to
 from .random_rounding import (
@@ -162,6 +162,9 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         units = self.arithmetic.compute.u + (self.arithmetic.step_storage.u if self.arithmetic.step_storage else 0.0)
         return self.at(self.perturb(self.value, np.sqrt(3.0) * units * (np.abs(a.value[:1]) + np.abs(b.value[:1]))))
 
+    def beside_one(self) -> Sample:
+        return self.at(self.perturb(self.value, beside_one_error(self.value[:1], self.arithmetic)))
+
     def exact(self) -> Sample:
         return self
 
@@ -176,7 +179,6 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         return self.at(self.stream.either(self.value > 0, np.ones(1), np.zeros(1), tie=self.value == 0))
 
     def piled(self, axis: int) -> Sample:
-        """Return the sum; where steps may be stored, with the error of storing each partial sum."""
         total, step_storage = np.sum(self, axis=axis), self.arithmetic.step_storage  # type: ignore[call-overload]
         if step_storage is None:
             return total
@@ -280,9 +282,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
             if name == "reshape":
                 return self.at(np.reshape(args[0].value, (len(args[0].value), *args[1])))
             if name == "broadcast_to":
-                value, shape = args[0].value, args[1]
-                aligned = value.reshape(len(value), *[1] * (len(shape) - self.ndim), *value.shape[1:])
-                return self.at(np.broadcast_to(aligned, (len(value), *shape)))
+                return self.at(broadcast_axes(args[0].value, args[1]))
             if name in ("concatenate", "stack"):
                 values = [x.value if isinstance(x, Sample) else np.asarray(x)[None] for x in args[0]]
                 return self.at(function(broadcast_draws(values), axis=shift_axis(options["axis"])))

@@ -49,8 +49,9 @@ def lay_out(framework: ArrayMaker, array: np.ndarray, dtype: str, layout: str) -
         return xp.broadcast_to(framework.native(array[:1], dtype), array.shape)
     if layout == "reversed" and framework.name == "numpy":
         # Reverse every axis. A kernel that ignores strides would read reversed features backwards in x and in a weight
-        # alike, and their products would still be right.
-        backwards = (slice(None, None, -1),) * ndim
+        # alike, and their products would still be right. The stride of a single entry stays positive: NumPy calls such an array
+        # contiguous and never copies it, and PyTorch takes no negative stride.
+        backwards = tuple(slice(None, None, -1 if length > 1 else 1) for length in array.shape)
         return framework.native(array[backwards], dtype)[backwards]
     if layout == "read-only" and framework.name == "numpy":
         native = framework.native(array, dtype)

@@ -88,6 +88,9 @@ class ErrorCarryingNumber(NumberType, Protocol):
     def interpolated(self, a: Any, b: Any) -> Self:
         """Allow a mean of a and b to be computed as a + w (b - a)."""
 
+    def beside_one(self) -> Self:
+        """Allow a tanh that 1 is added to, or that is subtracted from 1, to be computed by the exponential function."""
+
     def exact(self) -> Self:
         """Drop an error that cannot change the result."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from .source import Site
 
 UNKNOWN = "UNKNOWN"  # the name of a constant that is solved for
-MARKS_OF_PRECISION = ("rounded", "eager", "wide", "exact", "float64", "through_quotient")  # which a reader need not see
+MARKS_OF_PRECISION = ("rounded", "eager", "wide", "exact", "beside_one", "float64", "through_quotient")  # not shown to readers
 
 
 @dataclass(frozen=True)

@@ -203,7 +203,7 @@ def without_marks(node: Any) -> Any:
     """Return the expression inside marks of precision, such as x for rounded(x)."""
     while (
         isinstance(node, ast.Call)
-        and name_of(node) in ("rounded", "eager", "wide", "exact", "through_quotient")
+        and name_of(node) in ("rounded", "eager", "wide", "exact", "beside_one", "through_quotient")
         and len(node.args) == 1
     ):
         node = node.args[0]

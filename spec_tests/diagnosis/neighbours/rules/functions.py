@@ -10,7 +10,7 @@ from ....specification.registry import gradients, operations, same_kind, specifi
 from ..edit import Change
 from ._rule import Place, fill, is_numpy, load, name_of, rule
 
-MARKS = ("float64", "rounded", "eager", "wide", "exact", "through_quotient")
+MARKS = ("float64", "rounded", "eager", "wide", "exact", "beside_one", "through_quotient")
 REDUCTIONS = frozenset({"max", "sum", "mean"})
 ELEMENTWISE = (
     "-x", "np.abs(x)", "np.square(x)", "np.sqrt(x)", "1 / x", "1 + x", "1 - x", "x / 2", "2 * x", "np.maximum(x, 0.0)",
