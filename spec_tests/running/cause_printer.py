@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ..report.closing import format_closing
+from ..trials.causes import split_key
 from .makereport import CAUSES_ATTRIBUTE
 
 MAX_ITEMS_IN_FULL = 20  # a run of at most so many tests prints whole messages
@@ -41,9 +42,16 @@ class CausePrinter:
             return
         for cause in json.loads(getattr(report, CAUSES_ATTRIBUTE, "[]")):
             key = (cause["backend"], cause["key"])
-            if key not in self.told:
+            if key not in self.told and not self._is_told_exception(cause):
                 self.told[key] = cause
                 self._print(len(self.told), cause, report.sections)
+
+    def _is_told_exception(self, cause: dict[str, Any]) -> bool:
+        """Whether another worker has told the exception, of the same operation or at the same place."""
+        if cause["kind"] != "exception":
+            return False
+        names = split_key(cause["key"])
+        return any(backend == cause["backend"] and names & split_key(key) for backend, key in self.told)
 
     def _print(self, number: int, cause: dict[str, Any], captured: list[tuple[str, str]]) -> None:
         terminal: Any = self.config.pluginmanager.get_plugin("terminalreporter")

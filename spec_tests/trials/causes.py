@@ -2,7 +2,8 @@
 
 A cause is one of these:
 - an explanation of wrong answers, such as a known deviation; it predicts answers, so that it recognizes its other failures;
-- an exception at one place in the backend's code, or another symptom without wrong answers, such as a result of a wrong shape;
+- an exception of one type and text, in one operation or at one place in the backend's code;
+- another symptom without wrong answers, such as a result of a wrong shape;
 - wrong answers of one operation that nothing explains. They are not told apart.
 """
 
@@ -110,7 +111,7 @@ class Cause:
 
     def takes_in(self, failure: Failure) -> bool:
         """Whether it cannot be told apart from the cause of a failure that nothing explains."""
-        return self.key == f"{failure.culprit}: {UNEXPLAINED}"
+        return not isinstance(failure.violation, NoAnswer) and self.key == f"{failure.culprit}: {UNEXPLAINED}"
 
 
 class Causes:
@@ -126,6 +127,8 @@ class Causes:
         """Return the known cause that explains a failing example, None if there is none."""
         if not self.found:
             return None
+        if isinstance(failure.violation, NoAnswer) and failure.violation.raised:
+            return self._find_symptom(failure)  # whatever values are wrong elsewhere, they explain no exception
         if not (wrong := failure.wrong_calls):
             known = self._find_symptom(failure) or self._find_in_forward(failure.calls, asker)
             return known or next((cause for cause in self.found if asker.would_fail(failure, cause.explanations)), None)
@@ -136,8 +139,8 @@ class Causes:
         return known if known and failure.dtype in known.dtypes else self._find_in_forward(wrong, asker)
 
     def _find_symptom(self, failure: Failure) -> Cause | None:
-        symptom = failure.symptom
-        return next((cause for cause in self.found if cause.key == symptom or cause.takes_in(failure)), None)
+        names = split_key(failure.symptom)
+        return next((cause for cause in self.found if names & split_key(cause.key) or cause.takes_in(failure)), None)
 
     def _find_in_forward(self, calls: list[Call], asker: Asker) -> Cause | None:
         """Return the cause of wrong gradients: that of the forward result, if it is wrong for the same arguments."""
@@ -220,6 +223,11 @@ def _identify(explanation: Explanation) -> str:
     if explanation.kind == "deviation":
         return f"{explanation.operation}/{explanation.id.rpartition('/')[2]}"
     return f"{explanation.operation}: {explanation.id}"
+
+
+def split_key(key: str) -> set[str]:
+    """Return the names in the key of a cause. Causes with a name in common are one."""
+    return set(key.split(" or "))
 
 
 def _is_same(known: Cause, new: Cause) -> bool:

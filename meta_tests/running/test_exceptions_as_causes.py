@@ -1,0 +1,107 @@
+"""Test that an exception joins only a cause of its own type and text, and that no wrong value takes it in."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spec_tests.calls.violation import NoAnswer
+from spec_tests.implementation.backend import Backend, build_backend
+from spec_tests.specification.registry import operations
+from spec_tests.trials.causes import Cause
+from spec_tests.trials.failure import Failure
+
+from ..support.in_process import attempt, trials
+
+
+def run(under_test: Backend, *subjects: str) -> list[Cause]:
+    """Try the laws of the operations as a run does, and return the causes that it finds."""
+    for test, trial in trials(under_test):
+        if test.invariant.level is None and test.invariant.subject(trial.operation_name) in subjects:
+            attempt(test, trial, seed=1, shrink=True)
+    causes: list[Cause] = under_test.causes
+    return causes
+
+
+def make_backend(dtypes: tuple[str, ...] = ("float32",), **functions: Any) -> Backend:
+    return build_backend(SimpleNamespace(name="mine", framework="numpy", dtypes=dtypes, **functions), set(operations()))
+
+
+def scramble(y: np.ndarray) -> np.ndarray:
+    """Return wrong values that nothing explains."""
+    return y * np.where(np.arange(y.size).reshape(y.shape) % 3 == 1, y.dtype.type(1.7), y.dtype.type(1))
+
+
+def symptom(what: str, place: str, operation: str = "relu", kind: str = "ValueError") -> set[str]:
+    violation = NoAnswer(f"the call raised {kind}: {what}")
+    violation.raised = kind, place
+    return set(Failure(f"{operation}.reference", operation, "float32", violation).symptom.split(" or "))
+
+
+@pytest.mark.parametrize("raising", ["float16", "float32"])
+def test_wrong_values_in_one_dtype_do_not_take_in_exceptions_in_another(raising: str) -> None:
+    def relu(x: np.ndarray) -> np.ndarray:
+        if x.dtype == raising:
+            raise RuntimeError("no kernel image is available")
+        return scramble(np.maximum(x, 0))
+
+    causes = run(make_backend(("float32", "float16"), relu=relu), "relu")
+    (exception,) = [cause for cause in causes if cause.kind == "exception"]
+    assert "no kernel image is available" in exception.what
+    assert {dtype for _, dtype in exception.failures} == {raising}
+    others = [cause for cause in causes if cause is not exception]
+    assert others
+    assert all(raising not in {dtype for _, dtype in cause.failures} for cause in others)
+
+
+def test_an_exception_is_one_cause_whatever_its_line() -> None:
+    def relu(x: np.ndarray) -> np.ndarray:
+        if x.ndim > 1:
+            raise ValueError(f"no kernel for {x.shape}, buffer {hex(id(x))}")
+        if x.size > 3:
+            raise ValueError(f"no kernel for {x.shape}, buffer {hex(id(x))}")
+        return np.maximum(x, 0)
+
+    (cause,) = run(make_backend(relu=relu), "relu")
+    assert cause.kind == "exception"
+
+
+def test_exceptions_of_another_text_or_type_are_other_causes() -> None:
+    def relu(x: np.ndarray) -> np.ndarray:
+        if x.ndim > 1:
+            raise ValueError("too many axes")
+        if x.size > 3:
+            raise TypeError("too many axes")
+        if x.size == 1:
+            raise ValueError("a single element")
+        return np.maximum(x, 0)
+
+    causes = run(make_backend(relu=relu), "relu")
+    assert {cause.kind for cause in causes} == {"exception"}
+    assert len(causes) == 3
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("shape (2, 3) is not (3,)", "shape (4,) is not (1, 2, 3)"),
+        ("shape () has no axis 1", "shape [2, 3] has no axis -3"),
+        ("at 0x7f00aa", "at 0x55dc0123"),
+        ("no kernel for float32", "no kernel for bfloat16"),
+        ("took 1.5e-3 s", "took 12 s"),
+        ("2x3 and 4x5", "12x1 and 7x7"),
+    ],
+)
+def test_what_differs_between_examples_is_left_out(first: str, second: str) -> None:
+    assert symptom(first, "a.py:1 in f") & symptom(second, "a.py:9 in f")
+
+
+def test_operation_or_place_makes_equal_exceptions_one() -> None:
+    here = symptom("no kernel", "a.py:1 in f")
+    assert here & symptom("no kernel", "a.py:1 in f", operation="silu")
+    assert here & symptom("no kernel", "a.py:2 in g")
+    assert not here & symptom("no kernel", "a.py:2 in g", operation="silu")
+    assert not here & symptom("no memory", "a.py:1 in f")
+    assert not here & symptom("no kernel", "a.py:1 in f", kind="TypeError")
+    assert len(symptom("a or b", "")) == 1
