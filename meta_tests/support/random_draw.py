@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from spec_tests.calls.operation import Operation
+from spec_tests.inputs.choices import Choose
 from spec_tests.inputs.draw import Draw
 
 
@@ -29,3 +30,16 @@ class RandomDraw(Draw):
 
     def integer(self, low: int, high: int) -> int:
         return int(self.chance.integers(low, high, endpoint=True))
+
+
+class RandomSource:
+    """A source of one example that a random generator draws. It makes no choices that could be replayed."""
+
+    def __init__(self, seed: int):
+        self.seed = seed
+
+    def draw_integer(self, low: int, high: int) -> int:
+        raise AssertionError("the draw chooses by itself")
+
+    def make_draw(self, choose: Choose, operation: Operation, choose_shape: Choose) -> Draw:
+        return RandomDraw(operation, self.seed)

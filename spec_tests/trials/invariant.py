@@ -179,9 +179,8 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
 
     operations = [trial.operation(trial.operation_name if name in GENERAL else name) for name in law.operations]
     draw_integer, draw_shape = choices.draw_integer, getattr(choices, "draw_shape", choices.draw_integer)
-    draw = Draw(
-        record(draw_integer), operations[0], record(draw_shape)
-    )  # a Hypothesis strategy would copy values between its draws
+    make_draw = getattr(choices, "make_draw", Draw)  # a Hypothesis strategy would copy values between its draws
+    draw = make_draw(record(draw_integer), operations[0], record(draw_shape))
     recorder.start(draw.log)
     try:
         statement(*operations, draw)
