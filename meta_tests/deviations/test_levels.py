@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
+from ..support.in_process import backend, trials
 from ..support.pytest_process import suite, write
 
 ATTENTION_STYLES = """
@@ -46,44 +45,56 @@ def grouped_query_attention(q, k, v, mask=None, *, scale=None):
 
 scaled_dot_product_attention = attention
 """
-RANGE = ("-k", "attention.range or attention.reference", "--effort=default", "--require-level=attention-range")
-
-
-@pytest.mark.parametrize("style", ["exponentials_of_e", "powers_of_two", "block_by_block"])
-def test_scores_beyond_the_range_are_held_in_float32(style: str, tmp_path: Path) -> None:
-    write(tmp_path, mine=ATTENTION_STYLES + f"\nWORK, weigh = np.float32, {style}\n")
-    run = suite(tmp_path, "--backend=mine.py", *RANGE)
-    assert run.code == 0, run.text
-    names = ("scaled_dot_product_attention", "grouped_query_attention")
-    assert all(run.statuses[f"{name}.range mine float16"] == "passed" for name in names)
+RANGE = ("-k", "attention.range or attention.reference", "--effort=default")
+STYLES = ("exponentials_of_e", "powers_of_two", "block_by_block")
+ATTENTIONS = ("scaled_dot_product_attention", "grouped_query_attention")
 
 
 def test_scores_in_float16_lose_the_level_alone(tmp_path: Path) -> None:
-    write(tmp_path, mine=ATTENTION_STYLES + "\nWORK, weigh = np.float16, exponentials_of_e\n")
-    run = suite(tmp_path, "--backend=mine.py", *RANGE[:3])
+    write(tmp_path, narrow=ATTENTION_STYLES + "\nWORK, weigh = np.float16, exponentials_of_e\n")
+    run = suite(tmp_path, "--backend=narrow.py", *RANGE)
     assert run.code == 0, run.text
-    assert run.statuses["scaled_dot_product_attention.range mine float16"] == "not held"
+    assert run.statuses["scaled_dot_product_attention.range narrow float16"] == "not held"
     assert "attention-range 0 of 2" in run.text
-    assert suite(tmp_path, "--backend=mine.py", *RANGE).code == 1
 
 
-def test_the_range_of_a_dtype_that_is_computed_in_itself_is_not_tried(tmp_path: Path) -> None:
+def test_scores_beyond_the_range_are_held_in_float32(tmp_path: Path) -> None:
+    """Where the level is required, the styles whose scores are float32 pass, and the one whose scores are float16 fails."""
+    write(tmp_path, narrow=ATTENTION_STYLES + "\nWORK, weigh = np.float16, exponentials_of_e\n")
+    write(tmp_path, **{style: ATTENTION_STYLES + f"\nWORK, weigh = np.float32, {style}\n" for style in STYLES})
+    backends = [f"--backend={name}.py" for name in (*STYLES, "narrow")]
+    run = suite(tmp_path, *backends, *RANGE, "--require-level=attention-range")
+    assert run.code == 1, run.text
+    tried = {key: status for key, status in run.statuses.items() if status not in ("skipped", "not tried")}
+    expected = {f"{name}.{law} {style} float16" for name in ATTENTIONS for law in ("range", "reference") for style in STYLES}
+    assert expected <= {key for key, status in tried.items() if status == "passed"}
+    assert {key for key, status in tried.items() if status != "passed"} == {f"{name}.range narrow float16" for name in ATTENTIONS}
+
+
+def test_the_range_of_a_dtype_that_is_computed_in_itself_is_not_tried() -> None:
     """Beyond the range of float32 no number is left in which float32 and bfloat16 could be computed."""
-    run = suite(tmp_path, "--backend=numpy-cpu", "-k", "attention.range")
-    assert {name.rsplit(" ", 1)[1] for name in run.statuses} == {"float16"}
+    found = trials(backend("numpy-cpu"), about=lambda law: law.id.endswith("attention.range"))
+    assert {trial.dtype for _, trial in found} == {"float16"}
 
 
-SIGMOIDS = {"1 / (1 + np.exp(-x))": "passed", "np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))": "passed"}
-SIGMOIDS |= {"(1 + np.tanh(x / 2)) / 2": "not held"}
+SIGMOIDS = {
+    "quotient": ("1 / (1 + np.exp(-x))", "passed"),
+    "of_the_negative": ("np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))", "passed"),
+    "difference": ("(1 + np.tanh(x / 2)) / 2", "not held"),
+}
 
 
-@pytest.mark.parametrize("form", SIGMOIDS)
-def test_the_tail_of_sigmoid(form: str, tmp_path: Path) -> None:
+def test_the_tail_of_sigmoid(tmp_path: Path) -> None:
     """Forms that do not subtract hold the level. The form that does is right within ulps of 1, and does not hold it."""
-    write(tmp_path, mine=f'import numpy as np\nframework, dtypes = "numpy", ("float32",)\n\ndef sigmoid(x):\n    return {form}\n')
-    run = suite(tmp_path, "--backend=mine.py", "-k", "sigmoid.relative_tail or sigmoid.reference", "--effort=default")
+    for name, (form, _) in SIGMOIDS.items():
+        text = f'import numpy as np\nframework, dtypes = "numpy", ("float32",)\n\ndef sigmoid(x):\n    return {form}\n'
+        write(tmp_path, **{name: text})
+    backends = [f"--backend={name}.py" for name in SIGMOIDS]
+    run = suite(tmp_path, *backends, "-k", "sigmoid.relative_tail or sigmoid.reference", "--effort=default")
     assert run.code == 0, run.text
-    assert run.statuses == {"sigmoid.reference mine float32": "passed", "sigmoid.relative_tail mine float32": SIGMOIDS[form]}
+    assert run.statuses == {f"sigmoid.reference {name} float32": "passed" for name in SIGMOIDS} | {
+        f"sigmoid.relative_tail {name} float32": status for name, (_, status) in SIGMOIDS.items()
+    }
 
 
 DETACHED = """
@@ -95,14 +106,15 @@ def rms_norm(x, weight, *, eps):
 """
 
 
-@pytest.mark.parametrize(("without", "held", "code"), [("detach()", "not held", 1), ("clone()", "passed", 0)])
-def test_a_gradient_that_is_missing_loses_the_level(without: str, held: str, code: int, tmp_path: Path) -> None:
+def test_a_gradient_that_is_missing_loses_the_level(tmp_path: Path) -> None:
     """A weight that is detached has no gradient. --require of the gradient fails; otherwise the level alone is lost."""
-    write(tmp_path, mine=DETACHED.replace("WITHOUT", without))
-    selection = ("--backend=mine.py", "-k", "rms_norm_vjp.all_gradients", "--effort=default")
+    write(tmp_path, detached=DETACHED.replace("WITHOUT", "detach()"), whole=DETACHED.replace("WITHOUT", "clone()"))
+    selection = ("--backend=detached.py", "--backend=whole.py", "-k", "rms_norm_vjp.all_gradients", "--effort=default")
     run = suite(tmp_path, *selection)
     assert run.code == 0, run.text
-    assert run.statuses["rms_norm_vjp.all_gradients mine float32"] == held
+    law = "rms_norm_vjp.all_gradients"
+    assert run.statuses == {f"{law} detached float32": "not held", f"{law} whole float32": "passed"}
     required = suite(tmp_path, *selection, "--require=rms_norm_vjp")
-    assert required.code == code, required.text
-    assert ("there is no gradient of weight" in required.text) == bool(code)
+    assert required.code == 1, required.text
+    assert required.statuses == {f"{law} detached float32": "failed", f"{law} whole float32": "passed"}
+    assert "there is no gradient of weight" in required.text
