@@ -1,32 +1,49 @@
-"""Which of many equal tests a daily run tries: another share after each change of the sources. A nightly run tries all."""
+"""A share of the cases of a test is tried daily, another one after each change of the sources that judge; nightly, all are."""
 
 from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .paths import ROOT
 
+JUDGING = ("bounds", "calls", "diagnosis", "helpers", "inputs", "operations", "specification", "trials")  # in spec_tests
+
+
+def list_judging_sources() -> Iterator[Path]:
+    """Yield the files that decide what is drawn, what passes and what is named: those packages, the laws, and the equations."""
+    for name in JUDGING:
+        yield from (ROOT / "spec_tests" / name).rglob("*.py")
+    yield from (ROOT / "spec_tests").glob("test_*.py")
+    yield from (ROOT / "reference_numpy").glob("*.py")
+
 
 @cache
-def hash_suite() -> int:
-    """Return a number that changes with the source of the suite and of the equations."""
-    digest = hashlib.sha256()
-    for path in sorted(path for folder in ("spec_tests", "reference_numpy") for path in (ROOT / folder).rglob("*.py")):
-        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
-    return int.from_bytes(digest.digest()[:8])
+def hash_judging_sources() -> str:
+    together = hashlib.sha256()
+    for path in sorted(list_judging_sources()):
+        together.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+    return together.hexdigest()
 
 
-def is_due(name: str, one_in: int) -> bool:
-    """Whether the test with this name is one that a daily run tries. One in so many is, and another one after a change."""
-    return (zlib.crc32(name.encode()) + hash_suite()) % one_in == 0
+def is_due(case: str, one_in: int) -> bool:
+    """Whether a case is tried with the sources as they are: one case in so many is."""
+    return zlib.crc32(f"{hash_judging_sources()} {case}".encode()) % one_in == 0
 
 
-def rotate(values: Iterable[Any], one_in: int) -> list[Any]:
-    """Return the values as parameters, of which those that are not due are marked as nightly."""
-    return [pytest.param(value, marks=() if is_due(str(value), one_in) else pytest.mark.nightly) for value in values]
+def rotate(cases: Iterable[Any], one_in: int, name: Callable[[Any], str] = str) -> list[Any]:
+    """Return the cases as parameters of a test. Those that are not due have the marker `nightly`.
+
+    A case is the value of the test's parameter, or a tuple of the values of several.
+    """
+    return [case if is_due(name(case), one_in) else _leave_to_the_night(case) for case in cases]
+
+
+def _leave_to_the_night(case: Any) -> Any:
+    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.nightly)
