@@ -147,7 +147,7 @@ def floors(session: nox.Session) -> None:
     oldest = Path(session.create_tmp()) / "floors.txt"
     oldest.write_text("\n".join([*lines, *(pin for pin in pins if pin.startswith("torch=="))]), encoding="utf-8")
     session.install("-e", f".[{','.join(TRIED_EXTRAS)}]", "-c", str(oldest))
-    session.run("pytest", *(session.posargs or TESTS))
+    session.run("pytest", *(session.posargs or (*WHOLE, *DAILY)))
 
 
 @nox.session
