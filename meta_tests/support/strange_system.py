@@ -51,7 +51,10 @@ mount -o remount,bind,ro "$INSIDE$HOME_THERE"
 mount -t tmpfs -o size=4k,mode=1777 tmpfs "$INSIDE/tmp"
 head -c 1000000 /dev/zero >"$INSIDE/tmp/full" 2>/dev/null || true
 eval "$MOUNT"
-exec chroot --userspec="$STRANGER:$STRANGER" "$INSIDE" taskset -c "$CORE" env -i sh -c "cd $CHECKOUT; $COMMAND" 2>&1
+code=0
+chroot --userspec="$STRANGER:$STRANGER" "$INSIDE" taskset -c "$CORE" env -i sh -c "cd $CHECKOUT; $COMMAND" 2>&1 || code=$?
+if [ -n "$DISK" ]; then umount "$INSIDE$CHECKOUT"; fi
+exit "$code"
 """
 
 
