@@ -104,7 +104,7 @@ VALUES = (
 )
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("value", VALUES, ids=[str(number) for number in range(len(VALUES))])
 def test_a_value_is_the_same_after_writing_and_reading(value: Any) -> None:
     operation = Trial(load_oracle(), "float32").operation("rms_norm")
     again = decode(json.loads(json.dumps(encode(value))), operation)
