@@ -59,7 +59,7 @@ class Extent:
 
     def seeds(self, call: Call) -> range:
         """Return the seeds of the simulated roundings of a call."""
-        return range(self.roundings // 2 if call.operation.spec.chooses else self.roundings)
+        return range(self.roundings // 2 if call.operation.spec.declaration.chooses else self.roundings)
 
 
 def count_elements(call: Call) -> int:

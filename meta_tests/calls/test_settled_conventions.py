@@ -41,7 +41,7 @@ def pick_dtype(convention: Convention) -> str:
 def ask(tested: Operation, convention: Convention, number: int = 0) -> Call:
     """Return a call that asks the question of a convention."""
     draw = Draw(Random(f"{tested.name} {number}").randint, tested)
-    arguments, keywords = tested.spec.module.open_questions[convention.name](draw)
+    arguments, keywords = tested.spec.declaration.open_questions[convention.name](draw)
     return tested.call(*arguments, **keywords)
 
 

@@ -50,7 +50,7 @@ PATCHES = {  # by the end of what a message calls it: code that an attacker may 
     "spec_tests.helpers.assertions.all": "import spec_tests.helpers.assertions as a; a.all = lambda values: True",
     "spec_tests.bounds.error_model._relative_error.<locals>.<lambda>":
         "from spec_tests.bounds.error_model import *; STEP_ERRORS['divide'].__closure__[0].cell_contents = 'power'",
-    "spec_tests.operations.sigmoid.core": "import spec_tests.operations.sigmoid as s; s.core = {}",
+    "spec_tests.operations.sigmoid.declaration": "import spec_tests.operations.sigmoid as s; s.declaration = None",
     "specification('sigmoid').reference":
         "from spec_tests.specification.registry import *; vars(specification('sigmoid'))['reference'] = print",
     "spec_tests.specification.run_settings._current":
