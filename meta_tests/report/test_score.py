@@ -60,7 +60,7 @@ def test_code_that_asks_for_less_has_less(tmp_path: Path, body: str) -> None:
 
 def test_a_task_that_asks_for_less_does_not_take_points(tmp_path: Path) -> None:
     found = score(tmp_path, REFUSING, domain={"d": [2, 4]})
-    assert found.value == found.coverage == 1.0
+    assert found.value == found.skill == found.coverage == 1.0
     assert "d" in found.domain
 
 
@@ -83,7 +83,8 @@ def test_the_command_prints_the_parts(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["value"] == 1.0
     assert main(words) == 0
-    assert capsys.readouterr().out.startswith("1.000  rms_norm\n  laws 1.000, coverage 1.000, precision 1.000, causes 0\n")
+    parts = "skill 1.000, laws 1.000, coverage 1.000, precision 1.000, causes 0"
+    assert capsys.readouterr().out.startswith(f"1.000  rms_norm\n  {parts}\n")
 
 
 def test_an_operation_that_the_backend_lacks_scores_nothing(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def score(
         path = Path(folder)
         options = [
             *(f"--spec-backend={backend}", f"--spec-require={operation}", f"--spec-effort={effort}", "-k", f"{operation}."),
-            *("--spec-isolate", f"--spec-report={path / 'report'}", f"--spec-domain={json.dumps(asked)}"),
+            *("--spec-isolate", "--spec-skill", f"--spec-report={path / 'report'}", f"--spec-domain={json.dumps(asked)}"),
             *(f"--spec-dtype={name}" for name in dtype),
             *([] if time_limit is None else [f"--spec-time-limit={time_limit}"]),
             *("--hypothesis-seed", str(seed)),
@@ -57,7 +57,7 @@ def score(
             return compute_score(read(path / "report"), operation, dtype, seed)
         except ReportError as error:
             return Score(
-                0.0, 0.0, 0.0, 0.0, reason=f"the run left no report: {error}", operation=operation, effort=effort, seed=seed
+                0.0, 0.0, 0.0, 0.0, 0.0, reason=f"the run left no report: {error}", operation=operation, effort=effort, seed=seed
             )
 
 
@@ -97,9 +97,11 @@ def main(argv: list[str]) -> int:
 
 def format_score(found: Score) -> str:
     """Return the score and its parts as lines of text."""
+    parts = {"skill": found.skill, "laws": found.laws, "coverage": found.coverage, "precision": found.precision}
+    shares = ", ".join(f"{name} {share:.3f}" for name, share in parts.items())
     lines = [
         f"{found.value:.3f}  {found.operation}",
-        f"  laws {found.laws:.3f}, coverage {found.coverage:.3f}, precision {found.precision:.3f}, causes {len(found.causes)}",
+        f"  {shares}, causes {len(found.causes)}",
         *(f"  {number}. {cause}" for number, cause in enumerate(found.causes, 1)),
         *([f"  0 because {found.reason}"] if found.reason else []),
         f"  effort {found.effort}, seed {found.seed}",

@@ -1,14 +1,15 @@
 """A score for one operation of a backend, as a reward for programs that write kernels. `spec-tests score` prints it.
 
-    no law fails:   value = coverage * (1 + precision) / 2
-    a law fails:    value = coverage * laws / (2 * (1 + causes))
+    no law fails:   value = skill * (1 + precision) / 2
+    a law fails:    value = skill * laws / 4
 
+The skill is that of `trials/skill.py`. A trivial answer has none, so that it scores 0, whatever laws it happens to hold.
 A backend that fails a law scores at most 1/4. A backend that answers everything and fails no law scores at least 2/3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -19,9 +20,10 @@ from .bugs import group_bugs, list_errors
 
 @dataclass(frozen=True)
 class Score:
-    """The score of one operation, and its parts. The value and the first three parts are between 0 and 1."""
+    """The score of one operation, and its parts. The value and the first four parts are between 0 and 1."""
 
     value: float
+    skill: float  # how far the answers are above the best trivial answer, as a share of what a right answer is above it
     laws: float  # the share of the tests that were tried and passed
     coverage: float  # the answered share of the examples that the comparison with the oracle drew
     precision: float  # the share of the precision classes whose bound the answers meet, as a mean over the dtypes
@@ -40,22 +42,24 @@ class Score:
 def compute_score(report: Report, operation: str, dtypes: Collection[str], seed: int) -> Score:
     """Return the score of the operation in these dtypes, or in those of the report if none are given."""
     verdicts = [v for v in report.verdicts if v["operation"] == operation and v["level"] is None]
-    tried = [v for v in verdicts if v["status"] in ("passed", "failed") and v["examples"]]
-    failed = [v for v in tried if v["status"] == "failed"]
-    causes = [bug.what for bug in group_bugs(failed)]
+    failed = [v for v in verdicts if v["status"] == "failed"]
+    tried = [*(v for v in verdicts if v["status"] == "passed" and v["examples"]), *failed]
     laws = (len(tried) - len(failed)) / len(tried) if tried else 0.0
     comparisons = {v["dtype"]: v for v in verdicts if v["id"] == f"{operation}.reference"}
-    asked = list(dtypes) or list(comparisons)
-    coverage = sum(_answered_share(comparisons.get(dtype)) for dtype in asked) / max(len(asked), 1)
-    precision = sum(_met_share(comparisons.get(dtype)) for dtype in asked) / max(len(asked), 1)
-    reason = _find_reason(report, tried)
-    value = coverage * (laws / (2 * (1 + max(len(causes), 1))) if failed else (1 + precision) / 2)
+    asked = [comparisons.get(dtype) for dtype in list(dtypes) or list(comparisons)]
+
+    def average(share: Callable[[dict[str, Any]], float]) -> float:
+        return sum(share(comparison) for comparison in asked if comparison) / max(len(asked), 1)
+
+    skill, precision = average(_find_skill), average(_met_share)
+    reason = _find_reason(report, tried, [comparison for comparison in asked if comparison])
     return Score(
-        value=0.0 if reason else value,
+        value=0.0 if reason else skill * (laws / 4 if failed else (1 + precision) / 2),
+        skill=skill,
         laws=laws,
-        coverage=coverage,
+        coverage=average(_answered_share),
         precision=precision,
-        causes=causes,
+        causes=[bug.what for bug in group_bugs(failed)],
         reason=reason,
         operation=operation,
         domain=next((v["domain"] for v in verdicts if v["domain"]), ""),
@@ -64,22 +68,35 @@ def compute_score(report: Report, operation: str, dtypes: Collection[str], seed:
     )
 
 
-def _answered_share(comparison: dict[str, Any] | None) -> float:
-    return comparison["answered"] / comparison["drawn"] if comparison and comparison["drawn"] else 0.0
+def _find_skill(comparison: dict[str, Any]) -> float:
+    """Return the share of what could be earned. Examples that were planned and not drawn, after a call was lost, earn nothing."""
+    skill = comparison.get("skill")
+    if not skill or not skill["possible"] or not skill["planned"]:
+        return 0.0
+    return float(skill["earned"] / skill["possible"] * min(skill["drawn"] / skill["planned"], 1.0))
 
 
-def _met_share(comparison: dict[str, Any] | None) -> float:
+def _answered_share(comparison: dict[str, Any]) -> float:
+    return comparison["answered"] / comparison["drawn"] if comparison["drawn"] else 0.0
+
+
+def _met_share(comparison: dict[str, Any]) -> float:
     """Return the share of the precision classes whose bound the answers meet. Answers of one class meet those of looser ones."""
-    if not comparison or comparison["status"] != "passed" or comparison["class"] not in PRECISIONS:
+    if comparison["status"] != "passed" or comparison["class"] not in PRECISIONS:
         return 0.0
     return (len(PRECISIONS) - list(PRECISIONS).index(comparison["class"])) / len(PRECISIONS)
 
 
-def _find_reason(report: Report, tried: list[dict[str, Any]]) -> str:
+def _find_reason(report: Report, tried: list[dict[str, Any]], comparisons: list[dict[str, Any]]) -> str:
     if report.errors or list_errors(tried):
         return "the run had errors"
     if not report.complete:
         return f"the run did not end as it should: {report.ending}"
     if not tried:
         return "nothing was tried"
-    return "the backend imports the reference equations" if any(v["oracle"] for v in tried) else ""
+    if any(v["oracle"] for v in tried):
+        return "the backend imports the reference equations"
+    compared = [skill for comparison in comparisons if (skill := comparison.get("skill"))]
+    if compared and not any(skill["possible"] for skill in compared):
+        return "a trivial answer is right in every example that was drawn"
+    return ""

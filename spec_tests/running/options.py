@@ -84,6 +84,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "known-failing": {"metavar": "FILE", "help": "a file of tests that are known to fail: they fail no run while they do"},
     "known-flaky": {"metavar": "FILE", "help": "a file of tests that sometimes fail: they fail no run"},
     "update-known": SWITCH | {"help": "write the failures of this run into these files, and remove what holds now"},
+    "skill": SWITCH | {"help": "measure how far the answers are above trivial ones, for spec-tests score"},
     "resume": SWITCH | {"help": "continue the report in --spec-report=DIR: test what it lacks"},
 }
 LISTING_OPTIONS = ("list-backends", "list-deviations")

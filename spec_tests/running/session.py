@@ -73,7 +73,8 @@ class Session:
         report = config.invocation_params.dir / option("report") if option("report") else None
         requests, failures = (report and report / name for name in ("requests", "failures"))
         shapes, limits = parse_shapes(option("shapes")), parse_limits(option)
-        set_settings(RunSettings(effort, parse_memory_budget(option), shapes, parse_seeds(option), limits, requests, failures))
+        budget, seeds = parse_memory_budget(option), parse_seeds(option)
+        set_settings(RunSettings(effort, budget, shapes, seeds, limits, requests, failures, measures_skill=option("skill")))
         return Session(
             tuple(dict.fromkeys(option("backend"))),
             config.invocation_params.dir,

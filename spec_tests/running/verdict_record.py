@@ -26,6 +26,15 @@ def identify_trial(invariant: Invariant, trial: Trial) -> dict[str, str]:
     }
 
 
+def _build_skill_record(trial: Trial) -> dict[str, Any]:
+    """Return what a comparison with the oracle has earned, {} if the run does not measure it."""
+    tally, skill = trial.tally, trial.tally.skill
+    if not skill.calls:
+        return {}
+    counts = {"drawn": tally.coverage.drawn, "planned": tally.planned}
+    return {"skill": {"earned": skill.earned, "possible": skill.possible, **counts}}
+
+
 def _describe_domain(trial: Trial, operation: str) -> str:
     """Return the domain in which the operation is tried, and where it comes from if the backend does not state it."""
     text = describe_domain(trial.operation(operation).domain)
@@ -49,6 +58,7 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         "class": tally.shares.reached,
         "examples": tally.examples,
         "refused": len(tally.refusals),
+        **_build_skill_record(trial),
         **build_coverage_record(trial, invariant),
         "dtypes_stated": bool(getattr(trial.backend.source, "dtypes", ())),
         "conventions": _build_conventions_record(trial, trial.operation_name or invariant.module),

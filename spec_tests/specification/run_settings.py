@@ -32,6 +32,7 @@ class RunSettings:
     limits: Limits = Limits()
     request_folder: Path | None = None  # where failing requests to a process are kept; None: the system's temporary folder
     failures_folder: Path | None = None  # where arrays of failures are saved; None: the system's temporary folder
+    measures_skill: bool = False  # whether comparisons with the oracle are graded: see trials/skill.py
 
 
 _current = RunSettings()

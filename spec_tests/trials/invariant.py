@@ -24,6 +24,7 @@ from ..inputs.draw import Draw
 from ..specification.declaration import Declaration
 from ..specification.formats import FORMATS
 from ..specification.registry import specification
+from ..specification.run_settings import current_settings
 from .failure import Failure
 from .recorder import ShrinkingTimeout
 from .trial import GENERAL, Trial
@@ -56,6 +57,10 @@ class Invariant:
     def is_general(self) -> bool:
         """Whether it holds of every operation, or of every gradient."""
         return self.operations[0] in GENERAL
+
+    @property
+    def compares_with_oracle(self) -> bool:
+        return self.id.endswith(".reference")
 
     def id_for(self, operation: str) -> str:
         """Return the id for an operation: rms_norm.reference for operation.reference. Other ids than general ones are fixed."""
@@ -162,6 +167,11 @@ def invariant(
     return decorate
 
 
+def was_asked(refusal: tuple[str, str] | None) -> bool:
+    """Whether the backend was to answer the example: neither its domain nor the suite excludes it."""
+    return refusal is None or refusal[0] not in ("domain", "suite")
+
+
 def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law: Invariant) -> None:
     """Try the statement on one example. `choices` is Hypothesis's own source of choices, or a replacement of it."""
     tally, recorder, numbers = trial.tally, trial.recorder, list[int]()
@@ -174,8 +184,12 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
         return choose_and_record
 
     def cover(**outcome: Any) -> None:
-        if not tally.shrinking:
-            tally.coverage.add(recorder.calls_by_operation(operations[:1]), **outcome)
+        if tally.shrinking:
+            return
+        calls = recorder.calls_by_operation(operations[:1])
+        tally.coverage.add(calls, **outcome)
+        if current_settings().measures_skill and law.compares_with_oracle and was_asked(outcome.get("refusal")):
+            tally.skill.add(calls[-1] if calls else None)
 
     operations = [trial.operation(trial.operation_name if name in GENERAL else name) for name in law.operations]
     draw_integer, draw_shape = choices.draw_integer, getattr(choices, "draw_shape", choices.draw_integer)

@@ -17,6 +17,7 @@ from ..specification.pytree import leaves
 from .coverage import Coverage
 from .failure import Failure
 from .shares import Shares, compare_parts
+from .skill import Skill
 from .stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ class Tally:
     examples: int = 0  # in which the backend answered
     refusals: list[str] = field(default_factory=list)  # reasons why other examples could not be tried
     coverage: Coverage = field(default_factory=Coverage)  # what the examples were, until one fails
+    planned: int = 0  # examples, of which fewer are drawn if one ends the process or takes too long
+    skill: Skill = field(default_factory=Skill)  # in comparisons with the oracle, if the run measures it
     shares: Shares = field(default_factory=Shares)  # of the error bound, in each comparison
     results: dict[str, Shares] = field(default_factory=dict)  # those of each array, where an answer has several
     worst: dict[str, Any] = field(default_factory=dict)  # where the largest of all shares was used
