@@ -17,6 +17,7 @@ LENGTH = struct.Struct("<Q")  # the number of bytes of the header, before it
 MAX_HEADER_BYTES = 1 << 20
 MAX_DATA_BYTES = 1 << 32
 MAX_DIGITS = 20  # of a number in a header: more than a size may have, few enough to be read in no time
+MAX_DIMENSIONS = 64  # as NumPy has
 DTYPES = MappingProxyType({
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32", "BOOL": "bool",
 })  # fmt: skip
@@ -123,12 +124,18 @@ def read_header(data: bytes) -> Header:
     try:
         dtypes = {name: DTYPES[entry["dtype"]] for name, entry in entries.items()}
         ends = [entry["data_offsets"][1] for entry in entries.values()]
-        shapes = [math.prod(entry["shape"]) for entry in entries.values()]
+        shapes = [entry["shape"] for entry in entries.values()]
+        if not all(len(shape) <= MAX_DIMENSIONS and all(map(_is_size, shape)) for shape in shapes):
+            raise MalformedMessage("the sizes of an array are no sizes")
     except (LookupError, TypeError) as error:
         raise MalformedMessage(f"an array has no known dtype, shape and data_offsets ({type(error).__name__}: {error})") from None
-    if not all(type(number) is int and 0 <= number <= MAX_DATA_BYTES for number in (*ends, *shapes)):
+    if not all(map(_is_size, (*ends, *map(math.prod, shapes)))):
         raise MalformedMessage("the sizes of an array are no sizes")
     return Header(metadata, dtypes, max(ends, default=0))
+
+
+def _is_size(number: Any) -> bool:
+    return type(number) is int and 0 <= number <= MAX_DATA_BYTES
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

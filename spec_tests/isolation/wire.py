@@ -52,7 +52,9 @@ def unpack(header: bytes, rest: memoryview) -> Any:
             dtype = np.dtype(dtype_text)
             if dtype.kind not in ARRAY_KINDS or len(shape) > MAX_DIMENSIONS or any(size < 0 for size in shape):
                 raise MalformedMessage(f"an array of {dtype_text} with {len(shape)} dimensions")
-            count = math.prod(shape)
+            count = math.prod(shape)  # of few sizes, each with few digits
+            if count * dtype.itemsize > len(rest) - start:
+                raise MalformedMessage(f"an array of {count} elements in the {len(rest) - start} bytes that follow")
             arrays.append(np.frombuffer(rest, dtype, count, start).reshape(shape) if count else np.empty(shape, dtype))
             start += count * dtype.itemsize
         return _decode(tree, arrays)

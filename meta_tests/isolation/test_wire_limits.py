@@ -1,0 +1,59 @@
+"""Test that a header that describes too much is refused before anything is computed from it, in both formats of messages."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from spec_tests.isolation import safetensors_wire, wire
+
+LARGEST = 10 ** (wire.MAX_DIGITS - 1)
+SHAPES = {
+    "many dimensions": [LARGEST] * 40_000,
+    "many dimensions of one": [1] * 40_000,
+    "many dimensions after a zero": [0] + [LARGEST] * 40_000,
+    "large dimensions": [LARGEST] * wire.MAX_DIMENSIONS,
+    "more than there is": [3],
+    "a negative size": [-1],
+    "two negative sizes": [-1, -1],
+    "a fraction": [1.5],
+    "a text": ["1"],
+    "a nested list": [[1]],
+    "a text as a shape": "11",
+    "no shape": None,
+}
+
+
+class Product:
+    """Counts the numbers that are multiplied."""
+
+    def __init__(self) -> None:
+        self.largest = 0
+
+    def __call__(self, numbers: Any) -> int:
+        numbers = list(numbers)
+        self.largest = max(self.largest, len(numbers))
+        product = 1
+        for number in numbers:
+            product *= number
+        return product
+
+
+def read_own(shape: Any) -> None:
+    wire.unpack(json.dumps([{"array": 0}, [["<f4", shape]]]).encode(), memoryview(b"12345678"))
+
+
+def read_protocol(shape: Any) -> None:
+    safetensors_wire.read_header(json.dumps({"result": {"dtype": "F32", "shape": shape, "data_offsets": [0, 8]}}).encode())
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("read", [read_own, read_protocol])
+def test_nothing_is_computed_from_too_much(monkeypatch: pytest.MonkeyPatch, read: Callable[[Any], None], name: str) -> None:
+    product = Product()
+    monkeypatch.setattr("math.prod", product)
+    if (read, name) != (read_protocol, "more than there is"):  # the library compares sizes with the bytes that come later
+        with pytest.raises((wire.MalformedMessage, safetensors_wire.MalformedMessage)):
+            read(SHAPES[name])
+    assert product.largest <= wire.MAX_DIMENSIONS
