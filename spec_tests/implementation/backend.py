@@ -23,6 +23,7 @@ from .environment import DEVICES, backend_file, states_ranks
 from .framework import Framework
 from .guard import MIN_TIMEOUT_SECONDS, Fault
 from .lookup import BackendError, built_in_backends, identify, resolve
+from .plain_values import copy_plain
 from .printable import printable_line
 
 
@@ -45,6 +46,17 @@ class Backend:
             return None
         return function if callable(function) else _Vanished(operation)
 
+    def state(self, name: str, default: Any) -> Any:
+        """Return what the source states by this name, or the default. It is copied when it is first asked for."""
+        if name not in self.statements:
+            self.statements[name] = copy_plain(getattr(self.source, name, None))
+        return default if self.statements[name] is None else self.statements[name]
+
+    @cached_property
+    def statements(self) -> dict[str, Any]:
+        """What the source has stated, None where it states nothing. `validate` asks for all that verdicts depend on."""
+        return {}
+
     @cached_property
     def presence(self) -> dict[str, bool]:
         """Whether the source had a function, by the operation. `validate` asks for all of them."""
@@ -58,12 +70,12 @@ class Backend:
 
     def describe_absence(self, operation: str) -> str:
         """Return the sentence that the backend lacks the operation, and what it has that may be meant."""
-        hint = getattr(self.source, "absence_hints", {}).get(operation)
+        hint = self.state("absence_hints", {}).get(operation)
         return f"{self.name} does not implement {operation}{f'; it {hint}' if hint else ''}"
 
     def describe_names(self, operation: str) -> str:
         """Return the names under which the backend has the operation and its arguments, "" if they are ours."""
-        return str(getattr(self.source, "renamed_operations", {}).get(operation.removesuffix("_vjp"), ""))
+        return str(self.state("renamed_operations", {}).get(operation.removesuffix("_vjp"), ""))
 
     @cached_property
     def recorded_calls(self) -> dict[tuple[str, str], list[Any]]:
@@ -102,11 +114,11 @@ class Backend:
 
     @cached_property
     def dtypes(self) -> tuple[str, ...]:
-        return tuple(getattr(self.source, "dtypes", None) or self.framework.dtypes)
+        return tuple(self.state("dtypes", None) or self.framework.dtypes)
 
     @cached_property
     def domain(self) -> dict[str, dict[str, Any]]:
-        return dict(getattr(self.source, "domain", {}))
+        return dict(self.state("domain", {}))
 
     @cached_property
     def domain_is_given(self) -> bool:
@@ -127,7 +139,7 @@ class Backend:
 
     @cached_property
     def conventions(self) -> dict[str, str | dict[str, str]]:
-        return dict(getattr(self.source, "conventions", {}))
+        return dict(self.state("conventions", {}))
 
     def convention(self, name: str, operation: str) -> str | None:
         """Return the value of a convention that the backend states for the operation, or None."""
@@ -145,7 +157,7 @@ class Backend:
         A class stated for all operations does not hold for gradients, because the forward result may have been stored,
         and so rounded, before. A dict may state a class for a gradient by its name.
         """
-        stated = getattr(self.source, "precision", None)
+        stated = self.state("precision", None)
         if isinstance(stated, dict):
             return stated.get(operation)
         return None if operation.endswith("_vjp") else stated
@@ -247,7 +259,7 @@ def load(text: str, folder: Path, operations: Collection[str]) -> Backend:
 def build_backend(source: Any, operations: Collection[str], text: str = "") -> Backend:
     """Return the backend that an object is. `text` is the value of --backend that named the object, if one did."""
     source, name, framework = identify(source, text)
-    return validate(Backend(name, source, framework, text), operations)
+    return validate(Backend(copy_plain(name), source, framework, text), operations)
 
 
 def validate(backend: Backend, operations: Collection[str]) -> Backend:
@@ -263,12 +275,12 @@ def _find_complaints(backend: Backend, operations: Collection[str]) -> Iterator[
         backend.function(f"{name}_vjp")  # see `presence`
     found = [backend.function(name) for name in operations]
     if not any(found):
-        hints = getattr(backend.source, "absence_hints", {}).values()
+        hints = backend.state("absence_hints", {}).values()
         meant = "".join(f"; it {hint}" if index == 0 else f"\nIt {hint}" for index, hint in enumerate(hints))
         yield f"it defines none of the operations, which are {', '.join(sorted(operations))}{meant}"
     if backend.text and backend.name != backend.text and backend.name in built_in_backends():
         yield f"it calls itself {backend.name}, which is a backend of the suite's own; give it another name"
-    stated = getattr(backend.source, "dtypes", ())
+    stated = backend.state("dtypes", ())
     if isinstance(stated, str):
         yield f"its dtypes is the string {stated!r}; give a tuple, as in dtypes = ({stated!r},)"
     for dtype in backend.dtypes:
