@@ -8,13 +8,15 @@ The domain that the backend states is ignored. --domain states what the task ask
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from ..report import ReportError, read
+from ..isolation.confinement import hidden_from_others
+from ..report import ReportError, read_data
 from ..report.score import Score, compute_score
 from ..running.fresh_run import run_fresh
 from . import USAGE_ERROR
@@ -40,25 +42,30 @@ def score(
     """
     seed = secrets.randbits(64) if seed is None else seed
     asked = {} if domain is None else {operation.removesuffix("_vjp"): domain}  # a gradient has its operation's
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder)
+    with hidden_from_others(), open_unnamed_file() as file:
         options = [
             *(f"--spec-backend={backend}", f"--spec-require={operation}", f"--spec-effort={effort}", "-k", f"{operation}."),
-            *("--spec-isolate", "--spec-skill", f"--spec-report={path / 'report'}", f"--spec-domain={json.dumps(asked)}"),
+            *("--spec-isolate=strict", "--spec-skill", f"--spec-domain={json.dumps(asked)}"),
             *(f"--spec-dtype={name}" for name in dtype),
             *([] if time_limit is None else [f"--spec-time-limit={time_limit}"]),
             *("--hypothesis-seed", str(seed)),
         ]
-        ended = run_fresh(*options)
+        ended = run_fresh(*options, report=file)
         if ended.returncode == USAGE_ERROR:
             errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR: ")]
             raise ValueError(errors[-1].removeprefix("ERROR: ") if errors else ended.stderr.strip()[-500:])
+        file.seek(0)
         try:
-            return compute_score(read(path / "report"), operation, dtype, seed)
+            return compute_score(read_data(file.read(), Path("report")), operation, dtype, seed, ended.returncode)
         except ReportError as error:
-            return Score(
-                0.0, 0.0, 0.0, 0.0, 0.0, reason=f"the run left no report: {error}", operation=operation, effort=effort, seed=seed
-            )
+            return Score(reason=f"the run left no report: {error}", operation=operation, effort=effort, seed=seed)
+
+
+def open_unnamed_file() -> BinaryIO:
+    """Return a file that has no name, for a run to write its report into."""
+    if hasattr(os, "memfd_create"):
+        return open(os.memfd_create("report"), "w+b")
+    return tempfile.TemporaryFile()
 
 
 def main(argv: list[str]) -> int:
@@ -104,6 +111,7 @@ def format_score(found: Score) -> str:
         f"  {shares}, causes {len(found.causes)}",
         *(f"  {number}. {cause}" for number, cause in enumerate(found.causes, 1)),
         *([f"  0 because {found.reason}"] if found.reason else []),
+        *([f"  the kernel's process had: {found.confinement}"] if found.confinement else []),
         f"  effort {found.effort}, seed {found.seed}",
     ]
     return "\n".join(lines)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .lookup import DEVIATION_PREFIX, BackendError, built_in_backends, registered_backends, split_file
+from .search_path import backend_path
 
 DEVICES = "devices"  # the value of `ranks` in a backend whose ranks are devices of one process
 
@@ -107,7 +108,8 @@ def find_module_file(module: str) -> Path | None:
         name = ".".join(parts[:count])
         if not parts[count - 1].isidentifier() or (count > 1 and places is None):
             return None
-        found = PathFinder.find_spec(name, places) if places is not None else importlib.util.find_spec(name)
+        found = PathFinder.find_spec(name, backend_path() if places is None else places)
+        found = found or (importlib.util.find_spec(name) if places is None else None)  # by a finder of an editable install
         if found is None:
             return None
         places = found.submodule_search_locations

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ..implementation.search_path import backend_path
 from .supervisor import Supervisor, start_with_socket
 from .wire import LENGTHS, MAX_HEADER_BYTES, MAX_MESSAGE_BYTES, MalformedMessage, pack, unpack
 
@@ -25,7 +26,7 @@ class Process(Supervisor):
 
     def __init__(self, folder: Path, environment: dict[str, str]):
         def command(channel: int) -> list[str]:
-            return [sys.executable, "-u", "-c", START_CODE, str(channel), json.dumps(sys.path)]
+            return [sys.executable, "-u", "-c", START_CODE, str(channel), json.dumps(backend_path())]
 
         super().__init__(*start_with_socket(command, folder, environment))
 

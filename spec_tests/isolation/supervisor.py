@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -16,7 +17,9 @@ from typing import Any
 
 from ..implementation.guard import Fault, timeout_fault
 from ..implementation.printable import printable
+from ..specification.run_settings import current_settings
 from .child_environment import child_environment
+from .confinement import NOT_ON_THIS_SYSTEM, Confinement, Launch
 from .survivors import MARK, MARKS, kill_all, new_mark
 
 MAX_PRINTED_CHARACTERS = 4000  # of the output of one request that are shown
@@ -24,6 +27,7 @@ CHANNEL_BYTES = 1 << 20  # what the channel holds, where the system allows it
 START_TIMEOUT_SECONDS = 300.0  # to start, and to import a framework
 ABORT_SECONDS = 1.0  # for a process to print where it is
 LIFE_SECONDS = 0.5  # after which it is asked whether a process that sends nothing has ended
+CONFINEMENTS: weakref.WeakKeyDictionary[subprocess.Popen[bytes], Confinement] = weakref.WeakKeyDictionary()
 END_SECONDS = 10.0  # for a process that has closed its channel to end
 
 
@@ -37,10 +41,13 @@ class Supervisor:
     patience_seconds = 0.0  # for it to end by itself when its channel is closed, before it is killed
     aborts = False  # whether SIGABRT makes it print where it is, as Python's faulthandler does
 
+    confinement: Confinement | None = None  # what keeps it from other processes, if the run asks for that
+
     def __init__(self, child: subprocess.Popen[bytes], reads: int, writes: int, output: int, close: Callable[[], None]):
         self.child, self.reads, self.writes, self.output = child, reads, writes, output
         for file in (reads, writes, output):
             os.set_blocking(file, False)
+        self.confinement = CONFINEMENTS.get(child)
         self.printed, self.omitted_characters = "", 0
         self.finalizer = weakref.finalize(self, _terminate, child, close, self.patience_seconds)
 
@@ -215,7 +222,11 @@ def start_with_pipes(
 
 def _start(command: Sequence[str], environment: dict[str, str], **options: Any) -> subprocess.Popen[bytes]:
     """Start a process that gets what it may have of the environment, and a mark by which its own processes are found."""
-    mark = new_mark()
+    mark, launch = new_mark(), None
+    if current_settings().limits.confined and sys.platform == "linux":
+        launch = Launch(command, environment, options["cwd"])
+        command, environment = launch.command, {}
+        options["pass_fds"] = [*options.get("pass_fds", ()), launch.inherited]
     child = subprocess.Popen(
         command,
         env={**child_environment(environment), MARK: mark},
@@ -223,6 +234,8 @@ def _start(command: Sequence[str], environment: dict[str, str], **options: Any) 
         **options,
     )
     MARKS[child] = mark
+    if current_settings().limits.confined:
+        CONFINEMENTS[child] = launch.read() if launch else NOT_ON_THIS_SYSTEM
     return child
 
 

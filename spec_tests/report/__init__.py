@@ -44,9 +44,16 @@ def read(path: str | Path) -> Report:
     path = Path(path)
     path = path / DATA if path.is_dir() else path
     try:
-        records = list(_parse_records(path.read_text(encoding="utf-8", errors="replace")))
+        data = path.read_bytes()
     except OSError as error:
         raise ReportError(f"{path}: there is no report ({error.strerror or error}); --report=DIR writes one") from None
+    return read_data(data, path)
+
+
+def read_data(data: bytes, path: Path) -> Report:
+    """Read the data of a report. `path` is what messages call them."""
+    try:
+        records = list(_parse_records(data.decode(errors="replace")))
     except ValueError as error:
         raise ReportError(f"{path} is no report of this suite: {error}") from None
     if not records or records[0].get("record") != "header":
@@ -60,16 +67,16 @@ def read(path: str | Path) -> Report:
         if complaint := find_complaint(record):
             raise ReportError(f"{path} is no report of this suite: its record {number} {complaint}")
     report = _build_report(path, records)
-    if report.footer and not _is_sealed(path, report.footer):
+    if report.footer and not _is_sealed(data, report.footer):
         raise ReportError(f"{path} was changed after the run had written it: run the suite again")
     return report
 
 
-def _is_sealed(path: Path, footer: dict[str, Any]) -> bool:
+def _is_sealed(data: bytes, footer: dict[str, Any]) -> bool:
     """Whether the data before the footer have the hash that the footer states. Older reports state none."""
     if "sha256" not in footer:
         return True
-    before, _, last = path.read_bytes().rstrip(b"\n").rpartition(b"\n")
+    before, _, last = data.rstrip(b"\n").rpartition(b"\n")
     return hashlib.sha256(before + b"\n").hexdigest() == footer["sha256"] and b'"footer"' in last
 
 

@@ -22,15 +22,16 @@ from .bugs import group_bugs, list_errors
 class Score:
     """The score of one operation, and its parts. The value and the first four parts are between 0 and 1."""
 
-    value: float
-    skill: float  # how far the answers are above the best trivial answer, as a share of what a right answer is above it
-    laws: float  # the share of the tests that were tried and passed
-    coverage: float  # the answered share of the examples that the comparison with the oracle drew
-    precision: float  # the share of the precision classes whose bound the answers meet, as a mean over the dtypes
+    value: float = 0.0
+    skill: float = 0.0  # how far the answers are above the best trivial answer, as a share of what a right answer is above it
+    laws: float = 0.0  # the share of the tests that were tried and passed
+    coverage: float = 0.0  # the answered share of the examples that the comparison with the oracle drew
+    precision: float = 0.0  # the share of the precision classes whose bound the answers meet, as a mean over the dtypes
     causes: list[str] = field(default_factory=list)  # what is wrong, in the order in which to mend it
     reason: str = ""  # why the value is 0 whatever the parts are, "" if the parts decide
     operation: str = ""
     domain: str = ""  # what was tried; "" is everything
+    confinement: str = ""  # what kept the process of the backend from others, and what this system does not allow
     effort: str = ""
     seed: int = 0
 
@@ -39,8 +40,11 @@ class Score:
         return asdict(self)
 
 
-def compute_score(report: Report, operation: str, dtypes: Collection[str], seed: int) -> Score:
-    """Return the score of the operation in these dtypes, or in those of the report if none are given."""
+def compute_score(report: Report, operation: str, dtypes: Collection[str], seed: int, exit_status: int) -> Score:
+    """Return the score of the operation in these dtypes, or in those of the report if none are given.
+
+    `exit_status` is that of the process that has written the report.
+    """
     verdicts = [v for v in report.verdicts if v["operation"] == operation and v["level"] is None]
     failed = [v for v in verdicts if v["status"] == "failed"]
     tried = [*(v for v in verdicts if v["status"] == "passed" and v["examples"]), *failed]
@@ -52,7 +56,7 @@ def compute_score(report: Report, operation: str, dtypes: Collection[str], seed:
         return sum(share(comparison) for comparison in asked if comparison) / max(len(asked), 1)
 
     skill, precision = average(_find_skill), average(_met_share)
-    reason = _find_reason(report, tried, [comparison for comparison in asked if comparison])
+    reason = _find_ending(report, exit_status) or _find_reason(report, tried, [comparison for comparison in asked if comparison])
     return Score(
         value=0.0 if reason else skill * (laws / 4 if failed else (1 + precision) / 2),
         skill=skill,
@@ -63,6 +67,7 @@ def compute_score(report: Report, operation: str, dtypes: Collection[str], seed:
         reason=reason,
         operation=operation,
         domain=next((v["domain"] for v in verdicts if v["domain"]), ""),
+        confinement=next((backend["confinement"] for backend in report.backends if "confinement" in backend), ""),
         effort=str(report.header["effort"]),
         seed=seed,
     )
@@ -87,12 +92,19 @@ def _met_share(comparison: dict[str, Any]) -> float:
     return (len(PRECISIONS) - list(PRECISIONS).index(comparison["class"])) / len(PRECISIONS)
 
 
+def _find_ending(report: Report, exit_status: int) -> str:
+    """Return what is wrong with how the run ended, "" if nothing is. Its process must have ended as its report says."""
+    if report.footer is None or not report.complete:
+        return f"the run did not end as it should: {report.ending}"
+    if report.footer["exit_status"] != exit_status:
+        return f"the run ended with status {exit_status}, and its report says {report.footer['exit_status']}"
+    return ""
+
+
 def _find_reason(report: Report, tried: list[dict[str, Any]], comparisons: list[dict[str, Any]]) -> str:
     if report.errors or list_errors(tried):
         return "the run had errors"
-    if not report.complete:
-        return f"the run did not end as it should: {report.ending}"
-    if not tried:
+    if not any(v["examples"] or v.get("drawn") for v in tried):
         return "nothing was tried"
     if any(v["oracle"] for v in tried):
         return "the backend imports the reference equations"

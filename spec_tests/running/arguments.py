@@ -23,6 +23,7 @@ from ..sharding.statements import MAX_WORLD_SIZE
 from ..specification.registry import gradients, operations
 from ..specification.run_settings import Limits
 from .known_failures import FAILING, FLAKY, KnownFailures, MalformedKnownFile, read_known_file
+from .options import STRICT
 
 NOUNS = MappingProxyType(
     {"require": "operation", "require-level": "level", "precision": "precision class"}
@@ -47,7 +48,7 @@ def validate_choices(option: str, values: Iterable[str], allowed: Iterable[str])
 def parse_limits(option: Callable[[str], Any]) -> Limits:
     """Parse --time-limit and --memory-limit."""
     seconds, size, isolated = option("time_limit"), option("memory_limit"), option("isolate")
-    isolated = isolated or any(map(names_process, option("backend")))
+    isolated, confined = isolated or any(map(names_process, option("backend"))), isolated == STRICT
     try:
         limit = float(seconds or Limits.seconds)
         if not 0 < limit < math.inf:
@@ -61,7 +62,7 @@ def parse_limits(option: Callable[[str], Any]) -> Limits:
         )
     if size is None:
         memory = read_machine_memory() if isolated and can_limit_memory() else None
-        return Limits(limit, memory // 2 if memory else None)
+        return Limits(limit, memory // 2 if memory else None, confined)
     found = re.fullmatch(rf"(\d+)({'|'.join(UNIT_BYTES)})", size.upper())
     if not found or not int(found[1]):
         raise pytest.UsageError(f"--memory-limit={size}: give a number and one of MiB, GiB, as in --memory-limit=4GiB")
@@ -71,7 +72,7 @@ def parse_limits(option: Callable[[str], Any]) -> Limits:
         raise pytest.UsageError(
             f"--memory-limit={size}: this system has no resource module to set a limit with; leave the option out"
         )
-    return Limits(limit, int(found[1]) * UNIT_BYTES[found[2]])
+    return Limits(limit, int(found[1]) * UNIT_BYTES[found[2]], confined)
 
 
 def parse_seeds(option: Callable[[str], Any]) -> range | None:

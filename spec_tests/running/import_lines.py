@@ -21,7 +21,10 @@ class ImportLines:
 
     def pytest_report_header(self) -> list[str]:
         backends = self.session.__dict__.get("backends", ())
-        return [line for backend in backends for line in describe_import(backend.text or backend.name, backend.source)]
+        confinement = self.session.confinement
+        return [f"spec_tests: the backend's process has: {confinement}"] * bool(confinement) + [
+            line for backend in backends for line in describe_import(backend.text or backend.name, backend.source)
+        ]
 
 
 def describe_import(text: str, source: object) -> list[str]:

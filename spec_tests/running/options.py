@@ -20,6 +20,7 @@ PREFIX = "--spec-"
 MARKER = "spec_tests_run"  # an option that nobody types: whether the run takes the spellings without the prefix
 LISTS: dict[str, Any] = {"action": "append", "default": []}
 SWITCH: dict[str, Any] = {"action": "store_true"}
+STRICT = "strict"  # the value of the option in --isolate=strict, which argparse takes for an option of its own
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "backend": LISTS
@@ -70,6 +71,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "write a report into this folder: report.jsonl during the run, a page and a badge at its end",
     },
     "isolate": SWITCH | {"help": "run the backend in a process of its own, apart from the code that judges it"},
+    f"isolate={STRICT}": {
+        "action": "store_const",
+        "const": STRICT,
+        "dest": "spec_isolate",
+        "help": "and keep this process from others and from the judge's files, as far as the system allows",
+    },
     "world-size": {
         "metavar": "N",
         "help": "the number of ranks of a sharded backend (default: the first that it states)",
@@ -97,7 +104,7 @@ def add_options(parser: pytest.Parser) -> None:
     """Add the options with the prefix."""
     group = parser.getgroup("spec_tests", TITLE)
     for name, attributes in OPTIONS.items():
-        group.addoption(f"{PREFIX}{name}", dest=_destination(name), **attributes)
+        group.addoption(f"{PREFIX}{name}", **{"dest": _destination(name), **attributes})
 
 
 def add_short_spellings(parser: pytest.Parser) -> list[str]:
@@ -112,7 +119,7 @@ def add_short_spellings(parser: pytest.Parser) -> list[str]:
         return []
     for name, attributes in OPTIONS.items():
         try:
-            group.addoption(f"--{name}", dest=_destination(name), **{**attributes, "help": argparse.SUPPRESS})
+            group.addoption(f"--{name}", **{"dest": _destination(name), **attributes, "help": argparse.SUPPRESS})
         except (ValueError, argparse.ArgumentError):
             taken.append(f"--{name}")
     return taken

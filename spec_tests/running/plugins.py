@@ -10,6 +10,7 @@ from .cause_printer import CausePrinter
 from .import_lines import ImportLines
 from .options import read_option
 from .progress import ProgressLines
+from .unnamed_report import UnnamedReport
 
 if TYPE_CHECKING:
     from .session import Session
@@ -28,7 +29,9 @@ def register_plugins(config: pytest.Config, session: Session, verdicts: list[dic
     config.pluginmanager.register(ProgressLines(config), "spec_tests.progress")
     config.pluginmanager.register(ImportLines(session), "spec_tests.imports")
     config.pluginmanager.register(CausePrinter(config, verdicts), "spec_tests.causes")
-    if read_option(config, "report"):
+    if unnamed := next((plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, UnnamedReport)), None):
+        config.pluginmanager.register(unnamed.build_recorder(config, session), "spec_tests.report")
+    elif read_option(config, "report"):
         from .recording import build_recorder
 
         config.pluginmanager.register(build_recorder(config, session), "spec_tests.report")

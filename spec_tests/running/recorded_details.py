@@ -35,11 +35,16 @@ def collect_details(session: Session, invariant: Invariant, trial: Trial, failur
             "failure": failures[0] if failures else None,
             "other_failures": failures[1:],
         },
-        "backends": [build_backend_record(backend, session.folder) for backend in session.backends] if is_first else [],
+        "backends": build_backend_records(session) if is_first else [],
     }
 
 
-def build_backend_record(backend: Backend, folder: Path) -> dict[str, Any]:
+def build_backend_records(session: Session) -> list[dict[str, Any]]:
+    """Return the records of the backends of a run."""
+    return [build_backend_record(backend, session.folder, session.confinement) for backend in session.backends]
+
+
+def build_backend_record(backend: Backend, folder: Path, confinement: str = "") -> dict[str, Any]:
     """Return the record of a backend: its file with a hash, its framework, its operations, and what it states."""
     file, framework = backend_file(backend.text, folder) or source_file(backend.source), backend.framework
     implemented = [name for name in operations() if backend.has(name)]
@@ -54,6 +59,7 @@ def build_backend_record(backend: Backend, folder: Path) -> dict[str, Any]:
         "imports": hash_imports(file) if file else {},
         "framework": {"name": framework.name, "version": framework.version},
         "device": framework.device or framework.place,
+        **({"confinement": confinement} if confinement else {}),
         "dtypes": list(backend.dtypes),
         "operations": implemented,
         "gradients": [name for name in gradients() if backend.has(name)],

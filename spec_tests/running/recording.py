@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pytest
 
+from ..implementation.search_path import imports_of_judge
 from ..report import BADGE, DATA, PAGE, SCHEMA, Report, ReportError, format_record, read
 from ..report.backend_results import build_results
 from ..report.badge import format_badge
@@ -49,7 +50,7 @@ class Recorder:
     """
 
     def __init__(self, config: pytest.Config, backends: list[dict[str, Any]] | None = None, interrupted: Report | None = None):
-        self.config, self.folder = config, config.invocation_params.dir / read_option(config, "report")
+        self.config, self.folder = config, config.invocation_params.dir / (read_option(config, "report") or "")
         self.first_backends, self.written_backends = backends or [], set[str]()
         self.finished_nodes, self.counts, self.examples = set[str](), Counter[str](), 0
         self.stale_count = 0
@@ -180,7 +181,8 @@ class Recorder:
         if self.file is not None:
             self.file.close()
         try:
-            self._publish()
+            with imports_of_judge():
+                self._publish()
         except PageUnavailable as error:
             self.complaint = self.complaint or str(error)
         except ReportError as error:  # something else has written into the data
@@ -212,14 +214,14 @@ class Recorder:
 
 def build_recorder(config: pytest.Config, session: Session) -> Recorder:
     """Return the recorder of a run. With workers it learns the backends from them, else from the session."""
-    from .recorded_details import build_backend_record
+    from .recorded_details import build_backend_records
 
     has_workers = config.getoption("dist", "no") != "no"
     _lock_folder(config)
     interrupted = read_interrupted(config, build_header(config)) if read_option(config, "resume") else None
     if interrupted is not None:
         resuming.register(config, interrupted)
-    backends = [] if has_workers else [build_backend_record(backend, session.folder) for backend in session.backends]
+    backends = [] if has_workers else build_backend_records(session)
     return Recorder(config, backends, interrupted)
 
 
@@ -268,7 +270,7 @@ def build_header(config: pytest.Config) -> dict[str, Any]:
         "shapes": current_settings().shape_count,
         "required": _split_names(option("require")),
         "required_levels": _split_names(option("require_level")),
-        "isolate": option("isolate"),
+        "isolate": bool(option("isolate")),
         "world_size": int(option("world_size")) if option("world_size") else None,
         "known": {kind: path for kind in ("failing", "flaky") if (path := option(f"known_{kind}"))},
         "selection": find_selection(config),

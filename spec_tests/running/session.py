@@ -14,6 +14,7 @@ from ..implementation.backend import Backend, load
 from ..implementation.guard import Fault
 from ..implementation.lookup import DEVIATION_PREFIX, BackendError
 from ..implementation.printable import printable
+from ..implementation.search_path import fix_judge_finders
 from ..inputs.effort import EFFORTS
 from ..isolation.server_command import names_process
 from ..isolation.tampering import PatchDetector, count_hooks
@@ -82,7 +83,7 @@ class Session:
             validate_choices("precision", [precision], PRECISIONS)[0] if precision else None,
             validate_choices("require", option("require"), (*operations(), *gradients())),
             frozenset(validate_choices("require-level", option("require_level"), LEVELS)),
-            option("isolate"),
+            bool(option("isolate")),
             parse_world_size(option),
             parse_domain(option, config.invocation_params.dir),
             parse_example(option),
@@ -125,7 +126,9 @@ class Session:
         if world_size is None and not self.isolate:
             return self._load_in_process(text, self.patch_detector)
         from ..isolation.remote import load_isolated
+        from ..isolation.settled_imports import settle_imports
 
+        settle_imports(self.folders_of_backends)
         return load_isolated(text, self.folder, operations(), gradients(), world_size)
 
     def _load_in_process(self, text: str, patch_detector: PatchDetector) -> Backend:
@@ -148,6 +151,19 @@ class Session:
         for backend in self.__dict__.get("backends", ()):
             if connection := getattr(backend.framework, "connection", None):
                 connection.discard_process(Fault(""))
+
+    @property
+    def folders_of_backends(self) -> list[Path]:
+        """The folder of the run, and those of the backends' files: none of what lies there is the judge's."""
+        files = [environment.backend_file(text, self.folder) for text in self.backend_texts]
+        return [self.folder, *(file.parent for file in files if file)]
+
+    @property
+    def confinement(self) -> str:
+        """What keeps the processes of isolated backends from others, "" if the run does not ask for that."""
+        connections = (getattr(backend.framework, "connection", None) for backend in self.__dict__.get("backends", ()))
+        processes = (connection.process for connection in connections if connection is not None)
+        return next((str(process.confinement) for process in processes if process and process.confinement), "")
 
     def undo_replacements(self) -> list[str]:
         """Undo what was replaced in this process, and return the names. An isolated backend can replace nothing here."""
@@ -203,6 +219,7 @@ class Session:
     @cached_property
     def patch_detector(self) -> PatchDetector:
         """Detects replacements in the suite and its libraries. It is built before any backend is loaded."""
+        fix_judge_finders(self.folders_of_backends)
         return PatchDetector()
 
     def check_dtypes(self, backends: list[Backend]) -> tuple[Backend, ...]:

@@ -21,6 +21,7 @@ class Limits:
 
     seconds: float = 60.0  # enough for a kernel that is compiled in its first call
     memory: int | None = None  # bytes of the isolated process; None: no limit
+    confined: bool = False  # whether the isolated process is kept from other processes and from the judge's files
 
 
 @dataclass(frozen=True)

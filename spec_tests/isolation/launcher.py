@@ -1,0 +1,198 @@
+"""A program that confines itself as far as the system allows, and then becomes the process of a backend.
+
+It is run as a file, with Python's standard library alone, before any code of a backend. What a backend states does not reach it.
+What it has done goes to a pipe, which is closed before the other program starts.
+
+With namespaces there are three processes: this one, outside; the first of the namespace, which waits; and the one of the backend.
+When the first of these ends, the system ends all processes in the namespace.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import struct
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from types import FrameType
+from typing import Any, NoReturn
+
+NEW_USERS, NEW_PROCESSES, NEW_MOUNTS = 0x10000000, 0x20000000, 0x00020000  # the flags of unshare(2)
+BIND, RECURSIVE, PRIVATE, READ_ONLY, REMOUNT, SAFE_MOUNT = 1 << 12, 1 << 14, 1 << 18, 1, 1 << 5, 2 | 4 | 8  # those of mount(2)
+KEPT_BY_REMOUNTS = ((2, 2), (4, 4), (8, 8), (1024, 1024), (2048, 2048), (4096, 1 << 21))  # of statvfs(3), and as flags of mount
+DIE_WITH_PARENT, NO_NEW_PRIVILEGES, DROP_FROM_BOUND = 1, 38, 24  # the requests of prctl(2)
+CAPABILITY_VERSION, LAST_CAPABILITY = 0x20080522, 63
+SET_CAPABILITIES = {"x86_64": 126, "aarch64": 91, "riscv64": 91}  # the numbers of capset(2)
+NOBODY = 65534
+STATUS = struct.Struct("i")
+
+
+class Refused(Exception):
+    """The system does not allow a step. The text says why."""
+
+
+def call(name: str, *arguments: Any) -> None:
+    """Call a function of the C library. Raise Refused if it is missing or fails."""
+    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    if function is None:
+        raise Refused(f"no {name} here")
+    if function(*(x.encode() if isinstance(x, str) else x for x in arguments)) != 0:
+        raise Refused(os.strerror(ctypes.get_errno()))
+
+
+class Confinement:
+    """What is in force, and what the system lacks."""
+
+    def __init__(self) -> None:
+        self.in_force: list[str] = []
+        self.dropped: list[str] = []
+
+    def attempt(self, what: str, step: Any, *arguments: Any) -> bool:
+        """Do a step, and note whether it has worked."""
+        try:
+            step(*arguments)
+        except (Refused, OSError, KeyError) as error:
+            self.dropped.append(f"{what} ({getattr(error, 'strerror', None) or error})")
+            return False
+        self.in_force.append(what)
+        return True
+
+
+def enter_namespaces() -> None:
+    """Leave the namespaces of processes and mounts for new ones. Root may need no new users for that."""
+    user, group = os.geteuid(), os.getegid()
+    try:
+        call("unshare", NEW_USERS | NEW_PROCESSES | NEW_MOUNTS)
+    except Refused:
+        if user != 0:
+            raise
+        call("unshare", NEW_PROCESSES | NEW_MOUNTS)
+        return
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def mount_own_proc() -> None:
+    call("mount", "none", "/", None, RECURSIVE | PRIVATE, None)
+    call("mount", "proc", "/proc", "proc", SAFE_MOUNT, None)
+
+
+def protect(paths: Iterable[str]) -> None:
+    """Make these folders read-only."""
+    for path in paths:
+        call("mount", path, path, None, BIND | RECURSIVE, None)
+        flags = os.statvfs(path).f_flag
+        kept = sum(flag for bit, flag in KEPT_BY_REMOUNTS if flags & bit)
+        call("mount", "none", path, None, BIND | REMOUNT | READ_ONLY | kept, None)
+    os.chdir(os.getcwd())  # through the new mounts
+
+
+def drop_capabilities() -> None:
+    for capability in range(LAST_CAPABILITY + 1):
+        with suppress(Refused):
+            call("prctl", DROP_FROM_BOUND, capability, 0, 0, 0)
+    header, none = struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24)
+    call("syscall", SET_CAPABILITIES[os.uname().machine], header, none)
+
+
+def become_nobody(needed: Iterable[str]) -> None:
+    """Become another user, if that user can read what is needed."""
+    child = os.fork()
+    if child == 0:
+        _set_user()
+        os._exit(not all(os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)) for path in needed))
+    if os.waitpid(child, 0)[1] != 0:
+        raise Refused("another user could not read the backend and the libraries")
+    _set_user()
+
+
+def _set_user() -> None:
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+def wait_inside(worker: int, status_pipe: int) -> NoReturn:
+    """Reap processes, as the first of a namespace, until the backend's has ended. Tell its status, and end."""
+    while True:
+        child, status = os.wait()
+        if child == worker:
+            os.write(status_pipe, STATUS.pack(status))
+            os._exit(0)
+
+
+def wait_outside(first: int, status_pipe: int, proc: int) -> NoReturn:
+    """Wait for the namespace to end, and end as the backend's process has ended. Pass SIGABRT on to it."""
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        with suppress(OSError), open(os.open(f"{first}/task/{first}/children", os.O_RDONLY, dir_fd=proc)) as file:
+            for child in file.read().split():
+                os.kill(int(child), number)
+
+    signal.signal(signal.SIGABRT, pass_on)
+    os.waitpid(first, 0)
+    told = os.read(status_pipe, STATUS.size)
+    status = STATUS.unpack(told)[0] if told else signal.SIGKILL
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        _leave_no_core()
+        with suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        signal.pause()
+    os._exit(os.WEXITSTATUS(status))
+
+
+def _leave_no_core() -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def close_all_but(*kept: int) -> None:
+    start = 3
+    for file in sorted(kept):
+        os.closerange(start, file)
+        start = file + 1
+    os.closerange(start, 4096)
+
+
+def main(words: list[str]) -> NoReturn:
+    """Confine this process, tell what is in force, and run the command."""
+    report, options, command = int(words[0]), json.loads(words[1]), words[2:]
+    confinement, attempt = Confinement(), Confinement.attempt
+    with suppress(Refused):
+        call("prctl", DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+    if attempt(confinement, "process namespace", enter_namespaces):
+        (outside, inside), proc = os.pipe(), os.open("/proc", os.O_PATH)  # the /proc of before has the numbers of here
+        if first := os.fork():
+            close_all_but(outside, proc)
+            wait_outside(first, outside, proc)
+        with suppress(Refused):
+            call("prctl", DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+        attempt(confinement, "/proc without other processes", mount_own_proc)
+        attempt(confinement, "read-only libraries", protect, options["protected"])
+        if worker := os.fork():
+            close_all_but(inside)
+            with suppress(Refused, KeyError):
+                drop_capabilities()
+            wait_inside(worker, inside)
+        for file in (inside, outside, proc):
+            os.close(file)
+    elif os.geteuid() == 0:
+        attempt(confinement, "another user", become_nobody, options["needed"])
+    attempt(confinement, "no capabilities", drop_capabilities)
+    attempt(confinement, "no new privileges", call, "prctl", NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    with suppress(Refused):
+        call("prctl", DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+    os.write(report, json.dumps([confinement.in_force, confinement.dropped]).encode())
+    os.close(report)
+    os.execvpe(command[0], command, {**os.environ, **options["environment"]})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
