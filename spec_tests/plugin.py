@@ -250,6 +250,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     recorder: Any = session.config.pluginmanager.get_plugin("spec_tests.report")
     VERDICTS[:] = recorder.interrupted.verdicts if recorder and recorder.interrupted else []
     VERDICT_POSITIONS.clear()
+    if completeness := session.config.pluginmanager.get_plugin("spec_tests.completeness"):
+        completeness.keep_verdicts(VERDICTS)
 
 
 @pytest.hookimpl(trylast=True)
@@ -266,6 +268,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if VERDICTS and exitstatus == 0 and all(verdict["status"] == "skipped" for verdict in VERDICTS):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
     session.config.stash[SESSION].ledger.finish(session)
+    if completeness := session.config.pluginmanager.get_plugin("spec_tests.completeness"):
+        completeness.finish(session)
 
 
 def _find_stale_patterns(config: pytest.Config) -> list[str]:
@@ -290,7 +294,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.config.stash[SESSION].ledger.write_summary(terminalreporter)
     if VERDICTS and not terminalreporter.no_summary:
         from .report.terminal import write_summary
+        from .running.completeness import find_cuts
 
-        write_summary(terminalreporter, VERDICTS)
+        write_summary(terminalreporter, VERDICTS, is_cut=bool(find_cuts(terminalreporter.config)))
         for place in _find_stale_patterns(terminalreporter.config):
             terminalreporter.write_line(f"{place}: nothing that it is about fails now; remove the line")

@@ -206,7 +206,8 @@ def test_a_signal_ends_a_run_with_a_footer(number: int, background: bool, more: 
         run.send_signal(number)
         text = run.communicate(timeout=300)[0]
     report = read(tmp_path / "out")
-    assert (report.complete, report.ending) == (False, "interrupted")
+    assert not report.complete
+    assert report.ending.endswith("in sigmoid.reference (float32) after 1 of 2 laws")
     assert run.returncode == 2, text
     assert [(v["id"], v["status"]) for v in report.verdicts] == [("relu.reference", "passed")]
 
@@ -218,7 +219,7 @@ def test_a_second_signal_does_not_cut_the_end(tmp_path: Path) -> None:
             time.sleep(0.02)
         text = run.communicate(timeout=300)[0]
     assert run.returncode == 2, text
-    assert read(tmp_path / "out").ending == "interrupted"
+    assert read(tmp_path / "out").ending.startswith("cut by SIG")
     assert "Traceback" not in text
 
 

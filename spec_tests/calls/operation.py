@@ -146,6 +146,7 @@ class Operation:
         positional, keywords = arguments or self.native(call)
         framework = self.backend.framework
         note_call(call)
+        self.backend.call_counts[self.name] += 1
 
         def step() -> Any:
             return framework.describe_foreign(framework.force(self.function(*positional, **keywords)))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..report import DATA, SCHEMA, Report, ReportError, format_record, read
+from ..report.cut import MISSING_ITEMS
 from ..running.report_folder import replace_file
 from .added_verdicts import add_verdicts, identify
 from .item import read_key
@@ -122,7 +123,7 @@ def _write(plan: Plan, reports: list[Report], folder: Path, gaps: int) -> Report
     footer = {
         "record": "footer",
         "complete": not gaps,
-        "reason": "items are missing" if gaps else "finished",
+        "reason": MISSING_ITEMS if gaps else "finished",
         "exit_status": 1 if totals["failed"] or errors else 0,
         "selected": len(verdicts),
         "totals": {name: totals[name] for name in ("passed", "failed", "skipped", "not held")} | {"error": len(errors)},

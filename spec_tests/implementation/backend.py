@@ -78,6 +78,11 @@ class Backend:
         return str(self.state("renamed_operations", {}).get(operation.removesuffix("_vjp"), ""))
 
     @cached_property
+    def call_counts(self) -> Counter[str]:
+        """How many calls of each operation this process has made."""
+        return Counter()
+
+    @cached_property
     def recorded_calls(self) -> dict[tuple[str, str], list[Any]]:
         """Calls that the examples have made, by operation and dtype. The run adds them, for diagnoses."""
         return {}

@@ -53,12 +53,12 @@ class _Timeout(BaseException):
 ENDING_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
-def interrupt_run(*_: Any) -> None:
+def interrupt_run(received: int, *_: Any) -> None:
     """The handler of the signals that end a run. It ignores further ones, so that the run can write its results."""
     for number in ENDING_SIGNALS:
         if signal.getsignal(number) is interrupt_run:
             signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    raise KeyboardInterrupt(signal.Signals(received).name)
 
 
 class _Interruption:
@@ -69,13 +69,15 @@ class _Interruption:
 
     def __init__(self) -> None:
         self.by_person = self.by_clock = self.step_ended = False
+        self.signal_name = ""  # of the signal by which a person, or a program, interrupted the run
         self.ignores_more = False  # whether further signals that end a run are ignored, so that nothing cuts its end
 
     def interrupt(self, number: int, _: Any) -> None:
         if number == signal.SIGINT or not self.by_person:  # of the other signals, the first is enough
             self.by_person = True
             self.ignores_more = number != signal.SIGINT
-            raise KeyboardInterrupt
+            self.signal_name = signal.Signals(number).name
+            raise KeyboardInterrupt(self.signal_name)
 
     def ring(self, *_: Any) -> None:
         if not self.step_ended:
@@ -125,7 +127,7 @@ def run_guarded(step: Callable[[], Any], seconds: float, settings: tuple[Setting
                 changed = state.restore()
     except BaseException as error:
         if interruption.by_person:
-            raise KeyboardInterrupt from None
+            raise KeyboardInterrupt(interruption.signal_name) from None
         raise (timeout_fault(seconds) if interruption.by_clock else as_fault(error)) from error
     if interruption.by_clock:
         raise timeout_fault(seconds)

@@ -36,6 +36,10 @@ class Report:
     @property
     def ending(self) -> str:
         """How the run ended, in a few words."""
+        if self.footer and (cuts := self.footer.get("cuts")):
+            from .cut import Cut
+
+            return "; ".join(dict.fromkeys(Cut(**cut).sentence for cut in cuts.values()))
         return self.footer["reason"] if self.footer else "killed, or still running"
 
 

@@ -1,6 +1,6 @@
 """What the page, the summary of a step and the badge show of each backend in a report: its cells, its bugs, its verdict.
 
-page.html uses the attributes of Cell and BackendResults by their names.
+page.html uses the attributes of BackendResults by their names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import Any
 
 from . import Report
 from .bugs import Bug, group_bugs, list_errors, list_failures
+from .cell import Cell, Verdict
 from .conventions import describe_conventions
+from .cut import Cut, find_cut
 from .undeclared_double import describe_undeclared_double
 from .verdicts import (
     count_levels,
@@ -30,54 +32,7 @@ from .verdicts import (
     is_open,
 )
 
-Verdict = dict[str, Any]
 NO_VERDICT: Verdict = {"id": "", "level": None, "status": "skipped"}
-
-
-@dataclass
-class Cell:
-    """The verdicts on one operation in one dtype, without those on levels."""
-
-    verdicts: list[Verdict]
-    shortfall: str = ""  # how little of the comparison with the oracle was answered, "" if enough was
-    is_open: bool = False  # whether a law that fails in another dtype was not tried in this one
-
-    @cached_property
-    def tried(self) -> list[Verdict]:
-        return [v for v in self.verdicts if v["status"] in ("passed", "failed")]
-
-    @cached_property
-    def failed(self) -> list[Verdict]:
-        return [v for v in self.tried if v["status"] == "failed"]
-
-    @cached_property
-    def comparison(self) -> Verdict:
-        """The verdict of the comparison with the oracle, or {} if there was none."""
-        return next((v for v in self.tried if v["id"].endswith(".reference") and v["worst"] is not None), {})
-
-    @property
-    def state(self) -> str:
-        """The class that the cell has in page.css."""
-        if self.failed:
-            return "deviates"
-        if self.shortfall or self.is_open:
-            return "little"
-        return "conforms" if self.comparison else "held" if self.tried else "absent" if self.verdicts else ""
-
-    @property
-    def reached(self) -> str:
-        """The precision class that the operation reached, or ""."""
-        return str(self.comparison.get("class") or "")
-
-    @property
-    def worst(self) -> float | None:
-        """The largest share of the allowed error that an example used."""
-        return _parse_number(self.comparison.get("worst"))
-
-    @property
-    def median(self) -> float | None:
-        """The median share of the allowed error that the examples used."""
-        return _parse_number(self.comparison.get("median"))
 
 
 @dataclass
@@ -103,9 +58,19 @@ class BackendResults:
             whole.setdefault(operation, []).extend(verdicts)
         effort = self.report.header["effort"]
         return {
-            key: Cell(verdicts, find_shortfall(shortfalls.get(key, NO_VERDICT)), is_open(whole[key[0]], key[1], effort))
+            key: Cell(
+                verdicts,
+                find_shortfall(shortfalls.get(key, NO_VERDICT)),
+                is_open(whole[key[0]], key[1], effort),
+                is_cut=self.cut is not None,
+            )
             for key, verdicts in found.items()
         }
+
+    @cached_property
+    def cut(self) -> Cut | None:
+        """How the run was cut, None if every law was tried."""
+        return find_cut(self.report, self.name)
 
     @property
     def has_open_cells(self) -> bool:
@@ -189,7 +154,7 @@ class BackendResults:
         if self.deviating_operations or self.has_errors:
             return "bad"
         header = self.report.header
-        is_partial = not self.report.complete or header["selection"] or header["effort"] == "smoke"
+        is_partial = self.cut or header["selection"] or header["effort"] == "smoke"
         return "good" if self.compared_operations and not self.incomplete_operations and not is_partial else "open"
 
     @property
@@ -198,12 +163,13 @@ class BackendResults:
         deviating, header = len(self.deviating_operations), self.report.header
         tried = len({*self.operations, *self.deviating_operations})
         where = f" in {', '.join(header['dtypes'])}" if header["dtypes"] else ""
+        until = f"; {self.cut.sentence}" if self.cut else ""
         if deviating:
-            return f"{deviating} of {tried} operations deviate{'s' * (deviating == 1)}{where}"
+            return f"{deviating} of {tried} operations deviate{'s' * (deviating == 1)}{where}{until}"
         if self.has_errors:
-            return "the run had errors"
-        if not self.report.complete:
-            return "incomplete: nothing wrong so far"
+            return f"the run had errors{until}"
+        if self.cut:
+            return f"{self.cut.sentence}; until then nothing failed"
         if not tried:
             return "nothing was tried"
         if header["selection"]:
@@ -288,8 +254,3 @@ def _describe_outcome(verdict: Verdict | None) -> str:
         reached = verdict["class"] if verdict["id"].endswith(".reference") else ""
         return f"holds{f' ({reached})' if reached else ''}"
     return "fails" if verdict["status"] == "failed" else "not held"
-
-
-def _parse_number(x: Any) -> float | None:
-    """Return a number of the report. Infinity and NaN, which JSON lacks, are written there as words."""
-    return None if x is None else float(x)

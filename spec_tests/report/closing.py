@@ -4,36 +4,41 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ..inputs.effort import current_effort
 from .bugs import Bug, group_bugs, list_errors, list_failures
+from .cut import Cut
 from .verdicts import describe_beyond, find_shortfalls
 
 Told = Mapping[tuple[str, str], Mapping[str, Any]]
 
+NO_CUTS: Mapping[str, Cut] = MappingProxyType({})
 MAX_WIDTH = 120
 NAMED_OPERATIONS = 4  # of a list in the verdict; the table has all
 
 
-def format_closing(verdicts: list[dict[str, Any]], told: Told) -> list[str]:
+def format_closing(verdicts: list[dict[str, Any]], told: Told, cuts: Mapping[str, Cut] = NO_CUTS) -> list[str]:
     """Return the lines of the verdict on each backend.
 
-    `told` are the causes that the run has printed, by backend and key. They have the commands that show them again.
+    `told` are the causes that the run has printed, by backend and key. They have the commands that show them again. `cuts` says
+    of which backends not every law was tried. Nothing is claimed of them.
     """
     lines: list[str] = []
-    for backend in dict.fromkeys(v["backend"] for v in verdicts):
+    for backend in dict.fromkeys([*(v["backend"] for v in verdicts), *cuts]):
         own = [v for v in verdicts if v["backend"] == backend]
         bugs = group_bugs([v for v in own if not v["known"]])
-        lines += _format_backend(backend, own, bugs, told)
+        cut = cuts.get(backend)
+        lines += _format_backend(backend, own, bugs, told, cut)
         if command := _find_command(backend, bugs, told):
             lines.append(f"next: {command}")
-        elif not bugs and (advice := _advise(own)):
+        elif not bugs and (advice := _advise(own, cut)):
             lines.append(f"next: {advice}")
     return lines
 
 
-def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug], told: Told) -> list[str]:
+def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug], told: Told, cut: Cut | None) -> list[str]:
     failed = {v["operation"] for v in list_failures(verdicts) if not v["known"]}
     known = {v["operation"] for v in verdicts if v["status"] == "failed" and v["known"]}
     errors = list_errors(verdicts)
@@ -43,12 +48,15 @@ def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug
     compared = {v["operation"] for v in verdicts if v["worst"] is not None and v["id"].endswith(".reference")}
     groups = {
         "fails only as a file says": known - failed,
-        _describe_conformance(): compared & tried - failed - known - little - broken,
+        _describe_conformance(cut): compared & tried - failed - known - little - broken,
         "answered too little to conform": little - failed - broken,
         "not compared with the oracle": tried - compared - failed - known - little - broken,
     }
     causes = f"{len(bugs)} cause{'s' * (len(bugs) != 1)} of failures in {len(failed)} operation{'s' * (len(failed) != 1)}"
-    lines = [f"{backend}: {causes if failed else 'no verdict' if errors else 'nothing wrong found'}"]
+    if cut:
+        lines = _wrap_first(f"{backend}: {cut.sentence}; until then {causes if failed else 'nothing failed'}")
+    else:
+        lines = [f"{backend}: {causes if failed else 'no verdict' if errors else 'nothing wrong found'}"]
     if errors:
         lines += _wrap(_describe_errors(errors), "    ")
     for number, bug in enumerate(bugs, 1):
@@ -74,7 +82,9 @@ def _describe_errors(errors: list[dict[str, Any]]) -> str:
     return f"{tests} of {names} ended with an error outside of the backend; at first {errors[0]['reason']}"
 
 
-def _describe_conformance() -> str:
+def _describe_conformance(cut: Cut | None) -> str:
+    if cut:
+        return "held so far, which is no verdict"
     return "nothing wrong found at smoke effort" if current_effort().name == "smoke" else "conforms"
 
 
@@ -100,8 +110,10 @@ def _find_command(backend: str, bugs: list[Bug], told: Told) -> str:
     return ""
 
 
-def _advise(verdicts: list[dict[str, Any]]) -> str:
+def _advise(verdicts: list[dict[str, Any]], cut: Cut | None) -> str:
     """Return what to do after a run in which nothing failed."""
+    if cut:
+        return "try the other laws, too; --report=DIR --resume goes on where a run with --report=DIR was cut"
     if list_errors(verdicts):
         return "look at the traceback above; if it ends in spec_tests, report it there"
     if not any(v["examples"] for v in verdicts):
@@ -109,6 +121,10 @@ def _advise(verdicts: list[dict[str, Any]]) -> str:
     if current_effort().name == "smoke":
         return "run it without --effort=smoke, which supports no claim"
     return "keep the verdict with --report=DIR, and try more with --effort=thorough" if current_effort().name == "default" else ""
+
+
+def _wrap_first(text: str) -> list[str]:
+    return textwrap.wrap(text, MAX_WIDTH, subsequent_indent="    ")
 
 
 def _wrap(text: str, indent: str) -> list[str]:

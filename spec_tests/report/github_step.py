@@ -10,8 +10,9 @@ from types import MappingProxyType
 from ..implementation.printable import printable
 from ..inputs.effort import describe_shapes
 from ..specification.formats import RESULT_DTYPES
-from .backend_results import BackendResults, Cell
+from .backend_results import BackendResults
 from .bugs import Bug
+from .cell import Cell
 from .verdicts import LAWS_HOLD, OPEN, OPEN_MEANS
 
 TONE_SYMBOLS = MappingProxyType({"good": "✅", "bad": "❌", "open": "⚪"})

@@ -28,7 +28,7 @@ MAX_ABSENT_NAMES = 12  # of operations that a backend does not implement; the pa
 ORACLE_WARNING = "it has imported the oracle (reference_numpy): what conforms may be the suite's own equations"
 
 
-def write_summary(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
+def write_summary(terminal: Any, verdicts: list[dict[str, Any]], *, is_cut: bool = False) -> None:
     """Write the table and the remarks of each backend, then one line on the run."""
     for backend in dict.fromkeys(v["backend"] for v in verdicts):
         own = [v for v in verdicts if v["backend"] == backend]
@@ -40,7 +40,8 @@ def write_summary(terminal: Any, verdicts: list[dict[str, Any]]) -> None:
     examples = sum(v["examples"] for v in verdicts)
     note = "; smoke supports no claim of conformance" if current_effort().name == "smoke" else ""
     failed = any(v["status"] == "failed" for v in verdicts)
-    note += "" if examples or failed else "; nothing was tried: exit status 5"
+    note += "; the run was cut and claims nothing" if is_cut else ""
+    note += "" if examples or failed or is_cut else "; nothing was tried: exit status 5"
     if little := {operation for operation, _ in find_shortfalls(verdicts)}:
         noun, verb = ("operation", "does") if len(little) == 1 else ("operations", "do")
         note += f"; {len(little)} {noun} answered too little and {verb} not conform (fails only with --require)"

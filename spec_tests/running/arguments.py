@@ -124,6 +124,16 @@ def parse_shapes(shapes: int | str | None) -> int | None:
     raise pytest.UsageError(f"--shapes={shapes}: give a whole number greater than 0, of shapes for each operation")
 
 
+def parse_max_calls(option: Callable[[str], Any], workers: int) -> int | None:
+    """Parse --max-calls, and return the share of one of the workers. None if the option is not given."""
+    text = option("max_calls")
+    if text is None:
+        return None
+    if text.isascii() and text.isdecimal() and int(text) > 0:
+        return -(-int(text) // workers)
+    raise pytest.UsageError(f"--max-calls={text}: give a whole number greater than 0, of calls of each backend")
+
+
 def parse_world_size(option: Callable[[str], Any]) -> int | None:
     """Parse --world-size. None if the option is not given."""
     text = option("world_size")

@@ -15,6 +15,7 @@ import pytest
 
 from ..report.closing import format_closing
 from ..trials.causes import split_key
+from .completeness import find_cuts
 from .makereport import CAUSES_ATTRIBUTE
 
 MAX_ITEMS_IN_FULL = 20  # a run of at most so many tests prints whole messages
@@ -83,10 +84,11 @@ class CausePrinter:
             self._close(terminalreporter)
 
     def _close(self, terminal: Any) -> None:
-        if not self.verdicts or terminal.no_summary:
+        cuts = find_cuts(self.config)
+        if not (self.verdicts or cuts) or terminal.no_summary:
             return
         terminal.section("verdict")
-        for line in format_closing(self.verdicts, self.told):
+        for line in format_closing(self.verdicts, self.told, cuts):
             terminal.write_line(line)
 
 

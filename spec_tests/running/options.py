@@ -82,6 +82,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "the number of ranks of a sharded backend (default: the first that it states)",
     },
     "time-limit": {"metavar": "SECONDS", "help": f"the seconds that one call may take (default: {Limits.seconds:g})"},
+    "max-calls": {
+        "metavar": "N",
+        "help": "draw no further example after N calls of a backend; the run is then cut, and claims nothing (default: no limit)",
+    },
     "memory-limit": {
         "metavar": "SIZE",
         "help": "the memory that the process of --spec-isolate may take, such as 4GiB (default: half of the machine's)",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .cause_printer import CausePrinter
+from .completeness import Completeness
 from .import_lines import ImportLines
 from .options import read_option
 from .progress import ProgressLines
@@ -27,6 +28,7 @@ def register_plugins(config: pytest.Config, session: Session, verdicts: list[dic
     if read_option(config, "resume") and not read_option(config, "report"):
         raise pytest.UsageError("--resume: name the report to go on with, as in --report=DIR --resume")
     config.pluginmanager.register(ProgressLines(config), "spec_tests.progress")
+    config.pluginmanager.register(Completeness(config), "spec_tests.completeness")
     config.pluginmanager.register(ImportLines(session), "spec_tests.imports")
     config.pluginmanager.register(CausePrinter(config, verdicts), "spec_tests.causes")
     if unnamed := next((plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, UnnamedReport)), None):

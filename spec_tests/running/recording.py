@@ -31,6 +31,7 @@ from ..specification.run_settings import current_settings
 from ..specification.version import SPEC_VERSION, __version__
 from ..trials.collection import is_law
 from . import resuming
+from .completeness import find_cuts
 from .options import read_option
 from .report_folder import FolderLock, FolderTaken, replace_file
 from .resuming import read_interrupted, select_kept_records
@@ -164,9 +165,13 @@ class Recorder:
         was_refused = session.exitstatus in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED)
         if self.reason == "finished" and (was_refused or len(self.finished_nodes) < session.testscollected):
             self.reason = "stopped"
+        cuts = find_cuts(self.config)
+        if cuts and self.reason == "finished":
+            self.reason = "stopped"
         self.write(
             {
                 "record": "footer",
+                "cuts": {backend: cut.as_record for backend, cut in cuts.items()},
                 "complete": self.reason == "finished",
                 "reason": self.reason,
                 "exit_status": int(session.exitstatus),

@@ -35,6 +35,7 @@ def read_interrupted(config: pytest.Config, header: dict[str, Any]) -> Report:
         if report.header.get(name) != header[name]:
             was, now = report.header.get(name) or "none", header[name] or "none"
             raise pytest.UsageError(f"--resume: {place} is of a run with other {name.replace('_', ' ')}: {was}, now {now}")
+    report.verdicts = [verdict for verdict in report.verdicts if not verdict.get("cut")]  # these laws are tried again
     records = {backend["text"]: backend for backend in report.backends}
     for text in header["backends"]:
         path = backend_file(text, folder)

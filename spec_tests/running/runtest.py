@@ -50,6 +50,8 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
     kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial))
     violation = _find_violation(session, test, trial, entry, shrink=not is_unrequired_level)
     _look(session, invariant, trial, failed=violation is not None)
+    if violation is None and trial.tally.cut:
+        pytest.skip(f"not tried to its end: cut by {trial.tally.cut}")
     violation = violation or _find_required_shortfall(session, invariant, trial)
     if violation is None:
         if untried := trial.tally.not_tried_reason:
@@ -109,6 +111,7 @@ def _look(session: Session, invariant: Invariant, trial: Trial, *, failed: bool)
 def _skip_untried(session: Session, invariant: Invariant, trial: Trial, reason: str) -> None:
     """Skip the item. Raise a Violation if an operation that --require names is missing itself, not one beside it in the law."""
     if trial.backend.framework.device_lost:
+        trial.tally.cut = "a lost device"
         pytest.skip(f"{trial.backend.name}'s device answers nothing more since an earlier call; --isolate replaces its process")
     if missing := find_missing_requirement(trial, invariant, session.required):
         _meet(invariant, trial, violation := Violation(f"required, but {missing}"))

@@ -29,6 +29,7 @@ from .arguments import (
     parse_domain,
     parse_example,
     parse_limits,
+    parse_max_calls,
     parse_memory_budget,
     parse_seeds,
     parse_shapes,
@@ -74,8 +75,19 @@ class Session:
         report = config.invocation_params.dir / option("report") if option("report") else None
         requests, failures = (report and report / name for name in ("requests", "failures"))
         shapes, limits = parse_shapes(option("shapes")), parse_limits(option)
-        budget, seeds = parse_memory_budget(option), parse_seeds(option)
-        set_settings(RunSettings(effort, budget, shapes, seeds, limits, requests, failures, measures_skill=option("skill")))
+        set_settings(
+            RunSettings(
+                effort,
+                parse_memory_budget(option),
+                shapes,
+                parse_seeds(option),
+                limits,
+                requests,
+                failures,
+                measures_skill=option("skill"),
+                max_calls=parse_max_calls(option, getattr(config, "workerinput", {}).get("workercount", 1)),
+            )
+        )
         return Session(
             tuple(dict.fromkeys(option("backend"))),
             config.invocation_params.dir,

@@ -55,6 +55,7 @@ def build_verdict_record(invariant: Invariant, trial: Trial, status: str, reason
         "level": invariant.level,
         "status": status,
         "reason": reason,
+        **({"cut": tally.cut} if tally.cut and status == "skipped" else {}),
         "class": tally.shares.reached,
         "examples": tally.examples,
         "refused": len(tally.refusals),

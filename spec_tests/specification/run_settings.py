@@ -32,6 +32,7 @@ class RunSettings:
     seeds: range | None = None  # seeds whose examples are tried one after the other; None: those of Hypothesis's seed alone
     limits: Limits = Limits()
     request_folder: Path | None = None  # where failing requests to a process are kept; None: the system's temporary folder
+    max_calls: int | None = None  # of each backend in this process, after which no example is drawn; None: no limit
     failures_folder: Path | None = None  # where arrays of failures are saved; None: the system's temporary folder
     measures_skill: bool = False  # whether comparisons with the oracle are graded: see trials/skill.py
 

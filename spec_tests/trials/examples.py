@@ -22,6 +22,7 @@ from ..calls.violation import Lost, Violation, not_repeated
 from ..inputs import effort
 from ..inputs.choices import shape_choices
 from ..specification.run_settings import current_settings
+from .call_limit import find_limit
 from .causes import Cause
 from .reducing import ReducedChoices, reduce_choices
 from .trial import Trial
@@ -162,6 +163,9 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
         count = profile.max_examples if Phase.generate in profile.phases else 0
         tally.planned = count * len(current_settings().seeds or (None,))
         for random in chain.from_iterable(draw_sources(count, skip_minimal=skip_minimal)):
+            if limit := find_limit(trial.backend):
+                tally.cut = limit
+                break
             choices = RandomChoices(random, test.invariant.drawn_operation(trial.operation_name))
             try:
                 test.replay(trial, choices)
