@@ -20,9 +20,6 @@ PAGE = ROOT / "docs" / "guides" / "verdict.md"
 BEGIN, END = "<!-- five verdicts: written by docs/five_verdicts.py -->", "<!-- end of five verdicts -->"
 COLUMNS = 100  # characters of the terminal's lines
 RUN = """
-from spec_tests.trials import stopwatch, trial
-stopwatch.WAITING_COUNTS = 0  # on a busy machine a diagnosis must not end early: the page would change
-trial.SHARE_OF_ONE_FAILURE = 3.0  # times the seconds that all failures of an operation may take
 import sys, pytest
 sys.exit(pytest.main(sys.argv[1:]))
 """

@@ -1,7 +1,5 @@
 """Tests of the fresh answers on which a region of wrong answers is checked."""
 
-import time
-
 import pytest
 
 from spec_tests.diagnosis.asking import Wish
@@ -13,16 +11,13 @@ from spec_tests.trials.asker import ask_about
 from ..support.in_process import backend
 from ..support.machine_made_faults import make_operation
 
-SECONDS = 20  # of the processor: more than a run allows, since a busy machine is slower
-CLOCK = time.process_time
-
 
 def test_a_condition_that_too_few_answers_speak_for_is_not_said() -> None:
     """Two right answers may be right for another reason: each condition is violated alone by some fresh answers."""
     long, square = Condition("d", "above", (16,)), Condition("batch entries", "is not", (3,))
     operation = make_operation(backend("numpy-cpu"), "rms_norm")
     fresh = FreshAnswers(Conjunction((long, square)), loosely=False)
-    ask = ask_about(operation, seed=1, seconds=SECONDS, clock=CLOCK)
+    ask = ask_about(operation, seed=1)
     for number in range(60):
         batch, size = ((3,), 20) if number < 2 else ((2,), 4 + 20 * (number % 2))
         answer = ask(Wish(sizes={"d": size}, batch=batch))
@@ -42,7 +37,7 @@ def test_a_condition_that_too_few_answers_speak_for_is_not_said() -> None:
 def test_plain_calls_inside_of_a_region_are_not_mostly_right(failing: int, is_enough: bool) -> None:
     """Calls that resemble wrong ones fail more often than those that laws draw."""
     fresh = FreshAnswers(Conjunction((Condition("d", "above", (16,)),)), loosely=True)
-    ask = ask_about(make_operation(backend("numpy-cpu"), "rms_norm"), seed=1, seconds=SECONDS, clock=CLOCK)
+    ask = ask_about(make_operation(backend("numpy-cpu"), "rms_norm"), seed=1)
     for number in range(69):
         fresh.is_plain = number >= 60
         answer = ask(Wish(sizes={"d": 20 if fresh.is_plain or number % 2 else 10}))
@@ -56,7 +51,7 @@ def test_plain_calls_inside_of_a_region_are_not_mostly_right(failing: int, is_en
 def test_a_region_where_most_calls_fail_otherwise_is_not_said(size: int) -> None:
     """Outside of the region hardly a call is right, or inside most calls raise an exception in place of wrong values."""
     fresh = FreshAnswers(Conjunction((Condition("d", "above", (16,)),)), loosely=False)
-    ask = ask_about(make_operation(backend("numpy-cpu"), "rms_norm"), seed=1, seconds=SECONDS, clock=CLOCK)
+    ask = ask_about(make_operation(backend("numpy-cpu"), "rms_norm"), seed=1)
     inside, outside, other = (ask(Wish(sizes={"d": d})) for d in (20, 10, size))
     assert inside is not None
     assert outside is not None

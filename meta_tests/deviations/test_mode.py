@@ -1,6 +1,5 @@
 """Tests of the mode of an equation: the options that it depends on are found by calls that differ in one of them alone."""
 
-import time
 from collections.abc import Callable
 from functools import wraps
 from types import SimpleNamespace
@@ -21,6 +20,7 @@ from spec_tests.specification.registry import specification
 
 from ..measure.leave_one_out import answered_calls
 from ..support.answered import answers
+from ..support.budgets import budget_for
 from ..support.in_process import backend
 
 ATTENTION = specification("grouped_query_attention").reference
@@ -34,7 +34,7 @@ def search(under_test: Backend, operation: str) -> Explanation | None:
         return answered_calls(under_test, operation, "float64", "further", 128, wish)
 
     evidence = Evidence.gather(first)
-    return search_equation(evidence, deadline=60.0, clock=lambda: 0.0, ask=ask)
+    return search_equation(evidence, budget=budget_for(evidence, share=12.0), ask=ask)
 
 
 def with_attention(is_wrong: Callable[[dict[str, Any]], bool]) -> Backend:
@@ -90,7 +90,7 @@ def test_a_mode_is_tested_where_two_settings_differ() -> None:
         return [call for call in calls if wish or not (call.named["is_causal"] and call.named.get("mask") is not None)]
 
     evidence = Evidence.gather([call for call in make() if call.named.get("mask") is None])
-    found = search_equation(evidence, deadline=time.process_time() + 4, clock=time.process_time, ask=make)
+    found = search_equation(evidence, budget=budget_for(evidence, share=1.0), ask=make)
     assert found is None or "is_causal = False" not in found.what
 
 

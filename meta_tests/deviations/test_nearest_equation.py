@@ -2,7 +2,6 @@
 
 import ast
 import itertools
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,7 +16,7 @@ from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explain import explain
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.known_deviations import diagnose
-from spec_tests.diagnosis.nearest_equation import search_equation
+from spec_tests.diagnosis.nearest_equation import JUDGING_SHARE, search_equation
 from spec_tests.diagnosis.neighbours.edit import compile_edits
 from spec_tests.diagnosis.neighbours.listing import list_edits
 from spec_tests.diagnosis.neighbours.screen import Screen
@@ -25,10 +24,13 @@ from spec_tests.diagnosis.neighbours.source import source_of
 from spec_tests.diagnosis.neighbours.trace import trace
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
+from spec_tests.inputs.effort import EFFORTS
 from spec_tests.specification.registry import gradients, operations, specification
+from spec_tests.specification.work import Budget
 
 from ..measure.leave_one_out import answered_calls
 from ..support.answered import answers
+from ..support.budgets import budget_for
 from ..support.rotation import rotate
 
 RANDOM = np.random.default_rng(1)
@@ -130,9 +132,8 @@ UNSEEN = [
 
 
 def search(calls: list[Call], **options: Any) -> Explanation | None:
-    """Search with the processor's clock: other tests may run beside this one."""
-    deadline = time.process_time() + 5
-    return search_equation(Evidence.gather(calls), deadline=deadline, clock=time.process_time, **options)
+    evidence = Evidence.gather(calls)
+    return search_equation(evidence, budget=budget_for(evidence, share=1.0), **options)
 
 
 @pytest.mark.parametrize(("calls_of", "function", "operation", "text"), UNSEEN, ids=[f.__name__ for _, f, _, _ in UNSEEN])
@@ -205,15 +206,33 @@ def test_an_equation_that_writes_into_its_arguments_changes_no_other() -> None:
     assert np.array_equal(first, second)
 
 
-def test_the_search_ends_in_time() -> None:
-    start = time.process_time()
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.2])
+def test_a_search_ends_with_its_budget(share: float) -> None:
+    """It goes on until the budget is spent but for what judging needs, and then ends with the step that it is at."""
     evidence = Evidence.gather(of_norm(lambda x, weight, *, eps: x * np.sin(weight * 1e6)))
-    assert search_equation(evidence, deadline=start + 0.2, clock=time.process_time) is None
-    assert time.process_time() - start < 2
+    budget = budget_for(evidence, share)
+    before = budget.meter.units
+    assert search_equation(evidence, budget=budget) is None
+    allowed, whole = share * EFFORTS["default"].failure_work, EFFORTS["default"].failure_work
+    assert (1 - JUDGING_SHARE) * allowed <= budget.meter.units - before <= allowed + 0.01 * whole
+
+
+def test_two_searches_cost_the_same() -> None:
+    """What the first one compiled and kept is counted for the second, too."""
+    costs = []
+    for _ in range(2):
+        generator = np.random.default_rng(5)
+        inputs = [((generator.normal(size=shape), np.ones(shape[-1])), {"eps": 0.1}) for shape in SHAPES]
+        evidence = Evidence.gather(answers("rms_norm", rms_norm_with_seven_eps, inputs))
+        budget = budget_for(evidence)
+        before = budget.meter.units
+        assert search_equation(evidence, budget=budget) is not None
+        costs.append(budget.meter.units - before)
+    assert costs[0] == costs[1] > 0
 
 
 def test_a_late_diagnosis_tries_nothing_else() -> None:
-    """Each step of a diagnosis asks whether it is late, so that the time ends it wherever it is."""
+    """Each step of a diagnosis asks whether it is late, so that a spent budget ends it wherever it is."""
     evidence = Evidence.gather(of_norm(rms_norm_eps_outside))
     asked = itertools.count()
     assert [found.id for found in diagnose(evidence, lambda: next(asked) < 0)] == ["rms_norm/eps-outside-sqrt"]
@@ -224,12 +243,13 @@ def test_a_late_diagnosis_tries_nothing_else() -> None:
     assert [key for call in evidence.wrong for key in call.deviation_results if key[0] != "wrong"] == []  # nothing was evaluated
 
 
-def test_the_time_for_solving_constants_is_limited() -> None:
-    """The clock counts its own readings, so that no machine is too slow for this test."""
-    readings = itertools.count()
-    evidence = Evidence.gather(of_norm(lambda x, weight, *, eps: x * np.sin(weight * 1e6)))
-    assert search_equation(evidence, deadline=40.0, clock=lambda: float(next(readings))) is None
-    assert next(readings) < 400
+def test_a_safety_net_ends_a_search() -> None:
+    """The net counts how often it is asked, so that no machine is too slow for this test."""
+    evidence, asked = Evidence.gather(of_norm(lambda x, weight, *, eps: x * np.sin(weight * 1e6))), itertools.count()
+    budget = Budget(evidence.wrong[0].operation.backend.meter, 1e9, lambda: next(asked) > 40)
+    assert search_equation(evidence, budget=budget) is None
+    assert budget.is_cut
+    assert next(asked) < 400
 
 
 def test_the_search_goes_on_where_a_further_answer_contradicts_an_equation() -> None:

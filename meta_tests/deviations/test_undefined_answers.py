@@ -12,6 +12,7 @@ from spec_tests.diagnosis.fit import try_fit
 from spec_tests.diagnosis.nearest_equation import search_equation
 
 from ..support.answered import answers
+from ..support.budgets import budget_for
 
 RANDOM = np.random.default_rng(2)
 
@@ -50,7 +51,7 @@ def test_an_equation_is_found_although_some_queries_see_no_key_in_it() -> None:
     ]
     evidence = Evidence.gather(answers("variable_length_attention", attend_from_the_first_key, calls))
     assert len(evidence.wrong) == 4
-    found = search_equation(evidence, deadline=60.0, clock=lambda: 0.0)
+    found = search_equation(evidence, budget=budget_for(evidence, share=12.0))
     assert found is not None
     assert "is_causal" in found.id
     assert "slots - n" in found.id or "n - slots" in found.id

@@ -1,7 +1,6 @@
 """Tests of the region that is named where answers are wrong: it is named rightly, and predicts answers to fresh calls."""
 
 import random
-import time
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -22,23 +21,23 @@ from spec_tests.implementation.framework import Framework
 from spec_tests.specification.registry import specification
 from spec_tests.trials.asker import Asker, ask_about
 
+from ..support.budgets import give_budget
 from ..support.in_process import backend
 from ..support.machine_made_faults import MAKERS, MadeFault, make_operation
 from ..support.region_check import ask_fresh, count_mispredicted
 from ..support.rotation import rotate
 from ..support.seeds import draw_seed
 
-CLOCK = time.process_time
-SECONDS = 20  # of the processor: more than a run allows, since a busy machine is slower
 FRESH = 40  # answers that a region has to predict
 
 
 def search(fault: MadeFault, seed: int) -> tuple[Region | None, Asker]:
     """Return the region that is found, and what asks the same backend further."""
-    operation = make_operation(fault.backend(), fault.operation)
-    ask = ask_about(operation, seed=seed, seconds=SECONDS, clock=CLOCK)
-    region = find_wrong_region(Evidence([], []), ask=ask, deadline=CLOCK() + SECONDS, clock=CLOCK)
-    return region, ask_about(operation, seed=f"fresh {seed}", seconds=SECONDS, clock=CLOCK)
+    under_test = fault.backend()
+    operation = make_operation(under_test, fault.operation)
+    ask = ask_about(operation, seed=seed, budget=give_budget(under_test))
+    region = find_wrong_region(Evidence([], []), ask=ask, budget=ask.budget)
+    return region, ask_about(operation, seed=f"fresh {seed}")
 
 
 SEEDS = (  # with which a fault was once described wrongly, and why
@@ -97,8 +96,8 @@ def test_a_region_may_depend_on_an_index(is_wrong: Callable[[np.ndarray], np.nda
         return np.where(is_wrong(np.asarray(token_ids))[..., None], -1.5 * right, right).astype(right.dtype)
 
     under_test = Backend("unseen", SimpleNamespace(embedding=embedding), Framework("numpy"))
-    ask = ask_about(make_operation(under_test, "embedding"), seed=1, seconds=SECONDS, clock=CLOCK)
-    region = find_wrong_region(Evidence([], []), ask=ask, deadline=CLOCK() + SECONDS, clock=CLOCK)
+    ask = ask_about(make_operation(under_test, "embedding"), seed=1, budget=give_budget(under_test))
+    region = find_wrong_region(Evidence([], []), ask=ask, budget=ask.budget)
     assert region is not None
     assert region.what == f"wrong only where token_ids {words}"
 
@@ -123,8 +122,8 @@ def test_a_cache_that_the_new_keys_fill_is_a_region() -> None:
         return append(k_cache, v_cache, k, v, lengths)
 
     under_test = Backend("unseen", SimpleNamespace(kv_cache_append=with_a_slot_less), Framework("numpy"))
-    ask = ask_about(make_operation(under_test, "kv_cache_append"), seed=1, seconds=SECONDS, clock=CLOCK)
-    region = find_wrong_region(Evidence([], []), ask=ask, deadline=CLOCK() + SECONDS, clock=CLOCK)
+    ask = ask_about(make_operation(under_test, "kv_cache_append"), seed=1, budget=give_budget(under_test))
+    region = find_wrong_region(Evidence([], []), ask=ask, budget=ask.budget)
     assert region is not None
     assert "where a sequence fills the cache" in region.what
     assert "from n = 1 on" in region.what
@@ -142,7 +141,7 @@ def test_a_limit_that_depends_on_other_values_is_not_said() -> None:
 
 def test_calls_outside_of_a_region_are_asked_for_with_each_option() -> None:
     fault = MadeFault("scaled_dot_product_attention", (), lambda y, a, k, m: a[0].shape[-2] > 8)
-    ask = ask_about(make_operation(fault.backend(), fault.operation), seed=1, seconds=SECONDS, clock=CLOCK)
+    ask = ask_about(make_operation(fault.backend(), fault.operation), seed=1)
     answers = [answer for _ in range(20) if (answer := ask(Wish(sizes={"n": 12}, given={"softcap": False, "bias": False})))]
     region = Conjunction((Condition("n", "above", (8,)),))
     short = [wish for wish in list_probes(ask, region, answers, random.Random(1)) if wish.sizes.get("n", 99) <= 8]
@@ -154,7 +153,7 @@ def test_calls_outside_of_a_region_are_asked_for_with_each_option() -> None:
 def test_real_numbers_on_both_sides_of_a_limit_are_asked_for() -> None:
     fault = MadeFault("rms_norm", (), lambda y, a, k, m: k["eps"] > 1e-6)
     operation = make_operation(fault.backend(), "rms_norm")
-    ask = ask_about(operation, seed=1, seconds=SECONDS, clock=CLOCK)
+    ask = ask_about(operation, seed=1)
     answers = [answer for _ in range(40) if (answer := ask(Wish(as_drawn=True)))]
     values = list_probe_values(Condition("eps", "above", (1e-6,)), answers, random.Random(1))
     seen = [answer.facts["eps"] for answer in answers]
@@ -165,8 +164,9 @@ def test_real_numbers_on_both_sides_of_a_limit_are_asked_for() -> None:
 
 def test_right_answers_have_no_region() -> None:
     for name in ("softmax", "scaled_dot_product_attention"):
-        ask = ask_about(make_operation(backend("numpy-cpu"), name, "float32"), seed=1, seconds=SECONDS, clock=CLOCK)
-        assert find_wrong_region(Evidence([], []), ask=ask, deadline=CLOCK() + SECONDS, clock=CLOCK) is None
+        operation = make_operation(under_test := backend("numpy-cpu"), name, "float32")
+        ask = ask_about(operation, seed=1, budget=give_budget(under_test))
+        assert find_wrong_region(Evidence([], []), ask=ask, budget=ask.budget) is None
 
 
 def test_wrong_by_chance_is_no_region() -> None:
@@ -204,15 +204,17 @@ def test_wrong_values_and_exceptions_are_one_region() -> None:
     wrong = MadeFault("rms_norm", (), lambda *_: True)
     operation = make_operation(wrong.backend(), "rms_norm")
     operation(np.ones((2, 3)), np.ones(3), eps=1e-5)
-    ask = ask_about(make_operation(fault.backend(), "rms_norm"), seed=1, seconds=SECONDS, clock=CLOCK)
-    region = find_wrong_region(Evidence.gather(operation.recorder.calls), ask=ask, deadline=CLOCK() + SECONDS, clock=CLOCK)
+    ask = ask_about(make_operation(under_test := fault.backend(), "rms_norm"), seed=1, budget=give_budget(under_test))
+    region = find_wrong_region(Evidence.gather(operation.recorder.calls), ask=ask, budget=ask.budget)
     assert region is not None
     assert region.what == "wrong, or the call raised ValueError, only where d is odd"
 
 
-def test_no_time_is_no_region() -> None:
-    ask = ask_about(make_operation(MAKERS["columns"](random.Random(1)).backend(), "rms_norm"), seed=1, seconds=0)
-    assert find_wrong_region(Evidence([], []), ask=ask, deadline=CLOCK(), clock=CLOCK) is None
+def test_no_budget_is_no_region() -> None:
+    under_test = MAKERS["columns"](random.Random(1)).backend()
+    ask = ask_about(make_operation(under_test, "rms_norm"), seed=1, budget=give_budget(under_test, 0.0))
+    assert find_wrong_region(Evidence([], []), ask=ask, budget=ask.budget) is None
+    assert ask.count == 0
 
 
 def answered(fault: MadeFault, *shapes: tuple[int, ...]) -> list[Call]:

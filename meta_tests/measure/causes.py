@@ -2,7 +2,7 @@
 
 python -m meta_tests.measure.causes [DEVIATION or OPERATION …] [--effort default] [--seed 1] [--workers 2]
 
-Each line has the deviation, the number of causes and their keys, the seconds after failures of each operation, and the failing
+Each line has the deviation, the number of causes and their keys, the work after failures of each operation, and the failing
 examples of each cause.
 """
 
@@ -27,11 +27,11 @@ class Count:
     id: str
     keys: list[str]
     failing: list[int]  # examples of each cause
-    seconds: float  # the most that an operation's failures took
+    work: int  # the most that an operation's failures cost
 
     def line(self) -> str:
         causes = ", ".join(f"{key} ({count})" for key, count in zip(self.keys, self.failing, strict=True))
-        return f"{self.id:<62} {len(self.keys)} in {self.seconds:.1f} s: {causes}"
+        return f"{self.id:<62} {len(self.keys)} in {self.work:.3g} units: {causes}"
 
 
 def count_causes(job: tuple[str, int, str]) -> Count:
@@ -47,8 +47,8 @@ def count_causes(job: tuple[str, int, str]) -> Count:
         if test.invariant.level is None:
             attempt(test, trial, seed, shrink=True)
     found = under_test.causes
-    seconds = max(under_test.seconds_after_failures.values(), default=0.0)
-    return Count(name, [cause.key for cause in found], [cause.failures.total() for cause in found], seconds)
+    work = max(under_test.work_after_failures.values(), default=0)
+    return Count(name, [cause.key for cause in found], [cause.failures.total() for cause in found], work)
 
 
 def main() -> None:
@@ -68,9 +68,9 @@ def main() -> None:
         for count in pool.map(count_causes, [(name, options.seed, options.effort) for name in names]):
             counts.append(count)
             print(count.line(), flush=True)
-    seconds = max((count.seconds for count in counts), default=0.0)
+    work = max((count.work for count in counts), default=0)
     none, one = (sum(len(count.keys) == number for count in counts) for number in (0, 1))
-    print(f"{one} of {len(counts)} have one cause, {none} none; at most {seconds:.1f} s after the failures of an operation")
+    print(f"{one} of {len(counts)} have one cause, {none} none; at most {work:.3g} units after the failures of an operation")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 Each equation and convention of the catalogue is put into the oracle. The first law that names it fails, and the search for the
 nearest equation is given the calls of that failure. It knows nothing of the catalogue. Where it finds no equation, a region is
-looked for in the time that is left, as in a run. What is found must predict the answers to fresh calls, drawn with other seeds
+looked for with the work that is left, as in a run. What is found must predict the answers to fresh calls, drawn with other seeds
 than any call that was seen: an equation or a region that mispredicts one of them is counted as wrong.
 
-python -m meta_tests.measure.leave_one_out [DEVIATION or OPERATION …] [--seed 1] [--seconds 4.1] --write FILE [--new]
+python -m meta_tests.measure.leave_one_out [DEVIATION or OPERATION …] [--seed 1] [--work 826e6] --write FILE [--new]
 
 --write adds each row to FILE as soon as it is computed. --new leaves out deviations that have a row there.
 Without any deviation to compute, it prints the summary of FILE.
@@ -32,12 +32,15 @@ from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.nearest_equation import search_equation
+from spec_tests.diagnosis.region import Region
 from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.implementation.backend import Backend
 from spec_tests.inputs.chosen_draw import draw_small_call
+from spec_tests.specification.work import Budget
 from spec_tests.trials.asker import ask_about, choose
 from spec_tests.trials.causes import EQUATION_SHARE
-from spec_tests.trials.trial import Trial, seconds_left, seconds_to_search
+from spec_tests.trials.failure_budget import work_left, work_to_search
+from spec_tests.trials.trial import Trial
 
 from ..support.in_process import attempt, backend, trials_of
 from ..support.region_check import ask_fresh, count_mispredicted
@@ -45,7 +48,6 @@ from ..support.region_check import ask_fresh, count_mispredicted
 ASKED_CALLS = 160  # that the search may ask for, to tell equations apart
 FRESH_CALLS = 60  # on which what was found must predict the answers
 OUTCOMES = EXPLAINED, NOTHING, WRONG, UNSEEN = "explained", "not explained", "WRONG", "no wrong answer to explain"
-CHECKING_SECONDS = 60.0  # for the fresh answers on which a region is checked
 MAX_ELEMENTS = 20_000  # in a call that is asked for
 
 
@@ -62,6 +64,7 @@ class Row:
     predicted: int = 0  # fresh calls whose answers were predicted
     mispredicted: int = 0
     seconds: float = 0.0  # of processor time that the search took
+    work: int = 0  # units
     kind: str = "equation"  # what explains it: an equation or a region
 
 
@@ -93,7 +96,7 @@ def first_failure(under_test: Backend, operation: str, laws: set[str], seed: int
     return None
 
 
-def examine(name: str, operation: str, under_test: Backend, seed: int, seconds: float, **options: Any) -> Row:
+def examine(name: str, operation: str, under_test: Backend, seed: int, units: float, **options: Any) -> Row:
     """Let a backend fail, search for its equation and then for a region, and test what is found on fresh calls."""
     deviation = find(name) if name in catalogue() else None
     laws = set(deviation.caught_by) if deviation else {f"{operation}.reference"}
@@ -101,17 +104,21 @@ def examine(name: str, operation: str, under_test: Backend, seed: int, seconds: 
     if failure is None:
         return Row(name, seed, UNSEEN)
     evidence, dtype = failure
-    start = time.process_time()
+    budget, start, before = Budget(under_test.meter, units), time.process_time(), under_test.meter.units
 
     def ask(wish: Wish | None = None) -> Iterator[Call]:
         return answered_calls(under_test, operation, dtype, f"asked {seed}", ASKED_CALLS, wish)
 
-    deadline = start + EQUATION_SHARE * seconds
-    found = search_equation(evidence, deadline=deadline, last=start + seconds, clock=time.process_time, ask=ask, **options)
-    row = Row(name, seed, NOTHING, dtype, wrong=len(evidence.wrong), seconds=round(time.process_time() - start, 2))
+    row = Row(name, seed, NOTHING, dtype, wrong=len(evidence.wrong))
+    region = called = None
+    found = search_equation(evidence, budget=budget.part(EQUATION_SHARE), last=budget, ask=ask, **options)
+    if not found:
+        called = Trial(under_test, dtype).operation(operation)
+        region = find_wrong_region(evidence, ask=ask_about(called, seed=0, budget=budget), budget=budget)
+    row.seconds, row.work = round(time.process_time() - start, 2), under_test.meter.units - before
     if found:
         return judge(row, found, list(answered_calls(under_test, operation, dtype, f"fresh {seed}", FRESH_CALLS)))
-    return look_for_region(row, Trial(under_test, dtype).operation(operation), evidence, start + seconds)
+    return row if region is None or called is None else judge_region(row, region, called, evidence)
 
 
 def judge(row: Row, found: Explanation, fresh: list[Call]) -> Row:
@@ -121,27 +128,21 @@ def judge(row: Row, found: Explanation, fresh: list[Call]) -> Row:
     return row
 
 
-def look_for_region(row: Row, operation: Operation, evidence: Evidence, deadline: float) -> Row:
-    """Return the row of a bug without an equation, with the region that is found and how it predicts fresh answers."""
-    start = time.process_time()
-    ask = ask_about(operation, seed=0, seconds=deadline - start, clock=time.process_time)
-    region = find_wrong_region(evidence, ask=ask, deadline=deadline, clock=time.process_time)
-    row.seconds = round(row.seconds + time.process_time() - start, 2)
-    if region is not None:
-        checking = ask_about(operation, seed=f"fresh {row.seed}", seconds=CHECKING_SECONDS, clock=time.process_time)
-        answers = list(ask_fresh(region, checking, FRESH_CALLS, row.seed, evidence.wrong))
-        row.mispredicted = count_mispredicted(region, answers)
-        row.predicted = len(answers) - row.mispredicted
-        row.equation, row.kind = region.what, "region"
-        row.outcome = WRONG if row.mispredicted else EXPLAINED
+def judge_region(row: Row, region: Region, operation: Operation, evidence: Evidence) -> Row:
+    """Return the row of a bug without an equation, with the region that was found and how it predicts fresh answers."""
+    answers = list(ask_fresh(region, ask_about(operation, seed=f"fresh {row.seed}"), FRESH_CALLS, row.seed, evidence.wrong))
+    row.mispredicted = count_mispredicted(region, answers)
+    row.predicted = len(answers) - row.mispredicted
+    row.equation, row.kind = region.what, "region"
+    row.outcome = WRONG if row.mispredicted else EXPLAINED
     return row
 
 
 def _examine_deviation(job: tuple[str, int, float]) -> Row:
-    name, seed, seconds = job
+    name, seed, units = job
     deviation = find(name)
     assert deviation is not None
-    return examine(name, deviation.operation, backend(f"deviation:{name}"), seed, seconds)
+    return examine(name, deviation.operation, backend(f"deviation:{name}"), seed, units)
 
 
 def read_rows(path: Path | None) -> dict[str, Row]:
@@ -166,8 +167,8 @@ def summarize(rows: dict[str, Row], what: str) -> Iterator[str]:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1)
-    first = seconds_to_search(seconds_left(0.0))  # what a run gives to the first failure of an operation
-    parser.add_argument("--seconds", type=float, default=first, help="of processor time for each search")
+    first = work_to_search(work_left(0.0))  # what a run gives to the first failure of an operation
+    parser.add_argument("--work", type=float, default=first, help="units for each search")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--write", type=Path, help="a JSON file for the rows")
     parser.add_argument("--new", action="store_true", help="only what has no row in that file")
@@ -206,7 +207,7 @@ def main() -> None:
     names = [found for name in options.names for found in ([name] if find(name) else [d.id for d in deviations_of(name)])]
     chosen = [name for name in names or catalogue() if catalogue()[name].kind in SUBSTITUTED]
     random.Random(options.seed).shuffle(chosen)  # so that an unfinished run is a fair sample
-    jobs = {name: (name, options.seed, options.seconds) for name in chosen}
+    jobs = {name: (name, options.seed, options.work) for name in chosen}
     measure(jobs, _examine_deviation, options, "equations and conventions of the catalogue")
 
 

@@ -4,7 +4,7 @@ The bugs are mutants of the reference equations and of the NumPy backend, made b
 drawn with a seed. Rules of the search that make the same changes would only recognize themselves, so half of those rules
 are withheld (see rule_split.py). As in leave_one_out.py, what is found must predict the answers to fresh calls.
 
-python -m meta_tests.measure.mutants_explained [--count 400] [--seed 1] [--seconds 4.1] [--workers 2] [--all-rules]
+python -m meta_tests.measure.mutants_explained [--count 400] [--seed 1] [--work 826e6] [--workers 2] [--all-rules]
     --write FILE [--new]
 """
 
@@ -38,10 +38,10 @@ def key(mutant: WrongImplementation) -> str:
 
 
 def _examine_mutant(job: Job) -> Row:
-    number, seed, seconds, withheld = job
+    number, seed, units, withheld = job
     mutant = list_mutants()[number]
     for operation in sorted(mutant.operations, key=lambda name: (len(parts_of(name)), name)):
-        row = examine(key(mutant), operation, mutant.backend(), seed, seconds, withheld=withheld)
+        row = examine(key(mutant), operation, mutant.backend(), seed, units, withheld=withheld)
         if row.outcome != UNSEEN:
             return row
     return Row(key(mutant), seed, UNSEEN)
@@ -56,7 +56,7 @@ def main() -> None:
     withheld = frozenset[str]() if options.all_rules else WITHHELD
     mutants, numbers = list_mutants(), draw_mutants(options.count, options.seed)
     random.Random(options.seed).shuffle(numbers)  # so that an unfinished run is a fair sample
-    jobs: dict[str, Any] = {key(mutants[number]): (number, options.seed, options.seconds, withheld) for number in numbers}
+    jobs: dict[str, Any] = {key(mutants[number]): (number, options.seed, options.work, withheld) for number in numbers}
     what = "machine-made bugs, with every rule" if options.all_rules else "machine-made bugs, with half of the rules withheld"
     measure(jobs, _examine_mutant, options, what)
 

@@ -1,6 +1,6 @@
 """Describe where the deviations are wrong that have no equation of their own, and check each region on fresh calls.
 
-python -m meta_tests.measure.regions [DEVIATION or FILE of spec_tests/deviations …] [--count N] [--seed 1] [--seconds 5]
+python -m meta_tests.measure.regions [DEVIATION or FILE of spec_tests/deviations …] [--count N] [--seed 1] [--work 1e9]
     [--new] [--write]
 
 --write adds each row to docs/measured/regions.json and .txt as soon as it is computed. --new leaves out deviations that have a
@@ -22,6 +22,8 @@ from spec_tests.deviations import Deviation, catalogue
 from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.wrong_region import find_wrong_region
+from spec_tests.inputs.effort import EFFORTS
+from spec_tests.specification.work import Budget
 from spec_tests.trials.asker import ask_about, describe_failure_kind
 
 from ..support.in_process import attempt, backend, trials_of
@@ -40,7 +42,7 @@ def list_deviations() -> list[Deviation]:
     return [d for d in catalogue().values() if d.kind == "fault" or "every_operation__" in d.function.__module__]
 
 
-def describe(deviation: Deviation, seed: int, seconds: float) -> Row | None:
+def describe(deviation: Deviation, seed: int, units: float) -> Row | None:
     """Return the row of a deviation: the region found after the first failure, and how it predicts. None if nothing failed."""
     under_test = backend(f"deviation:{deviation.id}")
     for test, trial in trials_of(deviation.operation, under_test):
@@ -52,11 +54,12 @@ def describe(deviation: Deviation, seed: int, seconds: float) -> Row | None:
         calls = trial.tally.failure.calls if trial.tally.failure else []
         evidence = Evidence.gather(calls, trial.find_other_calls(calls))
         operation, start = trial.operation(deviation.operation), time.process_time()
-        ask = ask_about(operation, seed=seed, seconds=seconds, clock=time.process_time)
+        budget = Budget(under_test.meter, units)
+        ask = ask_about(operation, seed=seed, budget=budget)
         failure = describe_failure_kind(violation) if isinstance(violation, NoAnswer) else ""
-        region = find_wrong_region(evidence, ask=ask, deadline=start + seconds, failure=failure, clock=time.process_time)
+        region = find_wrong_region(evidence, ask=ask, budget=budget, failure=failure)
         row: Row = {"law": law, "dtype": trial.dtype, "seconds": round(time.process_time() - start, 1), "asked": ask.count}
-        checking = ask_about(operation, seed=f"fresh {seed}", seconds=60.0)
+        checking = ask_about(operation, seed=f"fresh {seed}")
         if region is None:
             wishes = list(filter(None, (checking(Wish(as_drawn=number % 2 == 0)) for number in range(FRESH // 2))))
             return {**row, "region": None, "fails_when_asked": any(answer.failure for answer in wishes)}
@@ -96,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("names", nargs="*", metavar="DEVIATION or FILE")
     parser.add_argument("--count", type=int, help="of deviations; all, if it is not given")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each search")
+    parser.add_argument("--work", type=float, default=EFFORTS["default"].failure_work, help="units for each search")
     parser.add_argument("--new", action="store_true", help="leave out deviations that have a row")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args(arguments)
@@ -107,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         file = deviation.function.__module__.rpartition(".")[2]
         if (options.names and not {deviation.id, file} & set(options.names)) or (options.new and deviation.id in rows):
             continue
-        row = describe(deviation, options.seed, options.seconds)
+        row = describe(deviation, options.seed, options.work)
         print(f"{deviation.id:<66} {row and (row['region'] or '-')}", flush=True)
         if row is not None:
             rows[deviation.id] = row

@@ -28,7 +28,7 @@ def reduce(numbers: list[int], fails, high: int = 9, tries: int = 1000) -> tuple
         count += 1
         return bool(fails(lambda: choices.draw_integer(0, high)))
 
-    reduced = reduce_choices(numbers, try_it, lambda: count < tries)
+    reduced = reduce_choices(numbers, try_it, lambda: count >= tries)
     return None if reduced is None else list(reduced), count
 
 
@@ -68,12 +68,12 @@ def test_other_values_are_tried_where_a_smaller_example_does_not_fail_with_the_s
         tried.append(size)
         return seed % 8 != 0 or size == 9
 
-    size, seed = reduce_choices([9, 8000], fails, lambda: len(tried) < 100)
+    size, seed = reduce_choices([9, 8000], fails, lambda: len(tried) >= 100)
     assert size == 0
     assert seed % 8 != 0
 
 
-def test_it_ends_with_the_time() -> None:
+def test_it_ends_with_the_budget() -> None:
     numbers, tried = reduce([9] * 50, lambda draw: [draw() for _ in range(50)], tries=11)
     assert (numbers.count(0), tried) == (10, 11)
 

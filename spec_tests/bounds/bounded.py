@@ -29,6 +29,7 @@ from .registered_rules import REARRANGING, RULES
 class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
     """Arrays within `error` of `value`, element by element, computed in `arithmetic`."""
 
+    evaluations = 8  # in float64 that one of an equation is worth, as work
     of_backend = False  # whether the value comes from the backend's answers, which messages say
 
     def __init__(self, value: Any, error: Any, arithmetic: Arithmetic):
@@ -72,8 +73,7 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
     def at(self, value: Any, error: Any) -> Bounded:
         """Return another value with its error, in the same arithmetic."""
         result = Bounded(value, error, self.arithmetic)
-        if self.of_backend:
-            result.of_backend = True
+        result.of_backend = self.of_backend
         return result
 
     def with_values(self, values: Any) -> Bounded:

@@ -43,7 +43,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
     """
 
     def __init__(self, value: np.ndarray, arithmetic: Arithmetic, stream: RandomStream):
-        self.value, self.arithmetic, self.stream = value, arithmetic, stream
+        self.value, self.arithmetic, self.stream, self.evaluations = value, arithmetic, stream, stream.draws
 
     @classmethod
     def input(cls, x: Any, arithmetic: Arithmetic, stream: RandomStream) -> Sample:
@@ -83,8 +83,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         change = np.abs(self.value.astype(np.float32) - self.value)
         if not np.any(change):
             return self
-        signs = self.stream.signs(self.shape)
-        return self.at(self.value + change * self.stream.factors(self.ndim) * signs)
+        return self.at(self.value + change * self.stream.factors(self.ndim) * self.stream.signs(self.shape))
 
     def perturb(self, value: np.ndarray, size: np.ndarray) -> np.ndarray:
         """Move each draw up or down by `size` times its factor.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -17,10 +16,11 @@ from ..implementation.backend import Backend
 from ..specification.conventions import Convention, apply_conventions, conventions_of
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format, JoinedFormat
-from ..specification.pytree import join, leaves, pick, tree_map
+from ..specification.pytree import count_elements, join, leaves, pick
 from ..specification.registry import Specification
 from .open_choices import expect_by_choice
 from .parts import Parts
+from .real_numbers import drop_errors, wrap_numbers
 
 
 class Callee(Protocol):
@@ -98,7 +98,7 @@ class Call:
     @cached_property
     def size(self) -> int:
         """Return how many elements the arguments have in all."""
-        return sum(math.prod(getattr(x, "shape", ())) for _, x in leaves(self.named))
+        return count_elements(self.named)
 
     @cached_property
     def inexact(self) -> bool:
@@ -142,10 +142,11 @@ class Call:
 
     def _evaluate_exactly(self, equation: Callable[..., Any]) -> Any:
         """Return what an equation returns for the arguments in float64."""
-        keywords = _drop_errors(self.keywords)
+        keywords = drop_errors(self.keywords)
         keywords.pop("wrt", None)
+        self.operation.backend.meter.add_evaluation(self.operation.spec.steps, self.size)
         with ignored_float_errors():
-            return equation(*_drop_errors(self.arguments), **keywords)
+            return equation(*drop_errors(self.arguments), **keywords)
 
     @cached_property
     def parts(self) -> Parts | None:
@@ -179,6 +180,7 @@ class Call:
 
         A law may run the call again with other arguments that must not matter. The values of those results are not kept.
         """
+        self.operation.backend.meter.add(values.size)
         self.result = result if self.result is None else self.result
         if result is self.result:
             self.observed = values
@@ -210,15 +212,20 @@ class Call:
     def prepare(self, wrap: Callable[[Any], Any]) -> Callable[[Callable[..., Any] | None], Any]:
         """Return what evaluates an equation as `evaluate` does. The arguments pass through `wrap` once for all equations."""
         spec = self.operation.spec
-        wrapped = {name: _wrap_numbers(name, value, wrap) for name, value in self.named.items()}
+        wrapped = {name: wrap_numbers(name, value, wrap) for name, value in self.named.items()}
+        times = max((getattr(x, "evaluations", 1) for _, x in leaves(wrapped)), default=1)
 
         def evaluate(equation: Callable[..., Any] | None) -> Any:
             if equation is None and (custom := spec.declaration.bound):
+                self.operation.backend.meter.add_evaluation(spec.steps, self.size, times)
                 return custom(wrap, **wrapped)
             named = dict(wrapped)
             positional, wrt = [named.pop(name) for name in spec.positional[: len(self.arguments)]], named.pop("wrt", None)
             changed = apply_conventions(equation or spec.reference, spec.name, self.conventions)
-            return self._as_one_array(changed(*positional, **named), wrt)
+            self.operation.backend.meter.add_evaluation(spec.steps, self.size, times)
+            result = self._as_one_array(changed(*positional, **named), wrt)
+            self.operation.backend.meter.add(times * count_elements(result))
+            return result
 
         return evaluate
 
@@ -271,27 +278,3 @@ class Call:
         call = Call(self.operation, self.arguments, self.keywords)
         call.__dict__["_settled"] = self._settled
         return call
-
-
-def _wrap_numbers(name: str, value: Any, wrap: Callable[[Any], Any]) -> Any:
-    """Wrap the real numbers of an argument: floating ones, and positions, which are integers that the equation multiplies.
-
-    An eps may be kept in float32, whatever the dtype: that rounding is admitted.
-    """
-
-    def wrap_leaf(x: Any) -> Any:
-        if name == "eps" and isinstance(x, float):
-            number = wrap(x)
-            return number.or_in_float32() if hasattr(number, "or_in_float32") else number
-        if isinstance(x, Bounded | float | np.floating):
-            return wrap(x)
-        if isinstance(x, np.ndarray) and (x.dtype.kind == "f" or name == "positions"):
-            return wrap(x.astype(np.float64))
-        return x
-
-    return tree_map(wrap_leaf, value)
-
-
-def _drop_errors(tree: Any) -> Any:
-    """Return the arguments without the errors that they carry."""
-    return tree_map(lambda x: x.value if isinstance(x, Bounded) else x, tree)

@@ -19,7 +19,7 @@ from ..implementation.named_results import name_results
 from ..specification.conventions import Convention
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import FORMATS, INTEGER, INTEGER_DTYPES, PRECISIONS, WIDER, Format, at_least_float32
-from ..specification.pytree import join, leaves, tree_map
+from ..specification.pytree import count_elements, join, leaves, tree_map
 from ..specification.registry import Specification
 from .call import Call
 from .history import note_call, note_result
@@ -144,6 +144,7 @@ class Operation:
         if not arguments and (reason := keyword_not_taken(call)):
             raise NotImplementedVariant(reason, "signature")
         positional, keywords = arguments or self.native(call)
+        self.backend.meter.add_call(count_elements(arguments) if arguments else call.size)
         framework = self.backend.framework
         note_call(call)
         self.backend.call_counts[self.name] += 1

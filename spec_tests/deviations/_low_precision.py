@@ -33,6 +33,8 @@ class RoundingManner:
 class LowPrecision(np.lib.mixins.NDArrayOperatorsMixin):
     """A float64 array whose arithmetic rounds to the formats of its manner."""
 
+    evaluations = 4  # in float64 that one of an equation is worth, as work
+
     def __init__(self, value: Any, manner: RoundingManner):
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"of float64 arrays alone, not of {type(value).__name__}: what is narrow knows no bound")

@@ -10,39 +10,36 @@ import numpy as np
 
 from ..calls.call import Call
 from ..calls.in_domain import dimension_sizes
+from ..specification.work import Budget
 from .evidence import wrong_in
 from .fit import allows, explains
 from .further_calls import FurtherCalls
 from .neighbours.candidate import Candidate
 from .neighbours.mode import Mode, Setting, find_shared
 
-MIN_FURTHER_CALLS = 32  # on which an equation without a mode is tested if the time ends before all are made
+MIN_FURTHER_CALLS = 32  # on which an equation without a mode is tested if the budget is spent before all are made
 MIN_OUTSIDE = 4  # right answers that would contradict an equation without one setting of its mode; two or three may be chance
 MAX_OUTSIDE = 16  # calls that are made to find them
 OUTSIDE_OF_TWO = 2  # calls that differ in two settings
 BESIDE, BESIDE_OF_ITS_SIZES = 2, 4  # calls without one setting that all wrong answers share
 
-Clock = Callable[[], float]
 Add = Callable[[Call], None]
 
 
 class EquationCheck:
-    """The further calls of one failure, and until when they may be made."""
+    """The further calls of one failure, and the budget until the end of which they may be made."""
 
-    def __init__(self, further: FurtherCalls, clock: Clock, last: float):
-        self.further, self.clock, self.last = further, clock, last
+    def __init__(self, further: FurtherCalls, last: Budget):
+        self.further, self.last = further, last
         self._shared: Mode | None = None  # the settings of the wrong answers for which `_beside` was made
         self._beside: Iterator[Call] = iter(())  # the calls that violate one of them and were not made yet
-
-    def is_late(self) -> bool:
-        return self.clock() > self.last
 
     def is_refuted(self, candidate: Candidate, wrong: Sequence[Call], add: Add) -> bool:
         """Whether an answer contradicts an equation. `add` is called with that answer.
 
         It is tested on calls that differ from those with wrong answers in one setting that they share, then on any others.
-        An equation that could not be tested for lack of time counts as refuted. In a mode it must be tested on all calls: one of
-        many options may separate a few right answers from the wrong ones by chance.
+        An equation that the budget left untested counts as refuted. In a mode it must be tested on all calls: one of many options
+        may separate a few right answers from the wrong ones by chance.
         """
         if candidate.mode is None and (shared := find_shared(wrong)) != self._shared:
             self._shared, self._beside = shared, self._ask_beside(shared, wrong[0])
@@ -50,13 +47,13 @@ class EquationCheck:
             if contradicts(call, candidate):
                 add(call)
                 return True
-            if self.is_late():
+            if self.last.is_spent():
                 break
         for number, call in enumerate(self.further):
             if contradicts(call, candidate):
                 add(call)
                 return True
-            if self.is_late():
+            if self.last.is_spent():
                 return number < MIN_FURTHER_CALLS or candidate.mode is not None
         return False
 
@@ -90,7 +87,7 @@ class EquationCheck:
             if contradicts(call, replace(candidate, mode=mode)):
                 add(call)
                 return None
-            if self.is_late():
+            if self.last.is_spent():
                 return None
         return mode
 
@@ -104,14 +101,14 @@ class EquationCheck:
     def _needs(self, candidate: Candidate, shared: Mode, setting: Setting, known: Sequence[Call]) -> bool | None:
         """Whether right answers contradict an equation in calls that differ from those with wrong answers in one setting alone.
 
-        None if only some do, if a wrong answer does, or if no time is left. A right answer does not count if
+        None if only some do, if a wrong answer does, or if the budget is spent. A right answer does not count if
         the equation gives it, too.
         """
         against = agreeing = 0
         for call in chain(known, self.further.wished(shared.wish(candidate.operation, setting), MAX_OUTSIDE)):
             if not shared.violates_only(call, setting):
                 continue
-            if self.is_late():
+            if self.last.is_spent():
                 return None
             is_wrong = bool(np.any(wrong_in(call)))
             if not contradicts(call, candidate):

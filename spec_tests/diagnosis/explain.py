@@ -10,16 +10,17 @@ from typing import Any
 
 from ..calls.call import Call
 from ..deviations import Deviation, deviations_of, deviations_of_parts
+from ..specification.work import Budget, IsOver, never
 from .evidence import Evidence
 from .explanation import Explanation
-from .fit import IsLate, never, predicts
+from .fit import predicts
 from .known_deviations import Ask, diagnose
 from .near_misses import find_near_miss
 from .nearest_equation import search_equation
 
 
 def explain(
-    evidence: Evidence, known: Sequence[Explanation] = (), is_late: IsLate = never, ask: Ask | None = None
+    evidence: Evidence, known: Sequence[Explanation] = (), is_late: IsOver = never, ask: Ask | None = None
 ) -> list[Explanation]:
     """Return the explanations of the evidence that are equally good, the likeliest first, or [] if there is none.
 
@@ -32,14 +33,12 @@ def explain(
     return [near_miss] if near_miss else []
 
 
-def search(
-    evidence: Evidence, ask: Callable[[], Iterable[Call]], seconds: float, last: float, clock: Callable[[], float]
-) -> list[Explanation]:
-    """Return what a search finds where nothing known explains the evidence, [] if it finds nothing until the clock says so.
+def search(evidence: Evidence, ask: Callable[[], Iterable[Call]], budget: Budget, last: Budget) -> list[Explanation]:
+    """Return what a search finds where nothing known explains the evidence, [] if it finds nothing before the budget is spent.
 
-    `ask` returns answers to further calls, on which what was found is tested, until the clock says `last`.
+    `ask` returns answers to further calls, on which what was found is tested, until `last` is spent.
     """
-    found = search_equation(evidence, deadline=seconds, last=last, ask=ask, clock=clock)
+    found = search_equation(evidence, budget=budget, last=last, ask=ask)
     return [found] if found else []
 
 

@@ -20,16 +20,10 @@ from ..deviations import Deviation
 from ..deviations._low_precision import LowPrecision, RoundingManner
 from ..deviations._oracle_backend import prepare
 from ..specification.formats import Arithmetic
+from ..specification.work import IsOver, never
 from .evidence import answer_of, truth_of, wrong_in
 
 MAX_SILENT_CALLS = 8  # the smallest wrong ones, in none of which a deviation is wrong in float64
-
-IsLate = Callable[[], bool]  # whether the time for a diagnosis is over
-
-
-def never() -> bool:
-    """Return False: a diagnosis without a deadline is never late."""
-    return False
 
 
 class Candidate(Protocol):
@@ -75,7 +69,7 @@ def predicts(deviation: Deviation, call: Call) -> bool | None:
     return deviation.kind == "arithmetic" and allows(deviation, call)
 
 
-def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], is_late: IsLate = never) -> Fit | None:
+def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], is_late: IsOver = never) -> Fit | None:
     """Return how well the deviation explains the calls, None if it contradicts one or explains no wrong element alone.
 
     It is None too if `is_late` returns True before all calls are judged.

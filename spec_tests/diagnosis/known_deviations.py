@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from ..calls.call import Call, Callee
 from ..calls.in_domain import dimension_sizes
 from ..deviations import SUBSTITUTED, Deviation, deviations_of, deviations_of_parts
+from ..specification.work import IsOver, never
 from .asking import Wish
 from .evidence import Evidence, is_wrong
-from .fit import Candidate, Fit, IsLate, allows, explains, is_nearer, never, shows, try_fit
+from .fit import Candidate, Fit, allows, explains, is_nearer, shows, try_fit
 
 MAX_CANDIDATES = 3  # more than these are no diagnosis
 MIN_WRONG_CALLS = 2  # that a deviation explains, if it leaves others to another cause
@@ -18,7 +19,7 @@ OTHER_SIZES = (1, 2, 3)  # by so much a dimension is larger in the calls that te
 Ask = Callable[[Wish], Iterable[Call]]  # answered calls that have what the wish names
 
 
-def diagnose(evidence: Evidence, is_late: IsLate = never, ask: Ask | None = None) -> list[Deviation]:
+def diagnose(evidence: Evidence, is_late: IsOver = never, ask: Ask | None = None) -> list[Deviation]:
     """Return the deviations that explain the evidence, those that fit equally well; none if too many do, or none does.
 
     Once `is_late` returns True, no other deviation is tried: those that were found by then do. A deviation that explains wrong
@@ -44,7 +45,7 @@ def _candidates(operation: Callee) -> Iterable[Deviation]:
     return (d for d in deviations if d.kind != "fault" and d.shows_in(operation.dtype))
 
 
-def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsLate) -> Fit | None:
+def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsOver) -> Fit | None:
     """Return how well the deviation explains a part of the wrong calls, if another cause is at work in the others.
 
     It must explain the failing example, and every other wrong call but those on which it agrees with the right equation: there
@@ -58,7 +59,7 @@ def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsLate) 
     return try_fit(deviation, own, evidence.right, is_late)
 
 
-def _is_contradicted(deviation: Deviation, wrong: Sequence[Call], ask: Ask, is_late: IsLate) -> bool:
+def _is_contradicted(deviation: Deviation, wrong: Sequence[Call], ask: Ask, is_late: IsOver) -> bool:
     """Whether the wrong answers that the deviation explains are of one size, and right answers of other sizes contradict it.
 
     The answer of a bug that shows at one size alone may be that of a deviation that is wrong at many sizes.

@@ -8,7 +8,6 @@ then judged as the catalogue's deviations are, on every call and with their own 
 from __future__ import annotations
 
 import ast
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -18,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..calls.call import Call
-from .equation_check import Clock, EquationCheck
+from ..specification import tuned
+from ..specification.work import Budget
+from .equation_check import EquationCheck
 from .equation_words import describe_equation
 from .evidence import Evidence, wrong_in
 from .explanation import Explanation
@@ -36,34 +37,31 @@ from .neighbours.trace import trace
 TRACED_CALLS = 12
 SCREENING_CALLS = 3
 PLAIN, LESS_PLAIN, ODD = (0.0, 1.0), (1.0, 1.25), (1.25, float("inf"))  # the costs of rules: plain slips, and rarer ones
-JUDGING_SHARE = 0.2  # of the time, kept for error bounds
+JUDGING_SHARE = 0.2  # of the budget, kept for error bounds
 MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are judged after all others
 MAX_UNLIKELY = 200  # of these, the nearest
 PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
-
-CHECK_EVERY = 16  # candidates, after which the clock is read
 
 
 def search_equation(
     evidence: Evidence,
     *,
-    deadline: float,
-    last: float | None = None,
+    budget: Budget,
+    last: Budget | None = None,
     ask: Ask | None = None,
-    clock: Clock = time.monotonic,
     withheld: frozenset[str] = frozenset(),
 ) -> Explanation | None:
     """Return the nearest equation that explains the evidence and, if `ask` is given, the answers to the calls that it makes.
 
-    deadline: the time, as `clock` tells it, at which no other equation is tried.
-    last: the time until which an equation that was found by then is tested on further calls; the deadline, if not given.
+    budget: once it is spent, no other equation is tried.
+    last: until it is spent, an equation that was found by then is tested on further calls; the budget, if not given.
     withheld: names of rules that are not used, as measurements need it.
     """
-    if not evidence.wrong or clock() > deadline:
+    if not evidence.wrong or budget.is_spent():
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # changed lines may be odd Python, and compute means of nothing
-        fits = Search(evidence, deadline, clock, withheld, ask, last).run()
+        fits = Search(evidence, budget, withheld, ask, last).run()
     return describe_equation(fits[0].deviation) if fits else None
 
 
@@ -73,20 +71,19 @@ class Search:
     def __init__(
         self,
         evidence: Evidence,
-        deadline: float,
-        clock: Clock,
+        budget: Budget,
         withheld: frozenset[str] = frozenset(),
         ask: Ask | None = None,
-        last: float | None = None,
+        last: Budget | None = None,
     ):
         self.wrong, self.right = list(evidence.wrong), list(evidence.right)
-        self.deadline, self.clock, self.checks = deadline, clock, 0
-        self.test = EquationCheck(FurtherCalls(ask, evidence.wrong[0].operation.name), clock, deadline if last is None else last)
+        self.budget, self.screening = budget, budget.part(1 - JUDGING_SHARE)  # the rest is needed for judging
+        self.test = EquationCheck(FurtherCalls(ask, evidence.wrong[0].operation.name), last or budget)
         self.source: Source = source_of(evidence.wrong[0].operation.name)
         self.screens = [Screen(call) for call in evidence.wrong[:SCREENING_CALLS]]
         self.seen = trace(self.source, [partial(_evaluate_on, call) for call in evidence.wrong[:TRACED_CALLS]])
         self.holes = Holes()
-        self.withheld, self.reserve = withheld, JUDGING_SHARE * (deadline - clock())
+        self.withheld = withheld
         self.unknown: list[Edit] = []  # edits with a constant to be solved for
         self.solved: list[Edit] = []  # those of the operation's own lines, which were tried alone
         self.ranked: list[tuple[float, Edit]] = []  # edits of the operation's own lines, by how near they come alone
@@ -112,20 +109,6 @@ class Search:
         yield self._solved_constants_in_one_mode()
         yield self._solved_constants()
 
-    def is_late(self) -> bool:
-        return self.clock() > self.deadline
-
-    @property
-    def late_for_screening(self) -> bool:
-        """Whether the time that is left is needed for judging."""
-        return self.clock() > self.deadline - self.reserve
-
-    @property
-    def seen_late(self) -> bool:
-        """The same, but the clock is read only now and then, since reading it takes as long as a candidate."""
-        self.checks += 1
-        return self.checks % CHECK_EVERY == 0 and self.late_for_screening
-
     def _likely(self, screened: Iterable[tuple[float, Candidate]]) -> Iterator[tuple[float, Candidate]]:
         """Yield the candidates that are near, and keep those that are far off for later."""
         for score, candidate in screened:
@@ -139,7 +122,7 @@ class Search:
         fits: list[Fit] = []
         known: set[bytes] = set()  # the values of the equations that fit
         for _, candidate in sorted(screened, key=lambda item: (item[1].cost, item[0])):
-            if self.is_late() or (fits and candidate.cost > fits[0].deviation.cost + 1):
+            if self.budget.is_spent() or (fits and candidate.cost > fits[0].deviation.cost + 1):
                 break
             fit = self._confirm(candidate, known)
             if fit is None and not fits:
@@ -150,7 +133,7 @@ class Search:
 
     def _confirm(self, candidate: Candidate, known: set[bytes]) -> Fit | None:
         """Return the fit of an equation that explains everything, also further answers, and whose values are not known yet."""
-        is_late = self.is_late if candidate.mode is None else self.test.is_late
+        is_late = self.budget.is_spent if candidate.mode is None else self.test.last.is_spent
         fit = try_fit(candidate, self.wrong, self.right, is_late)
         if fit is None or (values := self._values(candidate)) in known or self._is_refuted(candidate):
             return None
@@ -162,7 +145,7 @@ class Search:
 
         Such an equation is likely: its mode is looked for as long as equations are tested.
         """
-        if try_fit(candidate, self.wrong, [], self.test.is_late) is None:
+        if try_fit(candidate, self.wrong, [], self.test.last.is_spent) is None:
             return None
         mode = self.test.find_mode(candidate, self.wrong, self.right, self._add)
         return self._confirm(replace(candidate, mode=mode), known) if mode and mode.settings else None
@@ -183,6 +166,7 @@ class Search:
 
     def _screen(self, edits: tuple[Edit, ...]) -> tuple[bool, float, float]:
         """Return whether an equation may explain the first failing calls, its largest distance, and its mean distance."""
+        self.budget.meter.add(tuned.WORK_OF_CANDIDATE)
         functions = self.holes.compile(edits)
         if functions is None:
             return False, FAR, FAR
@@ -200,7 +184,7 @@ class Search:
 
     def _single_edits(self, depth: int, costs: tuple[float, float]) -> Iterator[tuple[float, Candidate]]:
         for edit in list_edits(self.source, self.seen, depth, costs, self.withheld):
-            if self.seen_late:
+            if self.screening.is_spent():
                 return
             if edit.has_unknown:
                 self.unknown.append(edit)
@@ -214,7 +198,7 @@ class Search:
     def _solved_constants(self) -> Iterator[tuple[float, Candidate]]:
         edits, self.unknown, self.solved = self.unknown, [], self.unknown
         for edit in edits:
-            if self.late_for_screening:
+            if self.screening.is_spent():
                 return
             yield from self._solve(edit)
 
@@ -222,12 +206,13 @@ class Search:
         """An option is ignored, and where it leads there is an unknown constant."""
         for mode in [edit for _, edit in self.ranked if edit.rule == "parameter_changed" and _fixes_an_option(edit)]:
             for edit in self.solved:
-                if self.late_for_screening:
+                if self.screening.is_spent():
                     return
                 if edit.site is mode.site and not _meet(mode, edit):
                     yield from self._solve(edit, mode)
 
     def _solve(self, edit: Edit, *others: Edit) -> Iterator[tuple[float, Candidate]]:
+        self.budget.meter.add(tuned.WORK_OF_CANDIDATE)
         functions = compile_edits((*others, edit))
         if functions is None:
             return
@@ -248,7 +233,7 @@ class Search:
         nearest = [edit for _, edit in sorted(distinct.items())][:PAIRED_EDITS]
         for total in range(1, 2 * len(nearest)):
             for i in range(max(0, total - len(nearest) + 1), (total + 1) // 2):
-                if self.seen_late:
+                if self.screening.is_spent():
                     return
                 pair = nearest[i], nearest[total - i]
                 if _meet(*pair):

@@ -5,12 +5,13 @@ The search keeps the best conjunctions of each length, since there are too many 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from ..specification import tuned
 from .asking import Answer
 from .condition import Condition
 from .conjunction import Conjunction, rank_condition
@@ -88,8 +89,17 @@ class _Candidates:
         return np.asarray(3 * np.log2(1 + plain) + np.log2(1 + strange) + 6 * share + np.log2(1 + partly))
 
 
-def fit(answers: Sequence[Answer], failing: Sequence[bool], *, with_elements: bool = True) -> list[Conjunction]:
-    """Return conjunctions that hold every wrong element, the best first: few right answers and elements inside, and simple."""
+def fit(
+    answers: Sequence[Answer],
+    failing: Sequence[bool],
+    *,
+    with_elements: bool = True,
+    count: Callable[[int], None] = lambda units: None,
+) -> list[Conjunction]:
+    """Return conjunctions that hold every wrong element, the best first: few right answers and elements inside, and simple.
+
+    count: is told the work.
+    """
     table = Examples(answers, failing)
     if not table.wrong.any():
         return []
@@ -98,7 +108,9 @@ def fit(answers: Sequence[Answer], failing: Sequence[bool], *, with_elements: bo
     doubts = known.count_doubts(whole, np.array([known.masks.shape[1] - known.of_right_answers]))
     beam: _Beam = [(float(doubts[0]), Conjunction(), whole[0])]
     found = {Conjunction(): beam[0][0]}
+    count(tuned.WORK_OF_FACTS * len(answers))
     for _ in range(MAX_CONDITIONS):
+        count(int(tuned.WORK_OF_FIT * len(beam) * known.masks.size))
         beam = _extend(known, beam) if beam and known.conditions else []
         found |= {new: value for value, new, _ in beam}
     return sorted(found, key=lambda conjunction: (found[conjunction], conjunction.text))

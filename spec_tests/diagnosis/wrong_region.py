@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import itertools
 import random
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
+from ..specification.work import Budget
 from .asking import RIGHT, WRONG, Answer, Ask, Wish
 from .condition import Condition
 from .conjunction import Conjunction
@@ -42,24 +42,23 @@ MAX_LOOSE = 4  # conjunctions that are tried loosely, when nothing better was fo
 
 FIRST_ASKED = 12  # answers to begin with, of each sort
 
-GATHERING, CONTRADICTING = 0.35, 0.75  # shares of the time, after which these steps end
+GATHERING, CONTRADICTING = 0.35, 0.75  # shares of the budget, after which these steps end
 
 
-def find_wrong_region(
-    evidence: Evidence, *, ask: Ask, deadline: float, failure: str = "", clock: Callable[[], float] = time.monotonic
-) -> Region | None:
-    """Return where the answers are wrong; None if no region predicts fresh answers.
+def find_wrong_region(evidence: Evidence, *, ask: Ask, budget: Budget, failure: str = "") -> Region | None:
+    """Return where the answers are wrong; None if no region predicts fresh answers, or if the budget is spent before.
 
-    `deadline` is the time, as `clock` tells it, at which the search ends. `failure` is what is looked for in place of wrong
+    `failure` is what is looked for in place of wrong
     values, such as "the call raised ValueError": see `Answer.failure`. Without it, that is wrong values if the evidence holds
     some, else the first failure found.
     """
-    return _Search(evidence, ask, deadline, failure, clock).run()
+    return _Search(evidence, ask, budget, failure).run()
 
 
 class _Search:
-    def __init__(self, evidence: Evidence, ask: Ask, deadline: float, failure: str, clock: Callable[[], float]):
-        self.ask, self.deadline, self.start, self.clock = ask, deadline, clock(), clock
+    def __init__(self, evidence: Evidence, ask: Ask, budget: Budget, failure: str):
+        self.ask, self.budget = ask, budget
+        self.gathering, self.contradicting = budget.part(GATHERING), budget.part(CONTRADICTING)
         self.failures: tuple[str, ...] = (failure,) if failure else (WRONG,) if evidence.wrong else ()
         self.answers: list[Answer] = []  # that the region is fitted to
         self.asked: list[Answer] = []  # all that were asked for
@@ -78,7 +77,7 @@ class _Search:
         self._gather()
         for _ in range(MAX_ROUNDS):
             region = self._find_best()
-            if region is None or self._has_spent(CONTRADICTING):
+            if region is None or self.contradicting.is_spent():
                 break
             if self._contradict(region) and self._find_best() != region:
                 continue
@@ -92,7 +91,7 @@ class _Search:
                 break
         loose = []
         for region in self._list_loose():
-            if self._is_late:
+            if self.budget.is_spent():
                 break
             if checked := self._check(region, loosely=True):
                 loose.append(checked)
@@ -113,9 +112,9 @@ class _Search:
         known = (self.failures, len(self.answers), sum(len(answer.shown) for answer in self.answers))
         if self._fitted is None or self._fitted[0] != known:
             failing = list(map(self.fails, self.answers))
-            if not any(failing) or self._is_late:
+            if not any(failing) or self.budget.is_spent():
                 return []
-            self._fitted = known, fit(self.answers, failing)
+            self._fitted = known, fit(self.answers, failing, count=self.budget.meter.add)
         return self._fitted[1]
 
     def _facts_of(self, region: Conjunction) -> set[str]:
@@ -124,14 +123,6 @@ class _Search:
     def _is_vacuous(self, region: Conjunction) -> bool:
         """Whether the region holds everything, although some answers to ordinary values are right."""
         return not region.conditions and any(answer.ordinary and not self.fails(answer) for answer in self.answers)
-
-    @property
-    def _is_late(self) -> bool:
-        return self.clock() > self.deadline
-
-    def _has_spent(self, share: float) -> bool:
-        """Whether this share of the time is over."""
-        return self.clock() > self.start + share * (self.deadline - self.start)
 
     def fails(self, answer: Answer) -> bool:
         return answer.failure in self.failures
@@ -147,10 +138,10 @@ class _Search:
             self._ask_each(list_scans(self.ask, self.answers))
 
     def _ask_each(self, wishes: Iterator[Wish]) -> None:
-        """Ask for the answers until enough of them fail, or this part of the time is over."""
+        """Ask for the answers until enough of them fail, or this part of the budget is spent."""
         before = self._count_seen()
         for wish in wishes:
-            if self._has_spent(GATHERING) or self._count_seen() > before + MAX_GATHERED:
+            if self.gathering.is_spent() or self._count_seen() > before + MAX_GATHERED:
                 return
             self._add(self._ask(wish))
 
@@ -185,7 +176,7 @@ class _Search:
         """Ask for answers that could contradict the region, and add those that do. Return whether any does."""
         contradicted = 0
         for wish in list_probes(self.ask, region, self.answers, self.random):
-            if self._has_spent(CONTRADICTING):
+            if self.contradicting.is_spent():
                 break
             answer = self._ask(wish)
             if answer is not None and self._counts(answer) and self._contradicts(region, answer):
@@ -240,7 +231,7 @@ class _Search:
         if region is None:
             return None
         fresh = FreshAnswers(region, loosely)
-        while not (fresh.is_complete or self._is_late):
+        while not (fresh.is_complete or self.budget.is_spent()):
             wish = fresh.wish_next(self.ask, self.answers, self.random)
             answer = self._ask(wish) if wish else None
             if answer is None:

@@ -16,6 +16,7 @@ from ..specification.conventions import find_convention_complaint
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.registry import specification
 from ..specification.run_settings import current_settings
+from ..specification.work import Meter, SafetyNet, no_safety_net
 from .array_framework import ArrayFramework
 from .autodiff import Differentiation
 from .domain import find_complaints
@@ -103,9 +104,19 @@ class Backend:
         return []
 
     @cached_property
-    def seconds_after_failures(self) -> dict[str, float]:
-        """How many seconds were spent on the failures of each operation. The run counts them."""
+    def meter(self) -> Meter:
+        """Counts the work that is done on the backend. Calls, and what judges them, add to it."""
+        return Meter()
+
+    @cached_property
+    def work_after_failures(self) -> dict[str, int]:
+        """How much work was done after the failures of each operation. The run counts it."""
         return {}
+
+    @cached_property
+    def safety_net(self) -> SafetyNet:
+        """What ends a search that takes too long by the clock. The run sets it."""
+        return no_safety_net
 
     @cached_property
     def call_histories(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import numpy as np
 from ..calls.call import Call
 from ..calls.operation import Operation
 from ..calls.violation import NotImplementedVariant
+from ..specification import tuned
 from . import effort
 from .choices import Choose
 from .values import ValueDraw
@@ -79,6 +80,7 @@ class Draw(ValueDraw):
 
     def __init__(self, choose: Choose, operation: Operation, choose_shape: Choose | None = None):
         super().__init__(choose, operation, choose_shape)
+        operation.backend.meter.add(tuned.WORK_OF_DRAW)
         self.long = False  # whether a dimension, or the batch, shall be very long
         self.small = False  # whether every dimension shall be small, and the batch of FEW_ENTRIES
         self._has_long_dimension = False  # whether one already is

@@ -17,7 +17,8 @@ class Effort:
     base: int  # examples of an invariant of cost 1, in all its dtypes together
     min_examples_per_dtype: int  # an invariant is tried in fewer dtypes rather than with fewer examples in each
     min_examples: int  # in one dtype, however costly
-    failure_seconds: float  # spent on the failures of one operation: a quarter on shrinking examples, the rest on their causes
+    failure_work: float  # of one operation, in units: a quarter to shrink examples, the rest to find their causes
+    failure_seconds: float  # after which the safety net ends the work on the failures of one operation
     composed: float = 1.0  # a factor of the cost of operations that are composed of others, which have tests of their own
     max_cost: float = inf  # an invariant whose examples cost more is not tried
     skip_minimal_up_to: int = 0  # with so few examples, skip the minimal one: it is easy to read but rarely finds a bug
@@ -33,9 +34,9 @@ class Effort:
 
 EFFORTS = MappingProxyType(
     {
-        "smoke": Effort("smoke", 4, 3, 1, 3.0, composed=2.0, max_cost=15.0, skip_minimal_up_to=4),
-        "default": Effort("default", 32, 4, 4, 5.0),
-        "thorough": Effort("thorough", 160, 20, 20, 60.0),
+        "smoke": Effort("smoke", 4, 3, 1, 600e6, 60.0, composed=2.0, max_cost=15.0, skip_minimal_up_to=4),
+        "default": Effort("default", 32, 4, 4, 1e9, 60.0),
+        "thorough": Effort("thorough", 160, 20, 20, 12e9, 600.0),
     }
 )
 

@@ -43,6 +43,7 @@ def describe_failure(invariant: Invariant, trial: Trial, finding: Finding) -> di
     name = f"{invariant.id_for(trial.operation_name)}-{trial.backend.name}-{trial.dtype}"  # of a file for large arrays
     about_cause = [fact for explanation in cause.explanations for fact in explanation.facts]
     about_cause += describe_raising(trial, failure) if finding.is_new else []
+    about_cause += [("search", cause.ended_early)] if cause.ended_early else []
     facts = (*failure.violation.facts, *(about_cause if finding.is_new else ()))
     return {
         "broken": f"{trial.backend.name} breaks {invariant.id_for(trial.operation_name)}",

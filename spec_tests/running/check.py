@@ -30,6 +30,7 @@ from ..trials.tally import Tally
 from ..trials.trial import Trial
 from .arguments import parse_shapes, validate_choices
 from .known_failures import parse_key
+from .safety_net import SafetyNet
 from .session import Session
 from .verdict_record import build_verdict_record, identify_trial
 
@@ -252,6 +253,7 @@ def _build_checks(
             frozenset(validate_choices("level", _as_list(levels), LEVELS)),
         )
     (under_test,) = session.backends
+    under_test.__dict__["safety_net"] = SafetyNet()
     for operation in operation_names:
         if not under_test.has(operation):
             raise BackendError(under_test.describe_absence(operation))

@@ -41,6 +41,7 @@ from .known_failures import KnownFailures
 from .ledger import Ledger
 from .lookout import Lookout
 from .options import read_option
+from .safety_net import SafetyNet
 from .selection import Selection
 
 DEFAULT_BACKEND = "numpy-cpu"
@@ -83,7 +84,7 @@ class Session:
                 parse_seeds(option),
                 limits,
                 requests,
-                failures,
+                failures_folder=failures,
                 measures_skill=option("skill"),
                 max_calls=parse_max_calls(option, getattr(config, "workerinput", {}).get("workercount", 1)),
             )
@@ -118,6 +119,8 @@ class Session:
         """The backends under test, loaded when they are first used."""
         try:
             loaded = [self._load(text) for text in self.backend_texts or (DEFAULT_BACKEND,)]
+            for backend in loaded:
+                backend.__dict__["safety_net"] = SafetyNet()
             if self.domain is not None:
                 for backend in loaded:
                     backend.replace_domain(self.domain)

@@ -89,6 +89,7 @@ def describe_cause(cause: Cause) -> dict[str, Any]:
         "what": printable(cause.what),
         "wrong": cause.wrong,
         "right": cause.right,
+        **({"ended_after": cause.ended_after} if cause.ended_after is not None else {}),
     }
 
 

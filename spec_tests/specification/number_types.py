@@ -16,6 +16,8 @@ import numpy as np
 class NumberType(Protocol):
     """The methods of every number type: NumPy's protocols, and the functions that NumPy lacks."""
 
+    evaluations: int  # in float64 that one of an equation on these numbers is worth, as work
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the array."""

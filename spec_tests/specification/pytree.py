@@ -30,6 +30,11 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, tree
 
 
+def count_elements(tree: Any) -> int:
+    """Return how many elements the arrays of a tree have in all. What has no shape counts as one."""
+    return sum(math.prod(getattr(x, "shape", ())) for _, x in leaves(tree))
+
+
 def pick(gradients: Any, names: tuple[str, ...], wrt: str | tuple[str, ...]) -> Any:
     """Select from an equation's gradients, which are in the order of `names`, by the paths of the arguments.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from .declaration import Declaration, DeclarationError
 from .shapes import Shapes, parse_shapes
+from .steps import count_steps
 
 
 @cache
@@ -49,6 +50,11 @@ class Specification:
     name: str
     reference: Callable[..., Any]  # the equation: the function of this name in reference_numpy
     declaration: Declaration
+
+    @cached_property
+    def steps(self) -> int:
+        """How many operations the equation has, by which the work of its evaluation is counted."""
+        return count_steps(self.reference)
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:

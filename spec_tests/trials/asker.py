@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -23,16 +21,17 @@ from ..inputs.choices import NoExample
 from ..inputs.chosen_draw import Chosen, ChosenDraw, require_small_call
 from ..specification.formats import is_floating
 from ..specification.pytree import tree_map
+from ..specification.work import Budget, unlimited
 
 
 class Asker:
     """Draw and answer calls of one operation of a backend in one dtype. What is drawn depends on the seed alone."""
 
-    def __init__(self, operation: Operation, *, seed: Any, deadline: float, clock: Callable[[], float]):
-        """`deadline` is the time, as `clock` tells it, after which nothing is asked."""
+    def __init__(self, operation: Operation, *, seed: Any, budget: Budget):
+        """Once the budget is spent, nothing is asked."""
         self.operation = replace(operation, recorder=Recorder())
         self.random = random.Random(f"{seed} {operation.name} {operation.dtype}")
-        self.deadline, self.clock = deadline, clock
+        self.budget = budget
         self.is_lost = False  # whether a call ended its process or timed out, so that nothing else is asked
         self._largest: dict[str, int] = {}
         self._ordinary: dict[int, Call] = {}  # the calls with ordinary values
@@ -40,7 +39,7 @@ class Asker:
         self.count = 0  # of the calls made
 
     def __call__(self, wish: Wish) -> Answer | None:
-        if self.is_lost or self.clock() > self.deadline or (call := self._draw(wish)) is None:
+        if self.is_lost or self.budget.is_spent() or (call := self._draw(wish)) is None:
             return None
         self.count, self.last = self.count + 1, call
         try:
@@ -142,10 +141,10 @@ def describe_failure_kind(violation: Violation) -> str:
     return f"{head} has another shape" if shape else head
 
 
-def ask_about(operation: Operation, *, seed: Any, seconds: float, clock: Callable[[], float] = time.monotonic) -> Asker:
-    """Return what asks about an operation for so many seconds of the clock."""
+def ask_about(operation: Operation, *, seed: Any, budget: Budget | None = None) -> Asker:
+    """Return what asks about an operation until the budget is spent, which never is if it is not given."""
     assert isinstance(operation, Operation | Gradient)
-    return Asker(operation, seed=seed, deadline=clock() + seconds, clock=clock)
+    return Asker(operation, seed=seed, budget=budget or unlimited(operation.backend.meter))
 
 
 def answer_in_float32(call: Call) -> Call | None:

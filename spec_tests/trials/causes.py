@@ -10,7 +10,7 @@ A cause is one of these:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -27,13 +27,14 @@ from ..diagnosis.near_misses import FLOAT64_IN_FLOAT32
 from ..diagnosis.region import Region
 from ..implementation.backend import Backend
 from ..specification.registry import specification
+from ..specification.work import Budget
 from .failure import Failure
+from .failure_budget import FailureBudget
 
 UNEXPLAINED = "unexplained"
-EQUATION_SHARE = 0.6  # of the time that is left when nothing known explains a failure
+EQUATION_SHARE = 0.6  # of the budget that is left when nothing known explains a failure
 SETTLING_CALLS = 16  # whose answers decide between explanations that are equally good
 NAMED_KINDS = ("deviation", "near miss")  # of explanations whose ids say something to a reader
-Deadline = tuple[float, Callable[[], float]]  # the seconds that a search may take, and the clock that counts them
 
 
 class Asker(Protocol):
@@ -42,16 +43,11 @@ class Asker(Protocol):
     @property
     def backend(self) -> Backend: ...
 
-    @property
-    def all_seconds(self) -> float:
-        """The seconds at which also known bugs are looked for no longer."""
-        ...
-
     def find_other_calls(self, failing: list[Call]) -> list[Call]: ...
 
     def ask(self, name: str, wish: Wish | None = None) -> Iterator[Call]: ...
 
-    def find_region(self, name: str, evidence: Evidence, seconds: float, clock: Callable[[], float]) -> list[Explanation]: ...
+    def find_region(self, name: str, evidence: Evidence, budget: Budget) -> list[Explanation]: ...
 
     def ask_in_float32(self, call: Call) -> Call | None: ...
 
@@ -74,6 +70,7 @@ class Cause:
     right: int = 0  # right answers, none of which contradicts it
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)  # failing examples, by law and dtype
     dtypes: set[str] = field(default_factory=set)  # in which an explanation was looked for
+    ended_after: float | None = None  # the seconds after which the safety net ended the search, if it did
     told: bool = False  # whether a failed test has printed it
 
     @property
@@ -96,6 +93,13 @@ class Cause:
             return f"wrong answers that nothing known explains; at first {violation.what}"
         place = violation.raised[1] if isinstance(violation, NoAnswer) and violation.raised else ""
         return f"{violation.what}{f', at {place}' if place else ''}"
+
+    @property
+    def ended_early(self) -> str:
+        """The sentence that a clock has ended the search for the cause, "" if none has."""
+        if self.ended_after is None:
+            return ""
+        return f"the search for the cause was ended after {self.ended_after:g} s; on a faster machine it may say more"
 
     def predicts(self, call: Call) -> bool:
         """Whether it explains the wrong answer of a call."""
@@ -161,33 +165,34 @@ class Causes:
         """Whether one of the causes explains the wrong answer of a call."""
         return any(cause.predicts(call) for cause in self.found)
 
-    def add(self, failure: Failure, asker: Asker, deadline: Deadline) -> Cause:
+    def add(self, failure: Failure, asker: Asker, budget: FailureBudget) -> Cause:
         """Look for what explains a failing example that no known cause explains. Return the cause, which may be a known one."""
-        cause = self._explain(failure, asker, deadline)
+        cause = self._explain(failure, asker, budget)
         if known := next((other for other in self.found if _is_same(other, cause)), None):
             known.dtypes |= cause.dtypes
             return known
         self.found.append(cause)
         return cause
 
-    def _explain(self, failure: Failure, asker: Asker, deadline: Deadline) -> Cause:
+    def _explain(self, failure: Failure, asker: Asker, budget: FailureBudget) -> Cause:
         """Look for an explanation of a failure. What nothing explains in one dtype may be explained in another."""
         if isinstance(failure.violation, NoAnswer):
             return Cause(failure.symptom, failure.culprit, [], failure)
         others = asker.find_other_calls(failure.calls)
-        seconds, clock = deadline
-        last = max(seconds, asker.all_seconds)
-        evidence = Evidence.gather(failure.calls, others, self.predicts, lambda: clock() > last)
+        is_late = budget.known.is_spent
+        evidence = Evidence.gather(failure.calls, others, self.predicts, is_late)
         counts = len(evidence.wrong), len(evidence.right)
         known = [explanation for cause in self.found for explanation in cause.explanations]
-        explanations = explain(evidence, known, lambda: clock() > last, partial(asker.ask, failure.culprit))
+        explanations = explain(evidence, known, is_late, partial(asker.ask, failure.culprit))
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged
-        explanations = explanations or search(evidence, partial(asker.ask, failure.culprit), share(deadline), *deadline)
-        if not explanations and (found := find_narrow_arithmetic(evidence, asker.ask_in_float32, lambda: clock() > last)):
+        if not explanations:
+            part = budget.search.part(EQUATION_SHARE)  # what is left is to test what was found, or to search for a region
+            explanations = search(evidence, partial(asker.ask, failure.culprit), part, budget.search)
+        if not explanations and (found := find_narrow_arithmetic(evidence, asker.ask_in_float32, is_late)):
             explanations = [found]
         if not explanations and failure.wrong_calls:
-            explanations = asker.find_region(failure.culprit, evidence, *deadline)
+            explanations = asker.find_region(failure.culprit, evidence, budget.search)
         if explanations:
             if len(explanations) > 1:  # what was seen does not decide between them
                 explanations = _settle(explanations, islice(asker.ask(failure.culprit), SETTLING_CALLS))
@@ -195,13 +200,6 @@ class Causes:
             return Cause(key, explanations[0].operation, explanations, failure, *counts)
         key = f"{failure.culprit}: {UNEXPLAINED}" if failure.wrong_calls else failure.symptom
         return Cause(key, failure.culprit, [], failure, *counts, dtypes={failure.dtype})
-
-
-def share(deadline: Deadline) -> float:
-    """Return when the search tries no other equation. What is left is to test the one it found, or to search for a region."""
-    seconds, clock = deadline
-    now = clock()
-    return now + EQUATION_SHARE * max(0.0, seconds - now)
 
 
 def _settle(explanations: list[Explanation], calls: Iterable[Call]) -> list[Explanation]:

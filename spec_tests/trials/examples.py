@@ -22,12 +22,13 @@ from ..calls.violation import Lost, Violation, not_repeated
 from ..inputs import effort
 from ..inputs.choices import shape_choices
 from ..specification.run_settings import current_settings
+from ..specification.work import Budget
 from .call_limit import find_limit
 from .causes import Cause
 from .reducing import ReducedChoices, reduce_choices
 from .trial import Trial
 
-SHRINKING_SHARE = 0.25  # of the time for a failure; the search for its cause has what is left
+SHRINKING_SHARE = 0.25  # of the work for a failure; the search for its cause has what is left
 
 
 class RandomChoices:
@@ -97,22 +98,24 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
         phases = [phase for phase in profile.phases if phase is not Phase.generate]
         run: Any = settings(profile, database=database, phases=phases)(given(data=st.data())(test.hypothesis.inner_test))
         run._hypothesis_internal_database_key = key.encode()
+        run._hypothesis_internal_use_seed = key  # an example is shrunk in the same steps in every run
         run(trial=trial)
 
     def find_cause(trial: Trial, database: ExampleDatabase) -> Cause | None:
         """Shrink the failing example in the database, if there is one, and return its cause."""
-        with trial.after_failure(test.invariant.subject(trial.operation_name)) as (seconds, stopwatch):
-            failed_again = trial.backend.framework.device_lost or shrink_example(trial, database, SHRINKING_SHARE * seconds)
+        with trial.after_failure(test.invariant.subject(trial.operation_name)) as budget:
+            part = budget.search.part(SHRINKING_SHARE)
+            failed_again = trial.backend.framework.device_lost or shrink_example(trial, database, part)
             if (failure := trial.tally.failure) is not None:
                 unrepeated = replace(failure, violation=not_repeated(failure.violation), repeats=False)
-                return trial.meet(failure if failed_again else unrepeated, seconds, stopwatch)
+                return trial.meet(failure if failed_again else unrepeated, budget)
         return None
 
     def show_better(trial: Trial, database: ExampleDatabase, cause: Cause, severity: int) -> None:
         """Shrink the failing example in the database, whose error matters more to a person, and show the cause with it."""
-        with trial.after_failure(test.invariant.subject(trial.operation_name)) as (seconds, _):
-            trial.tally.failure = None
-            if shrink_example(trial, database, SHRINKING_SHARE * seconds, cause, severity) and trial.tally.failure is not None:
+        with trial.after_failure(test.invariant.subject(trial.operation_name)) as budget:
+            trial.tally.failure, part = None, budget.search.part(SHRINKING_SHARE)
+            if shrink_example(trial, database, part, cause, severity) and trial.tally.failure is not None:
                 trial.show_with(cause, trial.tally.failure)
 
     def fails(trial: Trial, choices: ReducedChoices) -> bool:
@@ -124,19 +127,19 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
         return False
 
     def shrink_example(
-        trial: Trial, database: ExampleDatabase, seconds: float, cause: Cause | None = None, severity: int = 0
+        trial: Trial, database: ExampleDatabase, budget: Budget, cause: Cause | None = None, severity: int = 0
     ) -> bool:
         """Shrink the failing example in the database. Return whether it failed again. `tally.failure` is then the shrunk one."""
         try:
-            with trial.tally.shrink(seconds, cause, severity):
+            with trial.tally.shrink(budget, cause, severity):
                 if isinstance(database, SingleExampleDatabase):
-                    numbers = reduce_choices(database.numbers, partial(fails, trial), trial.tally.has_time)
+                    numbers = reduce_choices(database.numbers, partial(fails, trial), budget.is_spent)
                     database = SingleExampleDatabase(numbers or database.numbers, database.database)
-                    if numbers and not trial.tally.has_time():
+                    if numbers and budget.is_spent():
                         database.save(key.encode(), database.example)
                         return True
                 run_hypothesis(database, trial)
-        except (Violation, Unsatisfiable):  # the latter: there was no time for a single example
+        except (Violation, Unsatisfiable):  # the latter: the budget was spent before a single example
             return True
         except Flaky:
             if trial.tally.failure is None:

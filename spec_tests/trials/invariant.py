@@ -26,7 +26,7 @@ from ..specification.formats import FORMATS
 from ..specification.registry import specification
 from ..specification.run_settings import current_settings
 from .failure import Failure
-from .recorder import ShrinkingTimeout
+from .recorder import ShrinkingEnded
 from .trial import GENERAL, Trial
 
 ABOUT, NOT = "about:", "not "  # the beginnings of a need that names a field of the operation's declaration
@@ -198,8 +198,8 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
     recorder.start(draw.log)
     try:
         statement(*operations, draw)
-    except ShrinkingTimeout:
-        choices.mark_overrun()  # this is no verdict: with more time, the example might have drawn more
+    except ShrinkingEnded:
+        choices.mark_overrun()  # this is no verdict: with a larger budget, the example might have drawn more
     except NotImplementedVariant as refusal:
         tally.refusals.append(str(refusal))
         cover(refusal=(refusal.kind, str(refusal)))

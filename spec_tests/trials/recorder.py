@@ -1,4 +1,4 @@
-"""The recorder of a trial. It keeps the calls of one example, and ends examples that would take too long."""
+"""The recorder of a trial. It keeps the calls of one example, and ends examples for which no budget is left."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..calls.result import Result
 from .tally import Tally
 
 
-class ShrinkingTimeout(Exception):
-    """Shrinking has used up its time, so that an example is abandoned unless it is already known to fail."""
+class ShrinkingEnded(Exception):
+    """Shrinking has spent its budget, so that an example is abandoned unless it is already known to fail."""
 
 
 class ExampleRecorder(Recorder):
@@ -32,14 +32,14 @@ class ExampleRecorder(Recorder):
         self.counts.clear()
 
     def before_run(self) -> None:
-        """Raise ShrinkingTimeout if shrinking has no time left, or the `Lost` violation that this call is known to cause."""
+        """Raise ShrinkingEnded if the budget of shrinking is spent, or the `Lost` violation that this call is known to cause."""
         tally = self.tally
         self.counts.append(len(self.drawn))
         if not tally.shrinking and not tally.losses:
             return
         state = repr(self.drawn)
-        if state not in tally.failing and not tally.has_time():
-            raise ShrinkingTimeout
+        if state not in tally.failing and tally.is_spent():
+            raise ShrinkingEnded
         if loss := tally.losses.get(state):
             raise loss
 

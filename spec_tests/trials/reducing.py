@@ -1,7 +1,7 @@
 """Make a failing example small before Hypothesis shrinks it: set each of its choices to the simplest one, in turn.
 
 Hypothesis tries hundreds of variants, and sizes are not the first that it makes smaller. While the arrays are large, each variant
-takes so long that the time ends before they are small.
+costs so much that the budget is spent before they are small.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class ReducedChoices:
         return self.numbers[-1]
 
     def mark_overrun(self) -> None:
-        """Do nothing: the call that was out of time ends the search."""
+        """Do nothing: the call that the budget did not allow ends the search."""
 
 
 def reduce_choices(
-    numbers: Sequence[int], fails: Callable[[ReducedChoices], bool], has_time: Callable[[], bool]
+    numbers: Sequence[int], fails: Callable[[ReducedChoices], bool], is_spent: Callable[[], bool]
 ) -> Sequence[int] | None:
     """Return the numbers of the smallest example found that fails, None if the given ones do not fail again.
 
-    `fails` tries an example, and tells whether it fails in the same way.
+    `fails` tries an example, and tells whether it fails in the same way. Once `is_spent` returns True, no other is tried.
     """
     current, source = ReducedChoices(numbers), Random(0)
     if not fails(current):
@@ -59,7 +59,7 @@ def reduce_choices(
                 given: list[int | None] = [*current.numbers]
                 given[place] = None
                 for attempt in range(1 + OTHER_SEEDS * current.has_seeds):
-                    if not has_time():
+                    if is_spent():
                         return current.numbers
                     tried = ReducedChoices(given, source if attempt else None)
                     if fails(tried):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,11 @@ from ..bounds.bounded import Bounded
 from ..calls.call import Call
 from ..calls.violation import Lost, Violation
 from ..specification.pytree import leaves
+from ..specification.work import Budget, IsOver, never
 from .coverage import Coverage
 from .failure import Failure
 from .shares import Shares, compare_parts
 from .skill import Skill
-from .stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from ..calls.result import Result
@@ -95,7 +95,7 @@ class Tally:
     shrinking: bool = False  # whether the examples are variants of a failing one
     shrunk_cause: Cause | None = None  # whose example these are variants of, if it is known
     least_severity: int = 0  # of the violations among these variants that count as failures
-    has_time: Callable[[], bool] = lambda: True  # whether more of these variants may be tried
+    is_spent: IsOver = never  # whether no more of these variants may be tried
     failure: Failure | None = None  # the last failing example
     findings: list[Finding] = field(default_factory=list)  # one for each cause that made examples fail
     losses: dict[str, Lost] = field(default_factory=dict)  # by the recorder's state: raised again instead of a second call
@@ -137,18 +137,17 @@ class Tally:
         return self.failing_example is None or self.failing_example.repeats
 
     @contextmanager
-    def shrink(self, seconds: float, cause: Cause | None, severity: int) -> Iterator[None]:
-        """In this block the examples are variants of a failing one. They have a time limit, and do not count for coverage.
+    def shrink(self, budget: Budget, cause: Cause | None, severity: int) -> Iterator[None]:
+        """In this block the examples are variants of a failing one. They have a budget, and do not count for coverage.
 
         Only variants that fail of the same cause, and whose error matters as much, count as failures.
         """
-        stopwatch = Stopwatch()
-        self.shrinking, self.has_time = True, lambda: stopwatch() <= seconds
+        self.shrinking, self.is_spent = True, budget.is_spent
         self.shrunk_cause, self.least_severity = cause, severity
         try:
             yield
         finally:
-            self.shrinking, self.has_time = False, lambda: True
+            self.shrinking, self.is_spent = False, never
 
     @property
     def not_tried_reason(self) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,13 +25,14 @@ from ..inputs.choices import ReplayedChoices
 from ..inputs.chosen_draw import draw_small_call
 from ..inputs.effort import current_effort
 from ..specification.registry import specification
+from ..specification.work import Budget
 from .asker import answer_in_float32, ask_about, choose
 from .causes import Cause, Causes
 from .conventions import infer_values
 from .failure import Failure
+from .failure_budget import FailureBudget, budget_of_failure, whole_budget
 from .recorder import ExampleRecorder
 from .shares import STRICTNESS
-from .stopwatch import Stopwatch
 from .tally import Finding, Tally
 
 GENERAL = ("operation", "gradient")  # the parameter of an invariant that holds of every operation, or of every gradient
@@ -45,11 +46,6 @@ MAX_RECORDED_ELEMENTS = 4096  # in one call
 MAX_FIRST_CALLS = 1024  # per backend, each with a result of another shape
 
 ASKED_CALLS = 160  # at most, to test what was found
-
-CATALOGUE_SHARE = 0.08  # of the time for the failures of an operation, kept for known bugs, which must not stay without a name
-
-SHARE_OF_ONE_FAILURE = 0.95  # of the time that is left without it
-SHARE_OF_LAST_STEP = 0.05  # of the time for the failures of an operation, kept for a step that begins within it and ends later
 
 FRESH_CALLS = 16  # per operation and dtype, for a diagnosis; every second one has every optional argument
 
@@ -66,7 +62,6 @@ class Trial:
     redundant: bool = False  # deselected: too costly at this effort, or it would only say again that an operation is absent
     max_examples: int = 1  # in this dtype
     tally: Tally = field(default_factory=Tally)
-    all_seconds: float = field(default=0.0, init=False)  # for the next failure, including those kept for known bugs
     _operations: dict[str, Operation] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
@@ -111,26 +106,21 @@ class Trial:
         """The causes of failures that were found in the backend so far."""
         return Causes(self.backend)
 
-    @contextmanager
-    def after_failure(self, operation: str) -> Iterator[tuple[float, Stopwatch]]:
-        """Give the seconds that a failure of the operation may take, and a stopwatch. Count what the block takes.
+    def after_failure(self, operation: str) -> AbstractContextManager[FailureBudget]:
+        """Give the budgets of the next failure of the operation in a block. Count what the block spends."""
+        return budget_of_failure(self.backend, operation)
 
-        A part of the seconds that are left is kept for known bugs, and a part for failures with another cause.
-        """
-        spent, stopwatch = self.backend.seconds_after_failures, Stopwatch()
-        try:
-            self.all_seconds = seconds_left(spent.get(operation, 0.0))
-            yield seconds_to_search(self.all_seconds), stopwatch
-        finally:
-            spent[operation] = spent.get(operation, 0.0) + stopwatch()
-
-    def meet(self, failure: Failure, seconds: float | None = None, stopwatch: Stopwatch | None = None) -> Cause:
+    def meet(self, failure: Failure, budget: FailureBudget | None = None) -> Cause:
         """Find the cause of a failing example, which may be a known one, and count the example for it.
 
-        A search ends when the stopwatch is at the seconds, which are those of the effort if they are not given.
+        The budget is all that the effort allows, if it is not given.
         """
-        deadline = (current_effort().failure_seconds if seconds is None else seconds), stopwatch or Stopwatch()
-        cause = self.causes.find(failure, self) or self.causes.add(failure, self, deadline)
+        if budget is None:
+            with whole_budget(self.backend, failure.operation) as budget:
+                return self.meet(failure, budget)
+        cause = self.causes.find(failure, self) or self.causes.add(failure, self, budget)
+        if budget.is_cut:
+            cause.ended_after = current_effort().failure_seconds
         self.count(cause, failure)
         return cause
 
@@ -174,13 +164,12 @@ class Trial:
         fresh = [call for name in dict.fromkeys(call.operation.name for call in failing) for call in self._fresh_calls(name)]
         return fresh + [call for calls in self.backend.recorded_calls.values() for call in calls]
 
-    def find_region(self, name: str, evidence: Evidence, seconds: float, clock: Callable[[], float]) -> list[Explanation]:
-        """Return where the answers of an operation are wrong, [] if no region predicts fresh answers or no time is left."""
-        left = seconds - clock()
-        if self.tally.losses or left <= 0:
+    def find_region(self, name: str, evidence: Evidence, budget: Budget) -> list[Explanation]:
+        """Return where the answers of an operation are wrong, [] if no region predicts fresh answers or the budget is spent."""
+        if self.tally.losses or budget.is_spent():
             return []
-        ask = ask_about(self.operation(name), seed=0, seconds=left, clock=clock)
-        region = find_wrong_region(evidence, ask=ask, deadline=seconds, clock=clock)
+        ask = ask_about(self.operation(name), seed=0, budget=budget)
+        region = find_wrong_region(evidence, ask=ask, budget=budget)
         return [region] if region else []
 
     def ask_in_float32(self, call: Call) -> Call | None:
@@ -222,6 +211,7 @@ class Trial:
             self.precision,
             self.operation_name,
         )
+        other.backend.__dict__["meter"] = self.backend.meter  # its work is that of this failure
         for operation in self._operations.values():  # the same example is drawn only if the operation takes the same arguments
             counterpart = other.operation(operation.name)
             counterpart.__dict__.update(accepted_keywords=operation.accepted_keywords, domain=operation.domain)
@@ -280,16 +270,6 @@ class Trial:
         """Return why the invariant of these operations cannot be tried, "" if it can."""
         reasons = (self.operation(self.operation_name if name in GENERAL else name).missing for name in names)
         return next((reason for reason in reasons if reason), self.unmet_need)
-
-
-def seconds_left(spent: float) -> float:
-    """Return how long the next failure of an operation may take in all, after others took `spent` seconds."""
-    return max(0.0, (1 - SHARE_OF_LAST_STEP) * current_effort().failure_seconds - spent)
-
-
-def seconds_to_search(left: float) -> float:
-    """Return how long an operation's next failure may be shrunk and explained, of the seconds that its failures have left."""
-    return SHARE_OF_ONE_FAILURE * max(0.0, left - CATALOGUE_SHARE * current_effort().failure_seconds)
 
 
 def _is_small(call: Call) -> bool:
