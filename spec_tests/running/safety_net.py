@@ -7,7 +7,7 @@ up for hours. Therefore the failures of one operation have a limit of time toget
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -19,7 +19,7 @@ class SafetyNet:
     """The seconds that the failures of each operation of one backend have taken. Calling it watches a block."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
-        self.clock, self.spent = clock, Counter[str]()
+        self.clock, self.spent = clock, defaultdict[str, float](float)
 
     @contextmanager
     def __call__(self, operation: str) -> Iterator[IsOver]:
