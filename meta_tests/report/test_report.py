@@ -292,14 +292,16 @@ def test_the_page_of_a_report_is_made_again(failing: tuple[Run, Report], tmp_pat
 
 def test_without_the_template_engine_the_data_are_there(tmp_path: Path) -> None:
     """A module jinja2 that raises an error stands for one that is not installed."""
-    write(tmp_path, mine=NUMPY + RELU, jinja2="raise ImportError('not installed')")
+    write(tmp_path, mine=NUMPY + RELU)
+    (absent := tmp_path / "absent").mkdir()  # the suite imports nothing from the folder of the run itself
+    write(absent, jinja2="raise ImportError('not installed')")
     run = suite(
-        tmp_path, "--backend=mine.py", "--report=out", "-k", "relu.reference", env=environment(ROOT, tmp_path, **NO_SUMMARY)
+        tmp_path, "--backend=mine.py", "--report=out", "-k", "relu.reference", env=environment(ROOT, absent, **NO_SUMMARY)
     )
     assert run.code == 0, run.text
     assert "the page needs Jinja2, which is not installed: pip install 'spec-tests[report]'" in run.text
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["badge.json", "report.jsonl"]
     assert read(tmp_path / "out").complete
-    done = python(tmp_path, "-m", "spec_tests.report", "out", env=environment(ROOT, tmp_path))
+    done = python(tmp_path, "-m", "spec_tests.report", "out", env=environment(ROOT, absent))
     assert done.returncode == 4
     assert done.stderr.startswith("ERROR: the page needs Jinja2")
