@@ -214,40 +214,53 @@ def test_float64_in_float32_is_no_bug_only_where_no_dtypes_are_stated(fields: di
 # --- the score -------------------------------------------------------------------------------------------------------
 
 
-def score(folder: Path, *records: dict[str, Any], dtypes: tuple[str, ...] = (), **footer: Any) -> Any:
-    made = Report(folder, HEADER, verdicts=list(records), footer={"complete": True, "reason": "finished", **footer})
-    return compute_score(made, "relu", dtypes, 3)
+def earning(share: float, drawn: int = 10) -> dict[str, float]:
+    """Return the skill of a verdict whose answers earned this share of what could be earned in the examples drawn, of ten."""
+    return {"earned": 4.0 * share, "possible": 4.0, "planned": 10, "drawn": drawn}
 
 
-def test_the_score_is_made_of_coverage_precision_and_laws(tmp_path: Path) -> None:
-    assert score(tmp_path, verdict()).value == 1
-    assert score(tmp_path, verdict(**{"class": "mixed"})).value == pytest.approx(5 / 6)
-    assert score(tmp_path, verdict(**{"class": "eager"})).value == pytest.approx(2 / 3)
-    assert score(tmp_path, verdict(answered=50)).value == pytest.approx(0.5)
-    assert score(tmp_path, verdict(), dtypes=("float32", "float16")).value == pytest.approx(0.5 * (1 + 0.5) / 2)
-    broken = score(tmp_path, verdict(), failed("relu.zero"))
+def score(folder: Path, *records: dict[str, Any], dtypes: tuple[str, ...] = (), exit_status: int = 0, **footer: Any) -> Any:
+    ended = {"complete": True, "reason": "finished", "exit_status": 0, **footer}
+    return compute_score(Report(folder, HEADER, verdicts=list(records), footer=ended), "relu", dtypes, 3, exit_status)
+
+
+def test_the_score_is_made_of_skill_precision_and_laws(tmp_path: Path) -> None:
+    right = verdict(skill=earning(1))
+    assert score(tmp_path, right).value == 1
+    assert score(tmp_path, {**right, "class": "mixed"}).value == pytest.approx(5 / 6)
+    assert score(tmp_path, {**right, "class": "eager"}).value == pytest.approx(2 / 3)
+    assert score(tmp_path, verdict(skill=earning(0.5))).value == pytest.approx(0.5)
+    assert score(tmp_path, verdict(skill=earning(1, drawn=5))).value == pytest.approx(0.5)
+    assert score(tmp_path, verdict()).value == 0
+    assert score(tmp_path, verdict(answered=50, skill=earning(1))).coverage == 0.5
+    assert score(tmp_path, right, dtypes=("float32", "float16")).value == pytest.approx(0.5 * (1 + 0.5) / 2)
+    broken = score(tmp_path, right, failed("relu.zero"))
     assert (broken.laws, broken.coverage) == (0.5, 1.0)
     assert broken.value == pytest.approx(0.5 / 4)
     assert score(tmp_path, failed()).value == 0
-    assert score(tmp_path, verdict(), verdict("silu.reference", answered=0)).value == 1
-    assert score(tmp_path, verdict(), verdict("relu.limits", level="limits", status="not held")).value == 1
+    assert score(tmp_path, failed(skill=earning(1), examples=0), verdict("relu.zero")).value == pytest.approx(0.5 / 4)
+    assert score(tmp_path, right, verdict("silu.reference", answered=0)).value == 1
+    assert score(tmp_path, right, verdict("relu.limits", level="limits", status="not held")).value == 1
 
 
 @pytest.mark.parametrize(
     ("record", "footer", "reason"),
     [
         ({}, {"complete": False, "reason": "stopped"}, "the run did not end as it should: stopped"),
+        ({}, {"exit_status": 1}, "the run ended with status 1, and its report says 0"),
         ({"oracle": True}, {}, "the backend imports the reference equations"),
-        ({"examples": 0}, {}, "nothing was tried"),
+        ({"examples": 0, "drawn": 0}, {}, "nothing was tried"),
         ({"status": "skipped"}, {}, "nothing was tried"),
+        ({"skill": {**earning(0), "possible": 0.0}}, {}, "a trivial answer is right in every example that was drawn"),
     ],
 )
 def test_what_has_no_score(record: dict[str, Any], footer: dict[str, Any], reason: str, tmp_path: Path) -> None:
-    found = score(tmp_path, verdict(**record), **footer)
+    found = score(tmp_path, verdict(**{"skill": earning(1), **record}), **footer)
     assert (found.value, found.reason) == (0.0, reason)
 
 
 def test_a_run_with_errors_has_no_score(tmp_path: Path) -> None:
-    made = Report(tmp_path, HEADER, verdicts=[verdict()], errors=[{}], footer={"complete": True, "reason": "finished"})
-    assert compute_score(made, "relu", (), 3).reason == "the run had errors"
+    footer = {"complete": True, "reason": "finished", "exit_status": 0}
+    made = Report(tmp_path, HEADER, verdicts=[verdict(skill=earning(1))], errors=[{}], footer=footer)
+    assert compute_score(made, "relu", (), 3, 0).reason == "the run had errors"
     assert report(tmp_path / "r", verdict()).complete
