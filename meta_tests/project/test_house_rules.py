@@ -71,7 +71,7 @@ def test_no_backend_is_long(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_file_is_long(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 300
+    assert len(path.read_text().splitlines()) <= 320
 
 
 def find_clashes(paths: Iterable[str]) -> list[str]:
