@@ -17,7 +17,7 @@ import struct
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any, NoReturn
 
 NEW_USERS, NEW_PROCESSES, NEW_MOUNTS = 0x10000000, 0x20000000, 0x00020000  # the flags of unshare(2)
@@ -25,7 +25,7 @@ BIND, RECURSIVE, PRIVATE, READ_ONLY, REMOUNT, SAFE_MOUNT = 1 << 12, 1 << 14, 1 <
 KEPT_BY_REMOUNTS = ((2, 2), (4, 4), (8, 8), (1024, 1024), (2048, 2048), (4096, 1 << 21))  # of statvfs(3), and as flags of mount
 DIE_WITH_PARENT, NO_NEW_PRIVILEGES, DROP_FROM_BOUND = 1, 38, 24  # the requests of prctl(2)
 CAPABILITY_VERSION, LAST_CAPABILITY = 0x20080522, 63
-SET_CAPABILITIES = {"x86_64": 126, "aarch64": 91, "riscv64": 91}  # the numbers of capset(2)
+SET_CAPABILITIES = MappingProxyType({"x86_64": 126, "aarch64": 91, "riscv64": 91})  # the numbers of capset(2)
 NOBODY = 65534
 STATUS = struct.Struct("i")
 
