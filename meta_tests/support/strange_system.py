@@ -53,7 +53,7 @@ head -c 1000000 /dev/zero >"$INSIDE/tmp/full" 2>/dev/null || true
 eval "$MOUNT"
 code=0
 chroot --userspec="$STRANGER:$STRANGER" "$INSIDE" taskset -c "$CORE" env -i sh -c "cd $CHECKOUT; $COMMAND" 2>&1 || code=$?
-if [ -n "$DISK" ]; then umount "$INSIDE$CHECKOUT"; fi
+if [ -n "$DISK" ]; then umount "$INSIDE$CHECKOUT" || umount --lazy "$INSIDE$CHECKOUT"; fi
 exit "$code"
 """
 
