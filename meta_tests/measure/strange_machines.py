@@ -53,10 +53,11 @@ def list_absences(first: str) -> list[Step]:
     """Return the steps in which something is missing before the first command has run, or after it."""
     again = re.sub(r".*&& ", "", first)
     old = """rm -r .venv; sed -i 's/^requires-python = .*/requires-python = ">=3.99"/' pyproject.toml"""
+    alone = "python3 -m venv .venv && .venv/bin/pip install --no-deps -e ."  # an old pip tries each version of the dependencies
     without_pip = first.replace("-m venv", "-m venv --without-pip")
     return [
         Step("Debian's python3 without python3-venv", first, "you need to install the python3-venv", 1, prepare=NO_ENSUREPIP),
-        Step("a Python that is too old", first, r"requires a different Python: .* not in '>=3\.99'", 1, prepare=old),
+        Step("a Python that is too old", alone, r"requires a different Python: .* not in '>=3\.99'", 1, prepare=old),
         Step("an environment without pip", without_pip, "pip: not found", 127, prepare="rm -r .venv"),
         Step("an environment without the framework", f"{TEST} --backend=jax-cpu", "^ERROR: .*'jax', which is not installed", 4),
         Step("an environment without pytest-xdist", again, "unrecognized arguments: -n", 4, prepare=f"{REMOVE} pytest-xdist"),
