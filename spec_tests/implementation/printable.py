@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 import unicodedata
-from contextlib import suppress
 
 MAX_CHARACTERS = 4000  # characters of one message; the report's data hold all of it
 CI_COMMAND = re.compile(r"^(?P<space>\s*):(?=:)|#(?=#\w*\[)", re.MULTILINE)  # GitHub; Azure, TeamCity
@@ -35,8 +35,8 @@ def printable_line(text: str, max_characters: int = 200) -> str:
 def escape_unencodable() -> None:
     """Let stdout and stderr write an escape for a character that their encoding lacks, as on Windows or in the locale C."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):  # a stream of others, which may take every character
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if isinstance(stream, io.TextIOWrapper):  # else it is a stream of others, which may take every character
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _escape(character: str) -> str:
