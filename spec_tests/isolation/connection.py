@@ -35,6 +35,11 @@ class Connection:
         self.steps: list[Any] = []  # queued requests
         self.forgotten: list[int] = []  # numbers of objects that this side no longer refers to
 
+    @property
+    def confinement(self) -> str:
+        """What keeps the process from others, "" if the run does not ask for that, or if there is no process."""
+        return str(self.process.confinement or "") if self.process is not None else ""
+
     def queue(self, name: str, *arguments: Any) -> None:
         """Send this request with the next one that needs an answer."""
         self.steps.append([name, arguments])

@@ -90,6 +90,11 @@ class ServerConnection:
         self.description: Description | None = None
         self.timeout_seconds = 0.0  # of the next request; 0: the limit of --time-limit
 
+    @property
+    def confinement(self) -> str:
+        """What keeps the process from others, "" if the run does not ask for that, or if there is no process."""
+        return str(self.process.confinement or "") if self.process is not None else ""
+
     def call(self, metadata: Mapping[str, str], arrays: Mapping[str, ProcessArray]) -> Answer:
         """Return the answer to a call. Raise a Fault if there is none."""
         process = self.process or self.start()

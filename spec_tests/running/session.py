@@ -177,8 +177,7 @@ class Session:
     def confinement(self) -> str:
         """What keeps the processes of isolated backends from others, "" if the run does not ask for that."""
         connections = (getattr(backend.framework, "connection", None) for backend in self.__dict__.get("backends", ()))
-        processes = (connection.process for connection in connections if connection is not None)
-        return next((str(process.confinement) for process in processes if process and process.confinement), "")
+        return next(filter(None, (connection.confinement for connection in connections if connection is not None)), "")
 
     def undo_replacements(self) -> list[str]:
         """Undo what was replaced in this process, and return the names. An isolated backend can replace nothing here."""

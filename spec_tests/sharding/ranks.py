@@ -33,6 +33,11 @@ class Ranks:
         return any(connection.imports_oracle for connection in self.connections)
 
     @property
+    def confinement(self) -> str:
+        """What keeps the processes from others, "" if the run does not ask for that. It is the same for all."""
+        return self.connections[0].confinement
+
+    @property
     def are_running(self) -> bool:
         return all(connection.process is not None for connection in self.connections)
 
