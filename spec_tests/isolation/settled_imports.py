@@ -21,6 +21,7 @@ from .reachable import OUR_PACKAGES, is_ours
 
 SUITE = Path(__file__).parents[1]
 OF_OTHER_PROCESSES = ("backends", "campaign", "commands", "importers", "sharding", "vectors")  # which are no part of judging
+OF_PYTEST = ("pytest", "_pytest")
 INDENTED_IMPORT = re.compile(r"^[ \t]+(?:import \w|from \w[\w.]* import)", re.MULTILINE)
 OF_FRAMEWORKS = "implementation"  # the folder whose imports inside functions are those of frameworks, in the backend's process
 
@@ -73,8 +74,8 @@ def find_imports(path: Path) -> Iterator[str]:
 
 
 def is_foreign(name: str) -> bool:
-    """Whether a module is of another distribution, and is not loaded yet."""
-    return name.partition(".")[0] not in (*sys.stdlib_module_names, *OUR_PACKAGES) and name not in sys.modules
+    """Whether a module is of another distribution than pytest, which is loaded before this runs."""
+    return name.partition(".")[0] not in (*sys.stdlib_module_names, *OUR_PACKAGES, *OF_PYTEST)
 
 
 def list_submodules(package: str) -> Iterator[str]:
