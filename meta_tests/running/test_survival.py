@@ -271,7 +271,8 @@ def kill_worker_in_its_test(folder: Path) -> Report:
 def test_a_worker_that_is_killed_from_outside_leaves_an_incomplete_report(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     report = kill_worker_in_its_test(tmp_path)
-    assert (report.complete, report.ending) == (False, "a worker died")
+    assert not report.complete
+    assert report.ending == "cut by the end of a worker in sigmoid.reference (float32) after 1 of 2 laws"
     assert [v["id"] for v in report.verdicts] == ["relu.reference"]
 
 
