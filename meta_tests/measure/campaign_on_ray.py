@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 from spec_tests.campaign.plan import read_plan
 from spec_tests.campaign.work import find_report
 from spec_tests.report import read
+from spec_tests.running.fresh_run import START_CODE
 
 from ..campaign.campaigns import make_campaign, spec_tests, summarize
 from ..support.paths import ROOT
@@ -29,8 +31,8 @@ PAUSE_SECONDS = 5.0  # between two that are killed
 
 
 def list_item_processes() -> list[int]:
-    """Return the processes that run an item: pytest, started by a worker of Ray."""
-    found = subprocess.run(["pgrep", "-f", "pytest .*--spec-report=.*--spec-seeds="], capture_output=True, text=True, check=False)
+    """Return the processes that run an item, each started by a worker of Ray."""
+    found = subprocess.run(["pgrep", "-f", re.escape(START_CODE)], capture_output=True, text=True, check=False)
     return list(map(int, found.stdout.split()))
 
 
