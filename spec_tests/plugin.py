@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .running.options import LISTING_OPTIONS, add_options, concerns_suite, read_option
-from .trials.collection import is_law_file
+from .trials.collection import is_beside_laws, is_law_file
 
 if TYPE_CHECKING:
     from .running.session import Session
@@ -99,12 +99,34 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
     return SpecModule.from_parent(parent, path=file_path)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of laws that the run does not need, and the packages beside them, which have no laws.
+
+    pytest does not ask about a file or a folder that the command line names.
+    """
+    if SESSION not in config.stash or not is_beside_laws(collection_path):
+        return None
+    if is_law_file(collection_path):
+        return None if config.stash[SESSION].law_files.is_needed(collection_path) else True
+    return True if collection_path.is_dir() else None
+
+
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> Any:
     return SpecModule.from_parent(parent, path=module_path) if is_law_file(module_path) else None
 
 
 class SpecModule(pytest.Module):
     """A file of laws. It collects them, even if python_functions of the project in which pytest runs excludes them."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        if SESSION in self.config.stash:
+            self.config.stash[SESSION].law_files.collect(self.path)
+
+    def _getobj(self) -> Any:
+        if SESSION in self.config.stash:
+            self.config.stash[SESSION].law_files.import_collected()
+        return super()._getobj()  # type: ignore[no-untyped-call]
 
     def funcnamefilter(self, name: str) -> bool:
         return name.startswith("test_")
@@ -133,7 +155,9 @@ def _invariant_and_trial(item: pytest.Item) -> Any:
 def pytest_itemcollected(item: pytest.Item) -> None:
     invariant, trial = _invariant_and_trial(item)
     if invariant:
-        item.config.stash[SESSION].ledger.add(item, is_needed=not _is_unneeded(invariant, trial))
+        from .running.selection import is_unneeded
+
+        item.config.stash[SESSION].ledger.add(item, is_needed=not is_unneeded(invariant, trial))
         item.extra_keyword_matches |= {invariant.id_for(trial.operation_name), f"[{invariant.id_for(trial.operation_name)}]"}
 
 
@@ -143,11 +167,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     In -k the id of an invariant means that invariant only, not every invariant whose id contains it.
     """
-    items[:] = [item for item in items if not _is_unneeded(*_invariant_and_trial(item))]
-    items.sort(key=_mending_order)
-    ids = {invariant.id_for(trial.operation_name) for invariant, trial in map(_invariant_and_trial, items) if invariant}
-    if SESSION in config.stash:
-        config.stash[SESSION].known_failures.check_names(ids)
+    if SESSION not in config.stash:
+        return
+    laws = {item: pair for item in items if (pair := _invariant_and_trial(item))[0]}
+    from .running.selection import is_unneeded, mending_order
+
+    items[:] = [item for item in items if item not in laws or not is_unneeded(*laws[item])]
+    if chosen := config.stash[SESSION].operations:
+        left_out = {item for item, (invariant, trial) in laws.items() if invariant.subject(trial.operation_name) not in chosen}
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+    items.sort(key=lambda item: mending_order(*laws[item]) if item in laws else (False, 0, False))
+    ids = {invariant.id_for(trial.operation_name) for invariant, trial in (laws[item] for item in items if item in laws)}
+    config.stash[SESSION].known_failures.check_names(ids)
     config.option.keyword = re.sub(r"[\w.]+", lambda word: f"[{word[0]}]" if word[0] in ids else word[0], config.option.keyword)
 
 
@@ -168,29 +200,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         laws = [item for item in session.items if _invariant_and_trial(item)[0]]
         finish_collection(session.config.stash[SESSION], laws)
         garbage_collection.resume(session.config)
-
-
-def _mending_order(item: pytest.Item) -> tuple[Any, ...]:
-    """Return the key by which items are sorted: operations before those that they are parts of, gradients after operations.
-
-    The first failure then says most. Float64 comes last, because a backend that computes in float32 fails there first.
-    """
-    invariant, trial = _invariant_and_trial(item)
-    if invariant is None:
-        return False, 0, False
-    from .trials.causes import count_parts
-
-    subject = invariant.subject(trial.operation_name)
-    return subject.endswith("_vjp"), count_parts(subject), trial.dtype == "float64"
-
-
-def _is_unneeded(invariant: Any, trial: Any) -> bool:
-    """Whether the item need not run: it would show nothing new, or it is tried at another effort."""
-    if invariant is None:
-        return False
-    from .running.selection import is_selected
-
-    return trial.redundant or not is_selected(invariant)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -262,12 +271,15 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """
     if SESSION not in session.config.stash or hasattr(session.config, "workerinput"):
         return
+    from .report.verdicts import is_tried
+
     session.config.stash[SESSION].known_failures.update_files(VERDICTS)
     if session.exitstatus == 0 and (any(v.get("stale") for v in VERDICTS) or _find_stale_patterns(session.config)):
         session.exitstatus = STALE_EXIT_STATUS
     if VERDICTS and exitstatus == 0 and all(verdict["status"] == "skipped" for verdict in VERDICTS):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
-    session.config.stash[SESSION].ledger.finish(session)
+    run = session.config.stash[SESSION]
+    run.ledger.finish(session, [name for name in run.required if not is_tried(name, VERDICTS)])
     if completeness := session.config.pluginmanager.get_plugin("spec_tests.completeness"):
         completeness.finish(session)
 

@@ -49,7 +49,7 @@ def make_config(plugins: Plugins | None = None, **options: Any) -> Any:
     return SimpleNamespace(
         args=["spec_tests"],
         invocation_params=SimpleNamespace(dir=Path("/nowhere"), args=()),
-        getoption=lambda name, default=None: {"pyargs": True, **options}.get(name, default),
+        getoption=lambda name, default=None: {"pyargs": True, "spec_operation": [], **options}.get(name, default),
         pluginmanager=plugins or Plugins(),
     )
 
@@ -247,10 +247,27 @@ def test_complaints_fail_a_run_that_ended_and_stand_in_the_report(status: int, e
     written: list[tuple[str, ...]] = []
     ledger, session = make_ledger({A: "failed"}, {A: "passed"}), make_session(status)
     ledger.config.pluginmanager = Plugins(report=SimpleNamespace(write_error=lambda *texts: written.append(texts)))
-    ledger.finish(session)
+    ledger.finish(session, [])
     assert session.exitstatus == expected
     assert len(ledger.complaints) == len(written) == 1
     assert written[0][:2] == ("", "another project")
+
+
+@pytest.mark.parametrize(
+    ("status", "options", "expected"),
+    [(OK, {}, FAILED), (5, {}, FAILED), (INTERRUPTED, {}, INTERRUPTED), (USAGE, {}, USAGE), (OK, {"collectonly": True}, OK)],
+)
+def test_a_required_operation_of_which_nothing_was_tried_fails_a_run_that_ended(
+    status: int, options: dict[str, bool], expected: int
+) -> None:
+    written: list[tuple[str, ...]] = []
+    ledger, session = make_ledger({A: "passed"}, **options), make_session(status)
+    ledger.config.pluginmanager = Plugins(report=SimpleNamespace(write_error=lambda *texts: written.append(texts)))
+    ledger.finish(session, ["rope"])
+    assert session.exitstatus == expected
+    assert [place for _, place, _ in written] == ["selection"] * (expected == FAILED)
+    ledger.repair_status(session)
+    assert session.exitstatus == expected
 
 
 def test_a_failure_of_any_phase_or_worker_counts() -> None:

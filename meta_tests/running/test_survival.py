@@ -203,6 +203,7 @@ SIGNALS = {
 @pytest.mark.parametrize(("number", "background", "more"), SIGNALS.values(), ids=SIGNALS)
 def test_a_signal_ends_a_run_with_a_footer(number: int, background: bool, more: tuple[str, ...], tmp_path: Path) -> None:
     with start_run(tmp_path, *more, before=ignore_interrupts if background else None) as run:
+        wait_for(lambda: any("relu.reference" in line for line in read_lines(tmp_path)), run)  # a worker may still be sending it
         run.send_signal(number)
         text = run.communicate(timeout=300)[0]
     report = read(tmp_path / "out")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..report import DATA, SCHEMA, Report, ReportError, format_record, read
 from ..report.cut import MISSING_ITEMS
+from ..report.verdicts import is_tried
 from ..running.report_folder import replace_file
 from .added_verdicts import add_verdicts, identify
 from .item import read_key
@@ -24,12 +25,13 @@ class MergeError(Exception):
     """The reports cannot be merged. The message has one line for each kind of complaint."""
 
 
-def merge(plan: Plan, folder: Path, *, partial: bool = False) -> Report:
+def merge(plan: Plan, folder: Path, *, partial: bool = False, required: Sequence[str] = ()) -> Report:
     """Merge the reports of all items into one report, in the folder `merged` of the campaign.
 
     Raise MergeError if an item has no report, several, or one that was cut off; if a report is of no item of the plan; or if
-    reports come from different versions of the suite, of the equations or of a backend. partial: items may be missing or cut off.
-    The merged report is then incomplete, and says so.
+    reports come from different versions of the suite, of the equations or of a backend.
+    partial: items may be missing or cut off. The merged report is then incomplete, and says so.
+    required: operations of which an item must have tried a law on each backend.
     """
     found, complaints = _collect(plan, folder)
     gaps = list(_find_gaps(plan, found))
@@ -39,6 +41,8 @@ def merge(plan: Plan, folder: Path, *, partial: bool = False) -> Report:
     reports = [found[item.key][0] for item in plan.items if item.key in found]
     if not reports:
         raise MergeError(f"{folder} has no report of an item of its plan: spec-tests work makes them")
+    if untried := list(_find_untried(plan, reports, required)):
+        raise MergeError("\n".join(untried))
     return _write(plan, reports, folder / MERGED, len(gaps))
 
 
@@ -72,6 +76,15 @@ def _find_gaps(plan: Plan, found: dict[tuple[Any, ...], list[Report]]) -> Iterat
             yield f"missing: {item} has no report; spec-tests work makes it"
         elif not found[item.key][0].complete:
             yield f"cut off: {item} ended early ({found[item.key][0].ending}); spec-tests work continues it"
+
+
+def _find_untried(plan: Plan, reports: list[Report], required: Sequence[str]) -> Iterator[str]:
+    verdicts = [verdict for report in reports for verdict in report.verdicts]
+    for record in plan.backends:
+        own = [verdict for verdict in verdicts if verdict["backend"] == record["name"]]
+        for name in required:
+            if not is_tried(name, own):
+                yield f"untried: no item tried a law of {name} on {record['name']}, which --require names"
 
 
 def _find_mixed_versions(plan: Plan, reports: list[Report]) -> list[str]:

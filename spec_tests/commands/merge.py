@@ -11,26 +11,38 @@ from ._parser import Parser
 
 def main(argv: list[str]) -> int:
     """Merge, and return the exit status: 0 if nothing deviates, 1 if something does, 4 if the reports cannot be merged."""
+    import pytest
+
     from ..campaign.merge import MergeError, merge
     from ..campaign.plan import PlanError, read_plan
     from ..campaign.tables import publish
     from ..report import ReportError, read
     from ..report.backend_results import build_results
+    from ..running.arguments import validate_choices
+    from ..specification.registry import gradients, operations
 
     parser = Parser("merge", __doc__)
     parser.add_argument("folder", type=Path, metavar="DIR", help="the folder of the campaign; reports may be in folders inside")
     parser.add_argument("--partial", action="store_true", help="items may be missing: the merged report is then incomplete")
+    parser.add_argument(
+        "--require",
+        action="append",
+        default=[],
+        metavar="OPERATION",
+        help="refuse to merge if no item has tried a law of this operation; may be repeated",
+    )
     parser.add_argument("--before", type=Path, metavar="DIR", help="an earlier merged report, to list what differs from it")
     options = parser.parse_args(argv)
     try:
+        required = validate_choices("require", options.require, (*operations(), *gradients()))
         before = read(options.before) if options.before else None
-        report = merge(read_plan(options.folder), options.folder, partial=options.partial)
+        report = merge(read_plan(options.folder), options.folder, partial=options.partial, required=required)
         files = publish(report, before)
     except MergeError as error:
         for line in str(error).splitlines():
             print(f"ERROR: {line}", file=sys.stderr)
         return USAGE_ERROR
-    except (PlanError, ReportError) as error:
+    except (PlanError, ReportError, pytest.UsageError) as error:
         parser.error(str(error))
     except OSError as error:
         parser.error(f"{error.filename or options.folder} cannot be written ({error.strerror or error})")

@@ -18,7 +18,7 @@ from ._parser import Parser
 PLUGIN = "spec_tests.plugin"
 EXAMPLES = """examples:
   spec-tests run my_backend.py -x                      stop at the first failure
-  spec-tests run my_backend.py -k softmax. --dtype=float32
+  spec-tests run my_backend.py --operation=softmax --dtype=float32
   spec-tests run my_backend.py --effort=smoke -n 2     a quick look, on two cores (with pytest-xdist)
 """
 

@@ -44,7 +44,8 @@ def score(
     asked = {} if domain is None else {operation.removesuffix("_vjp"): domain}  # a gradient has its operation's
     with hidden_from_others(), open_unnamed_file() as file:
         options = [
-            *(f"--spec-backend={backend}", f"--spec-require={operation}", f"--spec-effort={effort}", "-k", f"{operation}."),
+            *(f"--spec-backend={backend}", f"--spec-operation={operation}", f"--spec-require={operation}"),
+            f"--spec-effort={effort}",
             *("--spec-isolate=strict", "--spec-skill", f"--spec-domain={json.dumps(asked)}"),
             *(f"--spec-dtype={name}" for name in dtype),
             *([] if time_limit is None else [f"--spec-time-limit={time_limit}"]),

@@ -17,12 +17,11 @@ from ..bounds.bounded import Bounded
 from ..bounds.expectation import Expectation
 from ..calls.call import Call
 from ..deviations._oracle_backend import prepare
-from ..specification.formats import FORMATS, PRECISIONS, Arithmetic
+from ..specification.formats import FLOAT64_IN_FLOAT32, FORMATS, PRECISIONS, Arithmetic
 from .evidence import Evidence, answer_of, wrong_in
 from .explanation import Explanation
 
 MIN_FLOAT32_SHARE = 1 / 64  # of the float32 bound; among many elements one comes that near to the worst case
-FLOAT64_IN_FLOAT32 = "float64 in float32"  # id of the near miss
 MIN_WRONG_ANSWERS = 2  # one answer may fit another option by chance
 MAX_SHOWN_VALUES = 3
 LOOSER = MappingProxyType({"mixed": "some of its intermediate results", "eager": "its intermediate results"})

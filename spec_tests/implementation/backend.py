@@ -14,7 +14,7 @@ from typing import Any
 
 from ..specification.conventions import find_convention_complaint
 from ..specification.formats import DTYPES, PRECISIONS
-from ..specification.registry import specification
+from ..specification.registry import import_specifications, specification
 from ..specification.run_settings import current_settings
 from ..specification.work import Meter, SafetyNet, no_safety_net
 from .array_framework import ArrayFramework
@@ -304,6 +304,7 @@ def _find_complaints(backend: Backend, operations: Collection[str]) -> Iterator[
             yield f"its dtypes name {dtype!r}; there are {', '.join(DTYPES)}"
         elif dtype not in backend.framework.dtypes:
             yield f"its dtypes name {dtype!r}, which {backend.framework.name} lacks here"
+    import_specifications(name for name in backend.domain if name in operations)
     for name, restrictions in backend.domain.items():
         if name in operations:
             yield from find_complaints(specification(name), restrictions)

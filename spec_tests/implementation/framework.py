@@ -71,7 +71,7 @@ class Framework:
             raise Unavailable(f"{name} has no device {device!r} here ({reason})") from error
 
     def _import_namespace(self) -> Any:
-        for pattern in NAMESPACES:
+        for pattern in ("{}",) if hasattr(self.module, "__array_namespace_info__") else NAMESPACES:  # NumPy needs no wrapper
             try:
                 namespace = importlib.import_module(pattern.format(self.name))
             except ImportError:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import sys
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
@@ -38,6 +40,12 @@ def built_in_backends() -> dict[str, Path]:
 
 def registered_backends() -> dict[str, Any]:
     """Return the entry point of each backend that an installed package registers, by its name."""
+    return _find_entry_points(tuple(sys.path))
+
+
+@cache  # to look takes longer than all else that a start does with the name of a backend
+def _find_entry_points(path: tuple[str, ...]) -> dict[str, Any]:
+    """Return what the distributions on this path of Python register."""
     return {entry.name: entry for entry in entry_points(group=ENTRY_POINT_GROUP)}
 
 

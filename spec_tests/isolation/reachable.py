@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from types import CellType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
@@ -28,6 +28,7 @@ LIBRARIES = (  # modules that decide what an array holds, what is drawn, and wha
 DEFINING = ("reference_numpy", "spec_tests.specification", "spec_tests.bounds")  # the packages whose constants others import
 STATE = (  # what a run itself changes
     "spec_tests.plugin.VERDICTS", "spec_tests.plugin.VERDICT_POSITIONS", "spec_tests.running.xdist_workers.HANDLED",
+    "spec_tests.specification.first_use._importer",  # what it is is watched, and what it has imported changes
 )  # fmt: skip
 DESCRIPTORS = (staticmethod, classmethod, property, cached_property)
 
@@ -92,7 +93,10 @@ class OwnContainers:
         self.containers: list[Container] = []
         self.arrays: dict[str, np.ndarray] = {}
         self.seen: dict[int, Any] = {}  # the objects that were visited, which are kept so that their ids stay theirs
-        for name, module in own_modules().items():
+
+    def visit_modules(self, modules: Mapping[str, ModuleType]) -> None:
+        """Add modules of ours, and what can be reached from them."""
+        for name, module in modules.items():
             self._add_namespace(name, module)
 
     def visit(self, name: str, value: Any) -> None:

@@ -41,6 +41,15 @@ class Container:
     known_keys: frozenset[Any] = frozenset()  # all keys, also those whose values are not compared
     is_closed: bool = False  # whether no further key may be added
 
+    def holds(self, before: tuple[Any, ...]) -> bool:
+        """Whether it surely holds what it held: the same values, and no further key."""
+        if self.is_closed or isinstance(self.owner, ModuleType | list | set):
+            return False
+        try:
+            return all(map(is_, self.read(self.place), before))
+        except (KeyError, AttributeError, ValueError):  # a name was deleted, or a cell was emptied
+            return False
+
     def find_changes(self, before: tuple[Any, ...]) -> Iterator[str]:
         """Put back each value that is another one now, and yield its name."""
         if isinstance(self.owner, list | set):
@@ -156,7 +165,8 @@ class Snapshot:
         changed = self._restore_arrays()
         if not self._is_unchanged():
             for container, before in zip(self.containers, self.before, strict=True):
-                changed += container.find_changes(before)
+                if not container.holds(before):
+                    changed += container.find_changes(before)
             self._record()  # a module may have grown by names that hide nothing, or hold another value that is not compared
         return list(dict.fromkeys(changed))
 

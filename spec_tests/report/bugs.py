@@ -8,8 +8,8 @@ from typing import Any
 
 from ..specification.formats import RESULT_DTYPES
 from ..specification.registry import gradients, operations
-from ..trials.causes import mending_order
-from .failure import MATCHES_PREFIX
+from ..trials.mending import mending_order
+from .verdicts import MATCHES_PREFIX
 
 VAGUEST = 99  # a failure without an explanation, after those with several
 EXPLAINED_KINDS = ("deviation", "near miss", "equation", "region")

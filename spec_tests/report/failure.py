@@ -19,8 +19,8 @@ from ..trials.tally import Finding
 from ..trials.trial import Trial
 from .reproduction import format_array, format_replay_command
 from .script import build_script
+from .verdicts import MATCHES_PREFIX
 
-MATCHES_PREFIX = "matches: "
 RAISED = "the call raised "  # how `guard.as_fault` begins
 IF_MEANT = "if meant"  # the label of the line of `domain`
 

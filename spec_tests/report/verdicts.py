@@ -15,9 +15,15 @@ NO_ARGUMENT = re.compile(  # the reasons of running/selection.py and helpers/key
     r".*'s (?P<function>\w+) has no argument (?P<name>\w+), which the law varies"
     r"|(?P<operation>\w+) takes none of (?P<names>[\w, ]+)"
 )
+MATCHES_PREFIX = "matches: "  # how the reason of a failure begins that a known bug explains
 LAWS_HOLD = "laws hold"  # shown in place of the shares where no comparison with the oracle ran
 OPEN = "open"  # shown where a law that fails in another dtype was not tried
 OPEN_MEANS = "a law that fails in another dtype was not tried in this one"
+
+
+def is_tried(operation: str, verdicts: list[dict[str, Any]]) -> bool:
+    """Whether a law of the operation was tried, besides those of optional levels."""
+    return any(v["operation"] == operation and v["status"] != "skipped" and v["level"] is None for v in verdicts)
 
 
 def describe_known_failures(verdicts: list[dict[str, Any]]) -> list[str]:

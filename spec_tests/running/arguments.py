@@ -23,7 +23,7 @@ from ..sharding.statements import MAX_WORLD_SIZE
 from ..specification.registry import gradients, operations
 from ..specification.run_settings import Limits
 from .known_failures import FAILING, FLAKY, KnownFailures, MalformedKnownFile, read_known_file
-from .options import STRICT
+from .options import STRICT, split_names
 
 NOUNS = MappingProxyType(
     {"require": "operation", "require-level": "level", "precision": "precision class"}
@@ -34,7 +34,7 @@ UNIT_BYTES = MappingProxyType({"MIB": 1 << 20, "GIB": 1 << 30})
 
 def validate_choices(option: str, values: Iterable[str], allowed: Iterable[str]) -> tuple[str, ...]:
     """Return the names in the values, which may be lists with commas. Raise UsageError for a name that is not allowed."""
-    names, allowed = tuple(name for value in values for name in value.split(",") if name), tuple(allowed)
+    names, allowed = tuple(split_names(values)), tuple(allowed)
     for name in names:
         if name not in allowed:
             near = difflib.get_close_matches(name, allowed, n=2)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ..report.closing import format_closing
-from ..trials.causes import split_key
+from ..trials.mending import split_key
 from .completeness import find_cuts
 from .makereport import CAUSES_ATTRIBUTE
 

@@ -18,8 +18,8 @@ from ..implementation.backend import Backend, build_backend, load
 from ..implementation.lookup import BackendError
 from ..inputs.choices import parse_choices
 from ..inputs.effort import EFFORTS, using_effort
-from ..report.failure import failure_message
 from ..report.verdicts import describe_shortfall
+from ..specification.first_use import import_modules
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.levels import LEVELS
 from ..specification.registry import gradients
@@ -30,6 +30,7 @@ from ..trials.tally import Tally
 from ..trials.trial import Trial
 from .arguments import parse_shapes, validate_choices
 from .known_failures import parse_key
+from .makereport import FAILURE_MESSAGES
 from .safety_net import SafetyNet
 from .session import Session
 from .verdict_record import build_verdict_record, identify_trial
@@ -118,7 +119,8 @@ class Check:
         findings = trial.tally.findings
         ids = [{explanation.id for explanation in finding.cause.explanations} for finding in findings]
         is_known = all(found & {*self.known_deviations} for found in ids)
-        failure = (KnownDeviation if is_known else DoesNotConform)(failure_message(self.test.invariant, trial), [record])
+        message = import_modules(FAILURE_MESSAGES)[0].failure_message(self.test.invariant, trial)
+        failure = (KnownDeviation if is_known else DoesNotConform)(message, [record])
         if not self.is_known:
             trial.tally.findings_in_order[0].cause.told = True
         return failure

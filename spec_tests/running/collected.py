@@ -19,7 +19,7 @@ def finish_collection(session: Session, laws: list[pytest.Item]) -> None:
     if laws:
         _refuse_replacements(session)
         session.lookout.others_run = _has_foreign_fixtures(laws)
-    session.ledger.finish_collection(laws)
+    session.ledger.finish_collection(laws, session.law_files.find_needed)
 
 
 def _refuse_replacements(session: Session) -> None:

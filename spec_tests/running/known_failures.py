@@ -15,7 +15,7 @@ import pytest
 
 from ..implementation.printable import printable
 from ..inputs.choices import parse_choices
-from ..report.failure import MATCHES_PREFIX
+from ..report.verdicts import MATCHES_PREFIX
 from ..specification.formats import RESULT_DTYPES
 from ..trials.collection import invariants
 from .selection import operation_names

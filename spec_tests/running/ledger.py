@@ -7,12 +7,12 @@ the run, with a sentence. This module makes a pytest plugin; a worker of pytest-
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ..trials.collection import SUITE
 from .selected_paths import find_selection
 
 OUTPUT_KEY = "spec_tests_ledger"  # key of `workeroutput`
@@ -38,6 +38,7 @@ class Ledger:
         self.skip_reasons: dict[str, str] = {}
         self.has_lost_worker = False  # whether a worker ended without sending its record
         self.complaints: list[str] = []  # at the end: what others have changed
+        self.shortfall = ""  # at the end: which required operations are untried
 
     def record(self, node: str, outcome: str, error: BaseException | None = None) -> None:
         """Record how a law was judged."""
@@ -56,13 +57,16 @@ class Ledger:
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
         self.deselected.update(item.nodeid for item in items)
 
-    def finish_collection(self, items: Iterable[pytest.Item]) -> None:
-        """Note which laws are left, and which marks of others they have. `items` are the laws among the items."""
+    def finish_collection(self, items: Iterable[pytest.Item], find_needed_files: Callable[[], Iterable[Path]]) -> None:
+        """Note which laws are left, and which marks of others they have. `items` are the laws among the items.
+
+        A run of the whole suite must collect laws of each file that it needs.
+        """
         items = list(items)
         self.due = [item.nodeid for item in items]
         self.marks.update(mark.name for item in items for mark in item.iter_markers() if mark.name not in OWN_MARKS)
         if not find_selection(self.config):
-            self.missing_files = [path.name for path in sorted(SUITE.glob("test_*.py")) if path.name not in self.files]
+            self.missing_files = [path.name for path in find_needed_files() if path.name not in self.files]
 
     def find_removed(self) -> list[str]:
         """Return the nodes of the laws that are left out, and that no option and no resumed report leaves out."""
@@ -114,32 +118,38 @@ class Ledger:
 
     def repair_status(self, session: pytest.Session) -> None:
         """Give a run in which something failed its exit status, if others have made a success of it."""
-        if session.exitstatus == pytest.ExitCode.OK and (self.complaints or "failed" in self.outcomes.values()):
+        failed = self.complaints or self.shortfall or "failed" in self.outcomes.values()
+        if session.exitstatus == pytest.ExitCode.OK and failed:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if exit_status := self.config.pluginmanager.get_plugin("spec_tests.exit_status"):
             exit_status.status = int(session.exitstatus)
 
-    def finish(self, session: pytest.Session) -> None:
-        """Fail the run if others have changed what was judged or reported. What ended it otherwise keeps its own status."""
+    def finish(self, session: pytest.Session, untried: list[str]) -> None:
+        """Fail the run if others have changed what was judged or reported, or if required operations are untried.
+
+        What ended it otherwise keeps its own status.
+        """
         self.complaints = self.find_complaints(session)
-        if self.complaints and session.exitstatus not in BAD_STATUSES:
+        self.shortfall = self._describe_untried(session, untried)
+        if (self.complaints or self.shortfall) and session.exitstatus not in BAD_STATUSES:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         if recorder := self.config.pluginmanager.get_plugin("spec_tests.report"):
             for complaint in self.complaints:
                 recorder.write_error("", "another project", complaint)
+            if self.shortfall:
+                recorder.write_error("", "selection", self.shortfall)
 
     def write_summary(self, terminal: Any) -> None:
         """Write what others have added and changed at the end of the run."""
         if self.marks and not terminal.no_summary:
             marks = ", ".join(f"{name} on {count}" for name, count in sorted(self.marks.items()))
             terminal.write_line(f"marks of another project on laws: {marks}")
-        for complaint in self.complaints:
+        for complaint in filter(None, (*self.complaints, self.shortfall)):
             terminal.write_line(f"ERROR: {complaint}", red=True)
 
     def find_complaints(self, session: pytest.Session) -> list[str]:
         """Return what others have changed, each in a sentence. A run that was stopped need not have judged all laws."""
-        complaints = []
-        was_stopped = bool(session.shouldstop or session.shouldfail) or session.exitstatus not in (0, 1, 5)
+        complaints, was_stopped = [], _was_stopped(session)
         if self.missing_files and not was_stopped:
             complaints.append(f"nothing was collected of {_count(self.missing_files, 'file')}: a plugin or a setting hides it")
         if removed := self.find_removed():
@@ -150,14 +160,29 @@ class Ledger:
                 f"{_name(changed)} found to fail, and reported otherwise by a conftest.py or a plugin of another project"
             )
         unjudged = [n for n in self.due if n not in self.outcomes and self.reported.get(n) != "failed"]
-        runs_nothing = any(self.config.getoption(name, False) for name in ("collectonly", "setuponly", "setupplan"))
-        if was_stopped or self.has_lost_worker or runs_nothing:  # then laws may be left, or their records be lost
+        if was_stopped or self.has_lost_worker or self._runs_nothing:  # then laws may be left, or their records be lost
             unjudged = [n for n in unjudged if n in self.skip_reasons]
         if unjudged:
             reasons = {self.skip_reasons[n] for n in unjudged if self.skip_reasons.get(n)}
             why = f" ({', '.join(sorted(reasons)[:MAX_NAMED])})" if reasons else ""
             complaints.append(f"{_name(unjudged)} not tried, because of a mark, a fixture or a plugin of another project{why}")
         return complaints
+
+    def _describe_untried(self, session: pytest.Session, operations: list[str]) -> str:
+        """Return one sentence on required operations of which nothing was tried. A run that was stopped need not try all."""
+        if not operations or _was_stopped(session) or self.has_lost_worker or self._runs_nothing:
+            return ""
+        names = ", ".join(operations)
+        return f"--require={names.replace(' ', '')}: no law of {names} was tried; select some of their laws, or require less"
+
+    @property
+    def _runs_nothing(self) -> bool:
+        """Whether pytest is asked to run no test."""
+        return any(self.config.getoption(name, False) for name in ("collectonly", "setuponly", "setupplan"))
+
+
+def _was_stopped(session: pytest.Session) -> bool:
+    return bool(session.shouldstop or session.shouldfail) or session.exitstatus not in (0, 1, 5)
 
 
 def _name(nodes: list[str]) -> str:

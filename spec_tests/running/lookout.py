@@ -45,8 +45,9 @@ class Lookout:
 
     def note(self, backend: str, operation: str, examples: int, *, failed: bool) -> bool:
         """Note a law that was judged. Return whether a look is due now."""
-        is_new = (backend, operation) not in self.seen
-        self.seen.add((backend, operation))
+        is_new = examples > 0 and (backend, operation) not in self.seen  # an operation that the backend lacks has no examples
+        if is_new:
+            self.seen.add((backend, operation))
         self.examples += examples
         self.laws += 1
         is_due = failed or is_new or self.has_found or not self.next_is_law or self.examples >= EXAMPLES_BETWEEN_LOOKS

@@ -9,8 +9,8 @@ import pytest
 
 from ..calls.violation import Violation
 from ..implementation.printable import printable
-from ..report.failure import describe_failures, format_again, format_failure, summarize_failure
 from ..report.short_message import format_short
+from ..specification.first_use import import_modules
 from .captured_output import capture_output
 from .options import read_option
 from .verdict_record import build_verdict_record, describe_cause
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..trials.trial import Trial
     from .session import Session
 
+FAILURE_MESSAGES = "spec_tests.report.failure"  # the module that the first failure imports
 MAX_MESSAGE_CHARACTERS = 100_000  # of a whole failure, whose parts are shortened already
 CAUSES_ATTRIBUTE = "spec_tests_causes"  # attribute of a TestReport: the causes that this report is the first to tell
 DETAILS_ATTRIBUTE = "spec_tests_details"  # attribute of a TestReport; pytest-xdist sends it to the process that writes the report
@@ -35,9 +36,10 @@ def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallI
     violation = trial.tally.tolerated or (error if report.failed and isinstance(error, Violation) else None)
     if violation:
         with capture_output(item.config) as texts:
-            failures = describe_failures(invariant, trial)
+            (messages,) = import_modules(FAILURE_MESSAGES)
+            failures = messages.describe_failures(invariant, trial)
         report.sections += [("Captured output of the diagnosis", text) for text in texts]
-        reason = summarize_failure(failures[0])
+        reason = messages.summarize_failure(failures[0])
         session.undo_replacements()
         if report.failed:
             _tell(report, item, trial, failures, printable(reason))
@@ -62,13 +64,15 @@ def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallI
 def _tell(report: pytest.TestReport, item: pytest.Item, trial: Trial, failures: list[dict[str, Any]], reason: str) -> None:
     """Make the message of a failed item: a long one of each cause that is not told yet, else a short one."""
     untold: list[dict[str, Any]] = []
+    (messages,) = import_modules(FAILURE_MESSAGES)
     for finding, parts in zip(trial.tally.findings_in_order, failures, strict=True):
         if not finding.cause.told and not finding.is_tolerated:
-            texts = {"text": format_failure(parts), "short": format_short(parts), "again": parts["again"]}
+            texts = {"text": messages.format_failure(parts), "short": format_short(parts), "again": parts["again"]}
             cleaned = {name: printable(text, MAX_MESSAGE_CHARACTERS) for name, text in texts.items()}
             untold.append({**describe_cause(finding.cause), "backend": trial.backend.name, **cleaned})
             finding.cause.told = True
-    message = "\n\n".join(cause["text"] for cause in untold) or printable(format_again(failures[0]), MAX_MESSAGE_CHARACTERS)
+    message = "\n\n".join(cause["text"] for cause in untold)
+    message = message or printable(messages.format_again(failures[0]), MAX_MESSAGE_CHARACTERS)
     report.longrepr = _build_longrepr(item, message, reason)
     setattr(report, CAUSES_ATTRIBUTE, json.dumps(untold))
 

@@ -60,6 +60,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "N",
         "help": "use N different shapes for each operation, for a backend that compiles anew for each shape (default: no limit)",
     },
+    "operation": LISTS
+    | {
+        "metavar": "OPERATION",
+        "help": "try the laws of this operation, or of this gradient, only; may be repeated (default: all)",
+    },
     "require": LISTS | {"metavar": "OPERATION", "help": "fail if the backend does not implement this operation; may be repeated"},
     "require-level": LISTS
     | {
@@ -147,3 +152,8 @@ def find_used(args: Iterable[str], prefix: str, names: Iterable[str] = OPTIONS) 
 
 def _destination(name: str) -> str:
     return f"spec_{name.replace('-', '_')}"
+
+
+def split_names(values: Iterable[str]) -> list[str]:
+    """Return the names in the values of an option, each of which may be a list with commas."""
+    return [name for value in values for name in value.split(",") if name]

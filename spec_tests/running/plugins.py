@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ..specification.first_use import import_modules
 from .cause_printer import CausePrinter
 from .completeness import Completeness
 from .import_lines import ImportLines
@@ -21,8 +22,7 @@ def register_plugins(config: pytest.Config, session: Session, verdicts: list[dic
     """Register the plugins that print the progress and write the report. A worker gets only the plugin of --resume."""
     if hasattr(config, "workerinput"):
         if read_option(config, "resume"):
-            from . import resuming
-
+            (resuming,) = import_modules("spec_tests.running.resuming")
             resuming.register(config, None)
         return
     if read_option(config, "resume") and not read_option(config, "report"):
@@ -34,6 +34,5 @@ def register_plugins(config: pytest.Config, session: Session, verdicts: list[dic
     if unnamed := next((plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, UnnamedReport)), None):
         config.pluginmanager.register(unnamed.build_recorder(config, session), "spec_tests.report")
     elif read_option(config, "report"):
-        from .recording import build_recorder
-
-        config.pluginmanager.register(build_recorder(config, session), "spec_tests.report")
+        (recording,) = import_modules("spec_tests.running.recording")
+        config.pluginmanager.register(recording.build_recorder(config, session), "spec_tests.report")

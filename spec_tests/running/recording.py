@@ -32,7 +32,7 @@ from ..specification.version import SPEC_VERSION, __version__
 from ..trials.collection import is_law
 from . import resuming
 from .completeness import find_cuts
-from .options import read_option
+from .options import read_option, split_names
 from .report_folder import FolderLock, FolderTaken, replace_file
 from .resuming import read_interrupted, select_kept_records
 from .selected_paths import find_selection
@@ -269,12 +269,12 @@ def build_header(config: pytest.Config) -> dict[str, Any]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": ["pytest", *map(str, config.invocation_params.args)],
         "backends": option("backend") or [DEFAULT_BACKEND],
-        "dtypes": _split_names(option("dtype")),
+        "dtypes": split_names(option("dtype")),
         "precision": option("precision"),
         "effort": option("effort"),
         "shapes": current_settings().shape_count,
-        "required": _split_names(option("require")),
-        "required_levels": _split_names(option("require_level")),
+        "required": split_names(option("require")),
+        "required_levels": split_names(option("require_level")),
         "isolate": bool(option("isolate")),
         "world_size": int(option("world_size")) if option("world_size") else None,
         "known": {kind: path for kind in ("failing", "flaky") if (path := option(f"known_{kind}"))},
@@ -286,10 +286,6 @@ def build_header(config: pytest.Config) -> dict[str, Any]:
         "machine": platform.machine(),
         "libraries": dict(filter(None, map(_find_version, LIBRARIES))),
     }
-
-
-def _split_names(values: list[str]) -> list[str]:
-    return [name for value in values for name in value.split(",") if name]
 
 
 def _find_version(library: str) -> tuple[str, str] | None:

@@ -10,7 +10,7 @@ from ..calls.violation import Violation
 from ..inputs.choices import NoExample
 from ..report.verdicts import describe_shortfall
 from ..trials.attempt import find_violation, replay
-from ..trials.failure import Failure
+from ..trials.first_failure import cause_search
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 from .known_failures import FAILING, Entry
@@ -83,7 +83,7 @@ def _is_level_required(session: Session, invariant: Invariant, trial: Trial) -> 
 def _meet(invariant: Invariant, trial: Trial, violation: Violation) -> None:
     """Make a cause of a violation that is none of an example."""
     law, operation = invariant.id_for(trial.operation_name), invariant.subject(trial.operation_name)
-    trial.meet(Failure(law, operation, trial.dtype, violation))
+    trial.meet(cause_search().Failure(law, operation, trial.dtype, violation))
 
 
 def _tolerate_explained(session: Session, invariant: Invariant, trial: Trial) -> tuple[str, str, Entry | None]:

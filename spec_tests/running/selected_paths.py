@@ -1,4 +1,4 @@
-"""Which laws the command line selects: by options of pytest, such as -k, and by paths and node ids."""
+"""Which laws the command line selects: by --operation, by options of pytest, such as -k, and by paths and node ids."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ..trials.collection import SUITE
+from .options import read_option, split_names
 
 SELECTING_OPTIONS = ("keyword", "markexpr", "deselect", "lf", "stepwise", "ignore", "ignore_glob")  # of pytest
 
@@ -27,4 +28,6 @@ def find_selected_paths(config: pytest.Config) -> list[str]:
 def find_selection(config: pytest.Config) -> dict[str, Any]:
     """Return the options that select tests, by their names, and the paths that do. {} for the whole suite."""
     chosen = {name: value for name in SELECTING_OPTIONS if (value := config.getoption(name, None))}
+    if operations := split_names(read_option(config, "operation")):
+        chosen["operation"] = operations
     return {**chosen, **({"paths": paths} if (paths := find_selected_paths(config)) else {})}

@@ -10,6 +10,7 @@ from ..implementation.backend import Backend
 from ..inputs import effort
 from ..specification.registry import gradients, operations, specification
 from ..trials.invariant import Invariant
+from ..trials.mending import count_parts
 from ..trials.trial import GENERAL, Trial
 
 # When a backend lacks an operation, these invariants say so for all others.
@@ -19,6 +20,21 @@ REPORT_ABSENCE = ("operation.reference", "gradient.reference")
 def is_selected(invariant: Invariant) -> bool:
     """Whether the invariant is tried at the current effort. Some are tried at one effort only."""
     return invariant.effort in (None, effort.current_effort().name)
+
+
+def is_unneeded(invariant: Invariant, trial: Trial) -> bool:
+    """Whether a trial need not run: it would show nothing new, or it is tried at another effort."""
+    return trial.redundant or not is_selected(invariant)
+
+
+def mending_order(invariant: Invariant, trial: Trial) -> tuple[bool, int, bool]:
+    """Return the key by which trials are sorted: operations before those that they are parts of, gradients after operations.
+
+    The first failure then says most. Float64 comes last, because a backend that computes in float32 fails there first.
+    """
+    subject = invariant.subject(trial.operation_name)
+    parts = count_parts(subject) if trial.backend.has(subject) else 0
+    return subject.endswith("_vjp"), parts, trial.dtype == "float64"
 
 
 def operation_names(invariant: Invariant) -> tuple[str, ...]:
@@ -41,25 +57,41 @@ class Selection:
 
     def collect(self, invariant: Invariant, names: Collection[str] | None = None) -> list[Trial]:
         """Return the trials of an invariant, also where another effort tries it: pytest collects it, then deselects it."""
-        return [
+        trials = [
             trial
             for backend in self.backends
             for name in operation_names(invariant)
-            if names is None or not name or name in names
+            if (names is None or not name or name in names) and not self._is_absent(backend, name, invariant)
             for trial in self._trials(backend, name, invariant)
         ]
+        if not trials and names is None:  # pytest needs an item that it can deselect
+            trials = [self._redundant(self.backends[0], invariant)]
+        return trials
+
+    def _redundant(self, backend: Backend, invariant: Invariant, operation_name: str = "", dtype: str = "") -> Trial:
+        """Return a trial of the invariant that is deselected."""
+        name = operation_name or operation_names(invariant)[0]
+        return Trial(backend, dtype or backend.dtypes[0], self.precision, name, redundant=True)
+
+    def _is_absent(self, backend: Backend, operation_name: str, invariant: Invariant) -> bool:
+        """Whether a general invariant has nothing to say of an operation, because the backend lacks it."""
+        says_so = invariant.id in REPORT_ABSENCE or operation_name in self.required
+        return bool(operation_name) and not says_so and not backend.has(operation_name)
 
     def _trials(self, backend: Backend, operation_name: str, invariant: Invariant) -> list[Trial]:
-        fixed = specification(invariant.drawn_operation(operation_name)).dtype
+        dtypes = tuple(d for d in backend.dtypes if not self.dtypes or d in self.dtypes)
+        if operation_name and not backend.has(operation_name) and operation_name not in self.required:
+            return [Trial(backend, dtypes[0], self.precision, operation_name)]  # which says that it is absent
         if operation_name and not invariant.applies_to(operation_name):
             return []
-        dtypes = (fixed,) if fixed else tuple(d for d in backend.dtypes if not self.dtypes or d in self.dtypes)
+        if fixed := specification(invariant.drawn_operation(operation_name)).dtype:
+            dtypes = (fixed,)
         trials = [Trial(backend, dtype, self.precision, operation_name) for dtype in dtypes if invariant.covers_dtype(dtype)]
         cost = _cost(invariant, operation_name)
         lacks = "states" in invariant.needs and not backend.framework.has_states
         lacks |= "ranks" in invariant.needs and backend.framework.world_size == 1
         if not trials or lacks or cost > effort.current_effort().max_cost:  # pytest needs an item that it can deselect
-            return [Trial(backend, dtypes[0], self.precision, operation_name, redundant=True)]
+            return [self._redundant(backend, invariant, operation_name, dtypes[0])]
         present = [trial for trial in trials if not trial.missing(invariant.operations)]
         if not present:  # one line says that the operation is absent, instead of one for each dtype and invariant
             reports_absence = invariant.id in REPORT_ABSENCE or find_missing_requirement(trials[0], invariant, self.required)

@@ -19,9 +19,10 @@ from ..inputs.effort import EFFORTS
 from ..isolation.server_command import names_process
 from ..isolation.tampering import PatchDetector, count_hooks
 from ..sharding.statements import choose_world_size
+from ..specification.first_use import import_modules
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.levels import LEVELS
-from ..specification.registry import gradients, operations
+from ..specification.registry import gradients, import_specifications, operations
 from ..specification.run_settings import RunSettings, set_settings
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
@@ -38,6 +39,7 @@ from .arguments import (
     validate_choices,
 )
 from .known_failures import KnownFailures
+from .law_files import LawFiles
 from .ledger import Ledger
 from .lookout import Lookout
 from .options import read_option
@@ -63,6 +65,7 @@ class Session:
     example: tuple[int, ...] = ()  # the choices of the only example to try; empty means that examples are drawn
     known_failures: KnownFailures = field(default_factory=KnownFailures)
     plugin_manager: pytest.PytestPluginManager | None = None  # of the run, if a command line has started it
+    operations: tuple[str, ...] = ()  # whose laws alone are tried; empty means those of all
     ledger: Any = None  # a Ledger, if a command line has started the run
     lookout: Lookout = field(default_factory=Lookout)  # when to look for replacements
     backends_recorded: bool = False  # whether this process has handed the records of the backends to the report
@@ -102,6 +105,7 @@ class Session:
             parse_example(option),
             read_known_failures(option, config.invocation_params.dir),
             plugin_manager=config.pluginmanager,
+            operations=validate_choices("operation", option("operation"), (*operations(), *gradients())),
             ledger=Ledger(config),
         )
 
@@ -151,6 +155,9 @@ class Session:
         environment.set_variables(text, self.folder)
         loaded_before = set(patch_detector.find_imports())
         patch_detector.watch_hooks(self.plugin_manager)
+        if text.startswith(DEVIATION_PREFIX):  # which needs equations, and what the catalogue is made with
+            import_specifications((*operations(), *gradients()))
+            import_modules("spec_tests.deviations")
         backend = load(text, self.folder, operations())
         intrusions = [f"replaced {name}" for name in patch_detector.restore()]
         patch_detector.watch_hooks(None)  # plugins may come until all tests are collected
@@ -162,7 +169,9 @@ class Session:
         return backend
 
     def close(self) -> None:
-        """End the processes of isolated backends, with all that they have started."""
+        """End the processes of isolated backends, with all that they have started, and let modules be imported plainly again."""
+        if self.watches_this_process:
+            self.patch_detector.release()
         for backend in self.__dict__.get("backends", ()):
             if connection := getattr(backend.framework, "connection", None):
                 connection.discard_process(Fault(""))
@@ -234,7 +243,7 @@ class Session:
     def patch_detector(self) -> PatchDetector:
         """Detects replacements in the suite and its libraries. It is built before any backend is loaded."""
         fix_judge_finders(self.folders_of_backends)
-        return PatchDetector()
+        return PatchDetector(guards_imports=self.plugin_manager is not None)
 
     def check_dtypes(self, backends: list[Backend]) -> tuple[Backend, ...]:
         """Return the backends. Raise UsageError if one has none of the requested dtypes."""
@@ -244,6 +253,11 @@ class Session:
                     f"--dtype={','.join(self.dtypes)}: {backend.name} offers {', '.join(backend.dtypes)}; nothing would run."
                 )
         return tuple(backends)
+
+    @cached_property
+    def law_files(self) -> LawFiles:
+        """The files of laws that the run needs."""
+        return LawFiles(lambda: self.backends, self.required, self.operations)
 
     @property
     def selection(self) -> Selection:

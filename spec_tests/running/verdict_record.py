@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..calls.call_facts import optional_defaults
-from ..diagnosis.refused_region import find_region
 from ..implementation.domain import describe_domain
 from ..implementation.printable import printable
 from ..inputs.choices import format_choices
 from ..specification.conventions import conventions_of
-from ..trials.causes import Cause
+from ..specification.first_use import import_modules
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
+
+if TYPE_CHECKING:
+    from ..trials.causes import Cause
 
 
 def identify_trial(invariant: Invariant, trial: Trial) -> dict[str, str]:
@@ -37,6 +39,8 @@ def _build_skill_record(trial: Trial) -> dict[str, Any]:
 
 def _describe_domain(trial: Trial, operation: str) -> str:
     """Return the domain in which the operation is tried, and where it comes from if the backend does not state it."""
+    if operation.removesuffix("_vjp") not in trial.backend.domain:
+        return ""
     text = describe_domain(trial.operation(operation).domain)
     return f"{text} (given by --domain)" if text and trial.backend.domain_is_given else text
 
@@ -102,9 +106,9 @@ def _build_conventions_record(trial: Trial, operation: str) -> dict[str, Any]:
 
 def build_coverage_record(trial: Trial, invariant: Invariant) -> dict[str, Any]:
     """Return the fields of a verdict that say what was drawn, what was answered, and what was refused."""
-    coverage, operation = trial.tally.coverage, trial.operation(trial.operation_name or invariant.module)
+    coverage, name = trial.tally.coverage, trial.operation_name or invariant.module
     variants = coverage.describe_variants()
-    if coverage.drawn and not operation.missing:
+    if coverage.drawn and not (operation := trial.operation(name)).missing:
         lacking = [name for name in optional_defaults(operation.spec) if not operation.accepts(name)]
         variants["refused"] += [name for name in lacking if name not in variants["refused"]]
     record: dict[str, Any] = {
@@ -116,6 +120,8 @@ def build_coverage_record(trial: Trial, invariant: Invariant) -> dict[str, Any]:
         "region": None,
     }
     examples = [e for e in coverage.examples if e.answered or e.refusal == "backend"]
-    if region := find_region(operation.spec.forward, [(e.refusal == "backend", e.facts) for e in examples]):
-        record["region"] = [region.words, region.advice]
+    if any(example.refusal == "backend" for example in examples):
+        (module,) = import_modules("spec_tests.diagnosis.refused_region")
+        if region := module.find_region(name.removesuffix("_vjp"), [(e.refusal == "backend", e.facts) for e in examples]):
+            record["region"] = [region.words, region.advice]
     return record

@@ -16,6 +16,7 @@ import numpy as np
 from .float_errors import ignored_float_errors
 
 PRECISIONS = ("fused", "mixed", "eager")  # nested, strictest first
+FLOAT64_IN_FLOAT32 = "float64 in float32"  # the name of a bug: results in float64 that are computed in float32
 
 
 @dataclass(frozen=True)

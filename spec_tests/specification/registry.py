@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from .declaration import Declaration, DeclarationError
+from .first_use import import_modules
 from .shapes import Shapes, parse_shapes
 from .steps import count_steps
 
@@ -32,15 +33,24 @@ def same_kind(name: str) -> tuple[str, ...]:
     return gradients() if name in gradients() else operations()
 
 
+def specification_modules(name: str) -> tuple[str, str]:
+    """Return the dotted names of the two modules of a specification: that of its arguments, and that of its equation."""
+    return f"spec_tests.operations.{name.removesuffix('_vjp')}", f"reference_numpy.{name}"
+
+
+def import_specifications(names: Iterable[str]) -> None:
+    """Import what the specifications of these operations and gradients consist of, all at once."""
+    import_modules(*(module for name in names for module in specification_modules(name)))
+
+
 @cache
 def specification(name: str) -> Specification:
     """Return the specification of an operation or of a gradient, which shares the declaration of its operation."""
-    module = importlib.import_module(f"spec_tests.operations.{name.removesuffix('_vjp')}")
+    (module,) = import_modules(specification_modules(name)[0])
     declaration = getattr(module, "declaration", None)
     if not isinstance(declaration, Declaration):
         raise DeclarationError(f"{module.__file__} declares nothing; write declaration = Declaration(equation=…, arguments=…)")
-    reference = getattr(importlib.import_module(f"reference_numpy.{name}"), name)
-    return Specification(name, reference, declaration)
+    return Specification(name, declaration)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +58,13 @@ class Specification:
     """What the suite knows of an operation or a gradient: its equation, and how to draw a call of it."""
 
     name: str
-    reference: Callable[..., Any]  # the equation: the function of this name in reference_numpy
     declaration: Declaration
+
+    @cached_property
+    def reference(self) -> Callable[..., Any]:
+        """The equation: the function of this name in reference_numpy."""
+        function: Callable[..., Any] = getattr(import_modules(specification_modules(self.name)[1])[0], self.name)
+        return function
 
     @cached_property
     def steps(self) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..calls.call import Call
 from ..calls.violation import NoAnswer
@@ -23,13 +23,13 @@ from ..diagnosis.evidence import Evidence, is_wrong
 from ..diagnosis.explain import explain, search
 from ..diagnosis.explanation import Explanation
 from ..diagnosis.narrow_arithmetic import find_narrow_arithmetic
-from ..diagnosis.near_misses import FLOAT64_IN_FLOAT32
 from ..diagnosis.region import Region
 from ..implementation.backend import Backend
-from ..specification.registry import specification
+from ..specification.formats import FLOAT64_IN_FLOAT32
 from ..specification.work import Budget
 from .failure import Failure
 from .failure_budget import FailureBudget
+from .mending import split_key
 
 UNEXPLAINED = "unexplained"
 EQUATION_SHARE = 0.6  # of the budget that is left when nothing known explains a failure
@@ -223,26 +223,7 @@ def _identify(explanation: Explanation) -> str:
     return f"{explanation.operation}: {explanation.id}"
 
 
-def split_key(key: str) -> set[str]:
-    """Return the names in the key of a cause. Causes with a name in common are one."""
-    return set(key.split(" or "))
-
-
 def _is_same(known: Cause, new: Cause) -> bool:
     """Whether two causes are one: their keys are equal, or they share an explanation, which settles an ambiguous one."""
     names = [{_identify(explanation) for explanation in cause.explanations} for cause in (known, new)]
     return known.key == new.key or bool(names[0] & names[1])
-
-
-def count_parts(operation: str) -> int:
-    """Return how many operations the operation is composed of. Those with few are mended first."""
-    from ..specification.composition import parts_of
-
-    return len(parts_of(specification(operation).name))
-
-
-def mending_order(cause: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the key by which the records of causes are sorted: what to mend first comes first."""
-    name = cause["operation"]
-    is_last = cause["what"].endswith(f"({FLOAT64_IN_FLOAT32})")  # of a backend that is not meant for float64, perhaps
-    return (is_last, name.endswith("_vjp"), count_parts(name), cause["kind"] != "exception", -cause["failures"])

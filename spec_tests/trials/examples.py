@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, Phase, core, given, settings
 from hypothesis import strategies as st
@@ -24,9 +24,11 @@ from ..inputs.choices import shape_choices
 from ..specification.run_settings import current_settings
 from ..specification.work import Budget
 from .call_limit import find_limit
-from .causes import Cause
 from .reducing import ReducedChoices, reduce_choices
 from .trial import Trial
+
+if TYPE_CHECKING:
+    from .causes import Cause
 
 SHRINKING_SHARE = 0.25  # of the work for a failure; the search for its cause has what is left
 

@@ -25,7 +25,7 @@ from ..specification.declaration import Declaration
 from ..specification.formats import FORMATS
 from ..specification.registry import specification
 from ..specification.run_settings import current_settings
-from .failure import Failure
+from .first_failure import cause_search
 from .recorder import ShrinkingEnded
 from .trial import GENERAL, Trial
 
@@ -211,7 +211,7 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
     except (Violation, Fault) as seen:
         violation = seen if isinstance(seen, Violation) else from_fault(seen)
         cover(failed=True)
-        failure = Failure(
+        failure = cause_search().Failure(
             law.id_for(trial.operation_name),
             law.subject(trial.operation_name),
             trial.dtype,

@@ -16,13 +16,13 @@ from ..calls.violation import Lost, Violation
 from ..specification.pytree import leaves
 from ..specification.work import Budget, IsOver, never
 from .coverage import Coverage
-from .failure import Failure
 from .shares import Shares, compare_parts
 from .skill import Skill
 
 if TYPE_CHECKING:
     from ..calls.result import Result
     from .causes import Cause
+    from .failure import Failure
 
 
 def summarize_example(result: Result, share: np.ndarray, precision: str) -> dict[str, Any]:

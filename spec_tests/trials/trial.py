@@ -7,18 +7,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..calls.call import Call
 from ..calls.gradient import Gradient
 from ..calls.operation import Operation
 from ..calls.severity import NOT_FINITE
 from ..calls.violation import Violation
-from ..deviations import put_into_oracle
-from ..diagnosis.asking import Wish
-from ..diagnosis.evidence import Evidence, is_wrong
-from ..diagnosis.explanation import Explanation
-from ..diagnosis.wrong_region import find_wrong_region
 from ..implementation.backend import Backend
 from ..implementation.framework import Framework
 from ..inputs.choices import ReplayedChoices
@@ -26,19 +21,23 @@ from ..inputs.chosen_draw import draw_small_call
 from ..inputs.effort import current_effort
 from ..specification.registry import specification
 from ..specification.work import Budget
-from .asker import answer_in_float32, ask_about, choose
-from .causes import Cause, Causes
 from .conventions import infer_values
-from .failure import Failure
 from .failure_budget import FailureBudget, budget_of_failure, whole_budget
+from .first_failure import cause_search
 from .recorder import ExampleRecorder
 from .shares import STRICTNESS
 from .tally import Finding, Tally
 
+if TYPE_CHECKING:
+    from ..diagnosis.asking import Wish
+    from ..diagnosis.evidence import Evidence
+    from ..diagnosis.explanation import Explanation
+    from .causes import Cause, Causes
+    from .failure import Failure
+
 GENERAL = ("operation", "gradient")  # the parameter of an invariant that holds of every operation, or of every gradient
 
 MAX_RECORDED_CALLS = 32  # per operation and dtype
-
 MAX_RECORDED_PER_INVARIANT = 8  # calls
 
 MAX_RECORDED_ELEMENTS = 4096  # in one call
@@ -104,7 +103,7 @@ class Trial:
     @property
     def causes(self) -> Causes:
         """The causes of failures that were found in the backend so far."""
-        return Causes(self.backend)
+        return cause_search().Causes(self.backend)
 
     def after_failure(self, operation: str) -> AbstractContextManager[FailureBudget]:
         """Give the budgets of the next failure of the operation in a block. Count what the block spends."""
@@ -168,13 +167,13 @@ class Trial:
         """Return where the answers of an operation are wrong, [] if no region predicts fresh answers or the budget is spent."""
         if self.tally.losses or budget.is_spent():
             return []
-        ask = ask_about(self.operation(name), seed=0, budget=budget)
-        region = find_wrong_region(evidence, ask=ask, budget=budget)
+        ask = cause_search().ask_about(self.operation(name), seed=0, budget=budget)
+        region = cause_search().find_wrong_region(evidence, ask=ask, budget=budget)
         return [region] if region else []
 
     def ask_in_float32(self, call: Call) -> Call | None:
         """Return the call in float32, answered; None if it has no answer, or if an earlier call was lost."""
-        return None if self.tally.losses else answer_in_float32(call)
+        return None if self.tally.losses else cause_search().answer_in_float32(call)
 
     def forward_of(self, gradient: Call) -> Call:
         """Return the forward call with the arguments of a gradient."""
@@ -190,7 +189,7 @@ class Trial:
             forward.values(call, forward.run(call))
         except Exception:
             return True
-        return is_wrong(call)
+        return bool(cause_search().is_wrong(call))
 
     def would_fail(self, failure: Failure, explanations: list[Explanation]) -> bool:
         """Whether the failing example fails too if the backend is the oracle with the equation of an explanation in it."""
@@ -206,7 +205,7 @@ class Trial:
         """Whether the failing example fails with this equation in place of that of the operation."""
         assert failure.replay is not None
         other = Trial(
-            Backend("oracle", put_into_oracle(name, equation), Framework("numpy")),
+            Backend("oracle", cause_search().put_into_oracle(name, equation), Framework("numpy")),
             self.dtype,
             self.precision,
             self.operation_name,
@@ -250,7 +249,7 @@ class Trial:
                     operation,
                     random_source,
                     all_arguments=wish is None and example % 2 == 1,
-                    chosen=choose(wish) if wish else None,
+                    chosen=cause_search().choose(wish) if wish else None,
                 )
                 if _is_small(call):
                     operation.values(call, operation.run(call))
@@ -268,8 +267,14 @@ class Trial:
 
     def missing(self, names: tuple[str, ...]) -> str:
         """Return why the invariant of these operations cannot be tried, "" if it can."""
-        reasons = (self.operation(self.operation_name if name in GENERAL else name).missing for name in names)
-        return next((reason for reason in reasons if reason), self.unmet_need)
+        return next(filter(None, map(self.find_absence, names)), self.unmet_need)
+
+    def find_absence(self, name: str) -> str:
+        """Return why an operation of the invariant cannot be tried, "" if it can. One that the backend lacks is not imported."""
+        name = self.operation_name if name in GENERAL else name
+        if self.backend.function(name) or self.backend.function(forward := name.removesuffix("_vjp")):
+            return self.operation(name).missing
+        return self.backend.describe_absence(forward)
 
 
 def _is_small(call: Call) -> bool:

@@ -1,0 +1,172 @@
+"""A start loads and collects what the run needs: no search for a cause, and no laws of operations that the backend lacks."""
+
+import json
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from spec_tests.report.verdicts import describe_not_tried
+from spec_tests.specification.registry import gradients, operations
+
+from ..support.paths import ROOT
+from ..support.pytest_process import NUMPY, RELU, SOFTMAX, environment, pytest_run, suite, write
+
+NOT_AT_A_START = (
+    "spec_tests.campaign",
+    "spec_tests.commands",
+    "spec_tests.deviations",
+    "spec_tests.diagnosis",
+    "spec_tests.vectors",
+)
+AFTER_A_FAILURE = ("spec_tests.report.failure", "spec_tests.report.script", "spec_tests.trials.causes")
+MAX_MODULES = 215  # of the suite, where a backend has one function
+LISTS_MODULES = """
+import json
+import sys
+
+import pytest
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    own = sorted(name for name in sys.modules if name.partition(".")[0] in ("reference_numpy", "spec_tests"))
+    watched = session.config.pluginmanager.get_plugin("spec_tests.imports").session.patch_detector
+    with open("modules.json", "w") as file:
+        json.dump([own, len(session.items), watched.find_imports()], file)
+"""
+
+
+def load_modules(folder: Path, backend: str, *options: str) -> tuple[list[str], int, list[str]]:
+    """Return the modules of the suite that a run has loaded, how many laws it has, and what it has loaded without a look."""
+    (folder / "lists.py").write_text(LISTS_MODULES)
+    write(folder, mine=backend)
+    suite(folder, "-p", "lists", "--backend=mine.py", *options, env=environment(ROOT, folder))
+    own, count, unwatched = json.loads((folder / "modules.json").read_text())
+    return own, count, unwatched
+
+
+@pytest.mark.parametrize("options", [("--collect-only", "-q"), ("-k", "relu.rectifies")])
+def test_a_start_loads_what_the_run_needs(options: tuple[str, ...], tmp_path: Path) -> None:
+    modules, _, _ = load_modules(tmp_path, NUMPY + RELU, *options)
+    laws = {name.removeprefix("spec_tests.test_").partition("__")[0] for name in modules if name.startswith("spec_tests.test_")}
+    assert [name for name in modules if name.startswith(NOT_AT_A_START) or name in AFTER_A_FAILURE] == []
+    assert laws == {"relu", "every_operation", "every_gradient"}
+    assert {"reference_numpy.relu", "spec_tests.operations.relu"} <= {*modules}
+    assert not {"reference_numpy.rms_norm", "spec_tests.operations.rms_norm"} & {*modules}
+    assert len(modules) <= MAX_MODULES
+
+
+def test_a_start_collects_the_laws_of_the_operations_that_are_there(tmp_path: Path) -> None:
+    """For each absent operation one comparison with the oracle is left, which says that the operation is absent."""
+    write(tmp_path, mine=NUMPY + RELU)
+    run = suite(tmp_path, "--backend=mine.py", "--collect-only", "-q")
+    nodes = [line for line in run.text.splitlines() if "::" in line]
+    absent = [node for node in nodes if "::test_reference[" in node and "[relu-" not in node]
+    assert len(absent) == len((*operations(), *gradients())) - len(("relu",))
+    rest = [node.rpartition("/")[2] for node in nodes if node not in absent]
+    assert all(node.startswith("test_relu.py") or "[relu-" in node for node in rest)
+
+
+def test_what_a_failure_loads_is_watched(tmp_path: Path) -> None:
+    """The search for a cause is imported after a look, and what it imports is watched. The catalogue alone is not."""
+    wrong = NUMPY + RELU.replace("np.maximum(x, 0)", "np.maximum(x, 1)")
+    modules, _, unwatched = load_modules(tmp_path, wrong, "-k", "relu.reference")
+    assert {*AFTER_A_FAILURE, "spec_tests.diagnosis.fit"} <= {*modules}
+    assert [name for name in unwatched if not name.startswith("spec_tests.deviations.")] == []
+
+
+def test_a_file_that_the_command_line_names_is_collected_although_the_backend_lacks_its_operation(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU)
+    path = ROOT / "spec_tests" / "test_silu.py"
+    run = pytest_run(tmp_path, "-p", "spec_tests.plugin", "--spec-backend=mine.py", str(path))
+    assert run.code == pytest.ExitCode.NO_TESTS_COLLECTED, run.text
+    assert "error" not in run.text.lower()
+
+
+# --- what is absent -------------------------------------------------------------------------------------------------------
+
+BACKENDS = {
+    "softmax_only": """
+        import numpy as np
+        framework = "numpy"
+
+        def softmax(x, axis=-1):
+            e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+            return e / np.sum(e, axis=axis, keepdims=True)
+    """,
+    "with_gradient": """
+        import numpy as np
+        framework, dtypes, domain = "numpy", ("float64", "float32"), {"relu": {"dtype": ("float32",)}}
+
+        def relu(x):
+            return np.maximum(x, 0)
+
+        def sigmoid_vjp(dy, x):
+            s = 1 / (1 + np.exp(-x))
+            return (dy * s * (1 - s),)
+
+        def causal_mask(m, n):
+            return np.arange(n)[None, :] <= np.arange(m)[:, None] + n - m
+    """,
+    "torch_relu": """
+        import torch
+        framework = "torch"
+
+        def relu(x):
+            return torch.relu(x)
+
+        def swiglu(x, w_gate, w_up, w_down):
+            return (torch.nn.functional.silu(x @ w_gate.mT) * (x @ w_up.mT)) @ w_down.mT
+    """,
+}
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_the_list_of_what_is_absent_is_as_it_was_when_all_laws_were_collected(name: str, tmp_path: Path) -> None:
+    """`not_tried.json` has the lists of commit c956b87 at default effort. It collected the laws of all operations."""
+    before = json.loads((Path(__file__).parent / "not_tried.json").read_text())
+    write(tmp_path, **{name: textwrap.dedent(BACKENDS[name])})
+    run = suite(tmp_path, f"--backend={name}.py", "-k", "reference", "--hypothesis-seed=0")
+    assert describe_not_tried(run.facts) == before[name]
+
+
+# --- selecting operations, and requiring them ---------------------------------------------------------------------------------
+
+
+def test_operation_selects_by_the_whole_name(tmp_path: Path) -> None:
+    """-k softmax. selects log_softmax as well."""
+    log_softmax = "\n\ndef log_softmax(x, *, axis):\n    return np.log(softmax(x, axis=axis))\n"
+    both = NUMPY + SOFTMAX + log_softmax
+    modules, count, _ = load_modules(tmp_path, both, "--operation=softmax", "--collect-only", "-q")
+    assert count > 1
+    assert "spec_tests.test_log_softmax" not in modules
+    run = suite(tmp_path, "--backend=mine.py", "--operation=softmax", "--collect-only", "-q")
+    assert {line.partition("[")[2].partition("-")[0] for line in run.text.splitlines() if "every_operation" in line} == {
+        "softmax"
+    }
+    assert "log_softmax" not in run.text
+
+
+def test_operation_of_an_unknown_name_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU)
+    run = suite(tmp_path, "--backend=mine.py", "--operation=relus")
+    assert run.code == pytest.ExitCode.USAGE_ERROR
+    assert "there is no operation 'relus'. Did you mean relu" in run.text
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "workers"])
+def test_a_required_operation_that_the_selection_leaves_untried_fails_the_run(workers: tuple[str, ...], tmp_path: Path) -> None:
+    two = NUMPY + RELU + "\n\ndef sigmoid(x):\n    return (1 / (1 + np.exp(-x.astype(np.float64)))).astype(x.dtype)\n"
+    write(tmp_path, mine=two)
+    options = ("--backend=mine.py", "--require=relu,sigmoid", *workers)
+    run = suite(tmp_path, *options, "-k", "relu.rectifies")
+    assert run.code == pytest.ExitCode.TESTS_FAILED, run.text
+    assert "ERROR: --require=sigmoid: no law of sigmoid was tried" in run.text
+    run = suite(tmp_path, *options, "-k", "relu.rectifies or sigmoid.complement")
+    assert run.code == 0, run.text
+
+
+def test_a_run_that_tries_nothing_on_purpose_may_require_something(tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + RELU)
+    assert suite(tmp_path, "--backend=mine.py", "--require=relu", "--collect-only", "-q").code == 0

@@ -1,0 +1,10 @@
+"""The search for the cause of a failure, as trials use it. A trial imports this at the first failure: most runs have none."""
+
+from ..deviations import put_into_oracle
+from ..diagnosis.evidence import is_wrong
+from ..diagnosis.wrong_region import find_wrong_region
+from .asker import answer_in_float32, ask_about, choose
+from .causes import Causes
+from .failure import Failure
+
+__all__ = ["Causes", "Failure", "answer_in_float32", "ask_about", "choose", "find_wrong_region", "is_wrong", "put_into_oracle"]
