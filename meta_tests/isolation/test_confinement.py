@@ -195,7 +195,7 @@ def test_a_system_without_namespaces_says_so(tmp_path: Path) -> None:
     """The kernel is judged as elsewhere, and what protects less is printed. One that kills the judge scores nothing."""
     if shutil.which("unshare") is None or subprocess.run(["unshare", "-Ur", "true"], check=False).returncode:
         pytest.skip("this system does not let a test forbid namespaces")
-    (tmp_path / "kernel.py").write_text(NUMPY + EPS_OUTSIDE)
+    (tmp_path / "kernel.py").write_text(f"{NUMPY}open('imports', 'a').write('once ')\n{EPS_OUTSIDE}")
     (tmp_path / "kills.py").write_text(f"{NUMPY}{FORGES}\nKILLS = True\n{ZEROS}")
     found = {}
     for name in ("kernel.py", "kills.py"):
@@ -206,5 +206,7 @@ def test_a_system_without_namespaces_says_so(tmp_path: Path) -> None:
         )
         found[name] = json.loads(done.stdout)
     assert 0 < found["kernel.py"]["value"] <= 0.25
+    assert (tmp_path / "imports").read_text() == "once "
     assert f"not on this system: {NAMESPACE}" in found["kernel.py"]["confinement"]
+    assert "another user (Operation not permitted)" in found["kernel.py"]["confinement"]
     assert found["kills.py"]["value"] == 0

@@ -27,6 +27,7 @@ DIE_WITH_PARENT, NO_NEW_PRIVILEGES, DROP_FROM_BOUND = 1, 38, 24  # the requests 
 CAPABILITY_VERSION, LAST_CAPABILITY = 0x20080522, 63
 SET_CAPABILITIES = MappingProxyType({"x86_64": 126, "aarch64": 91, "riscv64": 91})  # the numbers of capset(2)
 NOBODY = 65534
+UNKNOWN = 2  # the exit status of a process that could not become another user, and so could not try what that user may read
 STATUS = struct.Struct("i")
 
 
@@ -103,11 +104,15 @@ def become_nobody(needed: Iterable[str]) -> None:
     """Become another user, if that user can read what is needed."""
     child = os.fork()
     if child == 0:
-        _set_user()
-        os._exit(not all(os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)) for path in needed))
-    if os.waitpid(child, 0)[1] != 0:
+        try:
+            _set_user()
+            os._exit(not all(os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)) for path in needed))
+        finally:  # whatever is raised, this process must not go on beside the other
+            os._exit(UNKNOWN)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status not in (0, UNKNOWN):
         raise Refused("another user could not read the backend and the libraries")
-    _set_user()
+    _set_user()  # which says why, if the child could not
 
 
 def _set_user() -> None:
