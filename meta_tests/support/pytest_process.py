@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -129,10 +134,27 @@ def write(folder: Path, **files: str) -> None:
         (folder / f"{name}.py").write_text(textwrap.dedent(text))
 
 
+@cache
+def shared_constants() -> Path:
+    """Return the folder in which Hypothesis keeps the constants of the suite's modules, for all runs that this process starts."""
+    folder = tempfile.mkdtemp(prefix="constants-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def share_constants(folder: Path) -> None:
+    """Let a run in this folder read the constants of modules that an earlier one has found. In an empty folder it parses them."""
+    own = folder / ".hypothesis"
+    with suppress(OSError):  # a folder that no one may write to, or that has its own
+        own.mkdir()
+        (own / "constants").symlink_to(shared_constants(), target_is_directory=True)
+
+
 def pytest_run(folder: Path, *args: str, env: dict[str, str] | None = None, timeout: float | None = 300) -> Run:
     """Run `pytest ARGS` in the folder."""
     report = folder / "junit.xml"
     report.unlink(missing_ok=True)
+    share_constants(folder)
     done = python(folder, "-m", "pytest", f"--junitxml={report}", *args, env=env, timeout=timeout)
     cases = list(ElementTree.parse(report).iter("testcase")) if report.exists() else []
     nodes = {f"{case.get('classname')}::{case.get('name')}": case[-1].tag if len(case) else "" for case in cases}
