@@ -138,7 +138,8 @@ def judge_region(row: Row, region: Region, operation: Operation, evidence: Evide
     return row
 
 
-def _examine_deviation(job: tuple[str, int, float]) -> Row:
+def examine_deviation(job: tuple[str, int, float]) -> Row:
+    """Do one job: the id of a deviation, a seed, and the units of work."""
     name, seed, units = job
     deviation = find(name)
     assert deviation is not None
@@ -208,7 +209,7 @@ def main() -> None:
     chosen = [name for name in names or catalogue() if catalogue()[name].kind in SUBSTITUTED]
     random.Random(options.seed).shuffle(chosen)  # so that an unfinished run is a fair sample
     jobs = {name: (name, options.seed, options.work) for name in chosen}
-    measure(jobs, _examine_deviation, options, "equations and conventions of the catalogue")
+    measure(jobs, examine_deviation, options, "equations and conventions of the catalogue")
 
 
 if __name__ == "__main__":
