@@ -49,6 +49,7 @@ def lint(session: nox.Session) -> None:
     run(session, "codespell")
     run(session, "python", "docs/vocabulary.py")
     run(session, "python", "docs/prose.py")
+    run(session, "python", "-m", "meta_tests.measure")  # lists the figures that are stale
 
 
 @nox.session
@@ -111,6 +112,13 @@ def mutations(session: nox.Session) -> None:
 def libraries(session: nox.Session) -> None:
     """Test what needs the extras `libraries` and `campaign`: the backends of other libraries, and campaigns on Ray."""
     run(session, "pytest", *LIBRARY_TESTS, *session.posargs)
+
+
+@nox.session
+def release_check(session: nox.Session) -> None:
+    """Fail if a figure rests on other operations, laws, bounds or causes than today's, or a mutation on other sources."""
+    run(session, "python", "-m", "meta_tests.measure", "--check")
+    run(session, "python", "-m", "meta_tests.measure.mutations", "run", "--stale")
 
 
 @nox.session

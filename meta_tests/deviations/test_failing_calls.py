@@ -42,7 +42,9 @@ from ..support.failing_calls import (
     to_line,
     try_example,
 )
+from ..support.paths import ROOT
 from ..support.rotation import is_due
+from ..support.sources import list_sources
 
 MEGABYTES = 20
 
@@ -308,7 +310,7 @@ def test_a_case_that_is_not_due_is_left_to_the_night(monkeypatch: pytest.MonkeyP
 
 
 def test_what_judges_is_hashed() -> None:
-    names = {path.relative_to(rotation.ROOT).as_posix() for path in rotation.list_judging_sources()}
+    names = {path.relative_to(ROOT).as_posix() for path in list_sources()}
     assert {
         "spec_tests/bounds/bounded.py",
         "spec_tests/helpers/assertions.py",

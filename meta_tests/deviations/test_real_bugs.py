@@ -49,6 +49,8 @@ def test_the_page_and_the_readme_have_the_figures_of_the_command() -> None:
     text = " ".join((ROOT / "README.md").read_text().split())
     sentence = f"Of {len(bugs)} bugs that others wrote down, {len(inside)} are of a kind that it can see, and it caught {caught}"
     assert sentence in text
+    named = sum(outcome.is_named for outcome in outcomes.values())
+    assert f"Of the {len(outcomes)} pieces of code that restate them, it named {named}" in text
 
 
 @pytest.mark.parametrize("name", list_real_bugs())

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from spec_tests.implementation.lookup import built_in_backends
 from spec_tests.specification.registry import gradients, operations
 from spec_tests.trials.collection import invariants
 
 from ..measure import conformance, conformance_table
 from ..measure.conformance import CONFORMANCE_JSON, GRADIENTS_JSON, measure_backend, merge_entries, select_operation
 from ..measure.conformance_table import Entry, find_findings, format_table, list_failures
+from ..support.paths import DOCS, ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, Run, write
 
 pytestmark = pytest.mark.xdist_group("docs/conformance_table")  # which share a measurement
@@ -185,3 +187,18 @@ def test_a_title_may_name_one_backend_of_the_page(tmp_path: Path, monkeypatch: p
     every = "findings/page: Of all (all dtypes)"
     assert find_findings("mine", "relu", {"reference"}, "float32") == ["findings/page: Of `mine` (all dtypes)", every]
     assert find_findings("yours", "relu", {"reference"}, "float32") == [every]
+
+
+def test_the_page_says_how_many_backends_run_in_which_session() -> None:
+    """The file of the session `libraries` needs those libraries, so that its table is read as text."""
+    page = (DOCS / "conformance_commands.md").read_text(encoding="utf-8")
+    names, entries = built_in_backends(), json.loads(CONFORMANCE_JSON.read_text(encoding="utf-8"))
+    rows = [name for name in names if name in entries]
+    on_gpu = [name for name in rows if name.endswith("-cuda")]
+    assert f"prints {len(names)} backends" in page
+    assert f"{len(rows)} of the {len(names)}, {len(on_gpu)} of these on a GPU, and {len(conformance.EXAMPLES)} backends" in page
+    text = (ROOT / "meta_tests" / "implementation" / "test_library_backends.py").read_text(encoding="utf-8")
+    compared = re.findall(r'^    "([\w-]+)": \(', text.partition("CONFORMING = {")[2].partition("}")[0], re.MULTILINE)
+    assert f"in float32 at smoke effort, of {len(compared)} backends" in page
+    noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    assert noxfile.count('"--backend=torch-cpu"') == 2, "the sessions main and nightly"

@@ -1,37 +1,14 @@
 """Test the table of docs/measured/README.md: it lists every file of the folder, and its commands, pages and tests exist."""
 
 import re
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from ..support.measured_files import TABLE, Row, read_table
 from ..support.paths import MEASURED, ROOT
-
-README = MEASURED / "README.md"
-
-
-@dataclass(frozen=True)
-class Row:
-    file: str
-    command: str
-    time: str
-    page: str
-    test: str
-
-    @property
-    def stem(self) -> str:
-        return Path(self.file).stem
-
-    @property
-    def module(self) -> str:
-        return self.command.partition("python -m ")[2].split()[0].strip("`")
-
-
-def rows() -> list[Row]:
-    cells = [re.split(r" *\| *", line.strip("| \n")) for line in README.read_text().splitlines() if line.startswith("| `")]
-    return [Row(file.strip("`"), *others) for file, *others in cells]
+from ..support.provenance import RECORD
 
 
 def sources(test: Path) -> str:
@@ -44,11 +21,13 @@ def sources(test: Path) -> str:
 
 
 def test_the_table_lists_exactly_the_files_of_the_folder() -> None:
-    files = [path.relative_to(MEASURED).as_posix() for path in MEASURED.rglob("*") if path.is_file() and path != README]
-    assert sorted(row.file for row in rows()) == sorted(files)
+    files = [
+        path.relative_to(MEASURED).as_posix() for path in MEASURED.rglob("*") if path.is_file() and path not in (TABLE, RECORD)
+    ]
+    assert sorted(read_table()) == sorted(files)
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: row.file)
+@pytest.mark.parametrize("row", read_table().values(), ids=lambda row: row.file)
 def test_what_the_table_names_exists(row: Row) -> None:
     assert find_spec(row.module), f"there is no module {row.module}"
     assert row.time

@@ -32,6 +32,12 @@ def test_equations_and_regions_are_counted_apart(name: str) -> None:
     assert count_kinds(read(name)) in PAGE
 
 
+def test_bugs_without_a_wrong_answer_are_counted_apart() -> None:
+    samples = [read_rows(MEASURED / name).values() for name in ("leave_one_out.json", "mutants_explained.json")]
+    (unseen, of_first), (other, of_second) = ((sum(row.outcome == UNSEEN for row in rows), len(rows)) for rows in samples)
+    assert f"{unseen} of {of_first} in the first sample, {other} of {of_second} in the second" in PAGE
+
+
 def test_what_mispredicts_is_said_and_enough_of_the_catalogue_is_explained() -> None:
     """Four fifths of a sample are explained, and the page names each cause that mispredicts: one of a hundred at most."""
     rows = read("leave_one_out.json").values()

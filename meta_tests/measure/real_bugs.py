@@ -4,7 +4,7 @@ python -m meta_tests.measure.real_bugs [BUG …] [--suite COMMIT] [--effort defa
 [--write FILE]
 
 --suite judges with the suite of another commit: that of the sampling rule gives the share that the page states first.
---write adds the results to FILE, beside those of other commits, and writes the table beside it.
+--write adds the results to FILE, beside those of the commit of the sampling rule, and writes the table beside it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from ..support.paths import ROOT
 
 PAGE = ROOT / "docs" / "would_it_have_been_caught.md"
 START, END = "<!-- bugs: written by meta_tests.measure.real_bugs -->\n", "<!-- end of bugs -->\n"
+OF_RULE, LATER = "the commit of the sampling rule", "later"
 PARTS = ("meta_tests/real_bugs", "meta_tests/measure/real_bugs.py")  # what a suite of another commit gets from this one
 
 
@@ -115,12 +116,12 @@ def format_table(results: dict[str, Any]) -> str:
     bugs, inside = [hit for hit in hits if hit.is_bug], [hit for hit in hits if hit.verdict == INSIDE]
     lines = [f"{len(hits)} hits, {len(bugs)} bugs, {len(inside)} of them inside; the others, by reason:"]
     lines += [f"  {count:>3} {verdict}" for verdict, count in count_verdicts(hits).items() if verdict != INSIDE]
-    for commit, fields in results.items():
+    for fields in results.values():
         outcomes = {entry["id"]: Outcome(**entry) for entry in fields["outcomes"]}
         caught = [hit for hit in inside if is_caught(hit, outcomes)]
         fresh = [hit for hit in inside if not hit.read_before]
         caught_fresh = [hit for hit in caught if not hit.read_before]
-        lines += ["", f"suite of {commit} ({fields['what']}), effort {fields['effort']}, seed {fields['seed']}:"]
+        lines += ["", f"suite of {fields['commit']} ({fields['what']}), effort {fields['effort']}, seed {fields['seed']}:"]
         lines += [
             f"  caught {len(caught)} of {len(inside)} inside; of those never read before, {len(caught_fresh)} of {len(fresh)}"
         ]
@@ -159,10 +160,10 @@ def _describe(outcome: Outcome) -> str:
 
 
 def write_results(path: Path, commit: str, what: str, options: argparse.Namespace, outcomes: list[Outcome]) -> None:
-    """Add the outcomes to the file under the commit, and write the table beside it."""
+    """Add the outcomes to the file, and write the table beside it. Those of a later commit replace those of an earlier one."""
     results = json.loads(path.read_text()) if path.exists() else {}
-    stated = {"what": what, "effort": options.effort, "seed": options.seed}
-    results[commit] = {**stated, "outcomes": [asdict(outcome) for outcome in outcomes]}
+    stated = {"commit": commit, "what": what, "effort": options.effort, "seed": options.seed}
+    results[commit if what == OF_RULE else LATER] = {**stated, "outcomes": [asdict(outcome) for outcome in outcomes]}
     path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     path.with_suffix(".txt").write_text(format_table(results))
 
@@ -190,7 +191,7 @@ def main() -> None:
     if options.write:
         commit = ask_git("rev-parse", "--short=7", options.suite or "HEAD")
         of_rule = ask_git("log", "--diff-filter=A", "--format=%H", "--", "meta_tests/real_bugs/sampling_rule.json")
-        what = "the commit of the sampling rule" if of_rule.startswith(commit) else "a later commit"
+        what = OF_RULE if of_rule.startswith(commit) else "a later commit"
         write_results(options.write, commit, what, options, outcomes)
         write_rows(PAGE)
 

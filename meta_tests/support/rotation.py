@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .paths import ROOT
-
-JUDGING = ("bounds", "calls", "diagnosis", "helpers", "inputs", "operations", "specification", "trials")  # in spec_tests
-
-
-def list_judging_sources() -> Iterator[Path]:
-    """Yield the files that decide what is drawn, what passes and what is named: those packages, the laws, and the equations."""
-    for name in JUDGING:
-        yield from (ROOT / "spec_tests" / name).rglob("*.py")
-    yield from (ROOT / "spec_tests").glob("test_*.py")
-    yield from (ROOT / "reference_numpy").glob("*.py")
+from .sources import list_sources
 
 
 @cache
 def hash_judging_sources() -> str:
     together = hashlib.sha256()
-    for path in sorted(list_judging_sources()):
+    for path in list_sources():
         together.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
     return together.hexdigest()
 
