@@ -9,11 +9,12 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from meta_tests.support.kept_rows import compute_rows
 
 from . import rivals
 from .cpu_time import format_table, measure_least_cpu, publish, use_one_core
@@ -73,9 +74,9 @@ def _implementations() -> dict[str, WrongImplementation]:
     return {wrong.id: wrong for wrong in (*list_catalogued(), *list_mutants())}
 
 
-def _judge_job(job: tuple[str, tuple[str, ...]]) -> Outcome:
+def _judge_job(job: tuple[str, tuple[str, ...]]) -> dict[str, Any]:
     name, names = job
-    return judge_implementation(_implementations()[name], names)
+    return asdict(judge_implementation(_implementations()[name], names))
 
 
 def select_ids(count: int) -> list[str]:
@@ -201,8 +202,9 @@ def main(argv: list[str] | None = None) -> None:
     options = parser.parse_args(argv)
     use_one_core()
     names = tuple(find_installed(options.only))
-    with ProcessPoolExecutor(options.workers, initializer=use_one_core) as pool:
-        outcomes = list(pool.map(_judge_job, [(name, names) for name in select_ids(options.count)]))
+    jobs = {f"{name} by {' '.join(names)}": (name, names) for name in select_ids(options.count)}
+    rows = compute_rows("against_rivals", jobs, _judge_job, options.workers, initializer=use_one_core)
+    outcomes = [Outcome(**row) for row in rows]
     standings = [measure_standing(judge) for judge in (*EFFORTS, *names)]
     text = format_report(standings, outcomes) + "\n" + format_headline(standings, outcomes) + "\n"
     publish("against_rivals", text, {"judges": list(map(asdict, standings)), "bugs": list(map(asdict, outcomes))}, options.write)

@@ -9,8 +9,9 @@ import pytest
 
 from ..measure import __main__ as command
 from ..support import measured_files, provenance, sources
+from ..support.kept_rows import KeptRows, compute_rows
 from ..support.measured_files import Row
-from ..support.paths import ROOT
+from ..support.paths import KEPT_VARIABLE, ROOT
 from ..support.provenance import Figures, Provenance
 
 LAW = "spec_tests/test_rms_norm.py"
@@ -25,6 +26,17 @@ rows = json.loads(path.read_text()) if path.exists() else []
 path.write_text(json.dumps([*rows, len(rows)]))
 sys.exit(len(rows) == 0)  # ended after its first row
 """
+
+
+def compute(job: tuple[Path, int]) -> list[int]:
+    """Note that a row is computed, and fail at the first try of number 2."""
+    log, number = job
+    tried = log.read_text().split() if log.exists() else []
+    with log.open("a") as file:
+        file.write(f"{number} ")
+    if number == 2 and "2" not in tried:
+        raise KeyboardInterrupt
+    return [number, number**2]
 
 
 def read_texts() -> dict[str, str]:
@@ -103,7 +115,7 @@ def test_a_figure_of_other_sources_is_stale(
     assert f"since then other {part}" in command.describe_stale(figures, found)
     with pytest.raises(SystemExit):
         command.main(["--check"])
-    assert "false_alarms.json: of " in capsys.readouterr().out
+    assert f"{fresh.name}: of " in capsys.readouterr().out
 
 
 def test_words_alone_make_no_figure_stale(fresh: Figures, change_source: Callable[[str, str, str], None]) -> None:
@@ -147,6 +159,30 @@ def test_a_measurement_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pyt
     assert isinstance(found, Provenance)
     assert found.changed == []
     assert not command.find_folder(row).exists()
+
+
+def test_rows_that_are_kept_are_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEPT_VARIABLE, str(tmp_path))
+    jobs = {f"number {number}": (tmp_path / "log", number) for number in range(4)}
+    with pytest.raises(KeyboardInterrupt):
+        list(compute_rows("squares of/all", jobs, compute, workers=1))
+    kept = KeptRows("squares of/all")
+    assert kept.path is not None
+    assert {"number 0", "number 1"} <= {*kept.rows}
+    with kept.path.open("a") as file:
+        file.write('["number 2", [2, 3')  # a line that was cut
+    (tmp_path / "log").write_text("2 ")
+    assert list(compute_rows("squares of/all", jobs, compute, workers=1)) == [[number, number**2] for number in range(4)]
+    assert not {"0", "1"} & {*(tmp_path / "log").read_text().split()}
+
+
+def test_without_a_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(KEPT_VARIABLE, raising=False)
+    jobs = {"three": (tmp_path / "log", 3)}
+    assert [*compute_rows("squares", jobs, compute, workers=1), *compute_rows("squares", jobs, compute, workers=1)] == [
+        [3, 9]
+    ] * 2
+    assert (tmp_path / "log").read_text() == "3 3 "
 
 
 def test_the_table_is_read_whole() -> None:

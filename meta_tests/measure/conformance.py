@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +29,7 @@ from spec_tests.report import Report, ReportError, read
 from spec_tests.specification.formats import RESULT_DTYPES
 from spec_tests.specification.registry import gradients, operations
 
-from ..support.paths import MEASURED, ROOT
+from ..support.paths import KEPT_VARIABLE, MEASURED, ROOT
 from ..support.pytest_process import Run, environment, pytest_run
 from .conformance_table import Entry, format_table
 
@@ -170,6 +171,7 @@ def main() -> None:
     parser.add_argument(
         "--keep",
         type=Path,
+        default=MEASURED / "reports" if KEPT_VARIABLE in os.environ else None,
         metavar="DIR",
         help="the runs' reports are kept there, and what they have is not tried again: for what takes hours, with --apart",
     )

@@ -21,7 +21,7 @@ import time
 import traceback
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +42,7 @@ from spec_tests.trials.invariant import Invariant
 from spec_tests.trials.trial import GENERAL, Trial
 
 from ..support.in_process import backend, trials
+from ..support.kept_rows import KeptRows
 from ..support.paths import BACKENDS, MEASURED
 from ..support.random_draw import RandomSource
 
@@ -107,15 +108,20 @@ def run_examples(
     *,
     thin: bool = False,
     is_tried: Callable[[Invariant], bool] = lambda described: True,
+    without: Collection[str] = (),
 ) -> Iterator[Attempt]:
-    """Run the invariants whose ids begin with one of `only` on the backends. With `thin`, run one example, in one dtype only."""
+    """Run the invariants whose ids begin with one of `only` on the backends, one operation after the other.
+
+    The operations `without` are left out. With `thin`, run one example, in one dtype only.
+    """
     plan: dict[tuple[str, str], list[tuple[Any, Trial]]] = {}
     for under_test in map(backend, names):
         for test, trial in trials(under_test, about=lambda law, of=under_test: is_tried(law) and _implements(of, law)):
             described, name = test.invariant, test.invariant.id_for(trial.operation_name)
             if _skips_gradient(under_test, trial.operation_name or described.operations[0]):
                 continue
-            if described.level is None and name.startswith(only) and (not dtypes or trial.dtype in dtypes):
+            is_chosen = name.startswith(only) and _operation_of(name) not in without
+            if described.level is None and is_chosen and (not dtypes or trial.dtype in dtypes):
                 plan.setdefault((name, trial.dtype), []).append((test, trial))
     for name, dtype in sorted(plan, key=lambda key: _operation_of(key[0])):
         group = plan.pop((name, dtype))  # frees the memory of the trials after their last example
@@ -170,11 +176,26 @@ def _run_example(test: Any, trial: Trial, example_id: str, seed: int) -> Attempt
     return Attempt(trial.backend.name, name, trial.dtype, seed, bool(trial.tally.refusals), raised)
 
 
-def write(run: str, tried: Counter[str], found: Counter[tuple[str, str, str]]) -> None:
+def count_attempts(attempts: Iterable[Attempt]) -> dict[str, Any]:
+    """Print each kind of alarm once, and return the counts as they are kept: alarms by backend, invariant and dtype."""
+    examples, refused, alarms = 0, 0, Counter[str]()
+    for attempt in attempts:
+        examples, refused = examples + 1, refused + attempt.refused
+        if attempt.error is None:
+            continue
+        kind = f"{attempt.backend} {attempt.invariant} {attempt.dtype}"
+        alarms[kind] += 1
+        if alarms[kind] == 1:
+            print(attempt, flush=True)
+            if not isinstance(attempt.error, Violation):
+                traceback.print_exception(attempt.error)
+    return {"examples": examples, "refused": refused, "alarms": alarms}
+
+
+def write(run: str, rows: dict[str, Any]) -> None:
     """Write the counts so far. They replace those of an earlier run with these seeds, operation by operation."""
     runs = json.loads(FALSE_ALARMS_JSON.read_text()) if FALSE_ALARMS_JSON.exists() else {}
-    alarms = Counter(_operation_of(invariant) for _, invariant, _ in found.elements())
-    counts = {name: {"examples": examples, "alarms": alarms[name]} for name, examples in tried.items()}
+    counts = {name: {"examples": row["examples"], "alarms": sum(row["alarms"].values())} for name, row in rows.items()}
     runs[run] = dict(sorted((runs.get(run, {}) | counts).items()))
     FALSE_ALARMS_JSON.write_text(json.dumps(runs, indent=1) + "\n")
 
@@ -191,29 +212,22 @@ def main() -> None:
     options = parser.parse_args()
     set_settings(RunSettings(options.effort))
     names = options.names or [*itertools.chain(*map(list_styles, CORRECT_FILES)), *SHIPPED_BACKENDS]
-    tried, refused, found, start = Counter[str](), 0, Counter[tuple[str, str, str]](), time.monotonic()
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    start, seeds = time.monotonic(), range(options.first_seed, options.first_seed + options.seeds)
     run = f"{options.effort} effort, seeds {seeds[0]} to {seeds[-1]}"
-    for attempt in run_examples(names, seeds, frozenset(options.dtype), tuple(options.only)):
-        operation = _operation_of(attempt.invariant)
-        if options.write and tried and operation not in tried:
-            write(run, tried, found)
-        tried[operation] += 1
-        refused += attempt.refused
-        if attempt.error is None:
-            continue
-        key = attempt.backend, attempt.invariant, attempt.dtype
-        found[key] += 1
-        if found[key] == 1:
-            print(attempt, flush=True)
-            if not isinstance(attempt.error, Violation):
-                traceback.print_exception(attempt.error)
-    if options.write:
-        write(run, tried, found)
-    for key, times in found.items():
-        print(f"ALARM {' '.join(key)}: {times} examples")
+    kept = KeptRows(" ".join(["false_alarms", run, *options.names, *options.dtype, *options.only]))
+    attempts = run_examples(names, seeds, frozenset(options.dtype), tuple(options.only), without={*kept.rows})
+    for operation, of_one in itertools.groupby(attempts, key=lambda attempt: _operation_of(attempt.invariant)):
+        kept.add(operation, count_attempts(of_one))
+        if options.write:
+            write(run, kept.rows)
+    examples, refused = (sum(row[field] for row in kept.rows.values()) for field in ("examples", "refused"))
+    found = Counter[str]()
+    for row in kept.rows.values():
+        found.update(row["alarms"])
+    for kind, times in found.items():
+        print(f"ALARM {kind}: {times} examples")
     alarms = f"{found.total()} alarms of {len(found)} kinds"
-    print(f"{len(names)} backends, {tried.total()} examples ({refused} refused), {alarms}, {time.monotonic() - start:.0f} s")
+    print(f"{len(names)} backends, {examples} examples ({refused} refused), {alarms}, {time.monotonic() - start:.0f} s")
     sys.exit(bool(found))
 
 

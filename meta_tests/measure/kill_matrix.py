@@ -16,7 +16,6 @@ import statistics
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from spec_tests.specification.registry import gradients, operations
 from spec_tests.specification.run_settings import RunSettings, set_settings
 
 from ..support.in_process import attempt, backend, trials_of
+from ..support.kept_rows import compute_rows
 
 
 @dataclass
@@ -111,24 +111,27 @@ def try_deviation(name: str, seed: int, *, shrink: bool = False, named: bool = F
     return found
 
 
-def _try_job(job: tuple[str, int, tuple[str, int | None], dict[str, bool]]) -> Kill:
+def _try_job(job: tuple[str, int, tuple[str, int | None], dict[str, bool]]) -> dict[str, Any]:
     name, seed, (effort_name, shapes), options = job
     set_settings(RunSettings(effort_name, shape_count=shapes))
-    return try_deviation(name, seed, **options)
+    return vars(try_deviation(name, seed, **options))
 
 
 def try_deviations(
     names: list[str], seeds: list[int], effort_name: str = "default", workers: int = 2, shapes: int | None = None, **options: bool
 ) -> Iterator[Kill]:
-    with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(_try_job, [(name, seed, (effort_name, shapes), options) for name in names for seed in seeds])
+    how = " ".join([effort_name, *(name for name, given in options.items() if given)])
+    jobs = {f"{name} {seed} {shapes}": (name, seed, (effort_name, shapes), options) for name in names for seed in seeds}
+    for row in compute_rows(f"kill_matrix {how}", jobs, _try_job, workers):
+        yield read_row(row)
+
+
+def read_row(row: dict[str, Any]) -> Kill:
+    return Kill(**{**row, "named": Counter(row["named"])})
 
 
 def read_matrix(path: Path) -> list[Kill]:
-    kills = [Kill(**row) for row in json.loads(path.read_text())] if path.exists() else []
-    for kill in kills:
-        kill.named = Counter(kill.named)
-    return kills
+    return [read_row(row) for row in json.loads(path.read_text())] if path.exists() else []
 
 
 def write_matrix(path: Path, kills: list[Kill]) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import random
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import wraps
 from typing import Any
@@ -21,6 +20,7 @@ from spec_tests.specification.composition import parts_of, substitute
 from spec_tests.specification.registry import operations, specification
 
 from ..support.in_process import attempt, trials_of
+from ..support.kept_rows import compute_rows
 
 VERDICTS = NAMED_ONE, NAMED_NONE, NAMED_THIRD = "named one of the two", "named none", "named a third"
 
@@ -78,13 +78,13 @@ def main() -> None:
     possible = list_pairs()
     chosen = random.Random(options.seed).sample(possible, min(options.pairs, len(possible)))
     counts = dict.fromkeys(VERDICTS, 0)
-    with ProcessPoolExecutor(options.workers) as pool:
-        for diagnoses in pool.map(diagnose_pair, [(*pair, options.seed) for pair in chosen]):
-            for a, b, names in diagnoses:
-                verdict = NAMED_ONE if {a, b} & {*names} else NAMED_THIRD if names else NAMED_NONE
-                counts[verdict] += 1
-                if verdict == NAMED_THIRD:
-                    print(f"{a} with {b} was called {' or '.join(names)}", flush=True)
+    jobs = {f"{a} with {b}, seed {options.seed}": (a, b, options.seed) for a, b in chosen}
+    for diagnoses in compute_rows("two_bugs", jobs, diagnose_pair, options.workers):
+        for a, b, names in diagnoses:
+            verdict = NAMED_ONE if {a, b} & {*names} else NAMED_THIRD if names else NAMED_NONE
+            counts[verdict] += 1
+            if verdict == NAMED_THIRD:
+                print(f"{a} with {b} was called {' or '.join(names)}", flush=True)
     summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     print(f"{len(chosen)} of {len(possible)} pairs, {sum(counts.values())} failures: {summary}")
 

@@ -1,6 +1,6 @@
 """Measure which share of the catalogue the files of vectors catch: python -m meta_tests.measure.vectors [--write] [--from DIR]
 
-It exports the vectors of every operation, as `spec-tests vectors` does by default, which takes half an hour. --from reads the
+It exports the vectors of each operation, as `spec-tests vectors` does by default, which takes half an hour. --from reads the
 folder of an earlier export instead.
 """
 
@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from spec_tests.commands import main as spec_tests
+from spec_tests.specification.registry import gradients, operations
 
+from ..support.kept_rows import KeptRows
 from ..support.paths import MEASURED
 
 
@@ -44,20 +45,30 @@ def format_table(records: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def export_vectors(names: tuple[str, ...]) -> dict[str, Any]:
+    """Return what `vectors.json` says of the exports of these operations and gradients, one after the other."""
+    kept = KeptRows("vectors")
+    for name in names:
+        if name not in kept.rows:
+            with tempfile.TemporaryDirectory() as folder:
+                spec_tests(["vectors", name, f"--export={folder}"])
+                kept.add(name, json.loads(Path(folder, "vectors.json").read_text()))
+    summaries = [kept.rows[name] for name in names]
+    return {**summaries[0], "operations": [record for summary in summaries for record in summary["operations"]]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write docs/measured/vectors.json and vectors.txt")
     parser.add_argument("--from", dest="folder", type=Path, metavar="DIR", help="the folder of an earlier export")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        if options.folder is None:
-            spec_tests(["vectors", f"--export={folder}"])
-        text = format_table(json.loads((folder / "vectors.json").read_text())["operations"])
-        print(text)
-        if options.write:
-            shutil.copy(folder / "vectors.json", MEASURED / "vectors.json")
-            (MEASURED / "vectors.txt").write_text(text)
+    every = (*operations(), *gradients())
+    summary = json.loads((options.folder / "vectors.json").read_text()) if options.folder else export_vectors(every)
+    text = format_table(summary["operations"])
+    print(text)
+    if options.write:
+        (MEASURED / "vectors.json").write_text(json.dumps(summary, indent=1) + "\n")
+        (MEASURED / "vectors.txt").write_text(text)
 
 
 if __name__ == "__main__":
