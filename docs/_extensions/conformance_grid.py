@@ -16,6 +16,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from meta_tests.measure.conformance import CONFORMANCE_JSON
 from meta_tests.measure.conformance_table import Entry, count_broken, find_findings
+from meta_tests.support.provenance import Provenance, read_record
 
 DTYPES = {"float64": "64", "float32": "32", "bfloat16": "b16", "float16": "16"}
 WORDS = {"f": "conforms, class fused", "m": "conforms, class mixed", "e": "conforms, class eager", "x": "exact"}
@@ -58,15 +59,17 @@ def write_squares(backend: str, operation: str, cells: Entry) -> tuple[str, int]
 STATES = {"!": "deviates", "?": "unclaimed", "f": "fused", "m": "mixed", "e": "eager", "x": "exact"}
 
 
-def describe_run(entry: Entry) -> str:
-    """Return how a backend was run: the effort, the number of examples, the date."""
+def describe_run(entry: Entry, provenance: Provenance | None) -> str:
+    """Return how a backend was run: the effort, the number of examples, the date, and the commit of the suite."""
     shapes = f", {entry['shapes']} shapes" if entry.get("shapes") else ""
     date = f", {entry['date']}" if entry.get("date") else ""
-    return f"{entry['effort']} effort{shapes}, {entry['examples']} examples{date}"
+    commit = f", at {provenance.commit}" if provenance else ""
+    return f"{entry['effort']} effort{shapes}, {entry['examples']} examples{date}{commit}"
 
 
 def write_grid(entries: dict[str, Entry]) -> Iterator[str]:
     """Yield the lines of the table as HTML."""
+    record = read_record()
     present = {name: entry for name, entry in sorted(entries.items()) if "cells" in entry}
     operations = list(dict.fromkeys(operation for entry in present.values() for operation in entry["cells"]))
     yield '<p><label>Search a library or an operation: <input type="search" id="conformance-search"></label></p>'
@@ -75,7 +78,7 @@ def write_grid(entries: dict[str, Entry]) -> Iterator[str]:
     yield "".join(f'<th scope="col" data-operation="{name}"><button type="button">{name}</button></th>' for name in operations)
     yield "</tr></thead><tbody>"
     for name, entry in present.items():
-        about = f"<small>{html.escape(entry['version'])}<br>{describe_run(entry)}</small>"
+        about = f"<small>{html.escape(entry['version'])}<br>{describe_run(entry, record.get(f'{CONFORMANCE_JSON.name} {name}'))}</small>"
         start = f'<th scope="row" data-sort="{name}">{name}{about}</th>'
         count = count_broken(entry)
         cells = [write_squares(name, operation, entry["cells"].get(operation, {})) for operation in operations]

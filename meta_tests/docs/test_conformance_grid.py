@@ -55,12 +55,12 @@ def test_every_deviation_links_to_a_heading_of_a_finding(grid: str) -> None:
         assert anchor in {slugify(title.replace("`", "")) for title in titles}
 
 
-def test_every_row_says_version_effort_and_date(grid: str) -> None:
+def test_every_row_says_version_effort_date_and_commit(grid: str) -> None:
     for name, entry in ENTRIES.items():
         if "cells" in entry:
             about = grid.partition(f'data-sort="{name}">')[2].partition("</th>")[0]
             assert html.escape(entry["version"]) in about
-            assert re.search(rf"{entry['effort']} effort.*, {entry['examples']} examples, \d{{4}}-\d\d-\d\d", about), about
+            assert re.search(rf"{entry['effort']} effort.*, {entry['examples']} examples, \d{{4}}-\d\d-\d\d, at [0-9a-f]{{7}}", about), about
 
 
 @pytest.mark.parametrize("width", [1280, 390])

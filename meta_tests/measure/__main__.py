@@ -32,6 +32,7 @@ from ..support.provenance import (
     Provenance,
     derive_from_history,
     describe,
+    find_commit,
     list_figures,
     list_stale,
     list_unrecorded,
@@ -71,6 +72,7 @@ def list_twins(row: Row) -> list[str]:
 
 def measure(row: Row, options: list[str]) -> None:
     """Run the command of a file in its folder, put the results into docs/measured, and record what they are of."""
+    find_commit()  # before the command begins, as the hash of the sources: both may be others when it ends
     folder, before = prepare_folder(row, whole=not options), {f.name: f.read() for f in list_figures() if f.row == row}
     words = shlex.split(row.command_line.replace("docs/measured", folder.as_posix()))
     words, target = (words[:-2], Path(words[-1])) if ">" in words else (words, None)

@@ -117,11 +117,16 @@ def count_operations(text: str) -> int:
 def take_today(figures: Figures) -> Provenance:
     """Return the provenance of figures that are measured now."""
     text, today = figures.read(), hash_parts_of_today()
-    commit = ask_git("rev-parse", "--short=7", "HEAD")
     sources = {part: today[part] for part in figures.parts}
-    is_changed = any(hash_parts_of_commit("HEAD")[part] != found for part, found in sources.items())
     date, machine = datetime.now(UTC).date().isoformat(), describe_machine(with_device=figures.needs_device)
-    return Provenance(f"{commit}{'+' * is_changed}", date, machine, count_operations(text), sources, hash_content(text))
+    return Provenance(find_commit(), date, machine, count_operations(text), sources, hash_content(text))
+
+
+@cache
+def find_commit() -> str:
+    """Return the commit of the checkout, with a plus if the code of the sources is not that of the commit."""
+    commit = ask_git("rev-parse", "--short=7", "HEAD")
+    return f"{commit}{'+' * (hash_parts_of_commit('HEAD') != hash_parts_of_today())}"
 
 
 def derive_from_history(figures: Figures) -> Provenance:
