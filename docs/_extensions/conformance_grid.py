@@ -78,7 +78,8 @@ def write_grid(entries: dict[str, Entry]) -> Iterator[str]:
     yield "".join(f'<th scope="col" data-operation="{name}"><button type="button">{name}</button></th>' for name in operations)
     yield "</tr></thead><tbody>"
     for name, entry in present.items():
-        about = f"<small>{html.escape(entry['version'])}<br>{describe_run(entry, record.get(f'{CONFORMANCE_JSON.name} {name}'))}</small>"
+        run = describe_run(entry, record.get(f"{CONFORMANCE_JSON.name} {name}"))
+        about = f"<small>{html.escape(entry['version'])}<br>{run}</small>"
         start = f'<th scope="row" data-sort="{name}">{name}{about}</th>'
         count = count_broken(entry)
         cells = [write_squares(name, operation, entry["cells"].get(operation, {})) for operation in operations]

@@ -233,6 +233,12 @@ def test_the_readme_quotes_the_comparison() -> None:
     assert against_rivals.format_headline(*against_rivals.read_results(COMMITTED / "against_rivals.json")) in readme
 
 
+def test_the_readme_says_what_its_first_run_takes() -> None:
+    runs = json.loads((COMMITTED / "time_to_verdict.json").read_text())["runs"]
+    (cpu,) = (run["cpu"] for run in runs if (run["backend"], run["effort"], run["workers"]) == ("torch-cpu", "default", 2))
+    assert f"[{cpu:.0f} CPU seconds](docs/benchmarks.md#time-to-a-verdict)" in (ROOT / "README.md").read_text()
+
+
 def test_the_page_shows_every_table() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     for part in every_part.PARTS:

@@ -110,7 +110,7 @@ def hash_content(text: str) -> str:
 
 
 def count_operations(text: str) -> int:
-    """Return how many operations and gradients a text names. Those without a result do not count."""
+    """Return how many operations and gradients a text names. Those without a result do not count. 0: the text names none."""
     return len({*re.findall(r"[a-z]\w*", re.sub(r'"\w+": \{\}', "", text))} & {*operations(), *gradients()})
 
 
