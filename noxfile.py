@@ -105,6 +105,7 @@ def nightly(session: nox.Session) -> None:
 def mutations(session: nox.Session) -> None:
     """Try the mutations of what judges that were not tried on today's sources. A run that was ended goes on where it was."""
     run(session, "python", "-m", "meta_tests.measure.mutations", "run", "--stale", *session.posargs)
+    run(session, "python", "-m", "meta_tests.measure", "mutations.json", "--record")
     run(session, "pytest", "meta_tests/project/test_mutations.py")
 
 

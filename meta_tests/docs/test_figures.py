@@ -138,6 +138,18 @@ def test_a_file_that_was_changed_by_hand_is_not_recorded(fresh: Figures, monkeyp
     assert fresh in provenance.list_unrecorded()
 
 
+def test_what_a_command_has_written_by_itself_is_recorded_on_request(
+    fresh: Figures, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded = provenance.read_record()[fresh.name]
+    provenance.write_record({fresh.name: replace(recorded, content="another", commit="0000000")})
+    monkeypatch.setattr(command, "date_pages", lambda: None)
+    with pytest.raises(SystemExit):  # the others are not recorded in this test
+        command.main([fresh.row.file, "--record"])
+    assert provenance.read_record()[fresh.name] == recorded
+    assert "kill_matrix.json: of no recorded commit." in capsys.readouterr().out
+
+
 def test_a_measurement_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rows_by_rows.py").write_text(MODULE)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")

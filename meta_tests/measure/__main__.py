@@ -1,4 +1,4 @@
-"""Measure figures again, and say which are stale: python -m meta_tests.measure [FILE [OPTION …]] [--check] [--derive]
+"""Measure figures again, and say which are stale: python -m meta_tests.measure [FILE [OPTION …]] [--check] [--record | --derive]
 
 Without a file, it lists the figures of docs/measured that rest on other operations, laws, bounds or causes than today's, and
 how long it takes to measure them again. --check fails if there are any; those that need a device are listed only.
@@ -9,7 +9,8 @@ The command works in a folder of .nox/measured/, which is of today's sources alo
 Options are added to the command, as `conformance.json jax-cpu --apart=2`; what it measures then is recorded only where the
 entries of the file are measured apart.
 
---derive records what was measured without this command, from the history of the repository.
+--record FILE measures nothing: it records that the file's own command has just written it. --derive records what was written
+and committed without a record, from the history of the repository.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from ..support.provenance import (
     derive_from_history,
     describe,
     find_commit,
+    hash_content,
     list_figures,
     list_stale,
     list_unrecorded,
@@ -73,7 +75,7 @@ def list_twins(row: Row) -> list[str]:
 def measure(row: Row, options: list[str]) -> None:
     """Run the command of a file in its folder, put the results into docs/measured, and record what they are of."""
     find_commit()  # before the command begins, as the hash of the sources: both may be others when it ends
-    folder, before = prepare_folder(row, whole=not options), {f.name: f.read() for f in list_figures() if f.row == row}
+    folder, before = prepare_folder(row, whole=not options), read_contents()
     words = shlex.split(row.command_line.replace("docs/measured", folder.as_posix()))
     words, target = (words[:-2], Path(words[-1])) if ">" in words else (words, None)
     with open(target or os.devnull, "w", encoding="utf-8") as file:
@@ -92,11 +94,16 @@ def measure(row: Row, options: list[str]) -> None:
     shutil.rmtree(folder)
 
 
+def read_contents() -> dict[str, str]:
+    """Return the hash of the recorded content of all figures."""
+    return {name: provenance.content for name, provenance in read_record().items()}
+
+
 def record_measured(row: Row, before: dict[str, str], *, whole: bool) -> None:
     """Record what was measured: the whole file, or the entries that are new."""
     record = read_record()
     for figures in list_figures():
-        is_new = before.get(figures.name) != figures.read() if row.by_entry else whole
+        is_new = before.get(figures.name) != hash_content(figures.read()) if row.by_entry else whole
         if figures.row == row and is_new:
             record[figures.name] = take_today(figures)
     write_record(record)
@@ -128,7 +135,10 @@ def list_complaints() -> Iterator[str]:
     """Yield what is not true: figures without their provenance, and pages that say another commit or date."""
     if unrecorded := list_unrecorded():
         for figures in unrecorded:
-            yield f"{figures.name}: not recorded as it is; measure it with `python -m meta_tests.measure {figures.row.file}`"
+            yield (
+                f"{figures.name}: of no recorded commit. If its command has just written it, run `python -m meta_tests.measure "
+                f"{figures.row.file} --record`; if that was committed before, run `python -m meta_tests.measure --derive`"
+            )
         return
     for path in list_pages():
         text = path.read_text(encoding="utf-8")
@@ -146,7 +156,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("file", nargs="?", metavar="FILE", help="of docs/measured: measure it again")
     parser.add_argument("--check", action="store_true", help="fail if figures are stale that need no device")
-    parser.add_argument("--derive", action="store_true", help="record what was measured without this command")
+    parser.add_argument("--record", action="store_true", help="record that the file's own command has just written it")
+    parser.add_argument("--derive", action="store_true", help="record what was committed without a record, from the history")
     parser.add_argument("--dates", action="store_true", help="write the commits and the dates into the pages")
     options, others = parser.parse_known_args(arguments)
     table = read_table()
@@ -157,7 +168,10 @@ def main(arguments: list[str] | None = None) -> None:
             parser.error(f"there is no file {options.file!r} in docs/measured; there are {', '.join(table)}")
         row = table[options.file]
         source = table[row.made_of[0]] if row.made_of and row.module == table[row.made_of[0]].module else row
-        measure(source, others)
+        if options.record:
+            record_measured(source, read_contents(), whole=True)
+        else:
+            measure(source, others)
     if options.derive:
         derive()
     if options.file or options.derive or options.dates:

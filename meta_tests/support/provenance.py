@@ -124,8 +124,11 @@ def take_today(figures: Figures) -> Provenance:
 
 @cache
 def find_commit() -> str:
-    """Return the commit of the checkout, with a plus if the code of the sources is not that of the commit."""
-    commit = ask_git("rev-parse", "--short=7", "HEAD")
+    """Return the last commit that changed the suite, with a plus if the checkout has other changes of its sources.
+
+    Later commits, such as the one that adds the figures, change nothing that was measured, and may still be moved by a rebase.
+    """
+    commit = ask_git("log", "-1", "--format=%h", "--abbrev=7", "--", "spec_tests", "reference_numpy", "backends")
     return f"{commit}{'+' * (hash_parts_of_commit('HEAD') != hash_parts_of_today())}"
 
 
@@ -135,7 +138,7 @@ def derive_from_history(figures: Figures) -> Provenance:
     If rows were added to a file, that is the commit of its oldest row.
     """
     text, path = figures.read(), f"docs/measured/{figures.row.file}"
-    is_of_rows = figures.entry or "--new" in figures.row.command
+    is_of_rows = figures.entry or re.search("--new|--stale", figures.row.command)
     commit = (
         _find_oldest_row(path, figures.entry) if is_of_rows else ask_git("log", "-1", "--format=%h", "--abbrev=7", "--", path)
     )
