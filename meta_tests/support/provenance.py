@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -128,8 +129,11 @@ def find_commit() -> str:
 
     Later commits, such as the one that adds the figures, change nothing that was measured, and may still be moved by a rebase.
     """
-    commit = ask_git("log", "-1", "--format=%h", "--abbrev=7", "--", "spec_tests", "reference_numpy", "backends")
-    return f"{commit}{'+' * (hash_parts_of_commit('HEAD') != hash_parts_of_today())}"
+    try:
+        commit = ask_git("log", "-1", "--format=%h", "--abbrev=7", "--", "spec_tests", "reference_numpy", "backends")
+        return f"{commit}{'+' * (hash_parts_of_commit('HEAD') != hash_parts_of_today())}"
+    except (OSError, subprocess.CalledProcessError):  # there is no git, or no repository
+        return UNKNOWN
 
 
 def derive_from_history(figures: Figures) -> Provenance:
