@@ -20,6 +20,7 @@ from ..specification.formats import INTEGER, Format
 from ..specification.pytree import join, leaves
 from ..specification.registry import specification
 from .call import Call
+from .history import notes_losses
 from .operation import Operation
 from .parts import Parts
 from .violation import NotImplementedVariant, Violation, format_index
@@ -94,6 +95,7 @@ class Gradient(Operation):
         positional, keywords = super().native(call, layout)
         return positional, {name: value for name, value in keywords.items() if name != "wrt"}
 
+    @notes_losses
     def values(self, call: Call, result: Any) -> np.ndarray:
         """Return the gradients that the call asks for as float64, and record them on the call.
 

@@ -1,30 +1,42 @@
-"""The position of a call among the calls of its operation: a backend that keeps state may be wrong from the second call on."""
+"""The position of a call among the calls of its operation: a backend that keeps state may be wrong from the second call on.
+
+It also has the calls that were lost. What comes after them is not known.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
 from ..bounds.bounded import Bounded
+from ..implementation.backend import Backend
+from ..implementation.guard import Fault
 from ..specification.pytree import leaves
 from .call import Call
+from .violation import Lost, from_fault
 
 Key = tuple[Any, ...]
+MAX_SHAPES = 4  # of arrays that a sentence names
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
+Owner = TypeVar("Owner")
 
 
 @dataclass
 class History:
-    """The calls of one operation of a backend so far. Nothing but the shapes and dtypes of their arguments is kept."""
+    """The calls of one operation of a backend so far. Of most, nothing but the shapes and dtypes of their arguments is kept."""
 
     calls: int = 0
     seen: Counter[Key] = field(default_factory=Counter)  # how often a call had such shapes, such a result, such an argument
     last: Key = ()  # the shapes of the call before
     last_result: Key = ()
     widest: int = 0  # the size of the last axis of the first array
+    lost: dict[Call, Lost] = field(default_factory=dict)  # the calls that timed out, ended their process or lost their device
 
     def add(self, call: Call) -> dict[str, Any]:
         """Count a call that is about to be made, and return the facts of its position."""
@@ -85,6 +97,40 @@ def note_call(call: Call) -> None:
 def note_result(call: Call) -> None:
     """Count the result of a call that was made."""
     call.history |= _history_of(call).add_result(call)
+
+
+def notes_losses(method: Callable[Concatenate[Owner, Call, P], Answer]) -> Callable[Concatenate[Owner, Call, P], Answer]:
+    """Return a method of an operation that makes, runs or reads a call. It notes a call that is lost meanwhile.
+
+    A Fault that is raised where the suite itself makes or reads an array becomes a violation.
+    """
+
+    @wraps(method)
+    def noting(operation: Owner, call: Call, /, *arguments: P.args, **keywords: P.kwargs) -> Answer:
+        try:
+            return method(operation, call, *arguments, **keywords)
+        except Fault as fault:
+            violation = from_fault(fault)
+            if isinstance(violation, Lost):
+                _history_of(call).lost[call] = violation
+            raise violation from fault
+        except Lost as loss:
+            _history_of(call).lost[call] = loss
+            raise
+
+    return noting
+
+
+def list_lost(backend: Backend) -> dict[Call, Lost]:
+    """Return the calls of a backend that were lost so far, in the order in which they were, for each operation."""
+    return {call: loss for history in backend.call_histories.values() for call, loss in history.lost.items()}
+
+
+def describe_shapes(call: Call) -> str:
+    """Return the shapes of the arrays of a call, as "x of shape (4, 8)"."""
+    shapes = dict(_find_shapes(call.named))
+    shown = [f"{name} of shape {shape}" for name, shape in list(shapes.items())[:MAX_SHAPES]]
+    return " and ".join(shown) + ", …" * (len(shapes) > MAX_SHAPES) if shown else "no array"
 
 
 def _history_of(call: Call) -> History:

@@ -22,7 +22,7 @@ from ..specification.formats import FORMATS, INTEGER, INTEGER_DTYPES, PRECISIONS
 from ..specification.pytree import count_elements, join, leaves, tree_map
 from ..specification.registry import Specification
 from .call import Call
-from .history import note_call, note_result
+from .history import note_call, note_result, notes_losses
 from .in_domain import keyword_not_taken, keyword_rejected, list_keywords, outside_domain
 from .parts import Part, Parts
 from .read_array import read_array
@@ -136,6 +136,7 @@ class Operation:
         """Run the backend on the call, and return its result with its error bound."""
         return Result(self.values(call, self.run(call)), call)
 
+    @notes_losses
     def run(self, call: Call, arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None, state: str = "") -> Any:
         """Run the backend on the call, or on other native arguments, in a state of its framework. Return what it returned."""
         self.recorder.before_run()
@@ -183,6 +184,7 @@ class Operation:
         except Fault as fault:
             raise from_fault(fault) from fault
 
+    @notes_losses
     def native(self, call: Call, layout: str = "contiguous") -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments as the framework's arrays.
 
@@ -211,6 +213,7 @@ class Operation:
 
     # --- results ----------------------------------------------------------------------------------------------------
 
+    @notes_losses
     def values(self, call: Call, result: Any) -> np.ndarray:
         """Return the values of the result as float64, bool or int. A result of a wrong type, device or shape is a violation.
 

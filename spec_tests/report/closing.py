@@ -66,7 +66,10 @@ def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug
     for title, names in groups.items():
         if names:
             lines += _wrap(f"{title}: {', '.join(sorted(names))}", "    ")
-    absent = {v["operation"] for v in verdicts} - tried - failed - known - broken
+    untried = set(cut.untried) if cut else set()
+    if untried:
+        lines += _wrap(f"cut before their last law: {_list_some(sorted(untried))}", "    ")
+    absent = {v["operation"] for v in verdicts} - tried - failed - known - broken - untried
     if 0 < len(absent) <= NAMED_OPERATIONS or (absent and not failed):
         text = ", ".join(sorted(absent)) if len(absent) <= NAMED_OPERATIONS else f"{len(absent)} operations, listed above"
         lines += _wrap(f"not tried: {text}", "    ")

@@ -19,6 +19,7 @@ class Cut:
     at: str  # the law that was running, "" if none was
     judged: int  # laws with a verdict, each in one dtype
     selected: int | None  # laws that should have one; None if that is not known
+    untried: tuple[str, ...] = ()  # the operations of the laws that have none, as far as is known
 
     @property
     def sentence(self) -> str:

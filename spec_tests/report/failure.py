@@ -9,11 +9,13 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..calls.call import Call
+from ..calls.history import list_lost
 from ..calls.violation import NoAnswer
 from ..specification.pytree import leaves
 from ..trials.causes import NAMED_KINDS, Cause
 from ..trials.failure import Failure
 from ..trials.invariant import KINDS, Invariant
+from ..trials.lost_calls import note_lost_calls
 from ..trials.raising_region import find_raising_region
 from ..trials.tally import Finding
 from ..trials.trial import Trial
@@ -42,7 +44,10 @@ def describe_failure(invariant: Invariant, trial: Trial, finding: Finding) -> di
     failure, cause = finding.failure, finding.cause
     name = f"{invariant.id_for(trial.operation_name)}-{trial.backend.name}-{trial.dtype}"  # of a file for large arrays
     about_cause = [fact for explanation in cause.explanations for fact in explanation.facts]
+    lost_before = list_lost(trial.backend)
     about_cause += describe_raising(trial, failure) if finding.is_new else []
+    note_lost_calls(cause, trial.backend, lost_before)
+    about_cause += [("then", cause.lost_call)] if cause.lost_call else []
     about_cause += [("search", cause.ended_early)] if cause.ended_early else []
     facts = (*failure.violation.facts, *(about_cause if finding.is_new else ()))
     return {

@@ -114,7 +114,8 @@ class Completeness:
         by = by or self.interruption or ("the end of a worker" if lost else "")
         stop = self.session.shouldfail or self.session.shouldstop
         by = by or (self._name_stop(str(stop)) if stop else "")
-        return Cut(by, describe_law(at) if at else "", judged, judged + len(own))
+        untried = tuple(sorted({parts[0] for node in own if (parts := _split(node))}))
+        return Cut(by, describe_law(at) if at else "", judged, judged + len(own), untried)
 
     def finish(self, session: pytest.Session) -> None:
         """Give a run that was cut, and in which nothing failed, the exit status of an interrupted one."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ..calls.violation import Violation
+from ..implementation.framework import Framework
+from ..implementation.printable import printable_line
 from ..inputs.choices import NoExample
 from ..report.verdicts import describe_shortfall
 from ..trials.attempt import find_violation, replay
@@ -18,6 +22,7 @@ from .selection import REPORT_ABSENCE, find_missing_requirement
 from .verdict_record import build_verdict_record, identify_trial
 
 if TYPE_CHECKING:
+    from ..trials.failure import Failure
     from .session import Session
 
 
@@ -135,7 +140,23 @@ def _find_violation(session: Session, test: Any, trial: Trial, entry: Entry | No
         violation = _replay_choices(test, trial, entry.choices, "its known example")
         if violation:  # no example is drawn: chance must not decide
             return violation
+    if not entry:
+        trial.announce = partial(_announce, session, trial)
     return find_violation(test, trial, shrink=shrink)
+
+
+def _announce(session: Session, trial: Trial, failure: Failure) -> None:
+    """Print what has failed on a device of this process, before further calls may lose the device, or end the process."""
+    framework, manager = trial.backend.framework, session.plugin_manager
+    is_at_risk = isinstance(framework, Framework) and framework.place.partition(":")[0] != "cpu"
+    terminal: Any = manager.get_plugin("terminalreporter") if manager and is_at_risk else None
+    capture: Any = manager.get_plugin("capturemanager") if manager else None
+    if terminal is None:
+        return
+    with capture.global_and_fixture_disabled() if capture else nullcontext():
+        terminal.ensure_newline()
+        what = printable_line(failure.violation.what)
+        terminal.write_line(f"{failure.law} in {failure.dtype} fails: {what}; now its cause is searched for")
 
 
 def _replay_choices(test: Any, trial: Trial, choices: tuple[int, ...], source: str) -> Violation | None:

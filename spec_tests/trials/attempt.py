@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..calls.history import list_lost
 from ..calls.violation import Violation
 from ..inputs.choices import NoExample, ReplayedChoices
 from .examples import plan
+from .lost_calls import note_lost_calls
 from .trial import Trial
 
 
@@ -17,7 +19,8 @@ def replay(test: Any, trial: Any, numbers: Sequence[int]) -> Violation | None:
     try:
         test.replay(trial, choices)
     except Violation as violation:
-        trial.meet(trial.tally.failure)
+        lost_before = list_lost(trial.backend)
+        note_lost_calls(trial.meet(trial.tally.failure), trial.backend, lost_before)
         return violation
     if choices.position < len(numbers):
         raise NoExample(f"{len(numbers) - choices.position} of its {len(numbers)} choices are left over")

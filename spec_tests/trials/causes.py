@@ -71,6 +71,7 @@ class Cause:
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)  # failing examples, by law and dtype
     dtypes: set[str] = field(default_factory=set)  # in which an explanation was looked for
     ended_after: float | None = None  # the seconds after which the safety net ended the search, if it did
+    lost_call: str = ""  # the sentence about a call of the search for it that ended its process or lost its device
     told: bool = False  # whether a failed test has printed it
 
     @property

@@ -18,12 +18,14 @@ from hypothesis import strategies as st
 from hypothesis.database import ExampleDatabase, choices_to_bytes
 from hypothesis.errors import Flaky, Unsatisfiable
 
+from ..calls.history import list_lost
 from ..calls.violation import Lost, Violation, not_repeated
 from ..inputs import effort
 from ..inputs.choices import shape_choices
 from ..specification.run_settings import current_settings
 from ..specification.work import Budget
 from .call_limit import find_limit
+from .lost_calls import note_lost_calls
 from .reducing import ReducedChoices, reduce_choices
 from .trial import Trial
 
@@ -105,20 +107,28 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
 
     def find_cause(trial: Trial, database: ExampleDatabase) -> Cause | None:
         """Shrink the failing example in the database, if there is one, and return its cause."""
+        lost_before = list_lost(trial.backend)
+        if trial.tally.failure is not None and not trial.backend.framework.device_lost:
+            trial.announce(trial.tally.failure)
         with trial.after_failure(test.invariant.subject(trial.operation_name)) as budget:
             part = budget.search.part(SHRINKING_SHARE)
             failed_again = trial.backend.framework.device_lost or shrink_example(trial, database, part)
             if (failure := trial.tally.failure) is not None:
-                unrepeated = replace(failure, violation=not_repeated(failure.violation), repeats=False)
-                return trial.meet(failure if failed_again else unrepeated, budget)
+                if not (failed_again or trial.backend.framework.device_lost):  # a device that is lost answers nothing twice
+                    failure = replace(failure, violation=not_repeated(failure.violation), repeats=False)
+                cause = trial.meet(failure, budget)
+                note_lost_calls(cause, trial.backend, lost_before)
+                return cause
         return None
 
     def show_better(trial: Trial, database: ExampleDatabase, cause: Cause, severity: int) -> None:
         """Shrink the failing example in the database, whose error matters more to a person, and show the cause with it."""
         with trial.after_failure(test.invariant.subject(trial.operation_name)) as budget:
+            lost_before = list_lost(trial.backend)
             trial.tally.failure, part = None, budget.search.part(SHRINKING_SHARE)
             if shrink_example(trial, database, part, cause, severity) and trial.tally.failure is not None:
                 trial.show_with(cause, trial.tally.failure)
+            note_lost_calls(cause, trial.backend, lost_before)
 
     def fails(trial: Trial, choices: ReducedChoices) -> bool:
         """Return whether an example fails of the cause that the shrinking is about."""
@@ -171,6 +181,8 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
             if limit := find_limit(trial.backend):
                 tally.cut = limit
                 break
+            if trial.backend.framework.device_lost:  # by the search for a cause; no call can be blamed for what comes now
+                break
             choices = RandomChoices(random, test.invariant.drawn_operation(trial.operation_name))
             try:
                 test.replay(trial, choices)
@@ -187,7 +199,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
                     better[cause] = failure.severity, database
                 if isinstance(violation, Lost):
                     break  # another such call may take as long
-        for shown, (severity, example) in better.items():
+        for shown, (severity, example) in better.items() if not trial.backend.framework.device_lost else ():
             show_better(trial, example, shown, severity)
         if tally.reported is not None:
             raise tally.reported.failure.violation

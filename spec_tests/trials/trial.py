@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +13,7 @@ from ..calls.call import Call
 from ..calls.gradient import Gradient
 from ..calls.operation import Operation
 from ..calls.severity import NOT_FINITE
-from ..calls.violation import Violation
+from ..calls.violation import Lost, Violation
 from ..implementation.backend import Backend
 from ..implementation.framework import Framework
 from ..inputs.choices import ReplayedChoices
@@ -61,6 +61,7 @@ class Trial:
     redundant: bool = False  # deselected: too costly at this effort, or it would only say again that an operation is absent
     max_examples: int = 1  # in this dtype
     tally: Tally = field(default_factory=Tally)
+    announce: Callable[[Failure], None] = lambda failure: None  # is told of a failure before the search for its cause begins
     _operations: dict[str, Operation] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
@@ -125,7 +126,9 @@ class Trial:
 
     def is_other_failure(self, failure: Failure) -> bool:
         """Whether shrinking has come to another cause, or to an error that matters less to a person."""
-        if failure.severity < self.tally.least_severity:
+        first = self.tally.failure  # of those before
+        is_new_loss = isinstance(failure.violation, Lost) and first is not None and not isinstance(first.violation, Lost)
+        if is_new_loss or failure.severity < self.tally.least_severity:
             return True
         return self.causes.find(failure, self) is not self.tally.shrunk_cause
 
@@ -188,7 +191,7 @@ class Trial:
         try:
             forward.values(call, forward.run(call))
         except Exception:
-            return True
+            return not self.backend.framework.device_lost  # a lost device says nothing about the result
         return bool(cause_search().is_wrong(call))
 
     def would_fail(self, failure: Failure, explanations: list[Explanation]) -> bool:
