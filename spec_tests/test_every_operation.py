@@ -7,6 +7,7 @@ import numpy as np
 
 from .bounds.expectation import Stage
 from .calls.call import Call
+from .calls.given import WHICH
 from .calls.operation import Operation
 from .calls.result import Result
 from .calls.violation import Lost, NotImplementedVariant, Violation, add_fact
@@ -26,7 +27,7 @@ from .helpers.batch import (
     take_entry,
 )
 from .helpers.native_arrays import assert_still, assert_unchanged, copy_arrays, refill
-from .helpers.storage import WHICH, give_twice, lay_out_some, pairs_of_one_shape
+from .helpers.storage import give_twice, lay_out_some, pairs_of_one_shape
 from .implementation.layouts import LAYOUTS
 from .inputs.draw import Draw
 from .specification.formats import is_floating

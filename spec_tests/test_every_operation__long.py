@@ -1,16 +1,19 @@
 """What must hold of every operation where counts and indices grow large. Most of it is tried at thorough effort alone."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .calls.call import Call
+from .calls.given import Given
 from .calls.operation import Operation
 from .calls.result import Result
 from .calls.violation import NotImplementedVariant, add_fact
 from .helpers.assertions import assert_conforms, assert_true
 from .helpers.batch import BATCHED, batch_shape, ensure_batch, stacked_arguments
+from .helpers.storage import native_as_given
 from .implementation.framework import CannotMakeArray
 from .inputs.draw import SEQUENCES, Draw
 from .specification.pytree import leaves
@@ -86,7 +89,7 @@ class _Stacked:
 
     def run(self, copies: int) -> dict[str, Any]:
         """Return the results of the call with its batch repeated so often."""
-        native = _stack_batch(self.operation, self.call, copies)
+        native = _stack_batch(self.call, copies)
         results = self.operation.by_name(self.operation.run(self.call, native))
         for name in self.names:
             found, shape = tuple(results[name].shape), (copies * self.shapes[name][0], *self.shapes[name][1:])
@@ -107,7 +110,7 @@ class _Stacked:
     def assert_copy(self, results: dict[str, Any], copy: int, copies: int) -> None:
         """Compare one copy of the batch in the results with the equation."""
         call, shapes = self.call, self.shapes
-        call.result = None
+        call.result, call.given = None, replace(call.given, copy=copy)
         rows = {name: slice(copy * shapes[name][0], (copy + 1) * shapes[name][0]) for name in self.names}
         with add_fact("stacked", f"{copies} times along the first axis; the rows from {rows[max(rows)].start} on"):
             part = {name: x[rows[name]] if name in self.names else x for name, x in results.items()}
@@ -127,13 +130,9 @@ def _require_memory(elements: int, width: int, what: str) -> None:
         raise NotImplementedVariant(f"{what} about {needed:.1f} GB, and --memory-budget is {budget:g}", "suite")
 
 
-def _stack_batch(operation: Operation, call: Call, copies: int) -> Any:
+def _stack_batch(call: Call, copies: int) -> Any:
     """Return the call's native arguments, those with a batch repeated `copies` times along its first axis, on their device."""
-    positional, keywords = operation.native(call)
-    names, stack = stacked_arguments(call), operation.backend.framework.tile
-    arguments = zip(operation.spec.positional, positional, strict=False)
     try:
-        many = tuple(stack(x, copies) if name in names else x for name, x in arguments)
-        return many, {name: stack(x, copies) if name in names else x for name, x in keywords.items()}
+        return native_as_given(call, "contiguous", Given(copies=copies, stacked=stacked_arguments(call)))
     except CannotMakeArray as reason:
         raise NotImplementedVariant(str(reason), "framework") from reason

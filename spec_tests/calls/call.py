@@ -18,6 +18,7 @@ from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format, JoinedFormat
 from ..specification.pytree import count_elements, join, leaves, pick
 from ..specification.registry import Specification
+from .given import PLAIN, Given
 from .open_choices import expect_by_choice
 from .parts import Parts
 from .real_numbers import drop_errors, wrap_numbers
@@ -85,6 +86,7 @@ class Call:
     observed: np.ndarray | None = None  # the result's values as NumPy; None until the backend has answered
     formats: dict[str, Format] = field(default_factory=dict)  # of results that may be wider than the arguments, as answered
     layout: str = "contiguous"  # in which the arrays were stored for the answer: see implementation/layouts.py
+    given: Given = PLAIN  # in which other way
     was_answered: bool = False  # whether there was a result, which is released
     history: dict[str, Any] = field(default_factory=dict, repr=False)  # the facts of its place among the calls of its operation
     deviation_results: dict[Any, Any] = field(default_factory=dict, repr=False)  # a cache of the diagnosis

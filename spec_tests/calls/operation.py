@@ -22,6 +22,7 @@ from ..specification.formats import FORMATS, INTEGER, INTEGER_DTYPES, PRECISIONS
 from ..specification.pytree import count_elements, join, leaves, tree_map
 from ..specification.registry import Specification
 from .call import Call
+from .given import PLAIN
 from .history import note_call, note_result, notes_losses
 from .in_domain import keyword_not_taken, keyword_rejected, list_keywords, outside_domain
 from .parts import Part, Parts
@@ -191,7 +192,7 @@ class Operation:
         Keywords that the function does not take are left out, since they have their default values. Raise NotImplementedVariant
         if the framework cannot make such an array.
         """
-        call.layout = layout
+        call.layout, call.given = layout, PLAIN
 
         def convert(name: str, tree: Any) -> Any:
             floating, is_updated = self.argument_format(name).name, name in self.spec.declaration.updates

@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 from itertools import combinations
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ..calls.call import Call
+from ..calls.given import WHICH, Given
 from ..calls.operation import Operation
 from ..specification.formats import is_floating
 
-WHICH = MappingProxyType({"all": (True, True), "the first alone": (True, False), "all but the first": (False, True)})
+
+def native_as_given(call: Call, layout: str, given: Given) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the native arguments of a call in this layout, given in this way. The call keeps both."""
+    operation = call.operation
+    positional, keywords = operation.native(call, layout)
+    if given.which != "all":
+        plain, plain_keywords = operation.native(call)
+        of_first, of_others = WHICH[given.which]
+        first = (positional if of_first else plain)[:1]
+        positional, keywords = (*first, *(positional if of_others else plain)[1:]), keywords if of_others else plain_keywords
+    named = dict(zip(operation.spec.positional, positional, strict=False))
+    if given.one_array:
+        one, other = given.one_array
+        named[other] = named[one]
+    if given.copies > 1:
+        tile = operation.backend.framework.tile
+        named = {name: tile(x, given.copies) if name in given.stacked else x for name, x in named.items()}
+        keywords = {name: tile(x, given.copies) if name in given.stacked else x for name, x in keywords.items()}
+    call.layout, call.given = layout, given
+    return tuple(named.values()), keywords
 
 
 def lay_out_some(operation: Operation, call: Call, layout: str, which: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return native arguments of which all, the first or all others have this layout. The rest is contiguous."""
-    (first, *others), keywords = operation.native(call, layout)
-    if which == "all":
-        return (first, *others), keywords
-    (plain, *plain_others), plain_keywords = operation.native(call)
-    call.layout = layout
-    of_first, of_others = WHICH[which]
-    return (first if of_first else plain, *(others if of_others else plain_others)), keywords if of_others else plain_keywords
+    return native_as_given(call, layout, Given(which))
 
 
 def pairs_of_one_shape(operation: Operation, call: Call) -> list[tuple[int, int]]:
@@ -44,7 +57,5 @@ def give_twice(operation: Operation, call: Call, pair: tuple[int, int]) -> tuple
     arguments = list(call.arguments)
     arguments[other] = arguments[one]
     equal = operation.call(*arguments, **call.keywords)
-    positional, keywords = operation.native(equal)
-    native = list(positional)
-    native[other] = native[one]
-    return equal, (tuple(native), keywords)
+    names = operation.spec.positional
+    return equal, native_as_given(equal, "contiguous", Given(one_array=(names[one], names[other])))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,25 +19,36 @@ class ArrayMaker(Protocol):
     def native(self, array: Any, dtype: str) -> Any: ...
 
 
-def lay_out(framework: ArrayMaker, array: np.ndarray, dtype: str, layout: str) -> Any:
-    """Return a native array equal to `array` in this layout.
+@dataclass(frozen=True)
+class View:
+    """How an array lies in a buffer, as plain data: what a framework makes of it, a script can make too."""
+
+    buffer: np.ndarray
+    index: tuple[Any, ...] = ()  # the part of the buffer that is the array
+    order: tuple[int, ...] = ()  # of the buffer's axes, where they are permuted
+    shape: tuple[int, ...] | None = None  # to which the buffer is broadcast
+    is_read_only: bool = False
+
+
+def find_view(array: np.ndarray, layout: str, framework: str) -> View:
+    """Return the view that is equal to `array` and has this layout.
 
     Memory that belongs to the buffer but not to the array is filled with NaN, True or 0, so that a kernel that reads it
-    gives wrong values. An array that cannot have the layout is made contiguous.
+    gives wrong values. An array that cannot have the layout is the whole buffer.
     """
-    xp, ndim = framework.xp, array.ndim
+    ndim = array.ndim
     poison = {"f": np.nan, "b": True}.get(array.dtype.kind, 0)
 
-    def make_view(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+    def make_view(shape: tuple[int, ...], index: tuple[Any, ...]) -> View:
         buffer = np.full(shape, poison, dtype=array.dtype)
         buffer[index] = array
-        return framework.native(buffer, dtype)[index]
+        return View(buffer, index)
 
     if ndim == 0 or layout == "contiguous" or array.size == 0:
-        return framework.native(array, dtype)
+        return View(array)
     if layout == "transposed" and ndim >= 2:
         order = tuple(reversed(range(ndim)))
-        return xp.permute_dims(framework.native(np.ascontiguousarray(array.transpose(order)), dtype), order)
+        return View(np.ascontiguousarray(array.transpose(order)), order=order)
     if layout == "strided":
         return make_view((*array.shape[:-1], 2 * array.shape[-1]), (..., slice(None, None, 2)))
     if layout == "offset":
@@ -44,17 +56,26 @@ def lay_out(framework: ArrayMaker, array: np.ndarray, dtype: str, layout: str) -
     if layout == "padded rows":
         return make_view((*array.shape[:-1], array.shape[-1] + 5), (..., slice(2, array.shape[-1] + 2)))
     if layout == "broadcast" and np.all(array == array.flat[0]):
-        return xp.broadcast_to(framework.native(array.flat[0], dtype), array.shape)
+        return View(np.asarray(array.flat[0]), shape=array.shape)
     if layout == "broadcast" and np.all(array == array[:1]):
-        return xp.broadcast_to(framework.native(array[:1], dtype), array.shape)
-    if layout == "reversed" and framework.name == "numpy":
+        return View(array[:1], shape=array.shape)
+    if layout == "reversed" and framework == "numpy":
         # Reverse every axis. A kernel that ignores strides would read reversed features backwards in x and in a weight
         # alike, and their products would still be right. The stride of a single entry stays positive: NumPy calls such an array
         # contiguous and never copies it, and PyTorch takes no negative stride.
         backwards = tuple(slice(None, None, -1 if length > 1 else 1) for length in array.shape)
-        return framework.native(array[backwards], dtype)[backwards]
-    if layout == "read-only" and framework.name == "numpy":
-        native = framework.native(array, dtype)
+        return View(array[backwards], backwards)
+    return View(array, is_read_only=layout == "read-only" and framework == "numpy")
+
+
+def lay_out(framework: ArrayMaker, array: np.ndarray, dtype: str, layout: str) -> Any:
+    """Return a native array equal to `array` in this layout, as `find_view` describes it."""
+    view = find_view(array, layout, framework.name)
+    native = framework.native(view.buffer, dtype)
+    if view.order:
+        return framework.xp.permute_dims(native, view.order)
+    if view.shape is not None:
+        return framework.xp.broadcast_to(native, view.shape)
+    if view.is_read_only:
         native.flags.writeable = False
-        return native
-    return framework.native(array, dtype)
+    return native[view.index] if view.index else native

@@ -10,7 +10,7 @@ import numpy as np
 from ..bounds.bounded import Bounded
 from ..calls.call import Call
 from ..calls.history import list_lost
-from ..calls.violation import NoAnswer
+from ..calls.violation import Lost, NoAnswer
 from ..specification.pytree import leaves
 from ..trials.causes import NAMED_KINDS, Cause
 from ..trials.failure import Failure
@@ -103,11 +103,16 @@ def format_again(parts: dict[str, Any]) -> str:
 
 
 def describe_raising(trial: Trial, failure: Failure) -> list[tuple[str, str]]:
-    """Return where a call raises, and the line of `domain` that excludes such calls, if its exception is no deviation."""
-    if not (isinstance(failure.violation, NoAnswer) and failure.violation.what.startswith(RAISED) and failure.calls):
+    """Return where a call raises or is lost, and the line of `domain` that excludes such calls."""
+    violation = failure.violation
+    is_lost = isinstance(violation, Lost)
+    if not failure.calls or not (is_lost or (isinstance(violation, NoAnswer) and violation.what.startswith(RAISED))):
         return []
     region = find_raising_region(trial, failure.calls[-1])
-    return [("where", region.words.replace("refuses", "raises for", 1)), (IF_MEANT, f"add {region.advice}")] if region else []
+    if region is None:
+        return []
+    words = region.words.replace("refuses", "has no answer for" if is_lost else "raises for", 1)
+    return [("where", words), (IF_MEANT, f"add {region.advice}")]
 
 
 def summarize_failure(parts: dict[str, Any]) -> str:

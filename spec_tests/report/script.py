@@ -19,6 +19,7 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..calls.call import Call
+from ..calls.given import PLAIN, WHICH
 from ..implementation.array_framework import ArrayFramework
 from ..implementation.backend import Backend
 from ..implementation.import_file import import_root, module_names
@@ -27,6 +28,8 @@ from ..specification.pytree import leaves, tree_map
 from ..specification.run_settings import current_settings
 from ..trials.trial import Trial
 from .reproduction import MAX_SCRIPT_ELEMENTS, format_array
+from .script_arrays import write_form, write_freed_arrays
+from .script_needs import Need, are_wrong_when_held, find_earlier_call, find_need, list_native
 
 STATE = "the backend keeps a result or a buffer"
 MAX_TEMPORARY_BYTES = 2**26  # of the arrays of a script that are saved in the system's temporary folder
@@ -55,22 +58,26 @@ def _build_lines(trial: Trial, calls: Sequence[Call], name: str) -> list[str]:
         raise NoScript("the backend was not called")
     if trial.backend.framework.device_lost:
         raise NoScript("its device answers nothing more; the command below makes the call in a new process")
-    wrong = next((call for call in reversed(calls) if _is_wrong_alone(call)), None)
+    need = find_need(calls)
     if trial.backend.runs_on_ranks:
         raise NoScript(
             f"the backend runs on ranks ({trial.backend.framework.world_size} here); the command below plays the example on all"
         )
     if trial.backend.framework.passes_copies:
-        return _write_request(trial, wrong or calls[-1])
-    if wrong is not None:
-        earlier = find_earlier_call(trial, wrong)
+        return _write_request(trial, need.call if need else calls[-1])
+    if need is not None:
+        earlier = find_earlier_call(trial, need.call) if not need.words else None
         if earlier is None:
-            return Script(trial, name).write([wrong])
+            return [*[f"# {need.words}"] * bool(need.words), *Script(trial, name, need).write([need.call])]
         comment = f"# the second call gets the answer of the first, which the run made before: {STATE}"
-        return [comment, *Script(trial, name).write([earlier, wrong])]
+        return [comment, *Script(trial, name).write([earlier, need.call])]
     if len(calls) > MAX_SEQUENCE:
         raise NoScript(f"each of the {len(calls)} calls is right by itself; the command below plays all of them")
-    comment = "# each call is right by itself: what is wrong shows between them, or in other memory layouts than here"
+    if len(calls) > 1 and are_wrong_when_held(calls):
+        comment = "# each answer is right when it is read at once; here all are read after the last call"
+        return [comment, *Script(trial, name, is_held=True).write(calls)]
+    alone = "# alone it is right, element by element; the command below plays all that the law does"
+    comment = "# each call is right by itself: what is wrong shows between them" if len(calls) > 1 else alone
     return [comment, *Script(trial, name).write(calls)]
 
 
@@ -96,40 +103,14 @@ def _write_truth(call: Call) -> str:
     return f"# the truth: {truth}".replace("\n", "")
 
 
-def find_earlier_call(trial: Trial, wrong: Call) -> Call | None:
-    """Return an earlier call of the run to which the wrong answer is the right one, None if there is none.
-
-    Code that keeps results gives such answers. In a fresh process the wrong call alone would then be right.
-    """
-    if wrong.observed is None or wrong.observed.size == 0:
-        return None
-    name, shape = wrong.operation.name, wrong.observed.shape
-    first = trial.backend.first_calls.get((name, trial.dtype, shape))
-    for call in ([first] if first else []) + trial.backend.recorded_calls.get((name, trial.dtype), []):
-        if call is wrong or call.observed is None or call.observed.shape != shape:
-            continue
-        expectation = call.expectation(call.operation.precision)
-        if np.all(expectation.accepts(wrong.observed)) and np.all(np.isfinite(expectation.radius)):
-            return call
-    return None
-
-
-def _is_wrong_alone(call: Call) -> bool:
-    """Whether the call is wrong without the calls before it and on contiguous arrays, which is all that a script has."""
-    if call.observed is None:
-        return True
-    alone = Call(call.operation, call.arguments, call.keywords)
-    try:
-        observed = call.operation.result(alone).value
-        return not np.all(alone.expectation(call.operation.precision).accepts(observed))
-    except Exception:
-        return True
-
-
 class Script:
     """The lines of one script, and the large arrays that it loads."""
 
-    def __init__(self, trial: Trial, name: str):
+    def __init__(self, trial: Trial, name: str, need: Need | None = None, *, is_held: bool = False):
+        self.need, self.is_held = need, is_held  # is_held: answers are printed after the last call
+        self.forms: dict[int, tuple[str, int]] = {}  # by the identity of an array: its layout, and how often it is repeated
+        self.variables: dict[int, str] = {}  # the names of arrays that a line has made, by their identity
+        self.used = set[int]()  # the identities of the arrays that are written
         self.backend, self.dtype, self.name = trial.backend, trial.dtype, name
         self.framework, self.device = trial.backend.framework.name, trial.backend.framework.device
         self.saved: dict[str, np.ndarray] = {}
@@ -143,17 +124,19 @@ class Script:
         is_small = sum(x.nbytes for x in arrays) <= MAX_TEMPORARY_BYTES
         if self.saves and current_settings().failures_folder is None and not is_small:
             raise NoScript(f"its arrays have {count} elements; a run with --report=DIR saves them, and writes a script")
-        lines = [line for number, call in enumerate(calls) for line in self._write_call(call, number if len(calls) > 1 else None)]
+        written = [self._write_call(call, number if len(calls) > 1 else None) for number, call in enumerate(calls)]
+        lines = [line for made, _ in written for line in made] + [line for _, shown in written for line in shown]
         text = "\n".join(lines)
         imports = {"torch": "import torch", "numpy": "import ml_dtypes" if "ml_dtypes" in text else ""}
         namespace = self.backend.framework.namespace
         start = ["import importlib", "import numpy as np", imports.get(self.framework, f"import {namespace} as xp")]
         return [*filter(None, start), f"backend = {_write_backend(self.backend)}", *self._save_arrays(), *lines]
 
-    def _write_call(self, call: Call, number: int | None) -> list[str]:
-        """Return the lines of one call. With a number, they say which call it is."""
-        arguments, keywords = call.operation.native(call)
+    def _write_call(self, call: Call, number: int | None) -> tuple[list[str], list[str]]:
+        """Return the lines that make one call, and those that show its answer after all calls. With a number, they say which."""
+        arguments, keywords = native = call.operation.native(call)
         differentiates = call.operation.spec.is_gradient and not self.backend.function(call.operation.name)
+        before, changed = self._write_needs(call, native, differentiates=differentiates)
         if differentiates:
             cotangent, *arguments_of_forward = arguments
             function, arguments, keywords = self._translate(call.operation.spec.forward, tuple(arguments_of_forward), keywords)
@@ -161,11 +144,52 @@ class Script:
             function, arguments, keywords = self._translate(call.operation.name, arguments, keywords)
         texts = [*map(self._write_tree, arguments), *(f"{name}={self._write_tree(value)}" for name, value in keywords.items())]
         if differentiates:
-            lines = self._write_gradient(call, function, self._write_tree(cotangent), texts)
+            *lines, answer = self._write_gradient(call, function, self._write_tree(cotangent), texts)
         else:
-            lines = [f"print(backend.{function}({', '.join(texts)}))"]
-        lines.append(_write_truth(call))
-        return lines if number is None else [f"# call {number + 1}", *lines]
+            lines, answer = [], f"backend.{function}({', '.join(texts)})"
+        if not self.forms.keys() <= self.used:
+            raise NoScript(f"{function} takes other arrays than the law stores; the command below plays the call")
+        lines, title = [*before, *lines], [] if number is None else [f"# call {number + 1}"]
+        if self.is_held:
+            return [*title, *lines, f"answer{number} = {answer}"], [*title, f"print(answer{number})", _write_truth(call)]
+        if changed:
+            shown = [line for name, x in changed.items() for line in (f"print({name})", f"# before the call: {format_array(x)}")]
+            return [*title, *lines, answer, *shown], []
+        rows = self.need.rows if self.need and self.need.given.copies > 1 and call.parts is None else None
+        answer += f"[{rows.start}:{rows.stop}]" if rows else ""
+        return [*title, *lines, f"print({answer})", _write_truth(call)], []
+
+    def _write_needs(self, call: Call, native: Any, *, differentiates: bool) -> tuple[list[str], dict[str, np.ndarray]]:
+        """Return the lines before a call that needs more than its values, and the arguments that it changes, by their names.
+
+        Note the forms of its arrays.
+        """
+        need, lines, changed = self.need, list[str](), dict[str, np.ndarray]()
+        if need is None or not need.words:
+            return lines, changed
+        if differentiates and (need.changed or (need.layout, need.given) != ("contiguous", PLAIN)):
+            raise NoScript(f"{need.words}, and its framework differentiates it; the command below plays the call")
+        arrays = dict(list_native(call, native))
+        self.forms = {id(x): self._find_form(call, path) for path, x in arrays.items()}
+        for path in need.given.one_array[:1]:
+            lines.append(f"{path} = {self._write_leaf(arrays[path])}")
+            self.variables |= {id(arrays[other]): path for other in need.given.one_array}
+        for number, path in enumerate(need.changed):
+            lines.append(f"argument{number} = {self._write_leaf(arrays[path])}")
+            self.variables[id(arrays[path])] = f"argument{number}"
+            changed[f"argument{number}"] = self.backend.framework.numpy(arrays[path])
+        if need.dirty_memory:
+            lines.append(write_freed_arrays(self.framework, call.value.shape, self.dtype, self.device))
+        self.used = set[int]()
+        return lines, changed
+
+    def _find_form(self, call: Call, path: str) -> tuple[str, int]:
+        """Return the layout of an argument, and how often its batch is repeated."""
+        assert self.need is not None
+        name, given = path.partition("[")[0], self.need.given
+        has_layout = WHICH[given.which][name != call.operation.spec.positional[0]]
+        is_contiguous = not has_layout or name in call.operation.spec.declaration.updates
+        return "contiguous" if is_contiguous else self.need.layout, given.copies if name in given.stacked else 1
 
     def _translate(self, function: str, arguments: Any, keywords: Any) -> tuple[str, Any, Any]:
         """Return the function and the arguments under the names that the backend has for them."""
@@ -183,10 +207,19 @@ class Script:
         return self._write_leaf(x)
 
     def _write_leaf(self, x: Any) -> str:
+        self.used.add(id(x))
+        if name := self.variables.get(id(x)):
+            return name
+        layout, copies = self.forms.get(id(x), ("contiguous", 1))
         own = self.backend.framework.dtype_of(x) if self.backend.framework.is_array(x) else ""
         x = self.backend.framework.numpy(x) if own else x
         if not isinstance(x, np.ndarray):
             return repr(x)
+        buffer, form = write_form(self.framework, x, layout, copies)
+        return form.format(self._write_buffer(buffer, own))
+
+    def _write_buffer(self, x: np.ndarray, own: str) -> str:
+        """Return the expression of a contiguous array. `own` is its dtype in the framework, "" if it has none yet."""
         dtype = own or {"f": self.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
         values = self._write_values(x)
         if self.framework == "torch":
@@ -219,7 +252,10 @@ class Script:
         return [f"saved = np.load({str(path)!r})"]
 
     def _write_gradient(self, call: Call, function: str, cotangent: str, texts: list[str]) -> list[str]:
-        """Return the lines in which the framework differentiates. x0, x1, … are the arguments that have a gradient."""
+        """Return the lines in which the framework differentiates, the expression of the gradients last.
+
+        x0, x1, … are the arguments that have a gradient.
+        """
         inputs: list[str] = []
 
         def name_input(match: re.Match[str]) -> str:
@@ -238,7 +274,7 @@ def _drop_errors(tree: Any) -> Any:
 
 
 def _write_pullback(framework: ArrayFramework, names: str, answer: str, cotangent: str) -> list[str]:
-    """Return the lines that print the gradients of the named arrays."""
+    """Return the lines before the gradients of the named arrays, and the expression of these gradients, last."""
     if framework.differentiates == "autograd":
         gradients = f"{framework.name}.autograd.grad(y, [{names}], {cotangent}, allow_unused=True)"
         lines = [f"for x in [{names}]: x.requires_grad_()", f"y = {answer}"]
@@ -247,14 +283,14 @@ def _write_pullback(framework: ArrayFramework, names: str, answer: str, cotangen
             gradients = (
                 f"{framework.name}.autograd.grad([a for a, _ in pairs], [{names}], [c for _, c in pairs], allow_unused=True)"
             )
-        return [*lines, f"print({gradients})"]
+        return [*lines, gradients]
     if framework.differentiates == "vjp":
         return [
             f"import {framework.name}",
             f"y, pull = {framework.name}.vjp(lambda {names}: {answer}, {names})",
-            f"print(pull({cotangent}))",
+            f"pull({cotangent})",
         ]
-    return [f"print(xp.vjp(lambda {names}: {answer}, [{names}], [{cotangent}])[1])"]
+    return [f"xp.vjp(lambda {names}: {answer}, [{names}], [{cotangent}])[1]"]
 
 
 def _write_backend(backend: Backend) -> str:

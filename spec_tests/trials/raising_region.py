@@ -1,4 +1,4 @@
-"""The region of inputs for which a backend raises, with the line of `domain` that excludes it, if a few more calls show one."""
+"""The region of inputs for which a backend raises or is lost, with the line of `domain` that excludes it, if calls show one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from ..calls.call import Call
 from ..calls.call_facts import describe_call
+from ..calls.history import list_lost
 from ..calls.violation import Lost, NoAnswer
 from ..diagnosis.refused_region import Region, find_region
 from ..inputs.choices import shape_choices
@@ -15,17 +16,23 @@ from .trial import Trial
 
 MAX_CALLS = 64
 ENOUGH = 12  # calls that raised, and as many that did not
+MAX_LOST = 4  # calls that end the process or time out, each of which costs as much again
 
 
 def find_raising_region(trial: Trial, failed: Call) -> Region | None:
-    """Return the region in which the operation of a failed call raises, found by more calls like it.
+    """Return the region in which the operation of a failed call raises or is lost, found by more calls like it.
 
-    None if no single size or option tells it.
+    None if no single size or option tells it. Nothing is asked of a device that is lost.
     """
     name, (own, _) = failed.operation.name, describe_call(failed)
     operation = Trial(trial.backend, trial.dtype, trial.precision, trial.operation_name).operation(name)
-    examples: list[tuple[bool, dict[str, Any]]] = []
-    for example in range(MAX_CALLS):
+    examples, lost = list[tuple[bool, dict[str, Any]]](), 0
+    if failed in list_lost(trial.backend):  # few calls like it can be made, so that those that were answered before count
+        examples, lost = (
+            [(True, own), *((False, facts) for facts in _describe_answered(trial, name) if own.keys() <= facts.keys())],
+            1,
+        )
+    for example in range(0 if trial.backend.framework.device_lost else MAX_CALLS):
         source = random.Random(f"{name} {trial.dtype} raising {example}")
         try:
             call = Draw(source.randint, operation, shape_choices(name, source)).call(all_arguments=example % 4 == 3)
@@ -37,7 +44,10 @@ def find_raising_region(trial: Trial, failed: Call) -> Region | None:
         try:
             operation.run(call)
         except Lost:
-            return None
+            if trial.backend.framework.device_lost:
+                break  # what was seen so far may tell it
+            examples.append((True, facts))
+            lost += 1
         except NoAnswer:
             examples.append((True, facts))
         except Exception:  # a refusal, which is no error
@@ -45,6 +55,15 @@ def find_raising_region(trial: Trial, failed: Call) -> Region | None:
         else:
             examples.append((False, facts))
         raised = sum(has_raised for has_raised, _ in examples)
-        if min(raised, len(examples) - raised) >= ENOUGH:
+        if lost >= MAX_LOST or min(raised, len(examples) - raised) >= ENOUGH:
             break
     return find_region(name.removesuffix("_vjp"), examples)
+
+
+def _describe_answered(trial: Trial, name: str) -> list[dict[str, Any]]:
+    """Return the facts of the calls of an operation that were answered and kept."""
+    kept = trial.backend.recorded_calls.get((name, trial.dtype), [])
+    first = [
+        call for (operation, dtype, _), call in trial.backend.first_calls.items() if (operation, dtype) == (name, trial.dtype)
+    ]
+    return [describe_call(call)[0] for call in {id(call): call for call in (*kept, *first)}.values()]
