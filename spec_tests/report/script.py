@@ -27,6 +27,7 @@ from ..implementation.lookup import DEVIATION_PREFIX, registered_backends, split
 from ..specification.pytree import leaves, tree_map
 from ..specification.run_settings import current_settings
 from ..trials.trial import Trial
+from ..trials.written_script import WrittenScript
 from .reproduction import MAX_SCRIPT_ELEMENTS, format_array
 from .script_arrays import write_form, write_freed_arrays
 from .script_needs import Need, are_wrong_when_held, find_earlier_call, find_need, list_native
@@ -78,7 +79,7 @@ def _build_lines(trial: Trial, calls: Sequence[Call], name: str) -> list[str]:
         return [comment, *Script(trial, name, is_held=True).write(calls)]
     alone = "# alone it is right, element by element; the command below plays all that the law does"
     comment = "# each call is right by itself: what is wrong shows between them" if len(calls) > 1 else alone
-    return [comment, *Script(trial, name).write(calls)]
+    return [comment, *Script(trial, name, shows=False).write(calls)]
 
 
 def _write_request(trial: Trial, call: Call) -> list[str]:
@@ -106,15 +107,16 @@ def _write_truth(call: Call) -> str:
 class Script:
     """The lines of one script, and the large arrays that it loads."""
 
-    def __init__(self, trial: Trial, name: str, need: Need | None = None, *, is_held: bool = False):
+    def __init__(self, trial: Trial, name: str, need: Need | None = None, *, is_held: bool = False, shows: bool = True):
         self.need, self.is_held = need, is_held  # is_held: answers are printed after the last call
+        self.written, self.shows = trial.tally.scripts, shows  # whether an answer that it prints is wrong
+        self.changed: list[np.ndarray] = []  # arguments that are printed in place of answers, as they were before
         self.forms: dict[int, tuple[str, int]] = {}  # by the identity of an array: its layout, and how often it is repeated
         self.variables: dict[int, str] = {}  # the names of arrays that a line has made, by their identity
         self.used = set[int]()  # the identities of the arrays that are written
         self.backend, self.dtype, self.name = trial.backend, trial.dtype, name
         self.framework, self.device = trial.backend.framework.name, trial.backend.framework.device
-        self.saved: dict[str, np.ndarray] = {}
-        self.saves = False
+        self.saved, self.saves = dict[str, np.ndarray](), False
 
     def write(self, calls: Sequence[Call]) -> list[str]:
         """Return the lines that make the calls one after the other and print their results."""
@@ -126,11 +128,12 @@ class Script:
             raise NoScript(f"its arrays have {count} elements; a run with --report=DIR saves them, and writes a script")
         written = [self._write_call(call, number if len(calls) > 1 else None) for number, call in enumerate(calls)]
         lines = [line for made, _ in written for line in made] + [line for _, shown in written for line in shown]
-        text = "\n".join(lines)
-        imports = {"torch": "import torch", "numpy": "import ml_dtypes" if "ml_dtypes" in text else ""}
+        imports = {"torch": "import torch", "numpy": "import ml_dtypes" if any("ml_dtypes" in line for line in lines) else ""}
         namespace = self.backend.framework.namespace
         start = ["import importlib", "import numpy as np", imports.get(self.framework, f"import {namespace} as xp")]
-        return [*filter(None, start), f"backend = {_write_backend(self.backend)}", *self._save_arrays(), *lines]
+        script = [*filter(None, start), f"backend = {_write_backend(self.backend)}", *self._save_arrays(), *lines]
+        self.written.append(WrittenScript(self.name, "\n".join(script), tuple(calls), tuple(self.changed), self.shows))
+        return script
 
     def _write_call(self, call: Call, number: int | None) -> tuple[list[str], list[str]]:
         """Return the lines that make one call, and those that show its answer after all calls. With a number, they say which."""
@@ -178,6 +181,7 @@ class Script:
             lines.append(f"argument{number} = {self._write_leaf(arrays[path])}")
             self.variables[id(arrays[path])] = f"argument{number}"
             changed[f"argument{number}"] = self.backend.framework.numpy(arrays[path])
+            self.changed.append(changed[f"argument{number}"])
         if need.dirty_memory:
             lines.append(write_freed_arrays(self.framework, call.value.shape, self.dtype, self.device))
         self.used = set[int]()

@@ -12,6 +12,7 @@ from .completeness import Completeness
 from .import_lines import ImportLines
 from .options import read_option
 from .progress import ProgressLines
+from .script_check import ScriptCheck
 from .unnamed_report import UnnamedReport
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def register_plugins(config: pytest.Config, session: Session, verdicts: list[dict[str, Any]]) -> None:
-    """Register the plugins that print the progress and write the report. A worker gets only the plugin of --resume."""
+    """Register the plugins that print the progress and write the report. A worker gets only some of them."""
+    config.pluginmanager.register(ScriptCheck(config), "spec_tests.scripts")
     if hasattr(config, "workerinput"):
         if read_option(config, "resume"):
             (resuming,) = import_modules("spec_tests.running.resuming")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..calls.result import Result
     from .causes import Cause
     from .failure import Failure
+    from .written_script import WrittenScript
 
 
 def summarize_example(result: Result, share: np.ndarray, precision: str) -> dict[str, Any]:
@@ -100,6 +101,7 @@ class Tally:
     findings: list[Finding] = field(default_factory=list)  # one for each cause that made examples fail
     losses: dict[str, Lost] = field(default_factory=dict)  # by the recorder's state: raised again instead of a second call
     recorded_count: int = 0  # how many calls of this trial the backend's records keep
+    scripts: list[WrittenScript] = field(default_factory=list)  # that were written for its failures
     cut: str = ""  # what kept the examples from being tried to their end, "" if they were
     level_lost: str = ""  # what was violated, if the invariant is of a level that the run does not demand
     tolerated: Violation | None = None  # a violation that the file of known failures lists

@@ -1,0 +1,53 @@
+"""A script that was printed with a failure, and whether what it prints shows that failure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..calls.call import Call
+from ..calls.history import list_lost
+from ..calls.operation import Operation
+from ..specification.pytree import join
+
+Printed = tuple[str, np.ndarray]  # an array with its dtype in the framework; its values are given as float64
+
+
+@dataclass(frozen=True)
+class WrittenScript:
+    """A script, and what it prints: the answers of calls, or arguments after a call."""
+
+    name: str  # of the law, the backend and the dtype
+    text: str
+    calls: tuple[Call, ...]  # whose answers it prints; of the last one alone, rows of it may be printed
+    before: tuple[np.ndarray, ...] = ()  # arguments that it prints instead, as they are before the call
+    shows: bool = True  # whether it is to show that an answer is wrong; if not, it says that each is right
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether the call that failed had a result that could be read."""
+        return all(call.observed is not None and call not in list_lost(call.operation.backend) for call in self.calls)
+
+    def is_wrong(self, printed: Sequence[Sequence[Printed]]) -> bool:
+        """Whether one of the printed results, each given by its arrays, is wrong."""
+        if self.before:
+            pairs = zip(self.before, (x for arrays in printed for _, x in arrays), strict=True)
+            return any(not np.array_equal(was, now, equal_nan=was.dtype.kind == "f") for was, now in pairs)
+        return any(not _accepts(call, arrays) for call, arrays in zip(self.calls, printed, strict=True))
+
+
+def _accepts(call: Call, printed: Sequence[Printed]) -> bool:
+    """Whether the arrays are a right answer of the call. Arrays of another shape or dtype are not."""
+    operation, arrays = call.operation, [x for _, x in printed]
+    assert isinstance(operation, Operation)
+    if call.parts is None or operation.spec.is_gradient:
+        value = arrays[0] if len(arrays) == 1 and call.parts is None else join(arrays)
+    else:
+        value = join(operation.spec.declaration.arrange(list(arrays)))
+    if not operation.spec.is_gradient:
+        names = [part.name for part in call.parts] if call.parts else [""]
+        if any(dtype not in operation.expected_dtypes(name) for name, (dtype, _) in zip(names, printed, strict=True)):
+            return False
+    return value.shape == call.value.shape and bool(np.all(call.expectation(operation.precision).accepts(value)))
