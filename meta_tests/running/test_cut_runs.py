@@ -241,3 +241,11 @@ def test_a_merged_report_that_lacks_items_claims_nothing(tmp_path: Path) -> None
     (result,) = build_results([report(tmp_path, verdict(), footer={**FOOTER, "complete": False, "reason": "items are missing"})])
     assert result.tone == "open"
     assert result.sentence == "cut by missing items of the campaign after 1 law; until then nothing failed"
+
+
+@pytest.mark.parametrize("workers", [(), ("-n1",)])
+def test_operations_that_the_backend_lacks_were_not_cut(workers: tuple[str, ...], tmp_path: Path) -> None:
+    write(tmp_path, mine=NUMPY + WRONG_RELU + SIGMOID)
+    done = run(tmp_path, "-x", "-k", "relu or sigmoid or swiglu or rope", *workers)
+    (line,) = re.findall(r"^  cut before their last law: (.*)$", done.text, re.MULTILINE)
+    assert line == "relu, sigmoid"

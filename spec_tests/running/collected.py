@@ -1,8 +1,9 @@
-"""What is checked once, when pytest has collected all tests and none has run."""
+"""What is found out once, when pytest has collected all tests and none has run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -38,3 +39,10 @@ def _has_foreign_fixtures(laws: list[pytest.Item]) -> bool:
     return any(set(getattr(item, "fixturenames", ())) - {"trial"} for item in laws) or any(
         hasattr(plugin, hook) for plugin in plugins for hook in HOOKS_BEFORE_TESTS
     )
+
+
+def find_untryable(items: Iterable[pytest.Item]) -> set[str]:
+    """Return the node ids of the laws of operations that a backend lacks, and of others that it cannot be tried on."""
+    laws: list[Any] = [item for item in items if hasattr(getattr(item, "obj", None), "invariant")]
+    missing = {item.nodeid: item.callspec.params["trial"].missing(item.obj.invariant.operations) for item in laws}
+    return {nodeid for nodeid, reason in missing.items() if reason}

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from ..report.cut import Cut
 from ..trials.collection import SUITE, is_law_file
+from .collected import find_untryable
 
 LAST_PHASES = ("setup", "call", "teardown")  # a report of another phase is of a test during which a worker ended
 RUNS_NOTHING = ("collectonly", "setuponly", "setupplan")  # options of pytest
@@ -29,6 +31,8 @@ class Completeness:
         self.running: dict[str, None] = {}  # nodes of laws that have begun and not ended
         self.lost_with_worker: list[str] = []  # nodes of laws during which a worker ended
         self.interruption = ""  # what interrupted the run
+        self.lacking: set[str] | None = None  # nodes of laws of operations that a backend lacks; None: not known
+        self.laws: Counter[tuple[str, str]] | None = None  # how many laws are due, by their operation and backend
 
     # --- as the run goes ------------------------------------------------------------------------------------------------
 
@@ -114,8 +118,24 @@ class Completeness:
         by = by or self.interruption or ("the end of a worker" if lost else "")
         stop = self.session.shouldfail or self.session.shouldstop
         by = by or (self._name_stop(str(stop)) if stop else "")
-        untried = tuple(sorted({parts[0] for node in own if (parts := _split(node))}))
+        untried = tuple(sorted({parts[0] for node in own if (parts := _split(node)) and not self._says_absent(node)}))
         return Cut(by, describe_law(at) if at else "", judged, judged + len(own), untried)
+
+    def _says_absent(self, node: str) -> bool:
+        """Whether the law would only say that the backend lacks its operation.
+
+        Where workers have the backends, it is taken for such a law if it is the only one of its operation, and a comparison
+        with the oracle.
+        """
+        items: list[pytest.Item] = getattr(self.session, "items", [])
+        if self.lacking is None and items:
+            self.lacking = find_untryable(items)
+        if self.lacking is not None:
+            return node in self.lacking
+        if self.laws is None:
+            self.laws = Counter((parts[0], parts[2]) for other in self.due if (parts := _split(other)))
+        operation, law, backend, _ = _split(node) or ("", "", "", "")
+        return law == "reference" and self.laws[operation, backend] == 1
 
     def finish(self, session: pytest.Session) -> None:
         """Give a run that was cut, and in which nothing failed, the exit status of an interrupted one."""

@@ -16,6 +16,7 @@ import pytest
 from ..implementation.facilities import describe_lesser_guarantees
 from ..isolation.server_command import names_process
 from ..trials.collection import is_law
+from .collected import find_untryable
 from .options import read_option
 
 INTERVAL_SECONDS = MappingProxyType({True: 10.0, False: 60.0})  # between two lines, on a terminal (True) and in a log (False)
@@ -61,11 +62,8 @@ class ProgressLines:
         return shows_dots and self.clock() - self.last_line_at >= INTERVAL_SECONDS[bool(terminal.isatty)]
 
     def _find_untried(self) -> set[str]:
-        """Return the node ids of the tests of operations that a backend lacks, and of others that it cannot be tried on."""
         if self.untried is None:
-            items: list[Any] = [item for item in self.session.items if hasattr(getattr(item, "obj", None), "invariant")]
-            missing = {item.nodeid: item.callspec.params["trial"].missing(item.obj.invariant.operations) for item in items}
-            self.untried = {nodeid for nodeid, reason in missing.items() if reason}
+            self.untried = find_untryable(self.session.items)
         return self.untried
 
     def _print_line(self, verb: str, nodeid: str, location: tuple[str, int | None, str]) -> None:
