@@ -109,6 +109,6 @@ def test_the_commands_are_listed() -> None:
     sessions = re.findall(r'^@nox\.session(?:\(.*\))?\ndef (\w+)\(.*\n    """[A-Z].+\."""$', source, re.MULTILINE)
     assert sessions == re.findall(r"^@nox\.session(?:\(.*\))?\ndef (\w+)", source, re.MULTILINE)
     daily = ["lint", "types", "imports", "main", "tests_complete", "libraries"]
-    assert {*daily, "tests", "nightly", "docs", "measure", "mutations", "floors", "strange"} == set(sessions)
+    assert {*daily, "tests", "nightly", "docs", "measure", "mutations", "floors", "strange", "release_check"} == set(sessions)
     run = re.findall(r"^\.venv/bin/nox .*-s (.+)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
     assert " ".join(run).split() == daily  # the tests build the docs
