@@ -26,9 +26,15 @@ from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, SOFTMAX, complain
 pytestmark = pytest.mark.xdist_group("running/survival")  # which share a run
 NO_SUMMARY = environment(ROOT, GITHUB_STEP_SUMMARY="")
 WORDS = ("--backend=mine.py", "--report=out", "--hypothesis-seed=1")
-HANGING = (
-    NUMPY + RELU + "\n\nimport os, time\n\ndef sigmoid(x):\n    open('pid', 'w').write(str(os.getpid()))\n    time.sleep(120)\n"
-)
+HANGING = f"""{NUMPY}
+import os, time
+{RELU}
+def sigmoid(x):
+    if not os.path.exists("pid"):  # later calls, such as those of a search for a cause, are answered
+        open("pid", "w").write(str(os.getpid()))
+        time.sleep(120)
+    return (1 / (1 + np.exp(-x.astype(np.float64)))).astype(x.dtype)
+"""
 TWO_LAWS = ("-k", "relu.reference or sigmoid.reference")
 
 
