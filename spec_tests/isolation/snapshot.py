@@ -42,7 +42,7 @@ class Container:
     is_closed: bool = False  # whether no further key may be added
 
     def holds(self, before: tuple[Any, ...]) -> bool:
-        """Whether it surely holds what it held: the same values, and no further key."""
+        """Whether the container is certainly unchanged: it holds the same values, and no key can have been added."""
         if self.is_closed or isinstance(self.owner, ModuleType | list | set):
             return False
         try:

@@ -72,7 +72,7 @@ def find_need(calls: Sequence[Call]) -> Need | None:
 
 
 def are_wrong_when_held(calls: Sequence[Call]) -> bool:
-    """Whether an answer is wrong that is read after all of the calls were made, though it is right when it is read at once."""
+    """Whether an answer that is right when it is read at once is wrong when it is read after all calls were made."""
     try:
         made = [Call(call.operation, call.arguments, call.keywords) for call in calls]
         held = [_operation_of(call).run(call) for call in made]

@@ -70,6 +70,6 @@ def _describe_end(script: WrittenScript, end: str) -> str:
 
 
 def _split(key: str) -> tuple[int, int, str]:
-    """Return which print an array is of, which of its arrays it is, and its dtype."""
+    """Return the number of the print statement, the position of the array in it, and the dtype of the array."""
     place, number, dtype = key.split(".")
     return int(place), int(number), dtype
