@@ -6,7 +6,6 @@ package are imported inside functions, when a run uses them.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Generator
 from pathlib import Path
@@ -14,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .running.options import LISTING_OPTIONS, add_options, concerns_suite, read_option
+from .running.options import LISTING_OPTIONS, VERDICT_PROPERTY, add_options, concerns_suite, read_option
 from .trials.collection import is_beside_laws, is_law_file
 
 if TYPE_CHECKING:
+    from .report.verdict import Verdict
     from .running.session import Session
 
 
@@ -237,21 +237,28 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.when == "call" and (properties := getattr(report, "user_properties", None)):
-        for verdict in (json.loads(value) for key, value in properties if key == "spec_tests"):
-            _add_verdict(report.nodeid, verdict)
+    if verdict := _find_verdict(report):
+        _add_verdict(report.nodeid, verdict)
 
 
-def _add_verdict(node: str, verdict: dict[str, Any]) -> None:
+def _find_verdict(report: Any) -> Verdict | None:
+    if all(key != VERDICT_PROPERTY for key, _ in getattr(report, "user_properties", ())):
+        return None
+    from .running.reported import find_verdict
+
+    return find_verdict(report)
+
+
+def _add_verdict(node: str, verdict: Verdict) -> None:
     """Add a verdict of the run. With --dist=each several workers judge a test: a failure counts, else the first verdict."""
     position = VERDICT_POSITIONS.setdefault(node, len(VERDICTS))
     if position == len(VERDICTS):
         VERDICTS.append(verdict)
-    elif verdict["status"] == "failed" != VERDICTS[position]["status"]:
+    elif verdict.status == "failed" != VERDICTS[position].status:
         VERDICTS[position] = verdict
 
 
-VERDICTS: list[dict[str, Any]] = []  # of the run of this process; under pytest-xdist, in the controller, of all workers
+VERDICTS: list[Verdict] = []  # of the run of this process; under pytest-xdist, in the controller, of all workers
 VERDICT_POSITIONS: dict[str, int] = {}  # where in VERDICTS the verdict on a test is, by the test's node id
 
 
@@ -274,9 +281,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     from .report.verdicts import is_tried
 
     session.config.stash[SESSION].known_failures.update_files(VERDICTS)
-    if session.exitstatus == 0 and (any(v.get("stale") for v in VERDICTS) or _find_stale_patterns(session.config)):
+    if session.exitstatus == 0 and (any(v.stale for v in VERDICTS) or _find_stale_patterns(session.config)):
         session.exitstatus = STALE_EXIT_STATUS
-    if VERDICTS and exitstatus == 0 and all(verdict["status"] == "skipped" for verdict in VERDICTS):
+    if VERDICTS and exitstatus == 0 and all(verdict.status == "skipped" for verdict in VERDICTS):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
     run = session.config.stash[SESSION]
     run.ledger.finish(session, [name for name in run.required if not is_tried(name, VERDICTS)])
@@ -295,8 +302,7 @@ def _find_stale_patterns(config: pytest.Config) -> list[str]:
 
 def pytest_report_teststatus(report: Any) -> Any:
     """Count an invariant that holds, and that a file lists as failing, apart from those that passed."""
-    values = [str(value) for key, value in getattr(report, "user_properties", ()) if key == "spec_tests"]
-    if report.when == "call" and report.passed and any(json.loads(value).get("stale") for value in values):
+    if report.passed and (verdict := _find_verdict(report)) and verdict.stale:
         return "holds now", "h", ("HOLDS NOW", {"yellow": True})
     return None
 

@@ -44,8 +44,8 @@ def summarize(report: Report, backend: str) -> dict[tuple[str, str], tuple[Any, 
     """Return what each verdict says. Where a law fails, each process counts examples up to its own first failure."""
     found: dict[tuple[str, str], tuple[Any, ...]] = {}
     for v in report.verdicts:
-        if v["backend"] == backend:
-            counts = [v[name] for name in ("examples", "drawn", "answered")] if v["status"] == "passed" else []
-            causes = sorted(cause["key"] for cause in v.get("causes", ()))
-            found[v["id"], v["dtype"]] = (v["status"], v["class"], v["worst"], *counts, causes)
+        if v.backend == backend:
+            counts = [v.examples, v.drawn, v.answered] if v.status == "passed" else []
+            causes = sorted(cause.key for cause in v.causes)
+            found[v.id, v.dtype] = (v.status, v.precision, v.worst, *counts, causes)
     return found

@@ -106,14 +106,14 @@ def test_a_backend_on_ranks_is_planned_with_its_world_size_beside_one_of_one_pro
     assert spec_tests(tmp_path, *words, "--world-size=2").returncode == 0
     plan = read_plan(tmp_path / "campaign")
     assert {item.backend: item.world_size for item in plan.items} == {"plain.py": None, "on_ranks.py": 2}
-    assert {record["name"]: record["version"].endswith(" on 2 ranks") for record in plan.backends} == {
+    assert {record.name: record.version.endswith(" on 2 ranks") for record in plan.backends} == {
         "plain": False,
         "on_ranks": True,
     }
     assert spec_tests(tmp_path, "work", "campaign").returncode == 0
     merged = spec_tests(tmp_path, "merge", "campaign")
     assert merged.returncode == 0, merged.stderr
-    tried = {verdict["id"] for verdict in read(tmp_path / "campaign" / "merged").verdicts if verdict["backend"] == "on_ranks"}
+    tried = {verdict.id for verdict in read(tmp_path / "campaign" / "merged").verdicts if verdict.backend == "on_ranks"}
     assert {"relu.reference", "relu.ranks"} <= tried
 
 

@@ -11,7 +11,7 @@ from spec_tests.calls.violation import Violation
 from spec_tests.implementation.backend import Backend, BackendError, build_backend
 from spec_tests.report.conventions import describe_conventions
 from spec_tests.report.failure import failure_message
-from spec_tests.running.verdict_record import build_verdict_record
+from spec_tests.running.verdict_record import build_verdict
 from spec_tests.specification.conventions import CONVENTIONS, UPDATE, apply_conventions, find_convention_complaint
 from spec_tests.specification.registry import operations, specification
 
@@ -85,7 +85,7 @@ def run(under_test: Backend, seed: int = 1) -> tuple[dict[str, Violation], list[
     ):
         violation = attempt(test, trial, seed)
         status = "failed" if violation else "passed" if trial.tally.examples else "skipped"
-        records.append(build_verdict_record(test.invariant, trial, status, "", 0.0))
+        records.append(build_verdict(test.invariant, trial, status, "", 0.0))
         if violation is not None:
             broken[f"{test.invariant.id} {trial.dtype}"] = violation
     return broken, records

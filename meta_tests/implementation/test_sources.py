@@ -8,6 +8,7 @@ import pytest
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
 from spec_tests.implementation.backend import Backend
+from spec_tests.report.causes import state_cause
 from spec_tests.specification import run_settings
 from spec_tests.specification.registry import operations, specification
 from spec_tests.specification.run_settings import RunSettings
@@ -35,7 +36,7 @@ def find_causes(name: str, operation: str) -> tuple[int, list[str]]:
         if test.invariant.level is None and test.invariant.subject(trial.operation_name) == operation:
             attempt(test, trial, seed=1, shrink=True)
             tried += 1
-    return tried, [cause.what for cause in under_test.causes if cause.operation == operation]
+    return tried, [state_cause(cause, 1).what for cause in under_test.causes if cause.operation == operation]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def count_causes(job: tuple[str, int, str]) -> Count:
             attempt(test, trial, seed, shrink=True)
     found = under_test.causes
     work = max(under_test.work_after_failures.values(), default=0)
-    return Count(name, [cause.key for cause in found], [cause.failures.total() for cause in found], work)
+    return Count(name, [" or ".join(cause.ids) for cause in found], [cause.failures.total() for cause in found], work)
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from spec_tests.report import DATA, read
+from spec_tests.report.records import to_record
 
 IGNORED = ("seconds", "failure")  # the duration, and the texts of a failure's message
 
@@ -27,7 +28,7 @@ def find_reports(folder: Path) -> dict[str, Path]:
 
 def find_differences(before: Path, after: Path, ignored: tuple[str, ...] = IGNORED) -> Iterator[str]:
     """Yield one line for each verdict record that is not equal in the two reports."""
-    old, new = ({verdict["node"]: verdict for verdict in read(path).verdicts} for path in (before, after))
+    old, new = ({verdict.node: to_record(verdict) for verdict in read(path).verdicts} for path in (before, after))
     for node in dict.fromkeys([*old, *new]):
         if node not in old or node not in new:
             yield f"{node}: only {'before' if node in old else 'after'}"

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from spec_tests.implementation.lookup import built_in_backends
 from spec_tests.report import Report, ReportError, read
+from spec_tests.report.records import to_record
 from spec_tests.specification.formats import RESULT_DTYPES
 from spec_tests.specification.registry import gradients, operations
 
@@ -95,8 +96,8 @@ def build_entry(verdicts: list[Entry], names: tuple[str, ...], effort: str, shap
 def read_merged(folder: Path, names: tuple[str, ...]) -> dict[str, Entry]:
     """Return the entries of the backends in the merged report of a campaign."""
     report = read(folder)
-    verdicts = {backend["name"]: [v for v in report.verdicts if v["backend"] == backend["name"]] for backend in report.backends}
-    return {name: build_entry(found, names, report.header["effort"], report.header["shapes"]) for name, found in verdicts.items()}
+    verdicts = {b.name: [to_record(v) for v in report.verdicts if v.backend == b.name] for b in report.backends}
+    return {name: build_entry(found, names, report.header.effort, report.header.shapes) for name, found in verdicts.items()}
 
 
 def merge_entries(whole: Entry, part: Entry) -> Entry:
@@ -115,11 +116,11 @@ def _run_or_reuse(folder: Path | None, *args: str) -> Run:
         report = (folder or Path(temporary)).resolve() / _name_folder(args)
         before = _read_report(report)
         if before and before.complete:
-            return Run(0, "", {}, before.verdicts)
+            return Run(0, "", {}, to_record(before.verdicts))
         resume = ["--resume"] if before else []
         run = _run_suite(Path(temporary), *args, f"--report={report}", *resume)
         after = _read_report(report)
-    return replace(run, facts=after.verdicts if after else [])
+    return replace(run, facts=to_record(after.verdicts) if after else [])
 
 
 def _name_folder(args: tuple[str, ...]) -> str:

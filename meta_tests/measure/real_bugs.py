@@ -78,7 +78,8 @@ def find_cause(bug: RealBug, outcome: Outcome, effort: str) -> str:
     try:
         spec_tests.check(source, outcome.law, dtype=outcome.dtype, effort=effort, coverage="any")
     except AssertionError as failure:
-        return str((getattr(failure, "causes", None) or [{"what": ""}])[0]["what"]).partition(", at ")[0]
+        causes = getattr(failure, "causes", None)
+        return str(causes[0].what).partition(", at ")[0] if causes else ""
     return ""
 
 

@@ -21,7 +21,7 @@ MODULES = (
     *("bounds/bounded", "bounds/rules", "bounds/error_model", "bounds/sampled_error", "bounds/random_rounding"),
     *("bounds/expectation", "bounds/derivation", "bounds/choices", "calls/call", "calls/conventions", "calls/read_array"),
     *("calls/operation", "calls/call_facts", "inputs/regimes", "inputs/values", "helpers/assertions", "specification/formats"),
-    *("implementation/process_state", "implementation/states", "running/exit_status", "report/record_check"),
+    *("implementation/process_state", "implementation/states", "running/exit_status", "report/records"),
     *("report/verdicts", "trials/coverage", "trials/shares", "diagnosis/condition", "diagnosis/region_words"),
     *("diagnosis/region_facts", "diagnosis/region_conditions", "isolation/wire", "isolation/snapshot"),
 )

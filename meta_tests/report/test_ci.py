@@ -64,9 +64,9 @@ class Tags(HTMLParser):
 
 
 def test_a_summary_says_what_is_wrong_before_the_table(tmp_path: Path) -> None:
-    known = "matches: epsilon stands outside the square root (rms_norm/eps-outside-sqrt)"
+    known = {"rms_norm/eps-outside-sqrt": "epsilon stands outside the square root"}
     text = format_step_summary(
-        build_results([report(tmp_path, failed("rms_norm.reference", said=known), verdict(), verdict(dtype="bfloat16"))])
+        build_results([report(tmp_path, failed("rms_norm.reference", explained=known), verdict(), verdict(dtype="bfloat16"))])
     )
     assert text.startswith("## ❌ mine: 1 of 2 operations deviates\n")
     assert "### rms\\_norm: epsilon stands outside the square root" in text

@@ -14,9 +14,9 @@ from spec_tests.report.backend_results import build_results, find_differences
 from spec_tests.report.badge import format_badge
 from spec_tests.report.github_step import format_step_summary
 from spec_tests.report.page import render_page
-from spec_tests.report.record_check import KINDS, find_complaint
+from spec_tests.report.records import LINES
 
-from ..support.handmade_reports import BACKEND, FOOTER, HEADER, failed, verdict
+from ..support.handmade_reports import BACKEND, FOOTER, HEADER, failed, find_complaint, verdict
 from ..support.paths import ROOT
 from ..support.pytest_process import NUMPY, RELU, environment, python, suite, write
 
@@ -85,7 +85,7 @@ def test_every_wrong_value_in_a_record_is_shown_or_refused(tmp_path: Path) -> No
 def test_every_kind_of_record_is_checked(tmp_path: Path) -> None:
     assert show(tmp_path, RECORDS) == "shown"
     assert [find_complaint(record) for record in RECORDS] == [""] * len(RECORDS)
-    for kind in KINDS:
+    for kind in LINES:
         assert find_complaint({"record": kind}) == f"has a {kind} record without " + repr(
             "schema" if kind == "header" else {"backend": "name", "verdict": "id", "error": "node", "footer": "complete"}[kind]
         )
@@ -104,7 +104,7 @@ MALFORMED = {
     "a number": (HEADER_LINE + "3\n", "line 2 is no record"),
     "a list as its kind": (HEADER_LINE + '{"record": []}\n', "its record 2 is no record"),
     "no schema": ('{"record": "header"}\n', "its record 1 has a header record without 'schema'"),
-    "a schema in words": ('{"record": "header", "schema": "1"}\n', "its record 1 has a header record without 'suite'"),
+    "a schema in words": ('{"record": "header", "schema": "1"}\n', "its record 1 has a schema that is none of 1"),
     "no member of a verdict": (HEADER_LINE + '{"record": "verdict"}\n', "its record 2 has a verdict record without 'id'"),
 }
 

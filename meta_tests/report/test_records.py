@@ -14,9 +14,9 @@ import pytest
 from spec_tests.report import ReportError, format_record, read, to_json_value
 from spec_tests.report.backend_results import build_results
 from spec_tests.report.badge import format_badge
-from spec_tests.report.record_check import LARGEST_INTEGER, find_complaint
+from spec_tests.report.records import LARGEST_INTEGER, read_line, write_line
 
-from ..support.handmade_reports import BACKEND, FOOTER, HEADER, failed, report, verdict
+from ..support.handmade_reports import BACKEND, FOOTER, HEADER, failed, find_complaint, report, verdict
 
 
 def seal(folder: Path, *records: dict[str, Any]) -> Path:
@@ -30,7 +30,7 @@ def seal(folder: Path, *records: dict[str, Any]) -> Path:
 
 def test_a_report_that_was_changed_is_refused(tmp_path: Path) -> None:
     path = seal(tmp_path, failed())
-    assert read(path).verdicts[0]["status"] == "failed"
+    assert read(path).verdicts[0].status == "failed"
     path.write_text(path.read_text().replace('"status": "failed"', '"status": "passed"'))
     with pytest.raises(ReportError, match="was changed after the run"):
         read(path)
@@ -56,7 +56,7 @@ def test_a_report_is_complete_if_its_footer_says_so(tmp_path: Path) -> None:
 
 def test_of_several_verdicts_on_a_trial_the_last_counts(tmp_path: Path) -> None:
     found = report(tmp_path, verdict(), failed(), verdict("relu.zero"), {**verdict(), "backend": "another"}).verdicts
-    assert [(v["id"], v["backend"], v["status"]) for v in found] == [
+    assert [(v.id, v.backend, v.status) for v in found] == [
         ("relu.reference", "mine", "failed"), ("relu.zero", "mine", "passed"), ("relu.reference", "another", "passed"),
     ]  # fmt: skip
 
@@ -65,7 +65,7 @@ def test_records_are_kept_by_their_kind(tmp_path: Path) -> None:
     error = {"record": "error", "node": "n", "when": "setup", "message": "m"}
     made = report(tmp_path, error, verdict(), {"record": "of a later version"}, error)
     assert (len(made.backends), len(made.verdicts), len(made.errors)) == (1, 1, 2)
-    assert made.header["effort"] == "default"
+    assert made.header.effort == "default"
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,24 @@ def without(record: dict[str, Any], name: str) -> dict[str, Any]:
     ],
 )
 def test_what_is_wrong_with_a_record(record: dict[str, Any], complaint: str) -> None:
-    found = find_complaint(copy.deepcopy(record))
-    assert found.startswith(complaint)
-    assert bool(found) == bool(complaint)
+    assert find_complaint(copy.deepcopy(record)).startswith(complaint)
+    assert bool(find_complaint(record)) == bool(complaint)
+
+
+def contains(written: Any, read: Any) -> bool:
+    """Whether all that was read was written again, perhaps with more members."""
+    if isinstance(read, dict):
+        return all(name in written and contains(written[name], value) for name, value in read.items())
+    if isinstance(read, list):
+        return len(written) == len(read) and all(map(contains, written, read))
+    return bool(written == read)
+
+
+@pytest.mark.parametrize("record", [HEADER, BACKEND, verdict(), failed(explained={"relu/a": "a", "relu/b": "b or c"}), FOOTER])
+def test_what_is_read_of_a_record_is_written_again(record: dict[str, Any]) -> None:
+    written = write_line(read_line(record))
+    assert contains(written, record)
+    assert write_line(read_line(written)) == written
 
 
 def test_the_badge_is_that_of_the_worst_backend(tmp_path: Path) -> None:

@@ -14,11 +14,14 @@ import pytest
 
 from spec_tests.isolation.tampering import WITH_A_REPORT
 from spec_tests.report import Report, ReportError, format_record, read
+from spec_tests.report.records import to_record
+from spec_tests.report.schema import FILE, format_schema
+from spec_tests.report.verdict import Message
 
 from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, Run, environment, python, suite, write
 
-SCHEMA = json.loads((ROOT / "spec_tests" / "report" / "schema.json").read_text())
+SCHEMA = json.loads(FILE.read_text())
 SELECTION = ("-k", "rms_norm or relu.reference or softmax.reference", "--hypothesis-seed=1")
 NO_SUMMARY = {"GITHUB_STEP_SUMMARY": ""}  # where these tests run in CI, their runs must not write to its summary
 
@@ -40,50 +43,57 @@ def test_a_report_has_the_verdicts_of_the_run(failing: tuple[Run, Report]) -> No
     assert run.code == 1
     assert report.complete
     assert report.footer is not None
-    assert report.footer["exit_status"] == 1
-    assert [{key: v[key] for key in fact} for v, fact in zip(report.verdicts, run.facts, strict=True)] == run.facts
+    assert report.footer.exit_status == 1
+    assert [{key: to_record(v)[key] for key in fact} for v, fact in zip(report.verdicts, run.facts, strict=True)] == run.facts
     totals = {status: run.count(status) for status in ("passed", "failed", "skipped", "not held")}
-    assert report.footer["totals"] == {**totals, "error": 0}
-    assert report.footer["selected"] == len(run.facts)
+    assert to_record(report.footer.totals) == {**totals, "error": 0}
+    assert report.footer.selected == len(run.facts)
     assert all(totals[status] for status in ("passed", "failed", "skipped"))
-    assert report.header["seed"] == "1"
-    assert report.header["command"][-1] == "--hypothesis-seed=1"
+    assert report.header.seed == "1"
+    assert report.header.command[-1] == "--hypothesis-seed=1"
     assert re.search(r"^report: out/of/it/report.html, out/of/it/report.jsonl, out/of/it/badge.json$", run.text, re.MULTILINE)
 
 
 def test_a_report_says_what_was_tried(failing: tuple[Run, Report]) -> None:
     (backend,) = failing[1].backends
-    assert (backend["name"], backend["file"], backend["dtypes"]) == ("mine", "mine.py", ["float32"])
-    assert backend["operations"] == ["relu", "rms_norm"]
-    assert re.fullmatch("[0-9a-f]{64}", backend["sha256"])
-    assert backend["framework"]["name"] == "numpy"
+    assert (backend.name, backend.file, backend.dtypes) == ("mine", "mine.py", ("float32",))
+    assert backend.operations == ("relu", "rms_norm")
+    assert re.fullmatch("[0-9a-f]{64}", backend.sha256 or "")
+    assert backend.framework.name == "numpy"
 
 
 def test_a_failure_is_kept_part_by_part(failing: tuple[Run, Report]) -> None:
     run, report = failing
-    (verdict,) = [v for v in report.verdicts if v["id"] == "rms_norm.reference"]
-    failure = verdict["failure"]
-    assert "rms_norm/eps-outside-sqrt" in [candidate["id"] for candidate in failure["diagnosis"]]
-    assert verdict["reason"].startswith("matches: epsilon stands outside the square root")
-    assert [label for label, _ in failure["facts"]] == ["expected", "got", "error", "bound"]
-    assert failure["again"] in run.text
-    (cause,) = verdict["causes"]
-    assert (cause["key"], cause["kind"], cause["operation"]) == ("rms_norm/eps-outside-sqrt", "deviation", "rms_norm")
-    assert cause["wrong"] > 0 < cause["failing"]
-    assert f"rms_norm: {cause['what']}" in run.text
-    assert "backend.rms_norm(" in failure["script"]
+    (verdict,) = [v for v in report.verdicts if v.id == "rms_norm.reference"]
+    failure = verdict.failure
+    assert isinstance(failure, Message)
+    assert "rms_norm/eps-outside-sqrt" in [candidate.id for candidate in failure.diagnosis]
+    assert verdict.reason.startswith("matches: epsilon stands outside the square root")
+    assert [label for label, _ in failure.facts] == ["expected", "got", "error", "bound"]
+    assert failure.again in run.text
+    (cause,) = verdict.causes
+    assert (cause.key, cause.kind, cause.operation) == ("rms_norm/eps-outside-sqrt", "deviation", "rms_norm")
+    assert cause.wrong > 0 < cause.failing
+    assert f"rms_norm: {cause.what}" in run.text
+    assert "backend.rms_norm(" in failure.script
 
 
 def test_the_hardest_example_is_kept(failing: tuple[Run, Report]) -> None:
-    by_id = {v["id"]: v for v in failing[1].verdicts}
-    hardest = by_id["relu.reference"]["hardest"]
-    assert hardest["share"] == by_id["relu.reference"]["worst"]
-    assert hardest["arguments"].keys() == {"x"}
-    assert hardest["got"] == hardest["expected"]
-    wrong = by_id["rms_norm.reference"]["hardest"]
-    assert wrong["arguments"].keys() == {"x", "weight", "eps"}
-    assert abs(wrong["got"] - wrong["expected"]) > wrong["bound"]
-    assert by_id["softmax.reference"]["hardest"] is None
+    by_id = {v.id: v for v in failing[1].verdicts}
+    hardest = by_id["relu.reference"].hardest
+    assert hardest is not None
+    assert hardest.share == by_id["relu.reference"].worst
+    assert hardest.arguments.keys() == {"x"}
+    assert hardest.got == hardest.expected
+    wrong = by_id["rms_norm.reference"].hardest
+    assert wrong is not None
+    assert wrong.arguments.keys() == {"x", "weight", "eps"}
+    assert abs(wrong.got - wrong.expected) > wrong.bound
+    assert by_id["softmax.reference"].hardest is None
+
+
+def test_the_schema_is_made_of_the_dataclasses() -> None:
+    assert FILE.read_text() == format_schema(), "run python -m spec_tests.report.schema"
 
 
 def test_every_line_is_as_the_schema_says(failing: tuple[Run, Report]) -> None:
@@ -167,8 +177,8 @@ def test_a_killed_run_is_readable(tmp_path: Path) -> None:
     report = read(tmp_path / "out")
     assert not report.complete
     assert report.footer is None
-    assert [(v["id"], v["status"]) for v in report.verdicts] == [("relu.reference", "passed")]
-    assert [backend["name"] for backend in report.backends] == ["mine"]
+    assert [(v.id, v.status) for v in report.verdicts] == [("relu.reference", "passed")]
+    assert [backend.name for backend in report.backends] == ["mine"]
 
 
 def test_an_interrupted_run_says_so(tmp_path: Path) -> None:
@@ -179,7 +189,7 @@ def test_an_interrupted_run_says_so(tmp_path: Path) -> None:
     assert not report.complete
     assert report.ending == "cut by SIGINT in sigmoid.reference (float32) after 1 of 2 laws"
     assert report.footer is not None
-    assert report.footer["exit_status"] == run.returncode == 2
+    assert report.footer.exit_status == run.returncode == 2
     assert len(report.verdicts) == 1
     assert "report: out/" in text
 
@@ -191,7 +201,7 @@ def test_a_run_that_stops_at_the_first_failure_is_incomplete(tmp_path: Path) -> 
     assert run.code == 1
     assert not report.complete
     assert re.fullmatch(r"cut by --maxfail=1 after \d+ of \d+ laws", report.ending)
-    assert report.verdicts[-1]["status"] == "failed"
+    assert report.verdicts[-1].status == "failed"
 
 
 def test_what_is_no_verdict_is_an_error_in_the_report(tmp_path: Path) -> None:
@@ -208,10 +218,10 @@ def test_what_is_no_verdict_is_an_error_in_the_report(tmp_path: Path) -> None:
     )
     report = read(tmp_path / "out")
     assert re.fullmatch(r"cut by an error in a fixture or a hook after \d+ of \d+ laws", report.ending)
-    assert report.errors[0]["when"] == "teardown"
-    assert "of a fixture" in report.errors[0]["message"]
-    assert "relu" in report.errors[0]["node"]
-    assert [v["id"] for v in report.verdicts if v["status"] == "passed"] == ["relu.reference"]
+    assert report.errors[0].when == "teardown"
+    assert "of a fixture" in report.errors[0].message
+    assert "relu" in report.errors[0].node
+    assert [v.id for v in report.verdicts if v.status == "passed"] == ["relu.reference"]
 
 
 def test_an_internal_error_loses_nothing(tmp_path: Path) -> None:
@@ -230,8 +240,8 @@ def test_an_internal_error_loses_nothing(tmp_path: Path) -> None:
     assert run.code == 3, run.text
     assert report.ending.startswith("cut by an internal error")
     assert not report.complete
-    assert "of a plugin" in report.errors[-1]["message"]
-    assert "relu.reference" in {v["id"] for v in report.verdicts}
+    assert "of a plugin" in report.errors[-1].message
+    assert "relu.reference" in {v.id for v in report.verdicts}
 
 
 def test_workers_findings_come_together(tmp_path: Path) -> None:
@@ -241,14 +251,14 @@ def test_workers_findings_come_together(tmp_path: Path) -> None:
     run = suite(tmp_path, *args, env=environment(ROOT, **NO_SUMMARY))
     report = read(tmp_path / "out")
     assert report.complete
-    assert sorted(backend["name"] for backend in report.backends) == ["mine", "other"]
-    assert {(v["id"], v["backend"]): v["status"] for v in report.verdicts if v["status"] != "skipped"} == {
+    assert sorted(backend.name for backend in report.backends) == ["mine", "other"]
+    assert {(v.id, v.backend): v.status for v in report.verdicts if v.status != "skipped"} == {
         ("relu.reference", "mine"): "passed",
         ("relu.reference", "other"): "passed",
         ("rms_norm.reference", "mine"): "failed",
     }
-    (failed,) = [v for v in report.verdicts if v["status"] == "failed"]
-    assert failed["failure"]["diagnosis"][0]["id"] == "rms_norm/eps-outside-sqrt"
+    (failed,) = [v for v in report.verdicts if v.status == "failed"]
+    assert failed.failure.diagnosis[0].id == "rms_norm/eps-outside-sqrt"
     assert "rms_norm: epsilon stands outside the square root" in run.text
 
 
@@ -260,10 +270,10 @@ def test_a_worker_that_dies_is_in_the_report(tmp_path: Path) -> None:
     report = read(tmp_path / "out")
     assert not report.complete  # the test that it was running has no verdict
     assert report.ending == "cut by the end of a worker in sigmoid.reference (float32) after 1 of 2 laws"
-    assert [v["id"] for v in report.verdicts if v["status"] == "passed"] == ["relu.reference"]
+    assert [v.id for v in report.verdicts if v.status == "passed"] == ["relu.reference"]
     (error,) = report.errors
-    assert "crashed while running" in error["message"]
-    assert "sigmoid" in error["node"]
+    assert "crashed while running" in error.message
+    assert "sigmoid" in error.node
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from spec_tests.implementation.backend import build_backend
-from spec_tests.running.verdict_record import build_verdict_record
+from spec_tests.report.verdict import Verdict
+from spec_tests.running.verdict_record import build_verdict
 from spec_tests.specification import run_settings
 from spec_tests.specification.formats import PRECISIONS
 from spec_tests.specification.registry import operations
@@ -34,7 +35,7 @@ def softmax(x: Any, *, axis: int) -> Any:
 
 
 @pytest.fixture
-def records(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
+def records(monkeypatch: pytest.MonkeyPatch) -> dict[str, Verdict]:
     """Return the records of the comparisons with the oracle, by operation."""
     monkeypatch.setattr(run_settings, "_current", RunSettings("default"))
     source = SimpleNamespace(framework="numpy", dtypes=("float16",), attention_with_lse=attention_with_lse, softmax=softmax)
@@ -43,20 +44,20 @@ def records(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
         for test, trial in trials_of(name, under_test):
             if test.invariant.id_for(trial.operation_name) == f"{name}.reference":
                 assert attempt(test, trial, seed=1) is None
-                found[name] = build_verdict_record(test.invariant, trial, "passed", "", 0.0)
+                found[name] = build_verdict(test.invariant, trial, "passed", "", 0.0)
     return found
 
 
-def test_each_result_has_its_own_class_and_shares(records: dict[str, dict[str, Any]]) -> None:
+def test_each_result_has_its_own_class_and_shares(records: dict[str, Verdict]) -> None:
     whole = records["attention_with_lse"]
-    results = whole["results"]
+    results = whole.results
     assert results.keys() == {"out", "lse"}
-    assert results["lse"]["class"] == "fused"
-    assert results["out"]["class"] == whole["class"] in PRECISIONS[1:]
-    assert results["out"]["worst"] == whole["worst"]
-    assert 0 < results["lse"]["median"] <= results["lse"]["worst"] <= 1
+    assert results["lse"].precision == "fused"
+    assert results["out"].precision == whole.precision in PRECISIONS[1:]
+    assert results["out"].worst == whole.worst
+    assert 0 < results["lse"].median <= results["lse"].worst <= 1
 
 
-def test_a_single_result_has_no_list(records: dict[str, dict[str, Any]]) -> None:
-    assert records["softmax"]["results"] == {}
-    assert records["softmax"]["worst"] is not None
+def test_a_single_result_has_no_list(records: dict[str, Verdict]) -> None:
+    assert records["softmax"].results == {}
+    assert records["softmax"].worst is not None

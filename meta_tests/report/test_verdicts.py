@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ import pytest
 from spec_tests.inputs.effort import using_effort
 from spec_tests.report import Report
 from spec_tests.report.closing import format_closing
+from spec_tests.report.records import from_record, read_line
+from spec_tests.report.run_lines import Footer, RunError
 from spec_tests.report.score import compute_score
 from spec_tests.report.table import format_shares, format_table
-from spec_tests.report.undeclared_double import IN_FLOAT32, describe_undeclared_double, is_undeclared_double
+from spec_tests.report.undeclared_double import describe_undeclared_double, is_undeclared_double
+from spec_tests.report.verdict import RecordedVerdict, StatedShares
 from spec_tests.report.verdicts import (
     LAWS_HOLD,
     count_levels,
@@ -27,25 +31,22 @@ from spec_tests.report.verdicts import (
     find_shortfalls,
     is_open,
 )
+from spec_tests.specification.formats import FLOAT64_IN_FLOAT32
 from spec_tests.trials.coverage import PLAIN
 
-from ..support.handmade_reports import HEADER, report
+from ..support.handmade_reports import FOOTER, HEADER, judged, report
 from ..support.handmade_reports import failed as handmade_failure
 from ..support.handmade_reports import verdict as handmade_verdict
 
-COVERED = {
-    "drawn": 100, "answered": 100, "unexplained": 0, "refusals": [], "region": None, "known": "", "stale": "", "oracle": False,
-    "variants": {"answered": [PLAIN], "refused": []}, "causes": [],
-}  # fmt: skip
+COVERED = {"drawn": 100, "answered": 100, "variants": {"answered": [PLAIN], "refused": []}}
 
 
-def verdict(name: str = "relu.reference", dtype: str = "float32", **other: Any) -> dict[str, Any]:
-    return handmade_verdict(name, dtype, **{**COVERED, **other})
+def verdict(name: str = "relu.reference", dtype: str = "float32", **other: Any) -> RecordedVerdict:
+    return judged(handmade_verdict(name, dtype, **{**COVERED, **other}))
 
 
-def failed(name: str = "relu.reference", dtype: str = "float32", **other: Any) -> dict[str, Any]:
-    cause = {"key": f"{name} is wrong", "kind": "symptom", "operation": name.partition(".")[0], "what": "it is wrong", "wrong": 1}
-    return {**handmade_failure(name, dtype), **COVERED, "causes": [{**cause, "right": 0, "failing": 1}], **other}
+def failed(name: str = "relu.reference", dtype: str = "float32", **other: Any) -> RecordedVerdict:
+    return judged({**handmade_failure(name, dtype), **COVERED, **other})
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_a_shortfall_says_what_is_refused_and_the_line_that_states_it() -> None:
         ("relu answered 10 of 100 in float32: d is above 8", 'domain = {"relu": {"d": range(9)}}')
     ]
     assert describe_shortfall(region).endswith('d is above 8; add domain = {"relu": {"d": range(9)}}')
-    assert describe_shortfall({**region, "drawn": 1, "answered": 0}) == "", "one example does not show how much is refused"
+    assert describe_shortfall(replace(region, drawn=1, answered=0)) == "", "one example does not show how much is refused"
     narrow = verdict(
         dtype="float64", answered=0, examples=0, variants={"answered": [], "refused": [PLAIN]}, refusals=[["backend", "no", 9]]
     )
@@ -125,13 +126,13 @@ def test_levels_are_counted_as_they_hold() -> None:
     ],
 )
 def test_a_dtype_is_open_where_a_law_that_fails_elsewhere_was_not_tried(
-    records: list[dict[str, Any]], dtype: str, effort: str, expected: bool
+    records: list[RecordedVerdict], dtype: str, effort: str, expected: bool
 ) -> None:
     assert is_open(records, dtype, effort) is expected
 
 
 def test_what_was_not_tried_and_why() -> None:
-    def skipped(name: str, reason: str, **other: Any) -> dict[str, Any]:
+    def skipped(name: str, reason: str, **other: Any) -> RecordedVerdict:
         return verdict(name, status="skipped", reason=f"Skipped: {reason}", examples=0, worst=None, median=None, **other)
 
     records = [
@@ -165,9 +166,9 @@ def test_lines_on_domains_known_and_stale_entries() -> None:
 
 
 def test_a_cell_of_the_table_shows_the_worst_news() -> None:
-    assert format_shares({"class": "mixed", "worst": 0.876, "median": 0.123}) == "mixed   0.88   0.12"
+    assert format_shares(StatedShares(precision="mixed", worst=0.876, median=0.123)) == "mixed   0.88   0.12"
 
-    def cell(*records: dict[str, Any]) -> str:
+    def cell(*records: RecordedVerdict) -> str:
         line = next(line for line in format_table(list(records), "default") if line.startswith("relu"))
         return line.removeprefix("relu").strip()
 
@@ -185,7 +186,6 @@ def test_the_end_of_a_run_says_what_conforms_and_what_does_not() -> None:
             [verdict(), failed("silu.reference"), verdict("silu.zero"), verdict("gelu.reference", answered=10),
              verdict("glu.zero", worst=None, median=None), verdict("rope.reference", examples=0, worst=None, median=None),
              failed("tanh.reference", known="failing")],
-            {},
         )  # fmt: skip
     text = "\n".join(lines)
     assert "mine: 1 cause of failures in 1 operation" in text
@@ -194,7 +194,7 @@ def test_the_end_of_a_run_says_what_conforms_and_what_does_not() -> None:
     assert "  answered too little to conform: gelu\n" in text
     assert "  not compared with the oracle: glu\n" in text or "  not compared with the oracle: glu" in lines
     with using_effort("smoke"):
-        assert "  nothing wrong found at smoke effort: relu" in format_closing([verdict()], {})
+        assert "  nothing wrong found at smoke effort: relu" in format_closing([verdict()])
 
 
 # --- float64 that was never stated -----------------------------------------------------------------------------------
@@ -203,12 +203,14 @@ def test_the_end_of_a_run_says_what_conforms_and_what_does_not() -> None:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [({}, True), ({"dtypes_stated": True}, False), ({"dtype": "float32"}, False), ({"status": "passed"}, False),
-     ({"reason": "another one"}, False)],
+     ({"explained": {"relu/another": "another one"}}, False)],
 )  # fmt: skip
 def test_float64_in_float32_is_no_bug_only_where_no_dtypes_are_stated(fields: dict[str, Any], expected: bool) -> None:
-    record = {**failed("relu.reference", "float64"), "dtypes_stated": False, "reason": f"wrong {IN_FLOAT32}", **fields}
-    assert is_undeclared_double(record) is expected
-    assert bool(describe_undeclared_double([record])) is expected
+    fields = dict(fields)
+    explained = fields.pop("explained", {FLOAT64_IN_FLOAT32: "computed in float32"})
+    found = judged({**handmade_failure("relu.reference", "float64", explained=explained), "dtypes_stated": False, **fields})
+    assert is_undeclared_double(found) is expected
+    assert bool(describe_undeclared_double([found])) is expected
 
 
 # --- the score -------------------------------------------------------------------------------------------------------
@@ -219,16 +221,16 @@ def earning(share: float, drawn: int = 10) -> dict[str, float]:
     return {"earned": 4.0 * share, "possible": 4.0, "planned": 10, "drawn": drawn}
 
 
-def score(folder: Path, *records: dict[str, Any], dtypes: tuple[str, ...] = (), exit_status: int = 0, **footer: Any) -> Any:
-    ended = {"complete": True, "reason": "finished", "exit_status": 0, **footer}
-    return compute_score(Report(folder, HEADER, verdicts=list(records), footer=ended), "relu", dtypes, 3, exit_status)
+def score(folder: Path, *records: RecordedVerdict, dtypes: tuple[str, ...] = (), exit_status: int = 0, **footer: Any) -> Any:
+    ended = from_record(Footer, {**FOOTER, **footer})
+    return compute_score(Report(folder, read_line(HEADER), verdicts=list(records), footer=ended), "relu", dtypes, 3, exit_status)
 
 
 def test_the_score_is_made_of_skill_precision_and_laws(tmp_path: Path) -> None:
     right = verdict(skill=earning(1))
     assert score(tmp_path, right).value == 1
-    assert score(tmp_path, {**right, "class": "mixed"}).value == pytest.approx(5 / 6)
-    assert score(tmp_path, {**right, "class": "eager"}).value == pytest.approx(2 / 3)
+    assert score(tmp_path, replace(right, precision="mixed")).value == pytest.approx(5 / 6)
+    assert score(tmp_path, replace(right, precision="eager")).value == pytest.approx(2 / 3)
     assert score(tmp_path, verdict(skill=earning(0.5))).value == pytest.approx(0.5)
     assert score(tmp_path, verdict(skill=earning(1, drawn=5))).value == pytest.approx(0.5)
     assert score(tmp_path, verdict()).value == 0
@@ -260,7 +262,8 @@ def test_what_has_no_score(record: dict[str, Any], footer: dict[str, Any], reaso
 
 
 def test_a_run_with_errors_has_no_score(tmp_path: Path) -> None:
-    footer = {"complete": True, "reason": "finished", "exit_status": 0}
-    made = Report(tmp_path, HEADER, verdicts=[verdict(skill=earning(1))], errors=[{}], footer=footer)
+    error = RunError(node="", when="setup", message="")
+    verdicts, footer = [verdict(skill=earning(1))], from_record(Footer, FOOTER)
+    made = Report(tmp_path, read_line(HEADER), verdicts=verdicts, errors=[error], footer=footer)
     assert compute_score(made, "relu", (), 3, 0).reason == "the run had errors"
     assert report(tmp_path / "r", verdict()).complete

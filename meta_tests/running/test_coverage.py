@@ -18,9 +18,11 @@ from spec_tests.report.backend_results import BackendResults, build_results
 from spec_tests.report.badge import format_badge
 from spec_tests.report.github_step import format_step_summary
 from spec_tests.report.page import render_page
+from spec_tests.report.records import to_record
 from spec_tests.report.terminal import format_remarks, format_table
+from spec_tests.report.verdict import RecordedVerdict
 
-from ..support.handmade_reports import report, verdict
+from ..support.handmade_reports import judged, report, verdict
 from ..support.in_process import backend
 from ..support.pytest_process import NUMPY, RMS_NORM, SOFTMAX, pytest_run, suite, write
 from ..support.seeds import draw_seed
@@ -96,16 +98,16 @@ class Refusing:
         setattr(self, operation, answer)
 
 
-def compare(backend: Any, operation: str, **arguments: Any) -> list[dict[str, Any]]:
+def compare(backend: Any, operation: str, **arguments: Any) -> list[RecordedVerdict]:
     """Return the verdicts of the comparison with the oracle, whatever they cover."""
     try:
         records = spec_tests.check(backend, f"{operation}.reference", coverage="any", **arguments)
     except spec_tests.DoesNotConform as nothing_answered:
         records = nothing_answered.verdicts
-    return [{**verdict(record["id"], record["dtype"]), **record} for record in records]
+    return [judged({**verdict(record.id, record.dtype), **to_record(record)}) for record in records]
 
 
-def show(folder: Path, records: list[dict[str, Any]], effort: str = "smoke") -> tuple[BackendResults, dict[str, str]]:
+def show(folder: Path, records: list[RecordedVerdict], effort: str = "smoke") -> tuple[BackendResults, dict[str, str]]:
     """Return the results of the records, and the texts that users see of them."""
     (result,) = results = build_results([report(folder, *records)])
     terminal = "\n".join([*format_table(records, effort), *format_remarks(records)])
@@ -132,7 +134,7 @@ def test_a_refusing_backend_is_not_green_without_saying_so(
         refuses = draw_predicate(kind, operation, random.Random(seed))
         refusing = Refusing(operation, refuses)
         records = compare(refusing, operation, effort=effort)
-        if not refusing.refused or not any(record["answered"] for record in records):
+        if not refusing.refused or not any(record.answered for record in records):
             continue
         result, texts = show(tmp_path / str(round_number), records)
         badge = json.loads(texts["badge"])
@@ -145,7 +147,7 @@ def test_a_refusing_backend_is_not_green_without_saying_so(
         else:
             assert badge["color"] == "lightgrey", seed
             assert "conform" not in badge["message"], seed
-            short = [record for record in records if record["answered"] < record["drawn"]]
+            short = [record for record in records if record.answered < record.drawn]
             assert any(f"answered {v['answered']} of {v['drawn']}" in texts["terminal"] for v in short), seed
             assert "answered " in texts["page"], seed
             assert "⚪ answered " in texts["summary"], seed
@@ -201,9 +203,9 @@ def test_a_combination_that_is_refused_throughout_is_a_named_variant(tmp_path: P
     operation = "scaled_dot_product_attention"
     records = compare(Refusing(operation, refuses), operation, effort="thorough", dtype="float32")
     (record,) = records
-    assert record["unexplained"] == 0
-    assert record["variants"]["refused"] == ["is_causal = True with mask"]
-    assert {"mask", "bias", "scale", "is_causal = True"} <= set(record["variants"]["answered"])
+    assert record.unexplained == 0
+    assert record.variants.refused == ("is_causal = True with mask",)
+    assert {"mask", "bias", "scale", "is_causal = True"} <= set(record.variants.answered)
     result, texts = show(tmp_path, records)
     assert result.tone == "good"
     assert "1 operation conforms, " in result.sentence
@@ -216,8 +218,8 @@ def test_an_argument_that_the_signature_lacks_is_a_named_variant(tmp_path: Path)
 
     backend = SimpleNamespace(framework="numpy", name="mine", dtypes=("float32",), rope=rope_of_one_kind)
     (record,) = records = compare(backend, "rope", effort="smoke")
-    assert record["variants"]["answered"] == ["required arguments alone"]
-    assert record["variants"]["refused"] == list(OPTIONS["rope"])
+    assert record.variants.answered == ("required arguments alone",)
+    assert record.variants.refused == OPTIONS["rope"]
     result, _ = show(tmp_path, records)
     assert result.tone == "good"
     assert result.sentence == f"1 operation conforms, 1 of {1 + len(OPTIONS['rope'])} variants"
@@ -226,15 +228,15 @@ def test_an_argument_that_the_signature_lacks_is_a_named_variant(tmp_path: Path)
 def test_the_records_count_what_was_drawn() -> None:
     backend = Refusing("rms_norm", lambda arrays, keywords, calls: arrays[0].shape[-1] > 8)
     for record in compare(backend, "rms_norm"):
-        assert record["drawn"] == record["answered"] + record["refused"]
-        assert record["refusals"] == [["backend", "not today", record["refused"]]]
-        assert record["unexplained"] == record["refused"] > 0
-        assert re.match(r"refuses d > [4-8]\b", record["region"][0])  # 8 may not have been drawn
-        assert re.fullmatch(r'domain = \{"rms_norm": \{"d": range\(1, [5-9]\)\}\}', record["region"][1])
-        refused = [name for name in record["variants"]["classes refused"] if name.startswith("d ")]
+        assert record.drawn == record.answered + record.refused
+        assert record.refusals == (("backend", "not today", record.refused),)
+        assert record.unexplained == record.refused > 0
+        assert re.match(r"refuses d > [4-8]\b", record.region[0])  # 8 may not have been drawn
+        assert re.fullmatch(r'domain = \{"rms_norm": \{"d": range\(1, [5-9]\)\}\}', record.region[1])
+        refused = [name for name in record.variants.classes_refused if name.startswith("d ")]
         assert refused
         assert all(int(name.split()[1]) >= 8 for name in refused)
-        assert "d 4 to 7" in record["variants"]["classes answered"]
+        assert "d 4 to 7" in record.variants.classes_answered
 
 
 def test_refused_positions_are_named() -> None:
@@ -242,7 +244,7 @@ def test_refused_positions_are_named() -> None:
         return not np.array_equal(np.broadcast_to(np.arange(arrays[1].shape[-1]), arrays[1].shape), arrays[1])
 
     (record,) = compare(Refusing("rope", refuses), "rope", dtype="float32", effort="thorough")
-    assert record["region"] == ["refuses all positions but consecutive ones", 'domain = {"rope": {"positions": "consecutive"}}']
+    assert record.region == ("refuses all positions but consecutive ones", 'domain = {"rope": {"positions": "consecutive"}}')
 
 
 def test_the_advised_domain_makes_the_operation_conform(tmp_path: Path) -> None:

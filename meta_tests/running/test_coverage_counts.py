@@ -38,7 +38,7 @@ def test_an_example_is_answered_if_a_call_was_and_nothing_was_refused() -> None:
     coverage.add([], failed=True)
     assert (coverage.drawn, coverage.answered, coverage.failed) == (6, 2, 1)
     assert [example.refusal for example in coverage.examples] == ["", "", "", "backend", "backend", ""]
-    assert coverage.list_refusals() == [["backend", "not today", 2]]
+    assert coverage.list_refusals() == [("backend", "not today", 2)]
 
 
 def test_the_facts_of_an_example_are_those_of_the_call_that_counts() -> None:
@@ -103,11 +103,11 @@ def test_classes_of_facts_are_powers_of_two_signs_and_values() -> None:
              "off": False, "layout": "halves", "none": None, "array": object()}  # fmt: skip
     coverage = Coverage([Example("", True, facts, frozenset()), Example("backend", False, {"n": 16, "m": 1}, frozenset())])
     described = coverage.describe_variants()
-    assert described["classes answered"] == sorted(
+    assert described["classes_answered"] == sorted(
         ["n 4 to 7", "m 1", "d 8 to 15", "zero = 0", "axis = -1", "batch_dims = 2", "scale > 0", "low < 0", "flag",
          "layout = halves", "array given"]
     )  # fmt: skip
-    assert described["classes refused"] == ["n 16 to 31"]
+    assert described["classes_refused"] == ["n 16 to 31"]
 
 
 # --- the facts of a call ---------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def test_the_first_failure_ends_the_run(options: tuple[str, ...], tmp_path: Path
     done = run(tmp_path, "-x", "-k", "relu or sigmoid", *options)
     assert done.code == (2 if options else 1)
     found = read(tmp_path / "out")
-    (cut,) = found.footer["cuts"].values() if found.footer else ()
+    (cut,) = found.footer.cuts.values() if found.footer else ()
     assert cut["by"] == "--maxfail=1"
     assert 0 < cut["judged"] < cut["selected"]
     assert_claims_nothing(tmp_path, done, f"cut by --maxfail=1 after {cut['judged']} of {cut['selected']} laws")
@@ -179,7 +180,7 @@ def test_resuming_tries_what_was_cut(tmp_path: Path) -> None:
     assert done.code == 0
     found = read(tmp_path / "out")
     assert found.complete
-    assert {v["id"]: v["status"] for v in found.verdicts} == {
+    assert {v.id: v.status for v in found.verdicts} == {
         "relu.reference": "passed", "sigmoid.reference": "passed", "silu.reference": "skipped",
     }  # fmt: skip
     assert "conforms: relu, sigmoid" in done.text
@@ -203,7 +204,7 @@ def test_a_bad_limit_is_one_sentence(tmp_path: Path) -> None:
 
 
 CUT = Cut("SIGTERM", "silu.zero (float32)", 1, 20)
-CUT_FOOTER = {**FOOTER, "complete": False, "reason": "interrupted", "selected": 20, "cuts": {"mine": CUT.as_record}}
+CUT_FOOTER = {**FOOTER, "complete": False, "reason": "interrupted", "selected": 20, "cuts": {"mine": asdict(CUT)}}
 
 
 def test_a_report_that_was_cut_claims_nothing(tmp_path: Path) -> None:
@@ -224,7 +225,7 @@ def test_a_failure_of_a_report_that_was_cut_stands(tmp_path: Path) -> None:
 
 
 def test_another_backend_of_a_report_that_was_cut_may_be_whole(tmp_path: Path) -> None:
-    footer = {**CUT_FOOTER, "cuts": {"other": CUT.as_record}}
+    footer = {**CUT_FOOTER, "cuts": {"other": asdict(CUT)}}
     (result, *_) = build_results([report(tmp_path, verdict(), footer=footer)])
     assert (result.tone, result.sentence) == ("good", "1 operation conforms")
 

@@ -15,13 +15,15 @@ from typing import Any
 import pytest
 
 from spec_tests.report import format_record
-from spec_tests.report.record_check import find_complaint
+from spec_tests.report.records import from_record
+from spec_tests.report.run_lines import StatedBackend
+from spec_tests.report.verdict import RecordedVerdict
 from spec_tests.running import exit_status
 from spec_tests.running.exit_status import ExitStatus, find_dispatchers
 from spec_tests.running.ledger import MAX_NAMED, OUTPUT_KEY, Ledger
 from spec_tests.running.recording import Recorder
 
-from ..support.handmade_reports import verdict
+from ..support.handmade_reports import BACKEND, find_complaint, judged, verdict
 
 OK, FAILED, INTERRUPTED, USAGE = (
     pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR
@@ -318,8 +320,8 @@ def end(recorder: Recorder, status: int = OK, selected: int = 0) -> dict[str, An
     return footer
 
 
-def record_verdict(node: str, status: str, examples: int = 4) -> dict[str, Any]:
-    return {**verdict(), "node": node, "status": status, "examples": examples, "stale": ""}
+def record_verdict(node: str, status: str, examples: int = 4) -> RecordedVerdict:
+    return judged(verdict(node=node, status=status, examples=examples))
 
 
 def test_a_footer_counts_the_verdicts(recorder: Recorder) -> None:
@@ -383,6 +385,6 @@ def test_an_internal_error_ends_a_run(recorder: Recorder) -> None:
 
 def test_a_backend_is_written_once(recorder: Recorder) -> None:
     for name in ("a", "b", "a"):
-        recorder._write_new_backends([{"record": "backend", "name": name}])
+        recorder._write_new_backends([from_record(StatedBackend, {**BACKEND, "name": name})])
     assert [record["name"] for record in read_records(recorder)] == ["a", "b"]
     assert format_record({"a": float("nan")}) == '{"a": "NaN"}\n'

@@ -155,7 +155,7 @@ BACKEND_OBJECTS = {
 @pytest.mark.parametrize("how", BACKEND_OBJECTS)
 def test_any_object_can_be_checked(how: str) -> None:
     verdicts = spec_tests.check(BACKEND_OBJECTS[how], "relu.rectifies", effort="smoke")
-    assert [(fact["id"], fact["dtype"], fact["status"]) for fact in verdicts] == [("relu.rectifies", "float32", "passed")]
+    assert [(fact.id, fact.dtype, fact.status) for fact in verdicts] == [("relu.rectifies", "float32", "passed")]
     assert effort.current_effort().name == "default"
 
 
@@ -164,15 +164,15 @@ def test_what_the_command_line_takes_can_be_checked(project: Path, monkeypatch: 
     monkeypatch.syspath_prepend(str(project))
     for text in ("numpy-cpu", "my_package.kernels", "my_package/kernels.py"):
         (fact,) = spec_tests.check(text, "rms_norm.reference", dtype="float32", precision="fused", effort="smoke")
-        assert (fact["status"], fact["class"]) == ("passed", "fused")
-        assert 0 <= fact["median"] <= fact["worst"] <= 1
+        assert (fact.status, fact.precision) == ("passed", "fused")
+        assert 0 <= fact.median <= fact.worst <= 1
 
 
 def test_all_that_it_has_is_checked() -> None:
     verdicts = spec_tests.check(Kernels, effort="smoke")
-    assert {fact["operation"] for fact in verdicts} == {"relu"}
-    assert {fact["level"] for fact in verdicts} == {None}
-    assert {"relu.reference", "relu.rectifies", "relu.layout_blind"} <= {fact["id"] for fact in verdicts}
+    assert {fact.operation for fact in verdicts} == {"relu"}
+    assert {fact.level for fact in verdicts} == {None}
+    assert {"relu.reference", "relu.rectifies", "relu.layout_blind"} <= {fact.id for fact in verdicts}
 
 
 def test_the_first_violation_is_raised_shrunk() -> None:
@@ -183,7 +183,7 @@ def test_the_first_violation_is_raised_shrunk() -> None:
     assert "    x = [" in text
     assert "backend = ...  # the backend, as it was given" in text
     assert re.search(r"again: spec_tests\.check\(…, 'relu\.rectifies', dtype='float32', example='[\d.]+'\)$", text)
-    assert [(fact["id"], fact["status"]) for fact in caught.value.verdicts][-1] == ("relu.rectifies", "failed")
+    assert [(fact.id, fact.status) for fact in caught.value.verdicts][-1] == ("relu.rectifies", "failed")
 
 
 def test_a_level_is_required_where_it_is_named() -> None:
@@ -268,5 +268,5 @@ def test_an_installed_distribution_registers_its_backend(tmp_path: Path) -> None
     env = environment(ROOT, tmp_path / "site")
     ran = suite(tmp_path, "--backend=acme-numpy", "-k", "relu.reference", env=env)
     assert ran.statuses == {"relu.reference acme-numpy float32": "passed"}
-    lines = "import spec_tests\nprint(spec_tests.check('acme-numpy', 'relu.reference', effort='smoke')[0]['status'])"
+    lines = "import spec_tests\nprint(spec_tests.check('acme-numpy', 'relu.reference', effort='smoke')[0].status)"
     assert python(tmp_path, "-c", lines, env=env).stdout == "passed\n"

@@ -116,9 +116,9 @@ def test_a_mended_kernel_conforms_although_the_list_is_stale(processes: tuple[st
     assert after.remarks["Holds now, and is listed as failing"] == ["known.jsonl, line 1: rms_norm.reference in float32"]
     footer = after.report.footer
     assert footer is not None
-    assert (footer["stale"], footer["exit_status"], footer["totals"]["failed"], footer["complete"]) == (1, 6, 0, True)
-    (stale,) = [v for v in after.verdicts if v["stale"]]
-    assert stale["examples"] > 50  # not the known example alone
+    assert (footer.stale, footer.exit_status, footer.totals.failed, footer.complete) == (1, 6, 0, True)
+    (stale,) = [v for v in after.verdicts if v.stale]
+    assert stale.examples > 50  # not the known example alone
 
 
 def test_what_fails_wins_over_what_is_stale(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ def check(function: Callable[..., Any]) -> list[dict[str, Any]]:
 
 def test_a_function_that_takes_any_keyword_may_lack_an_option() -> None:
     records = check(forwards_any_keyword)
-    assert {record["status"] for record in records} <= {"passed", "skipped"}
-    (reference,) = (record for record in records if record["id"].startswith("gelu.reference"))
+    assert {record.status for record in records} <= {"passed", "skipped"}
+    (reference,) = (record for record in records if record.id.startswith("gelu.reference"))
     assert 0 < reference["answered"] < reference["drawn"]
     assert "takes no approximate" in str(reference["refusals"])
 

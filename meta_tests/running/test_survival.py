@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from spec_tests.report import Report, read
+from spec_tests.report.records import to_record
 from spec_tests.running.imported_files import hash_imports
 from spec_tests.running.report_folder import LOCK
 
@@ -216,7 +217,7 @@ def test_a_signal_ends_a_run_with_a_footer(number: int, background: bool, more: 
     assert not report.complete
     assert report.ending.endswith("in sigmoid.reference (float32) after 1 of 2 laws")
     assert run.returncode == 2, text
-    assert [(v["id"], v["status"]) for v in report.verdicts] == [("relu.reference", "passed")]
+    assert [(v.id, v.status) for v in report.verdicts] == [("relu.reference", "passed")]
 
 
 def test_a_second_signal_does_not_cut_the_end(tmp_path: Path) -> None:
@@ -280,7 +281,7 @@ def test_a_worker_that_is_killed_from_outside_leaves_an_incomplete_report(tmp_pa
     report = kill_worker_in_its_test(tmp_path)
     assert not report.complete
     assert report.ending == "cut by the end of a worker in sigmoid.reference (float32) after 1 of 2 laws"
-    assert [v["id"] for v in report.verdicts] == ["relu.reference"]
+    assert [v.id for v in report.verdicts] == ["relu.reference"]
 
 
 def test_each_verdict_of_dist_each_counts_once(tmp_path: Path) -> None:
@@ -291,12 +292,12 @@ def test_each_verdict_of_dist_each_counts_once(tmp_path: Path) -> None:
     run = suite(tmp_path, *WORDS, *TWO_LAWS, "--dist=each", "--tx=2*popen", env=NO_SUMMARY)
     assert run.code == 1, run.text
     report = read(tmp_path / "out")
-    assert {v["id"]: v["status"] for v in report.verdicts} == {"relu.reference": "passed", "sigmoid.reference": "failed"}
+    assert {v.id: v.status for v in report.verdicts} == {"relu.reference": "passed", "sigmoid.reference": "failed"}
     assert report.footer is not None
     assert report.complete
-    assert report.footer["totals"] == {"passed": 1, "failed": 1, "skipped": 0, "not held": 0, "error": 0}
-    examples = sum(verdict["examples"] for verdict in report.verdicts)
-    assert report.footer["examples"] == examples
+    assert to_record(report.footer.totals) == {"passed": 1, "failed": 1, "skipped": 0, "not held": 0, "error": 0}
+    examples = sum(verdict.examples for verdict in report.verdicts)
+    assert report.footer.examples == examples
     assert f", {examples} examples" in run.text
 
 
@@ -305,7 +306,7 @@ def test_an_isolated_process_that_is_killed_from_outside_does_not_blame_the_oper
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
         text = run.communicate(timeout=300)[0]
     assert run.returncode == 1
-    (verdict,) = [v for v in read(tmp_path / "out").verdicts if v["status"] == "failed"]
-    assert "its process was ended during the call by SIGKILL (Killed)" in verdict["reason"], text
-    assert "by the system" in verdict["reason"]
-    assert "by someone else" in verdict["reason"]
+    (verdict,) = [v for v in read(tmp_path / "out").verdicts if v.status == "failed"]
+    assert "its process was ended during the call by SIGKILL (Killed)" in verdict.reason, text
+    assert "by the system" in verdict.reason
+    assert "by someone else" in verdict.reason

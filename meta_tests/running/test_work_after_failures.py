@@ -12,9 +12,10 @@ import pytest
 from spec_tests.implementation.backend import Backend, build_backend
 from spec_tests.inputs import effort
 from spec_tests.inputs.effort import current_effort, using_effort
+from spec_tests.report.causes import state_cause
 from spec_tests.report.failure import failure_message
+from spec_tests.report.records import to_record
 from spec_tests.running.safety_net import SafetyNet
-from spec_tests.running.verdict_record import describe_cause
 from spec_tests.specification.registry import operations
 from spec_tests.trials.trial import Trial
 
@@ -84,15 +85,15 @@ def test_the_same_seed_costs_the_same_and_says_the_same() -> None:
     (one, _, _), (other, _, _), (slow, _, _) = fail(None), fail(1e-9), fail(1e-4)
     assert one.meter.units == other.meter.units == slow.meter.units > 0
     assert one.work_after_failures == other.work_after_failures == slow.work_after_failures
-    assert [describe_cause(cause) for cause in one.causes] == [describe_cause(cause) for cause in slow.causes]
+    assert [state_cause(cause, 1) for cause in one.causes] == [state_cause(cause, 1) for cause in slow.causes]
     assert one.causes
-    assert "ended_after" not in describe_cause(one.causes[0])
+    assert "ended_after" not in to_record(state_cause(one.causes[0], 1))
 
 
 def test_the_message_and_the_record_say_that_the_clock_ended_a_search() -> None:
     under_test, test, trial = fail(0.5)
     (cause,) = under_test.causes
-    assert describe_cause(cause)["ended_after"] == 60.0
+    assert state_cause(cause, 1).ended_after == 60.0
     message = failure_message(test.invariant, trial)
     assert "the search for the cause was ended after 60 s; on a faster machine it may say more" in message
     assert under_test.meter.units < fail(None)[0].meter.units

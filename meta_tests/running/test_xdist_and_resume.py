@@ -141,12 +141,12 @@ def test_a_run_that_was_cut_goes_on_with_what_is_left(processes: tuple[str, ...]
     report = read(tmp_path / "out")
     assert run.code == whole.code == 1
     assert report.complete
-    assert sorted(verdict["node"] for verdict in report.verdicts) == sorted(json.loads(line)["node"] for line in lines[2:-1])
-    assert not {verdict["node"] for verdict in report.verdicts[len(done) :]} & set(done)
+    assert sorted(verdict.node for verdict in report.verdicts) == sorted(json.loads(line)["node"] for line in lines[2:-1])
+    assert not {verdict.node for verdict in report.verdicts[len(done) :]} & set(done)
     assert len(run.facts) == len(whole.facts) - len(done)
     assert report.footer is not None
-    assert report.footer["selected"] == len(whole.facts)
-    assert sum(report.footer["totals"].values()) == len(whole.facts)
+    assert report.footer.selected == len(whole.facts)
+    assert sum(vars(report.footer.totals).values()) == len(whole.facts)
     assert re.search(r"^rms_norm +\d+ of \d+ FAIL", run.text, re.MULTILINE)
 
     again = suite(tmp_path, *RESUMABLE, "--resume", *processes, env=NO_SUMMARY)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from spec_tests.report import Report, format_record, read
+from spec_tests.report import Report, format_line, format_record, read
+from spec_tests.report.records import Malformed, from_record, read_line
+from spec_tests.report.verdict import RecordedVerdict
 
 HEADER = {
     "record": "header", "schema": 1, "suite": "0.1.0", "spec": "1.0", "started": "2026-01-02T03:04:05+00:00",
@@ -23,6 +25,10 @@ VERDICT = {
     "dtype": "float32", "domain": "", "kind": "B", "level": None, "status": "passed", "reason": "", "class": "fused",
     "examples": 128, "refused": 0,
     "worst": 0.25, "median": 0.1, "unclaimed": 0.0, "seconds": 0.1, "statement": "The value equals the equation.", "source": "",
+    "device": "cpu", "names": "", "drawn": 128, "answered": 128, "unexplained": 0, "refusals": [], "region": None,
+    "variants": {"answered": [], "refused": [], "classes answered": [], "classes refused": []},
+    "dtypes_stated": True, "conventions": {"stated": {}, "answers": {}}, "results": {}, "example": None, "known": "", "stale": "",
+    "repeats": True, "oracle": False, "causes": [], "other_failures": [],
     "hardest": None, "failure": None, "node": "test_every_operation.py::test_reference[relu-mine-float32]",
 }  # fmt: skip
 TOTALS = {"passed": 0, "failed": 0, "skipped": 0, "not held": 0, "error": 0}
@@ -42,15 +48,45 @@ def verdict(name: str = "relu.reference", dtype: str = "float32", **other: Any) 
     return {**VERDICT, "id": name, "operation": name.partition(".")[0], "dtype": dtype, **other}
 
 
-def failed(name: str = "relu.reference", dtype: str = "float32", said: str = "", **other: Any) -> dict[str, Any]:
-    """Return the record of a verdict that failed. `said` is its reason; `other` replaces fields of its failure."""
-    failure = {**FAILURE, "broken": f"mine breaks {name}", **other}
-    return verdict(name, dtype, status="failed", reason=said or failure["what"], failure=failure)
+def failed(
+    name: str = "relu.reference", dtype: str = "float32", said: str = "", explained: dict[str, str] | None = None, **other: Any
+) -> dict[str, Any]:
+    """Return the record of a verdict that failed.
+
+    `said` is its reason, `explained` the deviations that explain it, by their ids; `other` replaces fields of its failure.
+    """
+    explanations = [{"id": key, "what": what, "kind": "deviation"} for key, what in (explained or {}).items()]
+    failure = {**FAILURE, "broken": f"mine breaks {name}", "diagnosis": explanations, **other}
+    what = " or ".join(f"{found['what']} ({found['id']})" for found in explanations)
+    said = said or (f"matches: {what}" if what else failure["what"])
+    ids = list(explained or [f"{name} is wrong"])
+    cause = {
+        "key": " or ".join(ids), "ids": ids, "kind": "deviation" if explained else "symptom", "operation": name.partition(".")[0],
+        "what": what or said, "explanations": explanations, "wrong": 1, "right": 0, "failing": 1,
+    }  # fmt: skip
+    return verdict(name, dtype, status="failed", reason=said, failure=failure, causes=[cause])
 
 
-def report(folder: Path, *records: dict[str, Any], footer: dict[str, Any] | None = FOOTER, **header: Any) -> Report:
+def judged(record: dict[str, Any]) -> RecordedVerdict:
+    """Return the verdict of a record."""
+    return from_record(RecordedVerdict, record)
+
+
+def find_complaint(record: dict[str, Any]) -> str:
+    """Return what reading a record says that is wrong with it, "" if nothing is."""
+    try:
+        read_line(record)
+    except Malformed as error:
+        return str(error)
+    return ""
+
+
+def report(
+    folder: Path, *records: dict[str, Any] | RecordedVerdict, footer: dict[str, Any] | None = FOOTER, **header: Any
+) -> Report:
     """Write a report with these records into the folder, and read it."""
     folder.mkdir(parents=True, exist_ok=True)
     all_records = [{**HEADER, **header}, BACKEND, *records, *([footer] if footer else [])]
-    (folder / "report.jsonl").write_text("".join(map(format_record, all_records)))
+    lines = (format_record(record) if isinstance(record, dict) else format_line(record) for record in all_records)
+    (folder / "report.jsonl").write_text("".join(lines))
     return read(folder)

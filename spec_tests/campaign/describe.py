@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ..running.recorded_details import build_backend_record
+from ..report.records import write_line
+from ..running.recorded_details import state_backend
 from ..running.session import Session
 
 
@@ -18,12 +19,12 @@ def main(text: str, world_size: int | None = None) -> int:
     session = Session((text,), Path.cwd(), (), None, (), frozenset(), world_size=world_size)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            record = build_backend_record(session.backends[0], session.folder)
+            backend = state_backend(session.backends[0], session.folder)
         session.close()
     except pytest.UsageError as error:
         print(f"ERROR: {error}", file=sys.stderr)
         return 4
-    print(json.dumps(record))
+    print(json.dumps(write_line(backend)))
     return 0
 
 

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from ..report.run_lines import Header
+
 
 def select_operation(name: str) -> str:
     """Return the expression for -k that selects the tests of an operation: those that every operation has, and its own."""
@@ -62,10 +64,10 @@ class Item:
         return f"{self.backend} {self.operation}{f' {self.dtype}' * bool(self.dtype)}, seeds {seeds}"
 
 
-def read_key(header: dict[str, Any]) -> tuple[Any, ...]:
+def read_key(header: Header) -> tuple[Any, ...]:
     """Return the key of the item that a report is of, from its header. See `Item.key`."""
-    backend, *others = header["backends"]
-    keyword = "" if others else header["selection"].get("keyword", "")
-    seeds = tuple(header.get("seeds") or ())
-    of_run = (header["seed"], header.get("isolate", False), header.get("world_size"))
-    return backend, keyword, tuple(header["dtypes"]), header["effort"], seeds, *of_run
+    backend, *others = header.backends
+    keyword = "" if others else header.selection.get("keyword", "")
+    seeds = header.seeds or ()
+    of_run = (header.seed, header.isolate, header.world_size)
+    return backend, keyword, header.dtypes, header.effort, seeds, *of_run

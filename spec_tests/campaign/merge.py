@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..report import DATA, SCHEMA, Report, ReportError, format_record, read
+from ..report import DATA, Report, ReportError, format_line, read
 from ..report.cut import MISSING_ITEMS
+from ..report.run_lines import SCHEMA, Footer, Header, Totals
+from ..report.verdict import RecordedVerdict
 from ..report.verdicts import is_tried
 from ..running.report_folder import replace_file
 from .added_verdicts import add_verdicts, identify
@@ -80,34 +82,34 @@ def _find_gaps(plan: Plan, found: dict[tuple[Any, ...], list[Report]]) -> Iterat
 
 def _find_untried(plan: Plan, reports: list[Report], required: Sequence[str]) -> Iterator[str]:
     verdicts = [verdict for report in reports for verdict in report.verdicts]
-    for record in plan.backends:
-        own = [verdict for verdict in verdicts if verdict["backend"] == record["name"]]
+    for backend in plan.backends:
+        own = [verdict for verdict in verdicts if verdict.backend == backend.name]
         for name in required:
             if not is_tried(name, own):
-                yield f"untried: no item tried a law of {name} on {record['name']}, which --require names"
+                yield f"untried: no item tried a law of {name} on {backend.name}, which --require names"
 
 
 def _find_mixed_versions(plan: Plan, reports: list[Report]) -> list[str]:
     """Return what reports disagree about: the versions of suite and equations, and the version and the files of each backend."""
     versions = {"suite": {plan.suite}, "spec": {plan.spec}}
     backends: dict[str, dict[str, set[str]]] = defaultdict(lambda: {name: set[str]() for name in VERSION_FIELDS})
-    texts = {record["text"]: record["name"] for record in plan.backends}
-    for record in plan.backends:
+    texts = {backend.text: backend.name for backend in plan.backends}
+    for backend in plan.backends:
         for name in VERSION_FIELDS:
-            backends[record["name"]][name].add(str(record.get(name)))
+            backends[backend.name][name].add(str(getattr(backend, name)))
     for report in reports:
         for name in versions:
-            versions[name].add(report.header[name])
-        for record in report.backends:
+            versions[name].add(getattr(report.header, name))
+        for backend in report.backends:
             for name in VERSION_FIELDS:
-                backends[texts.get(record["text"], record["name"])][name].add(str(record.get(name)))
+                backends[texts.get(backend.text, backend.name)][name].add(str(getattr(backend, name)))
     found = [f"mixed versions: {name} {' and '.join(sorted(seen))}" for name, seen in versions.items() if len(seen) > 1]
-    for backend, fields in backends.items():
+    for owner, fields in backends.items():
         name = next((name for name in VERSION_FIELDS if len(fields[name]) > 1), "")
         if name == "version":
-            found.append(f"mixed versions: {backend} is {' and '.join(sorted(fields[name]))}")
+            found.append(f"mixed versions: {owner} is {' and '.join(sorted(fields[name]))}")
         elif name:
-            found.append(f"mixed versions: {backend}'s file, or one that it imports, differs between reports, or from the plan's")
+            found.append(f"mixed versions: {owner}'s file, or one that it imports, differs between reports, or from the plan's")
     return found
 
 
@@ -123,68 +125,68 @@ def _shorten(complaints: list[str]) -> Iterator[str]:
 
 
 def _write(plan: Plan, reports: list[Report], folder: Path, gaps: int) -> Report:
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, ...], list[RecordedVerdict]] = {}
     for report in reports:
         for verdict in report.verdicts:
             groups.setdefault(identify(verdict), []).append(verdict)
     verdicts = list(map(add_verdicts, groups.values()))
-    backends = {record["name"]: record for report in reports for record in report.backends}
+    backends = {backend.name: backend for report in reports for backend in report.backends}
     errors = [error for report in reports for error in report.errors]
     lines = [_merge_headers(plan, reports), *backends.values(), *verdicts, *errors]
-    text = "".join(map(format_record, lines))
-    totals = Counter(verdict["status"] for verdict in verdicts)
-    footer = {
-        "record": "footer",
-        "complete": not gaps,
-        "reason": MISSING_ITEMS if gaps else "finished",
-        "exit_status": 1 if totals["failed"] or errors else 0,
-        "selected": len(verdicts),
-        "totals": {name: totals[name] for name in ("passed", "failed", "skipped", "not held")} | {"error": len(errors)},
-        "stale": sum(bool(verdict.get("stale")) for verdict in verdicts),
-        "examples": sum(verdict["examples"] for verdict in verdicts),
-        "seconds": round(sum(report.footer["seconds"] for report in reports if report.footer), 2),
-        "sha256": hashlib.sha256(text.encode("ascii")).hexdigest(),
-    }
+    text = "".join(map(format_line, lines))
+    totals = Counter[str](verdict.status for verdict in verdicts)
+    footer = Footer(
+        complete=not gaps,
+        reason=MISSING_ITEMS if gaps else "finished",
+        exit_status=1 if totals["failed"] or errors else 0,
+        selected=len(verdicts),
+        totals=Totals.of(totals | Counter(error=len(errors))),
+        stale=sum(bool(verdict.stale) for verdict in verdicts),
+        examples=sum(verdict.examples for verdict in verdicts),
+        seconds=round(sum(report.footer.seconds for report in reports if report.footer), 2),
+        sha256=hashlib.sha256(text.encode("ascii")).hexdigest(),
+    )
     folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / DATA, text + format_record(footer))
+    replace_file(folder / DATA, text + format_line(footer))
     return read(folder)
 
 
-def _merge_headers(plan: Plan, reports: list[Report]) -> dict[str, Any]:
+def _merge_headers(plan: Plan, reports: list[Report]) -> Header:
     """Return the header of the merged report. Where the machines differ, it lists what they have."""
     headers = [report.header for report in reports]
-    libraries = {name: _join(h["libraries"].get(name) for h in headers) for h in headers for name in h["libraries"]}
+    libraries = {name: _join(h.libraries.get(name) for h in headers) for h in headers for name in h.libraries}
     items = plan.items
-    return {
-        "record": "header",
-        "schema": SCHEMA,
-        "suite": plan.suite,
-        "spec": plan.spec,
-        "started": min(header["started"] for header in headers),
-        "command": ["spec-tests", "merge"],
-        "backends": list(dict.fromkeys(item.backend for item in items)),
-        "dtypes": _find_restriction(plan),
-        "precision": None,
-        "effort": items[0].effort,
-        "shapes": None,
-        "required": [],
-        "required_levels": [],
-        "isolate": all(header.get("isolate") for header in headers),
-        "world_size": next((item.world_size for item in items if item.world_size), None),
-        "known": {},
-        "selection": {},
-        "seed": str(items[0].seed),
-        "seeds": [min(item.first_seed for item in items), max(item.last_seed for item in items)],
-        "items": len(reports),
-        **{name: _join(header[name] for header in headers) for name in ("python", "platform", "machine")},
-        "libraries": libraries,
-    }
+    return Header(
+        schema=SCHEMA,
+        suite=plan.suite,
+        spec=plan.spec,
+        started=min(header.started for header in headers),
+        command=("spec-tests", "merge"),
+        backends=tuple(dict.fromkeys(item.backend for item in items)),
+        dtypes=_find_restriction(plan),
+        precision=None,
+        effort=items[0].effort,
+        shapes=None,
+        required=(),
+        required_levels=(),
+        isolate=all(header.isolate for header in headers),
+        world_size=next((item.world_size for item in items if item.world_size), None),
+        known={},
+        selection={},
+        seed=str(items[0].seed),
+        seeds=(min(item.first_seed for item in items), max(item.last_seed for item in items)),
+        items=len(reports),
+        python=_join(header.python for header in headers),
+        platform=_join(header.platform for header in headers),
+        machine=_join(header.machine for header in headers),
+        libraries=libraries,
+    )
 
 
-def _find_restriction(plan: Plan) -> list[str]:
-    """Return the dtypes of the items if a backend has others. Return [] if every dtype is tried."""
+def _find_restriction(plan: Plan) -> tuple[str, ...]:
+    """Return the dtypes of the items if a backend has others. Return () if every dtype is tried."""
     tried = dict.fromkeys(item.dtype for item in plan.items if item.dtype)
-    return list(tried) if any(set(record["dtypes"]) - set(tried) for record in plan.backends) else []
+    return tuple(tried) if any(set(backend.dtypes) - set(tried) for backend in plan.backends) else ()
 
 
 def _join(values: Any) -> str:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from ..inputs.effort import EFFORTS
+from ..report.records import from_record, write_line
+from ..report.run_lines import StatedBackend
 from ..running.report_folder import replace_file
 from ..sharding.statements import choose_world_size
 from ..specification.registry import specification
@@ -32,7 +33,7 @@ class Plan:
     """The items of a campaign, and what every report of it has to agree with."""
 
     items: tuple[Item, ...]
-    backends: tuple[dict[str, Any], ...]  # as `describe_backends` returns them
+    backends: tuple[StatedBackend, ...]  # as `describe_backends` returns them
     suite: str = __version__
     spec: str = SPEC_VERSION
     gpus: dict[str, float] = field(default_factory=dict)  # how many an item of a backend takes
@@ -47,6 +48,7 @@ class Plan:
         """Write the plan, one item a line."""
         items = ",\n".join(json.dumps(asdict(item)) for item in self.items)
         rest = {name: value for name, value in vars(self).items() if name != "items"}
+        rest["backends"] = list(map(write_line, self.backends))
         replace_file(path, f'{json.dumps(rest)[:-1]}, "items": [\n{items}\n]}}\n')
 
 
@@ -56,7 +58,8 @@ def read_plan(path: Path) -> Plan:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         items = tuple(Item(**item) for item in found.pop("items"))
-        plan = Plan(items, tuple(found.pop("backends")), alone=tuple(found.pop("alone")), **found)
+        backends = tuple(from_record(StatedBackend, record) for record in found.pop("backends"))
+        plan = Plan(items, backends, alone=tuple(found.pop("alone")), **found)
     except OSError as error:
         raise PlanError(f"{path}: there is no plan ({error.strerror}); spec-tests plan writes one") from None
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -82,22 +85,22 @@ def choose_world_sizes(texts: Sequence[str], folder: Path, wanted: int | None) -
     return {text: size for text, size in sizes.items() if size is not None}
 
 
-def describe_backends(texts: Sequence[str], world_sizes: Mapping[str, int] = MappingProxyType({})) -> list[dict[str, Any]]:
-    """Return the record of each backend, as a report has it. Each is loaded in a process of its own."""
+def describe_backends(texts: Sequence[str], world_sizes: Mapping[str, int] = MappingProxyType({})) -> list[StatedBackend]:
+    """Return each backend as a report has it. Each is loaded in a process of its own."""
     return [_describe_backend(text, world_sizes.get(text)) for text in texts]
 
 
-def _describe_backend(text: str, world_size: int | None) -> dict[str, Any]:
+def _describe_backend(text: str, world_size: int | None) -> StatedBackend:
     command = [sys.executable, "-m", "spec_tests.campaign.describe", text, *([str(world_size)] if world_size else [])]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"--backend={text} ended the process that loads it"]
         raise PlanError(lines[-1].removeprefix("ERROR: "))
-    return dict(json.loads(done.stdout.strip().splitlines()[-1]))
+    return from_record(StatedBackend, json.loads(done.stdout.strip().splitlines()[-1]))
 
 
 def list_items(
-    record: dict[str, Any],
+    backend: StatedBackend,
     effort: str,
     slices: Iterable[range],
     *,
@@ -108,10 +111,10 @@ def list_items(
     world_size: int | None = None,
 ) -> list[Item]:
     """Return the items of a backend: one for each operation that it has, dtype and slice of seeds."""
-    present = [name for name in (*record["operations"], *record["gradients"]) if not operations or name in operations]
-    chosen = [dtype for dtype in record["dtypes"] if not dtypes or dtype in dtypes]
+    present = [name for name in (*backend.operations, *backend.gradients) if not operations or name in operations]
+    chosen = [dtype for dtype in backend.dtypes if not dtypes or dtype in dtypes]
     return [
-        Item(record["text"], name, dtype, effort, seeds[0], seeds[-1], seed, isolate, world_size)
+        Item(backend.text, name, dtype, effort, seeds[0], seeds[-1], seed, isolate, world_size)
         for name in present
         for dtype in ([""] if specification(name).dtype else chosen)
         for seeds in slices

@@ -40,9 +40,9 @@ def _describe_cell(cell: Cell) -> dict[str, Any]:
         "worst": cell.worst,
         "median": cell.median,
         "laws": len(cell.tried),
-        "failed": sorted({verdict["id"] for verdict in cell.failed}),
-        "cause": next((cause["what"] for verdict in cell.failed for cause in verdict.get("causes", ())), ""),  # the first one
-        "examples": sum(verdict["examples"] for verdict in cell.verdicts),
+        "failed": sorted({verdict.id for verdict in cell.failed}),
+        "cause": next((cause.what for verdict in cell.failed for cause in verdict.causes), ""),  # the first one
+        "examples": sum(verdict.examples for verdict in cell.verdicts),
     }
 
 
@@ -51,9 +51,9 @@ def find_disagreements(results: Sequence[BackendResults]) -> list[dict[str, Any]
     sides: dict[tuple[str, str], dict[str, list[str]]] = {}
     for result in results:
         for verdict in result.verdicts:
-            if verdict["status"] in ("passed", "failed", "not held"):
-                side = "holds" if verdict["status"] == "passed" else "fails"
-                sides.setdefault((verdict["id"], verdict["dtype"]), {"holds": [], "fails": []})[side].append(result.name)
+            if verdict.status in ("passed", "failed", "not held"):
+                side = "holds" if verdict.status == "passed" else "fails"
+                sides.setdefault((verdict.id, verdict.dtype), {"holds": [], "fails": []})[side].append(result.name)
     return [{"id": law, "dtype": dtype, **names} for (law, dtype), names in sorted(sides.items()) if all(names.values())]
 
 

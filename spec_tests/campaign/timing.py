@@ -26,13 +26,13 @@ def read_timings(folder: Path | None) -> Timings:
     found: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     paths = sorted(folder.rglob(DATA)) if folder.is_dir() else []
     for report in map(read, paths or [folder]):
-        texts = {record["name"]: record["text"] for record in report.backends}
-        first, last = report.header.get("seeds") or (0, 0)
-        scale = EFFORTS[report.header["effort"]].base / BASE * (last - first + 1)
+        texts = {record.name: record.text for record in report.backends}
+        first, last = report.header.seeds or (0, 0)
+        scale = EFFORTS[report.header.effort].base / BASE * (last - first + 1)
         seconds: dict[tuple[str, str, str], float] = defaultdict(float)
         for verdict in report.verdicts:
-            text = texts.get(verdict["backend"], verdict["backend"])
-            seconds[text, verdict["operation"], verdict["dtype"]] += verdict["seconds"] / scale
+            text = texts.get(verdict.backend, verdict.backend)
+            seconds[text, verdict.operation, verdict.dtype] += verdict.seconds / scale
         for key, value in seconds.items():
             found[key].append(value)
     return {key: sum(values) / len(values) for key, values in found.items()}

@@ -50,6 +50,6 @@ def main(argv: list[str]) -> int:
         print(f"{result.name}: {result.sentence}")
     assert report.footer is not None
     header, footer = report.header, report.footer
-    print(f"{header['items']} items, {footer['examples']} examples, {footer['seconds'] / 3600:.2f} CPU hours")
+    print(f"{header.items} items, {footer.examples} examples, {footer.seconds / 3600:.2f} CPU hours")
     print(f"written: {report.path}, {', '.join(path.name for path in files)}")
-    return int(footer["exit_status"])
+    return footer.exit_status

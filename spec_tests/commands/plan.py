@@ -66,21 +66,21 @@ def main(argv: list[str]) -> int:
             parser.error(f"{unknown[0]!r} is none of the backends of the plan: {', '.join(options.backends)}")
         world_size = parse_world_size({"world_size": options.world_size}.get)
         world_sizes = choose_world_sizes(options.backends, Path.cwd(), world_size)
-        records = describe_backends(options.backends, world_sizes)
-        if len({record["name"] for record in records}) < len(records):
+        backends = describe_backends(options.backends, world_sizes)
+        if len({backend.name for backend in backends}) < len(backends):
             parser.error("two backends have the same name, so that their reports could not be told apart; rename one")
         slices = slice_seeds(options.seeds, options.seeds_per_item)
         chosen = {"seed": options.seed, "operations": names, "dtypes": dtypes, "isolate": options.isolate}
-        sizes = [world_sizes.get(record["text"]) for record in records]
+        sizes = [world_sizes.get(backend.text) for backend in backends]
         items = [
             item
-            for record, size in zip(records, sizes, strict=True)
-            for item in list_items(record, effort, slices, world_size=size, **chosen)
+            for backend, size in zip(backends, sizes, strict=True)
+            for item in list_items(backend, effort, slices, world_size=size, **chosen)
         ]
         if not items:
             parser.error("no backend has an operation and a dtype of those that were named")
         timed, measured = estimate(items, read_timings(options.times))
-        plan = Plan(tuple(timed), tuple(records), gpus=dict.fromkeys(options.gpu, 1.0), alone=tuple(options.alone))
+        plan = Plan(tuple(timed), tuple(backends), gpus=dict.fromkeys(options.gpu, 1.0), alone=tuple(options.alone))
         options.output.mkdir(parents=True, exist_ok=True)
         plan.write(options.output / PLAN)
     except (pytest.UsageError, PlanError, ReportError, BackendError) as error:

@@ -28,7 +28,7 @@ AFTER_A_FAILURE = (  # modules that only a run with a failure imports
     "trials.asker", "trials.cause_search", "trials.causes", "trials.failure", "trials.raising_region",
 )  # fmt: skip
 WITH_A_REPORT = (  # modules that only a run with --report imports
-    "report.backend_results", "report.badge", "report.github_step", "report.page", "report.record_check", "report.score",
+    "report.backend_results", "report.badge", "report.github_step", "report.page", "report.schema", "report.score",
     "running.imported_files", "running.recorded_details", "running.recording", "running.report_folder", "running.resuming",
 )  # fmt: skip
 FOR_ONE_COMMAND = ("report.__main__", "running.check", "running.fresh_run", "running.listing")  # or for the functions of a test

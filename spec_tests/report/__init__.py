@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-SCHEMA = 1  # version of report.jsonl, described in schema.json; raised when a reader of the old version would go wrong
+from .records import Malformed, read_line, write_line
+from .run_lines import SCHEMA, Footer, Header, RunError, StatedBackend
+from .verdict import RecordedVerdict
+
 DATA, PAGE, BADGE = "report.jsonl", "report.html", "badge.json"
 
 
@@ -19,28 +22,26 @@ class ReportError(Exception):
 
 @dataclass
 class Report:
-    """The records of one run, in the order in which they were written."""
+    """The lines of the report of one run, in the order in which they were written."""
 
     path: Path
-    header: dict[str, Any]
-    backends: list[dict[str, Any]] = field(default_factory=list)
-    verdicts: list[dict[str, Any]] = field(default_factory=list)
-    errors: list[dict[str, Any]] = field(default_factory=list)
-    footer: dict[str, Any] | None = None
+    header: Header
+    backends: list[StatedBackend] = field(default_factory=list)
+    verdicts: list[RecordedVerdict] = field(default_factory=list)
+    errors: list[RunError] = field(default_factory=list)
+    footer: Footer | None = None
 
     @property
     def complete(self) -> bool:
         """Whether every selected invariant has its verdict. False if the run was killed or stopped."""
-        return self.footer is not None and bool(self.footer["complete"])
+        return self.footer is not None and self.footer.complete
 
     @property
     def ending(self) -> str:
         """How the run ended, in a few words."""
-        if self.footer and (cuts := self.footer.get("cuts")):
-            from .cut import Cut
-
-            return "; ".join(dict.fromkeys(Cut(**cut).sentence for cut in cuts.values()))
-        return self.footer["reason"] if self.footer else "killed, or still running"
+        if self.footer and self.footer.cuts:
+            return "; ".join(dict.fromkeys(cut.sentence for cut in self.footer.cuts.values()))
+        return self.footer.reason if self.footer else "killed, or still running"
 
 
 def read(path: str | Path) -> Report:
@@ -65,37 +66,39 @@ def read_data(data: bytes, path: Path) -> Report:
     schema = records[0].get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
         raise ReportError(f"{path} has schema {schema}, and this version reads {SCHEMA}: install a newer one")
-    from .record_check import find_complaint
-
+    lines = []
     for number, record in enumerate(records, 1):
-        if complaint := find_complaint(record):
-            raise ReportError(f"{path} is no report of this suite: its record {number} {complaint}")
-    report = _build_report(path, records)
+        try:
+            lines.append(read_line(record))
+        except Malformed as error:
+            raise ReportError(f"{path} is no report of this suite: its record {number} {error}") from None
+    report = _build_report(path, lines)
     if report.footer and not _is_sealed(data, report.footer):
         raise ReportError(f"{path} was changed after the run had written it: run the suite again")
     return report
 
 
-def _is_sealed(data: bytes, footer: dict[str, Any]) -> bool:
+def _is_sealed(data: bytes, footer: Footer) -> bool:
     """Whether the data before the footer have the hash that the footer states. Older reports state none."""
-    if "sha256" not in footer:
+    if not footer.sha256:
         return True
     before, _, last = data.rstrip(b"\n").rpartition(b"\n")
-    return hashlib.sha256(before + b"\n").hexdigest() == footer["sha256"] and b'"footer"' in last
+    return hashlib.sha256(before + b"\n").hexdigest() == footer.sha256 and b'"footer"' in last
 
 
-def _build_report(path: Path, records: list[dict[str, Any]]) -> Report:
-    """Return the report of checked records. Of several verdicts on one trial the last counts, which is the worst."""
-    report = Report(path, records[0])
-    verdicts: dict[tuple[str, ...], dict[str, Any]] = {}
-    lists = {"backend": report.backends, "error": report.errors}
-    for record in records[1:]:
-        if record["record"] == "footer":
-            report.footer = record
-        elif record["record"] == "verdict":
-            verdicts[tuple(record[name] for name in ("node", "id", "backend", "dtype"))] = record
-        elif record["record"] in lists:
-            lists[record["record"]].append(record)
+def _build_report(path: Path, lines: list[Any]) -> Report:
+    """Return the report of its lines. Of several verdicts on one trial the last counts, which is the worst."""
+    report = Report(path, lines[0])
+    verdicts: dict[tuple[str, ...], RecordedVerdict] = {}
+    for line in lines[1:]:
+        if isinstance(line, Footer):
+            report.footer = line
+        elif isinstance(line, RecordedVerdict):
+            verdicts[line.node, line.id, line.backend, line.dtype] = line
+        elif isinstance(line, StatedBackend):
+            report.backends.append(line)
+        elif isinstance(line, RunError):
+            report.errors.append(line)
     report.verdicts = list(verdicts.values())
     return report
 
@@ -116,6 +119,11 @@ def _parse_records(text: str) -> Iterator[dict[str, Any]]:
             if not isinstance(record, dict) or "record" not in record:
                 raise ValueError(f"line {number} is no record")
             yield record
+
+
+def format_line(known: Any) -> str:
+    """Return the line of the report that says this: a header, a backend, a verdict, an error or a footer."""
+    return format_record(write_line(known))
 
 
 def format_record(record: dict[str, Any]) -> str:

@@ -9,14 +9,15 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from . import Report
 from .bugs import Bug, group_bugs, list_errors, list_failures
-from .cell import Cell, Verdict
+from .cell import Cell
 from .conventions import describe_conventions
 from .cut import Cut, find_cut
+from .run_lines import StatedBackend
 from .undeclared_double import describe_undeclared_double
+from .verdict import RecordedVerdict, Verdict
 from .verdicts import (
     count_levels,
     count_variants,
@@ -32,8 +33,6 @@ from .verdicts import (
     is_open,
 )
 
-NO_VERDICT: Verdict = {"id": "", "level": None, "status": "skipped"}
-
 
 @dataclass
 class BackendResults:
@@ -41,26 +40,26 @@ class BackendResults:
 
     report: Report
     name: str
-    backend: dict[str, Any] = field(repr=False)  # its record in the report; {} if the run ended before it was written
-    verdicts: list[Verdict] = field(repr=False)
+    backend: StatedBackend | None = field(repr=False)  # None if the run ended before it was written
+    verdicts: list[RecordedVerdict] = field(repr=False)
     letter: str = ""  # "" if the page shows only one backend
     label: str = ""  # the name, and what distinguishes it from others of that name
 
     @cached_property
     def _cells(self) -> dict[tuple[str, str], Cell]:
-        found: dict[tuple[str, str], list[Verdict]] = {}
+        found: dict[tuple[str, str], list[RecordedVerdict]] = {}
         for v in self.verdicts:
-            if v["level"] is None:
-                found.setdefault((v["operation"], v["dtype"]), []).append(v)
+            if v.level is None:
+                found.setdefault((v.operation, v.dtype), []).append(v)
         shortfalls = find_shortfalls(self.verdicts)
-        whole: dict[str, list[Verdict]] = {}
+        whole: dict[str, list[RecordedVerdict]] = {}
         for (operation, _), verdicts in found.items():
             whole.setdefault(operation, []).extend(verdicts)
-        effort = self.report.header["effort"]
+        effort = self.report.header.effort
         return {
             key: Cell(
                 verdicts,
-                find_shortfall(shortfalls.get(key, NO_VERDICT)),
+                find_shortfall(shortfalls[key]) if key in shortfalls else "",
                 is_open(whole[key[0]], key[1], effort),
                 is_cut=self.cut is not None,
             )
@@ -104,7 +103,7 @@ class BackendResults:
     @cached_property
     def deviating_operations(self) -> list[str]:
         """The operations that failed an invariant, or a level that was required."""
-        return sorted({v["operation"] for v in list_failures(self.verdicts)})
+        return sorted({v.operation for v in list_failures(self.verdicts)})
 
     @cached_property
     def has_errors(self) -> bool:
@@ -118,7 +117,7 @@ class BackendResults:
     @property
     def examples(self) -> int:
         """The number of examples that were tried."""
-        return sum(v["examples"] for v in self.verdicts)
+        return sum(v.examples for v in self.verdicts)
 
     @property
     def levels(self) -> dict[str, tuple[int, int]]:
@@ -154,7 +153,7 @@ class BackendResults:
         if self.deviating_operations or self.has_errors:
             return "bad"
         header = self.report.header
-        is_partial = self.cut or header["selection"] or header["effort"] == "smoke"
+        is_partial = self.cut or header.selection or header.effort == "smoke"
         return "good" if self.compared_operations and not self.incomplete_operations and not is_partial else "open"
 
     @property
@@ -162,7 +161,7 @@ class BackendResults:
         """The verdict in a few words."""
         deviating, header = len(self.deviating_operations), self.report.header
         tried = len({*self.operations, *self.deviating_operations})
-        where = f" in {', '.join(header['dtypes'])}" if header["dtypes"] else ""
+        where = f" in {', '.join(header.dtypes)}" if header.dtypes else ""
         until = f"; {self.cut.sentence}" if self.cut else ""
         if deviating:
             return f"{deviating} of {tried} operations deviate{'s' * (deviating == 1)}{where}{until}"
@@ -172,9 +171,9 @@ class BackendResults:
             return f"{self.cut.sentence}; until then nothing failed"
         if not tried:
             return "nothing was tried"
-        if header["selection"]:
+        if header.selection:
             return "the selected invariants hold"
-        if header["effort"] == "smoke":
+        if header.effort == "smoke":
             return "smoke: nothing wrong found"
         if self.incomplete_operations:
             return self._describe_incomplete(tried)
@@ -188,12 +187,12 @@ class BackendResults:
             return f"{len(self.incomplete_operations)} of {tried} operations answered too little"
         (operation,) = self.incomplete_operations
         own = [v for (name, _), v in find_shortfalls(self.verdicts).items() if name == operation]
-        return f"{operation} answered {sum(v['answered'] for v in own)} of {sum(v['drawn'] for v in own)} examples"
+        return f"{operation} answered {sum(v.answered for v in own)} of {sum(v.drawn for v in own)} examples"
 
     def _describe_limits(self) -> str:
         """Return what the claim of conformance is limited to: a stated domain, and the optional variants that were answered."""
         compared = self.compared_operations
-        restricted = {v["operation"] for v in self.verdicts if v["domain"] and v["examples"]} & compared
+        restricted = {v.operation for v in self.verdicts if v.domain and v.examples} & compared
         variants = [pair for operation, pair in count_variants(self.verdicts).items() if operation in compared]
         answered, refused = (sum(len(pair[side]) for pair in variants) for side in (0, 1))
         count = "" if restricted == compared else f", {len(restricted)}"
@@ -208,11 +207,11 @@ def build_results(reports: Sequence[Report]) -> list[BackendResults]:
     """
     results = []
     for report in reports:
-        backend_records = {backend["name"]: backend for backend in report.backends}
-        names = dict.fromkeys([*backend_records, *(v["backend"] for v in report.verdicts)])
-        for name in names or [", ".join(report.header["backends"])]:
-            own = [v for v in report.verdicts if v["backend"] == name]
-            results.append(BackendResults(report, name, backend_records.get(name, {}), own))
+        backend_records = {backend.name: backend for backend in report.backends}
+        names = dict.fromkeys([*backend_records, *(v.backend for v in report.verdicts)])
+        for name in names or [", ".join(report.header.backends)]:
+            own = [v for v in report.verdicts if v.backend == name]
+            results.append(BackendResults(report, name, backend_records.get(name), own))
     for result, letter in zip(results, string.ascii_uppercase + string.ascii_lowercase, strict=False):
         namesakes = [other for other in results if other.name == result.name]
         result.letter = letter if len(results) > 1 else ""
@@ -222,13 +221,22 @@ def build_results(reports: Sequence[Report]) -> list[BackendResults]:
 
 def _distinguish(result: BackendResults, namesakes: list[BackendResults]) -> str:
     """Return the first property that differs in all results of the same name: folder, path, or version of the backend."""
-    properties = (
-        lambda other: other.report.path.parent.name,
-        lambda other: str(other.report.path.parent),
-        lambda other: other.backend.get("version", ""),
-    )
-    distinct = (value(result) for value in properties if len(set(map(value, namesakes))) == len(namesakes))
-    return str(next(distinct, result.report.path))
+    for describe in (_name_folder, _name_path, _name_version):
+        if len({describe(other) for other in namesakes}) == len(namesakes):
+            return describe(result)
+    return str(result.report.path)
+
+
+def _name_folder(result: BackendResults) -> str:
+    return result.report.path.parent.name
+
+
+def _name_path(result: BackendResults) -> str:
+    return str(result.report.path.parent)
+
+
+def _name_version(result: BackendResults) -> str:
+    return result.backend.version if result.backend else ""
 
 
 def find_differences(before: BackendResults, after: BackendResults) -> list[tuple[str, str, dict[str, list[str]]]]:
@@ -236,7 +244,7 @@ def find_differences(before: BackendResults, after: BackendResults) -> list[tupl
 
     A different share of the allowed error is no difference: other examples use another share.
     """
-    old, new = ({(v["id"], v["dtype"]): v for v in result.verdicts} for result in (before, after))
+    old, new = ({(v.id, v.dtype): v for v in result.verdicts} for result in (before, after))
     found: dict[tuple[str, str], dict[str, list[str]]] = {}
     for key in dict.fromkeys([*old, *new]):
         was, now = (_describe_outcome(side.get(key)) for side in (old, new))
@@ -248,9 +256,9 @@ def find_differences(before: BackendResults, after: BackendResults) -> list[tupl
 
 
 def _describe_outcome(verdict: Verdict | None) -> str:
-    if verdict is None or verdict["status"] == "skipped":
+    if verdict is None or verdict.status == "skipped":
         return "not tried" if verdict else "absent"
-    if verdict["status"] == "passed":
-        reached = verdict["class"] if verdict["id"].endswith(".reference") else ""
+    if verdict.status == "passed":
+        reached = verdict.precision if verdict.is_comparison else ""
         return f"holds{f' ({reached})' if reached else ''}"
-    return "fails" if verdict["status"] == "failed" else "not held"
+    return "fails" if verdict.status == "failed" else "not held"

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-Verdict = dict[str, Any]
+from .verdict import RecordedVerdict
 
 
 @dataclass
 class Cell:
     """The verdicts on one operation in one dtype, without those on levels."""
 
-    verdicts: list[Verdict]
+    verdicts: list[RecordedVerdict]
     shortfall: str = ""  # how little of the comparison with the oracle was answered, "" if enough was
     is_open: bool = False  # whether a law that fails in another dtype was not tried in this one
     is_cut: bool = False  # whether the run was cut, so that nothing conforms
 
     @cached_property
-    def tried(self) -> list[Verdict]:
-        return [v for v in self.verdicts if v["status"] in ("passed", "failed")]
+    def tried(self) -> list[RecordedVerdict]:
+        return [v for v in self.verdicts if v.status in ("passed", "failed")]
 
     @cached_property
-    def failed(self) -> list[Verdict]:
-        return [v for v in self.tried if v["status"] == "failed"]
+    def failed(self) -> list[RecordedVerdict]:
+        return [v for v in self.tried if v.status == "failed"]
 
     @cached_property
-    def comparison(self) -> Verdict:
-        """The verdict of the comparison with the oracle, or {} if there was none."""
-        return next((v for v in self.tried if v["id"].endswith(".reference") and v["worst"] is not None), {})
+    def comparison(self) -> RecordedVerdict | None:
+        """The verdict of the comparison with the oracle, None if there was none."""
+        return next((v for v in self.tried if v.is_comparison and v.worst is not None), None)
 
     @property
     def state(self) -> str:
@@ -43,19 +42,14 @@ class Cell:
     @property
     def reached(self) -> str:
         """The precision class that the operation reached, or ""."""
-        return str(self.comparison.get("class") or "")
+        return self.comparison.precision if self.comparison else ""
 
     @property
     def worst(self) -> float | None:
         """The largest share of the allowed error that an example used."""
-        return _parse_number(self.comparison.get("worst"))
+        return self.comparison.worst if self.comparison else None
 
     @property
     def median(self) -> float | None:
         """The median share of the allowed error that the examples used."""
-        return _parse_number(self.comparison.get("median"))
-
-
-def _parse_number(x: Any) -> float | None:
-    """Return a number of the report. Infinity and NaN, which JSON lacks, are written there as words."""
-    return None if x is None else float(x)
+        return self.comparison.median if self.comparison else None

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from ..inputs.effort import current_effort
 from .bugs import Bug, group_bugs, list_errors, list_failures
 from .cut import Cut
+from .verdict import ToldCause, Verdict
 from .verdicts import describe_beyond, find_shortfalls
-
-Told = Mapping[tuple[str, str], Mapping[str, Any]]
 
 NO_CUTS: Mapping[str, Cut] = MappingProxyType({})
 MAX_WIDTH = 120
 NAMED_OPERATIONS = 4  # of a list in the verdict; the table has all
 
 
-def format_closing(verdicts: list[dict[str, Any]], told: Told, cuts: Mapping[str, Cut] = NO_CUTS) -> list[str]:
+def format_closing(verdicts: Sequence[Verdict], told: Sequence[ToldCause] = (), cuts: Mapping[str, Cut] = NO_CUTS) -> list[str]:
     """Return the lines of the verdict on each backend.
 
-    `told` are the causes that the run has printed, by backend and key. They have the commands that show them again. `cuts` says
+    `told` are the causes that the run has printed. They have the commands that show them again. `cuts` says
     of which backends not every law was tried. Nothing is claimed of them.
     """
     lines: list[str] = []
-    for backend in dict.fromkeys([*(v["backend"] for v in verdicts), *cuts]):
-        own = [v for v in verdicts if v["backend"] == backend]
-        bugs = group_bugs([v for v in own if not v["known"]])
+    for backend in dict.fromkeys([*(v.backend for v in verdicts), *cuts]):
+        own = [v for v in verdicts if v.backend == backend]
+        bugs = group_bugs([v for v in own if not v.known])
         cut = cuts.get(backend)
         lines += _format_backend(backend, own, bugs, told, cut)
         if command := _find_command(backend, bugs, told):
@@ -38,14 +36,16 @@ def format_closing(verdicts: list[dict[str, Any]], told: Told, cuts: Mapping[str
     return lines
 
 
-def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug], told: Told, cut: Cut | None) -> list[str]:
-    failed = {v["operation"] for v in list_failures(verdicts) if not v["known"]}
-    known = {v["operation"] for v in verdicts if v["status"] == "failed" and v["known"]}
+def _format_backend(
+    backend: str, verdicts: list[Verdict], bugs: list[Bug], told: Sequence[ToldCause], cut: Cut | None
+) -> list[str]:
+    failed = {v.operation for v in list_failures(verdicts) if not v.known}
+    known = {v.operation for v in verdicts if v.status == "failed" and v.known}
     errors = list_errors(verdicts)
-    broken = {v["operation"] for v in errors} - failed
+    broken = {v.operation for v in errors} - failed
     little = {operation for operation, _ in find_shortfalls(verdicts)}
-    tried = {v["operation"] for v in verdicts if v["examples"] and v["level"] is None}
-    compared = {v["operation"] for v in verdicts if v["worst"] is not None and v["id"].endswith(".reference")}
+    tried = {v.operation for v in verdicts if v.examples and v.level is None}
+    compared = {v.operation for v in verdicts if v.worst is not None and v.is_comparison}
     groups = {
         "fails only as a file says": known - failed,
         _describe_conformance(cut): compared & tried - failed - known - little - broken,
@@ -60,7 +60,7 @@ def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug
     if errors:
         lines += _wrap(_describe_errors(errors), "    ")
     for number, bug in enumerate(bugs, 1):
-        is_told = any(name == backend and bug.keys & set(key.split(" or ")) for name, key in told)
+        is_told = any(cause.backend == backend and cause.cause.is_same(bug.cause) for cause in told)
         line = f"{number}. {bug.operation} ({_describe_extent(bug)}): {bug.what}"
         lines += [f"  {textwrap.shorten(line, MAX_WIDTH - 2, placeholder=' …')}"] if is_told else _wrap(line, "     ")
     for title, names in groups.items():
@@ -69,7 +69,7 @@ def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug
     untried = set(cut.untried) if cut else set()
     if untried:
         lines += _wrap(f"cut before their last law: {_list_some(sorted(untried))}", "    ")
-    absent = {v["operation"] for v in verdicts} - tried - failed - known - broken - untried
+    absent = {v.operation for v in verdicts} - tried - failed - known - broken - untried
     if 0 < len(absent) <= NAMED_OPERATIONS or (absent and not failed):
         text = ", ".join(sorted(absent)) if len(absent) <= NAMED_OPERATIONS else f"{len(absent)} operations, listed above"
         lines += _wrap(f"not tried: {text}", "    ")
@@ -78,11 +78,11 @@ def _format_backend(backend: str, verdicts: list[dict[str, Any]], bugs: list[Bug
     return lines
 
 
-def _describe_errors(errors: list[dict[str, Any]]) -> str:
+def _describe_errors(errors: list[Verdict]) -> str:
     """Say how many tests ended with an error that is none of the backend."""
     tests = f"{len(errors)} test{'s' * (len(errors) != 1)}"
-    names = _list_some(list(dict.fromkeys(v["operation"] for v in errors)))
-    return f"{tests} of {names} ended with an error outside of the backend; at first {errors[0]['reason']}"
+    names = _list_some(list(dict.fromkeys(v.operation for v in errors)))
+    return f"{tests} of {names} ended with an error outside of the backend; at first {errors[0].reason}"
 
 
 def _describe_conformance(cut: Cut | None) -> str:
@@ -104,22 +104,22 @@ def _list_some(names: list[str]) -> str:
     return ", ".join(names[:NAMED_OPERATIONS]) + (f" and {more} more" if more > 0 else "")
 
 
-def _find_command(backend: str, bugs: list[Bug], told: Told) -> str:
+def _find_command(backend: str, bugs: list[Bug], told: Sequence[ToldCause]) -> str:
     """Return the command that shows the first cause again, "" if the run has printed none."""
     for bug in bugs:
-        for (name, key), cause in told.items():
-            if name == backend and bug.keys & set(key.split(" or ")):
-                return str(cause["again"])
+        for cause in told:
+            if cause.backend == backend and cause.cause.is_same(bug.cause):
+                return cause.again
     return ""
 
 
-def _advise(verdicts: list[dict[str, Any]], cut: Cut | None) -> str:
+def _advise(verdicts: list[Verdict], cut: Cut | None) -> str:
     """Return what to do after a run in which nothing failed."""
     if cut:
         return "try the other laws, too; --report=DIR --resume goes on where a run with --report=DIR was cut"
     if list_errors(verdicts):
         return "look at the traceback above; if it ends in spec_tests, report it there"
-    if not any(v["examples"] for v in verdicts):
+    if not any(v.examples for v in verdicts):
         return "write one of the operations; --list-backends prints backends to look at"
     if current_effort().name == "smoke":
         return "run it without --effort=smoke, which supports no claim"

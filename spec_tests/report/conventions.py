@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Any
+from collections.abc import Sequence
 
 from ..calls.recorder import REFUSED, UNKNOWN
 from ..specification.conventions import CONVENTIONS, Convention
+from .verdict import Verdict
 
 Answers = dict[str, Counter[str]]  # by operation: how many answers fit which value
 
 
-def describe_conventions(verdicts: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def describe_conventions(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """Return a sentence for each finding about a convention. The last one comes with the line that states all that was found.
 
     Operations whose answers break the law of a convention fail, and are left out here.
@@ -33,23 +34,23 @@ def describe_conventions(verdicts: list[dict[str, Any]]) -> list[tuple[str, str]
     return [(sentence, line if sentence is sentences[-1] else "") for sentence in sentences]
 
 
-def _list_stated(verdicts: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
+def _list_stated(verdicts: Sequence[Verdict]) -> dict[str, dict[str, str]]:
     """Return the values that the backend states, by convention and operation."""
     stated: dict[str, dict[str, str]] = defaultdict(dict)
     for v in verdicts:
-        for name, value in v.get("conventions", {}).get("stated", {}).items():
-            stated[name][v["operation"]] = value
+        for name, value in v.conventions.stated.items():
+            stated[name][v.operation] = value
     return stated
 
 
-def _count_answers(verdicts: list[dict[str, Any]]) -> dict[str, Answers]:
+def _count_answers(verdicts: Sequence[Verdict]) -> dict[str, Answers]:
     """Return the answers by convention and operation, without those that contradict one another."""
     counts: dict[str, Answers] = defaultdict(lambda: defaultdict(Counter))
     failed = set()
     for v in verdicts:
-        for name, answers in v.get("conventions", {}).get("answers", {}).items():
-            counts[name][v["operation"]].update(answers)
-            failed |= {(name, v["operation"])} if v["status"] == "failed" else set()
+        for name, answers in v.conventions.answers.items():
+            counts[name][v.operation].update(answers)
+            failed |= {(name, v.operation)} if v.status == "failed" else set()
     kept = {name: {op: own for op, own in answers.items() if (name, op) not in failed} for name, answers in counts.items()}
     return {name: answers for name, answers in kept.items() if answers}
 

@@ -12,16 +12,17 @@ from ..calls.call import Call
 from ..calls.history import list_lost
 from ..calls.violation import Lost, NoAnswer
 from ..specification.pytree import leaves
-from ..trials.causes import NAMED_KINDS, Cause
+from ..trials.causes import Cause
 from ..trials.failure import Failure
 from ..trials.invariant import KINDS, Invariant
 from ..trials.lost_calls import note_lost_calls
 from ..trials.raising_region import find_raising_region
 from ..trials.tally import Finding
 from ..trials.trial import Trial
+from .causes import state_explanations
 from .reproduction import format_array, format_replay_command
 from .script import build_script
-from .verdicts import MATCHES_PREFIX
+from .verdict import Message, join_explanations
 
 RAISED = "the call raised "  # how `guard.as_fault` begins
 IF_MEANT = "if meant"  # the label of the line of `domain`
@@ -30,15 +31,15 @@ MAX_PRINTED_ELEMENTS = 48  # of a larger array only a few are printed
 MAX_PRINTED_CALLS = 4
 
 
-def describe_failures(invariant: Invariant, trial: Trial) -> list[dict[str, Any]]:
-    """Return the parts of the messages of a trial that failed, one for each cause: first that which it fails with."""
+def describe_failures(invariant: Invariant, trial: Trial) -> list[Message]:
+    """Return the messages of a trial that failed, one for each cause: first that which it fails with."""
     if not trial.tally.findings:
         trial.find_cause()
     return [describe_failure(invariant, trial, finding) for finding in trial.tally.findings_in_order]
 
 
-def describe_failure(invariant: Invariant, trial: Trial, finding: Finding) -> dict[str, Any]:
-    """Return the parts of the message of a failure, as plain data. Of a cause that is told already no script is written."""
+def describe_failure(invariant: Invariant, trial: Trial, finding: Finding) -> Message:
+    """Return the message of a failure in parts. Of a cause that is told already no script is written."""
     kind = f"{KINDS[invariant.kind]}{', ' + invariant.source if invariant.source else ''}"
     device = trial.backend.framework.device or "default device"
     failure, cause = finding.failure, finding.cause
@@ -50,19 +51,19 @@ def describe_failure(invariant: Invariant, trial: Trial, finding: Finding) -> di
     about_cause += [("then", cause.lost_call)] if cause.lost_call else []
     about_cause += [("search", cause.ended_early)] if cause.ended_early else []
     facts = (*failure.violation.facts, *(about_cause if finding.is_new else ()))
-    return {
-        "broken": f"{trial.backend.name} breaks {invariant.id_for(trial.operation_name)}",
-        "statement": " ".join(invariant.statement.split()),
-        "circumstances": f"{kind}; {trial.dtype}, {device}, {trial.backend.version}",
-        "inputs": "\n".join(line for call in failure.calls[:MAX_PRINTED_CALLS] for line in _format_inputs(call)),
-        "what": failure.violation.what,
-        "facts": [[label, str(fact)] for label, fact in facts],
-        "diagnosis": [{"id": found.id, "what": found.what, "kind": found.kind} for found in cause.explanations],
-        "explains": describe_confidence(cause),
-        "first": "" if finding.is_new else f"{cause.example.law} in {cause.example.dtype}",
-        "script": "" if cause.told else build_script(trial, failure.calls, name),
-        "again": format_replay_command(invariant, trial, failure.choices),
-    }
+    return Message(
+        broken=f"{trial.backend.name} breaks {invariant.id_for(trial.operation_name)}",
+        statement=" ".join(invariant.statement.split()),
+        circumstances=f"{kind}; {trial.dtype}, {device}, {trial.backend.version}",
+        inputs="\n".join(line for call in failure.calls[:MAX_PRINTED_CALLS] for line in _format_inputs(call)),
+        what=failure.violation.what,
+        facts=tuple((label, str(fact)) for label, fact in facts),
+        diagnosis=state_explanations(cause),
+        explains=describe_confidence(cause),
+        first="" if finding.is_new else f"{cause.example.law} in {cause.example.dtype}",
+        script="" if cause.told else build_script(trial, failure.calls, name),
+        again=format_replay_command(invariant, trial, failure.choices),
+    )
 
 
 def describe_confidence(cause: Cause) -> str:
@@ -76,30 +77,32 @@ def failure_message(invariant: Invariant, trial: Trial) -> str:
     return format_again(parts) if trial.tally.findings_in_order[0].cause.told else format_failure(parts)
 
 
-def format_failure(parts: dict[str, Any]) -> str:
+def format_failure(parts: Message) -> str:
     """Return the message made of the parts that `describe_failure` returns."""
-    explanations = map(_format_explanation, parts["diagnosis"])
     lines = [
-        parts["broken"],
-        *textwrap.wrap(parts["statement"], 100, initial_indent="  ", subsequent_indent="  "),
-        f"  ({parts['circumstances']})",
+        parts.broken,
+        *textwrap.wrap(parts.statement, 100, initial_indent="  ", subsequent_indent="  "),
+        f"  ({parts.circumstances})",
         "",
-        *parts["inputs"].splitlines(),
+        *parts.inputs.splitlines(),
         "",
-        parts["what"],
-        *(f"  {label:<9} {fact}" for label, fact in parts["facts"]),
-        *(f"  {'or' if number else 'matches':<9} {text}" for number, text in enumerate(explanations)),
-        *([f"  {'explains':<9} {parts['explains']}"] if parts["explains"] else []),
+        parts.what,
+        *(f"  {label:<9} {fact}" for label, fact in parts.facts),
+        *(
+            f"  {'or' if number else 'matches':<9} {text}"
+            for number, text in enumerate(found.sentence for found in parts.diagnosis)
+        ),
+        *([f"  {'explains':<9} {parts.explains}"] if parts.explains else []),
     ]
-    if parts["script"]:
-        lines += ["", "to see it without this suite:", *("  " + line for line in parts["script"].splitlines())]
-    return "\n".join([*lines, "", f"again: {parts['again']}"])
+    if parts.script:
+        lines += ["", "to see it without this suite:", *("  " + line for line in parts.script.splitlines())]
+    return "\n".join([*lines, "", f"again: {parts.again}"])
 
 
-def format_again(parts: dict[str, Any]) -> str:
+def format_again(parts: Message) -> str:
     """Return the short message of a failure whose cause another message has told."""
-    first = f"the cause is the one of {parts['first']}" if parts["first"] else "the cause is told already"
-    return "\n".join([parts["broken"], f"  {first}: {summarize_failure(parts)}", f"again: {parts['again']}"])
+    first = f"the cause is the one of {parts.first}" if parts.first else "the cause is told already"
+    return "\n".join([parts.broken, f"  {first}: {summarize_failure(parts)}", f"again: {parts.again}"])
 
 
 def describe_raising(trial: Trial, failure: Failure) -> list[tuple[str, str]]:
@@ -115,16 +118,12 @@ def describe_raising(trial: Trial, failure: Failure) -> list[tuple[str, str]]:
     return [("where", words), (IF_MEANT, f"add {region.advice}")]
 
 
-def summarize_failure(parts: dict[str, Any]) -> str:
+def summarize_failure(parts: Message) -> str:
     """Return one line: the diagnosis, or what was seen if there is no diagnosis."""
-    if not parts["diagnosis"]:
-        advice = "".join(f"; if that is meant, {fact}" for label, fact in parts["facts"] if label == IF_MEANT)
-        return f"{parts['what'].partition(chr(10))[0]}{advice}"
-    return f"{MATCHES_PREFIX}{' or '.join(map(_format_explanation, parts['diagnosis']))}"
-
-
-def _format_explanation(explanation: dict[str, str]) -> str:
-    return explanation["what"] + (f" ({explanation['id']})" if explanation["kind"] in NAMED_KINDS else "")
+    if not parts.diagnosis:
+        advice = "".join(f"; if that is meant, {fact}" for label, fact in parts.facts if label == IF_MEANT)
+        return f"{parts.what.partition(chr(10))[0]}{advice}"
+    return f"matches: {join_explanations(parts.diagnosis)}"
 
 
 def _format_inputs(call: Call) -> list[str]:

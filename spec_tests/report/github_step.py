@@ -13,6 +13,7 @@ from ..specification.formats import RESULT_DTYPES
 from .backend_results import BackendResults
 from .bugs import Bug
 from .cell import Cell
+from .verdict import Message
 from .verdicts import LAWS_HOLD, OPEN, OPEN_MEANS
 
 TONE_SYMBOLS = MappingProxyType({"good": "✅", "bad": "❌", "open": "⚪"})
@@ -28,18 +29,18 @@ def _describe_backend(result: BackendResults) -> Iterator[str]:
     header = result.report.header
     yield f"## {TONE_SYMBOLS[result.tone]} {_escape(result.name)}: {_escape(result.sentence)}"
     yield ""
-    version = f"{_escape(result.backend['version'])}, " if result.backend else ""
-    smoke = ", which supports no claim of conformance" if header["effort"] == "smoke" else ""
-    effort = f"{_escape(header['effort'])} effort{smoke}{describe_shapes(header.get('shapes'))}"
-    yield f"{version}spec {_escape(header['spec'])}, {effort}, {result.examples} examples"
+    version = f"{_escape(result.backend.version)}, " if result.backend else ""
+    smoke = ", which supports no claim of conformance" if header.effort == "smoke" else ""
+    effort = f"{_escape(header.effort)} effort{smoke}{describe_shapes(header.shapes)}"
+    yield f"{version}spec {_escape(header.spec)}, {effort}, {result.examples} examples"
     yield ""
     for bug in result.bugs[:MAX_DESCRIBED]:
         yield from _describe_bug(bug)
     if len(result.bugs) > MAX_DESCRIBED:
         yield f"… and {len(result.bugs) - MAX_DESCRIBED} more: see the report."
     for error in result.report.errors[:MAX_DESCRIBED]:
-        last_line = error["message"].strip().rpartition("\n")[2]
-        yield f"- error in {_escape(error['node'] or 'the run', 300)}: {_escape(last_line, 300)}"
+        last_line = error.message.strip().rpartition("\n")[2]
+        yield f"- error in {_escape(error.node or 'the run', 300)}: {_escape(last_line, 300)}"
     dtypes = [dtype for dtype in RESULT_DTYPES if any(result.cell(op, dtype).verdicts for op in result.operations)]
     if dtypes:
         yield ""
@@ -65,16 +66,19 @@ def _describe_backend(result: BackendResults) -> Iterator[str]:
 
 
 def _describe_bug(bug: Bug) -> Iterator[str]:
-    yield f"### {_escape(bug.operation)}" + (f": {_escape(' or '.join(bug.candidates), 400)}" if bug.candidates else "")
+    yield f"### {_escape(bug.operation)}" + (f": {_escape(bug.what, 400)}" if bug.candidates else "")
     yield ""
     confidence = f"; the diagnosis explains {bug.confidence}" if bug.confidence else ""
     yield f"breaks {', '.join(map(_escape, bug.laws[:6]))}{' …' * (len(bug.laws) > 6)} in {', '.join(bug.dtypes)}{confidence}"
     yield ""
-    _, failure = bug.find_clearest_failure()
-    facts = [f"  {label:<9} {fact}" for label, fact in failure.get("facts", [])]
-    again = f"again: {failure['again']}" if "again" in failure else failure.get("message", "")
+    _, message = bug.find_clearest_failure()
     yield "<pre>"
-    text = "\n".join(filter(None, [failure.get("inputs", ""), failure.get("what", ""), *facts, again]))
+    text = ""
+    if isinstance(message, Message):
+        facts = [f"  {label:<9} {fact}" for label, fact in message.facts]
+        text = "\n".join(filter(None, [message.inputs, message.what, *facts, f"again: {message.again}"]))
+    elif message is not None:
+        text = message.message
     yield re.sub(r"\n\s*\n", "\n", html.escape(printable(text, 2000)))  # an empty line would end the block of HTML
     yield "</pre>"
     yield ""

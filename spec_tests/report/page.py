@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -16,8 +17,9 @@ from typing import Any
 from ..implementation.printable import printable
 from ..specification.formats import DTYPES, RESULT_DTYPES
 from ..trials.invariant import KINDS
-from . import ReportError
+from . import ReportError, to_json_value
 from .backend_results import BackendResults, find_differences
+from .verdict import ArrayFacts, Hardest
 from .verdicts import OPEN, OPEN_MEANS
 
 FOLDER = Path(__file__).parent
@@ -81,11 +83,14 @@ def _load_template() -> Any:
     environment.filters["share"] = lambda x: f"{x:.2f}" if x >= 0.005 else "<0.01" if x else "0"
     environment.filters["percent"] = lambda x: f"{100 * min(x, 1.0):.1f}"
     environment.filters["summary"] = _summarize_argument
-    environment.filters["digits"] = lambda x: f"{x:.9g}" if isinstance(x, float) else str(x)
-    environment.filters["text_and_id"] = lambda candidate: candidate.removesuffix(")").rpartition(" (")[::2]
+    environment.filters["digits"] = _format_digits
     environment.filters["option"] = lambda name: SELECTION_OPTIONS.get(name, name)
     environment.filters["duration"] = lambda seconds: f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
     return environment.get_template("page.html")
+
+
+def _format_digits(x: float) -> str:
+    return f"{x:.9g}" if math.isfinite(x) else str(to_json_value(x))
 
 
 def _read_file(name: str) -> Any:
@@ -107,34 +112,33 @@ def _collect_laws(operation: str, results: Sequence[BackendResults]) -> list[dic
     rows: dict[str, dict[str, Any]] = {}
     for result in results:
         for v in result.verdicts:
-            if v["operation"] != operation:
+            if v.operation != operation:
                 continue
-            row = rows.setdefault(v["id"], {"id": v["id"], "level": v["level"], "kind": KINDS.get(v["kind"], ""), "marks": {}})
-            row |= {"statement": v.get("statement", ""), "source": v.get("source", "")}
-            word, sign = STATUS_MARKS.get(v["status"], (v["status"], "?"))
-            mark = {"result": result, "word": word, "sign": sign, "reason": v["reason"].removeprefix("Skipped: ")}
-            mark |= {"status": v["status"].replace(" ", "-"), "examples": v["examples"]}
-            row["marks"].setdefault(v["dtype"], []).append(mark)
+            row = rows.setdefault(v.id, {"id": v.id, "level": v.level, "kind": KINDS.get(v.kind, ""), "marks": {}})
+            row |= {"statement": v.statement, "source": v.source}
+            word, sign = STATUS_MARKS.get(v.status, (v.status, "?"))
+            mark = {"result": result, "word": word, "sign": sign, "reason": v.reason.removeprefix("Skipped: ")}
+            mark |= {"status": v.status.replace(" ", "-"), "examples": v.examples}
+            row["marks"].setdefault(v.dtype, []).append(mark)
     return sorted(rows.values(), key=lambda row: (row["level"] is not None, not row["id"].endswith(".reference"), row["id"]))
 
 
 def _collect_hardest(
     operation: str, dtypes: list[str], results: Sequence[BackendResults]
-) -> list[tuple[BackendResults, str, dict[str, Any]]]:
+) -> list[tuple[BackendResults, str, Hardest]]:
     """Return the examples that used the largest share of the allowed error, one for each dtype and backend."""
     comparisons = [(result, dtype, result.cell(operation, dtype).comparison) for dtype in dtypes for result in results]
-    examples = [(result, dtype, comparison.get("hardest")) for result, dtype, comparison in comparisons]
-    return [(result, dtype, example) for result, dtype, example in examples if example and example["share"]]
+    examples = [(result, dtype, comparison.hardest) for result, dtype, comparison in comparisons if comparison]
+    return [(result, dtype, example) for result, dtype, example in examples if example and example.share]
 
 
 def _summarize_argument(argument: Any) -> str:
     """Describe one argument of the hardest example in a few words."""
-    if not isinstance(argument, dict):
+    if not isinstance(argument, ArrayFacts):
         return _format_number(argument)
-    shape = " × ".join(map(str, argument["shape"])) or "a number"
-    least, largest = argument.get("least"), argument.get("largest")
-    sizes = f", from {_format_number(least)} to {_format_number(largest)}" if least is not None else ""
-    not_finite = f", {argument['not finite']} not finite" if "not finite" in argument else ""
+    shape = " × ".join(map(str, argument.shape)) or "a number"
+    sizes = "" if argument.least is None else f", from {_format_number(argument.least)} to {_format_number(argument.largest)}"
+    not_finite = f", {argument.not_finite} not finite" if argument.not_finite else ""
     return f"{shape}{sizes}{not_finite}"
 
 

@@ -9,13 +9,14 @@ A backend that fails a law scores at most 1/4. A backend that answers everything
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..specification.formats import PRECISIONS
 from . import Report
 from .bugs import group_bugs, list_errors
+from .verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,14 @@ def compute_score(report: Report, operation: str, dtypes: Collection[str], seed:
 
     `exit_status` is that of the process that has written the report.
     """
-    verdicts = [v for v in report.verdicts if v["operation"] == operation and v["level"] is None]
-    failed = [v for v in verdicts if v["status"] == "failed"]
-    tried = [*(v for v in verdicts if v["status"] == "passed" and v["examples"]), *failed]
+    verdicts = [v for v in report.verdicts if v.operation == operation and v.level is None]
+    failed = [v for v in verdicts if v.status == "failed"]
+    tried = [*(v for v in verdicts if v.status == "passed" and v.examples), *failed]
     laws = (len(tried) - len(failed)) / len(tried) if tried else 0.0
-    comparisons = {v["dtype"]: v for v in verdicts if v["id"] == f"{operation}.reference"}
+    comparisons = {v.dtype: v for v in verdicts if v.is_comparison}
     asked = [comparisons.get(dtype) for dtype in list(dtypes) or list(comparisons)]
 
-    def average(share: Callable[[dict[str, Any]], float]) -> float:
+    def average(share: Callable[[Verdict], float]) -> float:
         return sum(share(comparison) for comparison in asked if comparison) / max(len(asked), 1)
 
     skill, precision = average(_find_skill), average(_met_share)
@@ -66,49 +67,49 @@ def compute_score(report: Report, operation: str, dtypes: Collection[str], seed:
         causes=[bug.what for bug in group_bugs(failed)],
         reason=reason,
         operation=operation,
-        domain=next((v["domain"] for v in verdicts if v["domain"]), ""),
-        confinement=next((backend["confinement"] for backend in report.backends if "confinement" in backend), ""),
-        effort=str(report.header["effort"]),
+        domain=next((v.domain for v in verdicts if v.domain), ""),
+        confinement=next((backend.confinement for backend in report.backends if backend.confinement), ""),
+        effort=str(report.header.effort),
         seed=seed,
     )
 
 
-def _find_skill(comparison: dict[str, Any]) -> float:
+def _find_skill(comparison: Verdict) -> float:
     """Return the share of what could be earned. Examples that were planned and not drawn, after a call was lost, earn nothing."""
-    skill = comparison.get("skill")
-    if not skill or not skill["possible"] or not skill["planned"]:
+    skill = comparison.skill
+    if not skill or not skill.possible or not skill.planned:
         return 0.0
-    return float(skill["earned"] / skill["possible"] * min(skill["drawn"] / skill["planned"], 1.0))
+    return skill.earned / skill.possible * min(skill.drawn / skill.planned, 1.0)
 
 
-def _answered_share(comparison: dict[str, Any]) -> float:
-    return comparison["answered"] / comparison["drawn"] if comparison["drawn"] else 0.0
+def _answered_share(comparison: Verdict) -> float:
+    return comparison.answered / comparison.drawn if comparison.drawn else 0.0
 
 
-def _met_share(comparison: dict[str, Any]) -> float:
+def _met_share(comparison: Verdict) -> float:
     """Return the share of the precision classes whose bound the answers meet. Answers of one class meet those of looser ones."""
-    if comparison["status"] != "passed" or comparison["class"] not in PRECISIONS:
+    if comparison.status != "passed" or comparison.precision not in PRECISIONS:
         return 0.0
-    return (len(PRECISIONS) - list(PRECISIONS).index(comparison["class"])) / len(PRECISIONS)
+    return (len(PRECISIONS) - list(PRECISIONS).index(comparison.precision)) / len(PRECISIONS)
 
 
 def _find_ending(report: Report, exit_status: int) -> str:
     """Return what is wrong with how the run ended, "" if nothing is. Its process must have ended as its report says."""
     if report.footer is None or not report.complete:
         return f"the run did not end as it should: {report.ending}"
-    if report.footer["exit_status"] != exit_status:
-        return f"the run ended with status {exit_status}, and its report says {report.footer['exit_status']}"
+    if report.footer.exit_status != exit_status:
+        return f"the run ended with status {exit_status}, and its report says {report.footer.exit_status}"
     return ""
 
 
-def _find_reason(report: Report, tried: list[dict[str, Any]], comparisons: list[dict[str, Any]]) -> str:
+def _find_reason(report: Report, tried: Sequence[Verdict], comparisons: Sequence[Verdict]) -> str:
     if report.errors or list_errors(tried):
         return "the run had errors"
-    if not any(v["examples"] or v.get("drawn") for v in tried):
+    if not any(v.examples or v.drawn for v in tried):
         return "nothing was tried"
-    if any(v["oracle"] for v in tried):
+    if any(v.oracle for v in tried):
         return "the backend imports the reference equations"
-    compared = [skill for comparison in comparisons if (skill := comparison.get("skill"))]
-    if compared and not any(skill["possible"] for skill in compared):
+    compared = [skill for comparison in comparisons if (skill := comparison.skill)]
+    if compared and not any(skill.possible for skill in compared):
         return "a trivial answer is right in every example that was drawn"
     return ""

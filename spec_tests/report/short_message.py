@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+
+from .verdict import Message
 
 MAX_INPUT_CHARACTERS = 170  # of all arguments together; the command prints them whole
 LEFT_OUT = ("bound", "line", "yours")  # facts that another one, or the sentence of the cause, implies
 
 
-def format_short(parts: dict[str, Any]) -> str:
-    """Return the message made of the parts that `describe_failure` returns, without the script and the statement."""
-    arguments = textwrap.shorten(_join_arguments(parts["inputs"]), MAX_INPUT_CHARACTERS, placeholder=" …)")
-    facts = ", ".join(f"{label} {_drop_ulps(fact)}" for label, fact in parts["facts"] if label not in LEFT_OUT)
-    law = parts["broken"].rpartition(" ")[2]
-    seen = ": ".join(filter(None, [arguments, facts])) or parts["what"]
-    return f"  {law}: {seen}\n  again: {parts['again']}"
+def format_short(parts: Message) -> str:
+    """Return the message of a failure without the script and the statement."""
+    arguments = textwrap.shorten(_join_arguments(parts.inputs), MAX_INPUT_CHARACTERS, placeholder=" …)")
+    facts = ", ".join(f"{label} {_drop_ulps(fact)}" for label, fact in parts.facts if label not in LEFT_OUT)
+    law = parts.broken.rpartition(" ")[2]
+    seen = ": ".join(filter(None, [arguments, facts])) or parts.what
+    return f"  {law}: {seen}\n  again: {parts.again}"
 
 
 def _drop_ulps(fact: str) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from ..specification.formats import RESULT_DTYPES
+from .verdict import StatedShares, Verdict
 from .verdicts import LAWS_HOLD, OPEN, OPEN_MEANS, find_shortfall, find_shortfalls, is_open
-
-Verdicts = list[dict[str, Any]]
 
 CELL = 24  # characters of a column
 TITLES = f"{'class':<6} {'worst':>5} {'median':>6}"
@@ -26,21 +24,22 @@ NOTES = MappingProxyType(
 )
 
 
-def format_table(verdicts: Verdicts, effort: str) -> list[str]:
+def format_table(verdicts: Sequence[Verdict], effort: str) -> list[str]:
     """Return the lines of the table and of its legend. [] if nothing ran.
 
     An operation with several results has a row for each of them. A gradient has one row: the page shows its arrays.
     """
     rows: dict[tuple[str, str], dict[str, str]] = {}  # by operation and, where there are several, result
     shortfalls = find_shortfalls(verdicts)
-    for operation in sorted({v["operation"] for v in verdicts}):
-        whole = [v for v in verdicts if v["operation"] == operation and v["level"] is None]
+    for operation in sorted({v.operation for v in verdicts}):
+        whole = [v for v in verdicts if v.operation == operation and v.level is None]
         for dtype in RESULT_DTYPES:
-            little, tried = shortfalls.get((operation, dtype)), [v for v in whole if v["dtype"] == dtype]
+            little, tried = shortfalls.get((operation, dtype)), [v for v in whole if v.dtype == dtype]
             cell = _format_cell(tried, find_shortfall(little) if little else "")
             cell = OPEN if cell and is_open(whole, dtype, effort) else cell
-            parts = _find_comparison(tried).get("results", {}) if "." in cell and not operation.endswith("_vjp") else {}
-            shares = {result: format_shares(part) for result, part in parts.items() if part["worst"] is not None}
+            compared = _find_comparison(tried)
+            parts = compared.results if compared and "." in cell and not operation.endswith("_vjp") else {}
+            shares = {result: format_shares(part) for result, part in parts.items() if part.worst is not None}
             for result, text in {"": cell, **shares}.items():
                 if text:
                     rows.setdefault((operation, result), {})[dtype] = text
@@ -56,9 +55,9 @@ def format_table(verdicts: Verdicts, effort: str) -> list[str]:
     return [*(" " * width + line for line in lines), *table, *_write_legend(rows.values(), verdicts, any(has_shares))]
 
 
-def _format_cell(verdicts: Verdicts, shortfall: str) -> str:
+def _format_cell(verdicts: Sequence[Verdict], shortfall: str) -> str:
     """Return the failures, or how little was answered, or the class and the shares of the allowed error, or "" if nothing ran."""
-    count = Counter(v["status"] for v in verdicts)
+    count = Counter(v.status for v in verdicts)
     ran = count["passed"] + count["failed"]
     if not ran:
         return shortfall
@@ -68,18 +67,18 @@ def _format_cell(verdicts: Verdicts, shortfall: str) -> str:
     return shortfall or (format_shares(comparison) if comparison else LAWS_HOLD)
 
 
-def _find_comparison(verdicts: Verdicts) -> dict[str, Any]:
-    """Return the verdict of the comparison with the reference, {} if there is none."""
-    return next((v for v in verdicts if v["id"].endswith(".reference") and v["worst"] is not None), {})
+def _find_comparison(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """Return the verdict of the comparison with the reference, None if there is none."""
+    return next((v for v in verdicts if v.is_comparison and v.worst is not None), None)
 
 
-def format_shares(comparison: dict[str, Any]) -> str:
+def format_shares(shares: Verdict | StatedShares) -> str:
     """Return the class that a comparison with the reference reached, and its worst and its median share."""
-    return f"{comparison['class']:<6} {float(comparison['worst']):>5.2f} {float(comparison['median']):>6.2f}"
+    return f"{shares.precision:<6} {shares.worst:>5.2f} {shares.median:>6.2f}"
 
 
-def _write_legend(rows: Iterable[dict[str, str]], verdicts: Verdicts, has_shares: bool) -> list[str]:
+def _write_legend(rows: Iterable[dict[str, str]], verdicts: Sequence[Verdict], has_shares: bool) -> list[str]:
     """Return at most two lines on what appears in the table and among the dots."""
-    shown = [cell for row in rows for cell in row.values()] + [v["status"] for v in verdicts if v["level"]]
+    shown = [cell for row in rows for cell in row.values()] + [v.status for v in verdicts if v.level]
     notes = [note for word, note in NOTES.items() if any(word in text for text in shown)]
     return [f"  {line}" for line in ([LEGEND] * has_shares + ["; ".join(notes)] * bool(notes))]

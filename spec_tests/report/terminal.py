@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..inputs.effort import current_effort, describe_shapes
@@ -12,6 +12,7 @@ from ..specification.version import SPEC_VERSION, __version__
 from .conventions import describe_conventions
 from .table import format_table
 from .undeclared_double import describe_undeclared_double
+from .verdict import Verdict
 from .verdicts import (
     count_levels,
     describe_domains,
@@ -28,18 +29,18 @@ MAX_ABSENT_NAMES = 12  # of operations that a backend does not implement; the pa
 ORACLE_WARNING = "it has imported the oracle (reference_numpy): what conforms may be the suite's own equations"
 
 
-def write_summary(terminal: Any, verdicts: list[dict[str, Any]], *, is_cut: bool = False) -> None:
+def write_summary(terminal: Any, verdicts: Sequence[Verdict], *, is_cut: bool = False) -> None:
     """Write the table and the remarks of each backend, then one line on the run."""
-    for backend in dict.fromkeys(v["backend"] for v in verdicts):
-        own = [v for v in verdicts if v["backend"] == backend]
+    for backend in dict.fromkeys(v.backend for v in verdicts):
+        own = [v for v in verdicts if v.backend == backend]
         terminal.section(f"{backend}: precision class reached, and share of the allowed error")
         for line in format_table(own, current_effort().name):
             terminal.write_line(line)
         for line in format_remarks(own):
             terminal.write_line(line)
-    examples = sum(v["examples"] for v in verdicts)
+    examples = sum(v.examples for v in verdicts)
     note = "; smoke supports no claim of conformance" if current_effort().name == "smoke" else ""
-    failed = any(v["status"] == "failed" for v in verdicts)
+    failed = any(v.status == "failed" for v in verdicts)
     note += "; the run was cut and claims nothing" if is_cut else ""
     note += "" if examples or failed or is_cut else "; nothing was tried: exit status 5"
     if little := {operation for operation, _ in find_shortfalls(verdicts)}:
@@ -49,14 +50,14 @@ def write_summary(terminal: Any, verdicts: list[dict[str, Any]], *, is_cut: bool
     terminal.write_line(f"spec_tests {__version__}, spec {SPEC_VERSION}, {effort}, {examples} examples{note}")
 
 
-def format_remarks(verdicts: list[dict[str, Any]]) -> list[str]:
+def format_remarks(verdicts: Sequence[Verdict]) -> list[str]:
     """Return the lines below the table: known failures, domains, what was not tried, and levels."""
     remarks = {
         "fails nothing, because a file says that it is known:": describe_known_failures(verdicts),
         "holds now, and is listed as failing: remove the line, or run with --update-known": describe_stale_entries(verdicts),
         "taken under other names:": describe_names(verdicts),
         "tried only within this domain:": describe_domains(verdicts),
-        "judged by itself:": [ORACLE_WARNING] * any(v.get("oracle") for v in verdicts),
+        "judged by itself:": [ORACLE_WARNING] * any(v.oracle for v in verdicts),
     }
     lines = [line for title, found in remarks.items() if found for line in (title, *_wrap_sentences(found))]
     if refused := describe_refused_variants(verdicts):

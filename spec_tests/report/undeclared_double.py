@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from ..specification.formats import RESULT_DTYPES
+from ..specification.formats import FLOAT64_IN_FLOAT32, RESULT_DTYPES
+from .verdict import Verdict
 
-IN_FLOAT32 = "(float64 in float32)"  # the end of the diagnosis of such a failure
 
-
-def is_undeclared_double(verdict: dict[str, Any]) -> bool:
+def is_undeclared_double(verdict: Verdict) -> bool:
     """Whether a failure in float64 is that of the right equation in float32, on a backend that states no dtypes."""
-    is_failure = verdict["status"] == "failed" and verdict["dtype"] == "float64"
-    return is_failure and verdict.get("dtypes_stated") is False and verdict["reason"].endswith(IN_FLOAT32)
+    is_failure = verdict.status == "failed" and verdict.dtype == "float64"
+    return is_failure and not verdict.dtypes_stated and FLOAT64_IN_FLOAT32 in verdict.explanation_ids
 
 
-def describe_undeclared_double(verdicts: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def describe_undeclared_double(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """Return one sentence on all such failures, with the line of dtypes that leaves float64 out. Return [] if there is none."""
     failures = [v for v in verdicts if is_undeclared_double(v)]
     if not failures:
         return []
-    operations = sorted({v["operation"] for v in failures})
-    others = {v["dtype"] for v in verdicts} - {"float64", "bool", "int64"}
+    operations = sorted({v.operation for v in failures})
+    others = {v.dtype for v in verdicts} - {"float64", "bool", "int64"}
     stated = tuple(dtype for dtype in RESULT_DTYPES if dtype in others) or ("float32",)
     laws = f"{len(failures)} law{'s' * (len(failures) > 1)}"
     return [

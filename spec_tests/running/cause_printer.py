@@ -7,26 +7,25 @@ they would repeat what was said. Other failures are printed as always, such as a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from ..report.closing import format_closing
-from ..trials.mending import split_key
+from ..report.verdict import ToldCause, Verdict
 from .completeness import find_cuts
-from .makereport import CAUSES_ATTRIBUTE
+from .reported import find_causes
 
 MAX_ITEMS_IN_FULL = 20  # a run of at most so many tests prints whole messages
 
 
 class CausePrinter:
-    """The plugin. `told` has the records of the causes that were printed, by backend and key."""
+    """The plugin. `told` has the causes that were printed."""
 
-    def __init__(self, config: pytest.Config, verdicts: list[dict[str, Any]]):
+    def __init__(self, config: pytest.Config, verdicts: list[Verdict]):
         self.config, self.verdicts = config, verdicts
-        self.told: dict[tuple[str, str], dict[str, Any]] = {}
+        self.told: list[ToldCause] = []
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session = session
@@ -39,30 +38,27 @@ class CausePrinter:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if not report.failed or not is_ours(report):
-            return
-        for cause in json.loads(getattr(report, CAUSES_ATTRIBUTE, "[]")):
-            key = (cause["backend"], cause["key"])
-            if key not in self.told and not self._is_told_exception(cause):
-                self.told[key] = cause
-                self._print(len(self.told), cause, report.sections)
+        for told in (find_causes(report) or []) if report.failed else ():
+            if not any(self._is_same(told, other) for other in self.told):
+                self.told.append(told)
+                self._print(len(self.told), told, report.sections)
 
-    def _is_told_exception(self, cause: dict[str, Any]) -> bool:
-        """Whether another worker has told the exception, of the same operation or at the same place."""
-        if cause["kind"] != "exception":
-            return False
-        names = split_key(cause["key"])
-        return any(backend == cause["backend"] and names & split_key(key) for backend, key in self.told)
+    @staticmethod
+    def _is_same(one: ToldCause, other: ToldCause) -> bool:
+        """Whether two workers tell one cause. One exception may be told of several operations, if it is raised at one place."""
+        is_exception = one.cause.kind == "exception"
+        is_same = one.cause.is_same(other.cause) if is_exception else one.cause.names == other.cause.names
+        return one.backend == other.backend and is_same
 
-    def _print(self, number: int, cause: dict[str, Any], captured: list[tuple[str, str]]) -> None:
+    def _print(self, number: int, told: ToldCause, captured: list[tuple[str, str]]) -> None:
         terminal: Any = self.config.pluginmanager.get_plugin("terminalreporter")
         if terminal is None or terminal.no_summary or self.config.getoption("tbstyle") == "no":
             return
         terminal.ensure_newline()
         if self.config.get_terminal_writer().width_of_current_line:  # the dots of the workers
             terminal.line("")
-        terminal.write_line(f"cause {number}: {cause['operation']}: {cause['what']}", red=True, bold=True)
-        for line in cause["text" if self.is_full else "short"].splitlines():
+        terminal.write_line(f"cause {number}: {told.cause.operation}: {told.cause.what}", red=True, bold=True)
+        for line in (told.text if self.is_full else told.short).splitlines():
             terminal.write_line(line)
         for title, text in captured if self.is_full and self.config.getoption("showcapture") != "no" else ():
             terminal.write_sep("-", title)
@@ -73,7 +69,7 @@ class CausePrinter:
         """Print the summary without the failures whose causes are printed already, and then the verdict."""
         stats = terminalreporter.stats
         failed = stats.get("failed", [])
-        others = [report for report in failed if not has_causes(report)]
+        others = [report for report in failed if find_causes(report) is None]
         if len(others) < len(failed):
             stats["failed"] = others
         try:
@@ -90,13 +86,3 @@ class CausePrinter:
         terminal.section("verdict")
         for line in format_closing(self.verdicts, self.told, cuts):
             terminal.write_line(line)
-
-
-def is_ours(report: Any) -> bool:
-    """Whether a report is the verdict on a law."""
-    return any(key == "spec_tests" for key, _ in getattr(report, "user_properties", ()))
-
-
-def has_causes(report: Any) -> bool:
-    """Whether a report is of a law that failed from causes, each of which is printed when it is found."""
-    return is_ours(report) and hasattr(report, CAUSES_ATTRIBUTE)

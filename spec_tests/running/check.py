@@ -18,6 +18,7 @@ from ..implementation.backend import Backend, build_backend, load
 from ..implementation.lookup import BackendError
 from ..inputs.choices import parse_choices
 from ..inputs.effort import EFFORTS, using_effort
+from ..report.verdict import StatedCause, TrialIdentity, Verdict
 from ..report.verdicts import describe_shortfall
 from ..specification.first_use import import_modules
 from ..specification.formats import DTYPES, PRECISIONS
@@ -33,7 +34,7 @@ from .known_failures import parse_key
 from .makereport import FAILURE_MESSAGES
 from .safety_net import SafetyNet
 from .session import Session
-from .verdict_record import build_verdict_record, identify_trial
+from .verdict_record import build_verdict, identify_trial
 
 Names = str | Sequence[str]
 COVERAGES = ("stated", "any")
@@ -46,14 +47,14 @@ class DoesNotConform(AssertionError):
     as the verdict has them.
     """
 
-    def __init__(self, message: str, verdicts: list[dict[str, Any]]):
+    def __init__(self, message: str, verdicts: list[Verdict]):
         super().__init__(message)
         self.verdicts = verdicts
 
     @property
-    def causes(self) -> list[dict[str, Any]]:
+    def causes(self) -> list[StatedCause]:
         """The causes of the violation, [] if too little was answered."""
-        return list(self.verdicts[-1]["causes"]) if self.verdicts else []
+        return list(self.verdicts[-1].causes) if self.verdicts else []
 
 
 class KnownDeviation(DoesNotConform):
@@ -88,8 +89,8 @@ class Check:
         return f"{self.name}[{self.trial.dtype}]"
 
     @property
-    def identity(self) -> dict[str, str]:
-        return {**identify_trial(self.test.invariant, self.trial)}
+    def identity(self) -> TrialIdentity:
+        return identify_trial(self.test.invariant, self.trial)
 
     @property
     def operation(self) -> str:
@@ -100,8 +101,8 @@ class Check:
         level = self.test.invariant.level
         return self.name in names or (self.operation in names and (level is None or level in self.session.levels))
 
-    def find_verdict(self) -> dict[str, Any]:
-        """Try the invariant and return the verdict record. Raise DoesNotConform if it does not hold."""
+    def find_verdict(self) -> Verdict:
+        """Try the invariant and return the verdict. Raise DoesNotConform if it does not hold."""
         __tracebackhide__ = True
         invariant, trial, start = self.test.invariant, replace(self.trial, tally=Tally()), time.perf_counter()
         with using_effort(self.effort, self.shapes):
@@ -109,18 +110,18 @@ class Check:
             violation = None if missing else self._find_violation(trial)
             reason = missing or ("" if violation else trial.tally.not_tried_reason)
             status = "failed" if violation else "skipped" if reason else "passed"
-            record = build_verdict_record(invariant, trial, status, reason, time.perf_counter() - start)
+            verdict = build_verdict(invariant, trial, status, reason, time.perf_counter() - start)
             if violation:
-                raise self._describe_failure(trial, record) from None
-        return record
+                raise self._describe_failure(trial, verdict) from None
+        return verdict
 
-    def _describe_failure(self, trial: Trial, record: dict[str, Any]) -> DoesNotConform:
+    def _describe_failure(self, trial: Trial, verdict: Verdict) -> DoesNotConform:
         """Return the exception of a violation. A cause that an earlier one has told in full is told in short."""
         findings = trial.tally.findings
         ids = [{explanation.id for explanation in finding.cause.explanations} for finding in findings]
         is_known = all(found & {*self.known_deviations} for found in ids)
         message = import_modules(FAILURE_MESSAGES)[0].failure_message(self.test.invariant, trial)
-        failure = (KnownDeviation if is_known else DoesNotConform)(message, [record])
+        failure = (KnownDeviation if is_known else DoesNotConform)(message, [verdict])
         if not self.is_known:
             trial.tally.findings_in_order[0].cause.told = True
         return failure
@@ -128,20 +129,20 @@ class Check:
     def _find_violation(self, trial: Trial) -> Violation | None:
         return replay(self.test, trial, self.example) if self.example else find_violation(self.test, trial)
 
-    def require_coverage(self, record: dict[str, Any]) -> None:
+    def require_coverage(self, verdict: Verdict) -> None:
         """Raise DoesNotConform if the comparison with the oracle answered too little, unless less is asked for."""
         __tracebackhide__ = True
-        if self.coverage == "stated" and not self.example and (shortfall := describe_shortfall(record)):
-            raise DoesNotConform(f'{shortfall}\n(coverage="any" accepts this)', [record])
+        if self.coverage == "stated" and not self.example and (shortfall := describe_shortfall(verdict)):
+            raise DoesNotConform(f'{shortfall}\n(coverage="any" accepts this)', [verdict])
 
-    def __call__(self) -> dict[str, Any]:
-        """Test the invariant and return the verdict record. Skip the test if nothing could be tried."""
+    def __call__(self) -> Verdict:
+        """Test the invariant and return the verdict. Skip the test if nothing could be tried."""
         __tracebackhide__ = True
-        record = self.find_verdict()
-        self.require_coverage(record)
-        if record["status"] == "skipped":
-            pytest.skip(record["reason"])
-        return record
+        verdict = self.find_verdict()
+        self.require_coverage(verdict)
+        if verdict.status == "skipped":
+            pytest.skip(verdict.reason)
+        return verdict
 
 
 def check(
@@ -155,8 +156,8 @@ def check(
     levels: Names = (),
     coverage: str = "stated",
     example: str = "",
-) -> list[dict[str, Any]]:
-    """Try the invariants on a backend and return the verdict records.
+) -> list[Verdict]:
+    """Try the invariants on a backend and return the verdicts.
 
     `backend` is any object, a mapping of its attributes, or a text that --backend takes. `operations` names operations or
     single invariants; without it, every operation that the backend has is tried. `levels` names the levels that are required;
@@ -170,7 +171,7 @@ def check(
     than `coverage` asks for.
     """
     __tracebackhide__ = True
-    verdicts: list[dict[str, Any]] = []
+    verdicts: list[Verdict] = []
     checks = _build_checks(backend, operations, dtype, precision, effort, shapes, levels, coverage)
     if example and len(checks) != 1:
         raise ValueError(f"an example is of one invariant in one dtype, and these are {len(checks)}")
@@ -180,10 +181,10 @@ def check(
             verdicts.append(item.find_verdict())
         except DoesNotConform as failure:
             raise DoesNotConform(str(failure), [*verdicts, *failure.verdicts]) from None
-    for operation in dict.fromkeys(verdict["operation"] for verdict in verdicts):
-        own = [verdict for verdict in verdicts if verdict["operation"] == operation]
-        if all(verdict["status"] == "skipped" for verdict in own):
-            raise DoesNotConform(f"nothing could be tried of {operation}: {own[0]['reason']}", verdicts)
+    for operation in dict.fromkeys(verdict.operation for verdict in verdicts):
+        own = [verdict for verdict in verdicts if verdict.operation == operation]
+        if all(verdict.status == "skipped" for verdict in own):
+            raise DoesNotConform(f"nothing could be tried of {operation}: {own[0].reason}", verdicts)
     for item, verdict in zip(checks, verdicts, strict=True):
         try:
             item.require_coverage(verdict)

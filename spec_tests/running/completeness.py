@@ -5,7 +5,6 @@ Under pytest-xdist it works in the controller, which receives the reports of all
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from typing import Any
@@ -13,8 +12,10 @@ from typing import Any
 import pytest
 
 from ..report.cut import Cut
+from ..report.verdict import RecordedVerdict
 from ..trials.collection import SUITE, is_law_file
 from .collected import find_untryable
+from .reported import find_verdict
 
 LAST_PHASES = ("setup", "call", "teardown")  # a report of another phase is of a test during which a worker ended
 RUNS_NOTHING = ("collectonly", "setuponly", "setupplan")  # options of pytest
@@ -58,9 +59,9 @@ class Completeness:
         here = self.config.rootpath / path
         return is_law_file(here if here.exists() else SUITE / path)
 
-    def keep_verdicts(self, verdicts: list[dict[str, Any]]) -> None:
+    def keep_verdicts(self, verdicts: list[RecordedVerdict]) -> None:
         """Count the laws that have a verdict from the run that this one continues."""
-        self.judged |= {verdict["node"]: verdict["backend"] for verdict in verdicts}
+        self.judged |= {verdict.node: verdict.backend for verdict in verdicts}
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.running[nodeid] = None
@@ -73,13 +74,12 @@ class Completeness:
             self.lost_with_worker.append(report.nodeid)
         if report.when == "setup" and not report.passed:
             self.cuts[report.nodeid] = "a skip of another project" if report.skipped else "an error in a fixture or a hook"
-        record = next((json.loads(str(value)) for key, value in report.user_properties if key == "spec_tests"), None)
-        if report.when != "call" or record is None:
+        if (verdict := find_verdict(report)) is None:
             return
-        if record.get("cut"):
-            self.cuts.setdefault(report.nodeid, record["cut"])
+        if verdict.cut:
+            self.cuts.setdefault(report.nodeid, verdict.cut)
         else:
-            self.judged[report.nodeid] = record["backend"]
+            self.judged[report.nodeid] = verdict.backend
 
     def pytest_internalerror(self) -> None:
         self.interruption = "an internal error"

@@ -9,13 +9,12 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ..implementation.printable import printable
 from ..inputs.choices import parse_choices
-from ..report.verdicts import MATCHES_PREFIX
+from ..report.verdict import TrialIdentity, Verdict
 from ..specification.formats import RESULT_DTYPES
 from ..trials.collection import invariants
 from .selection import operation_names
@@ -55,19 +54,23 @@ class Entry:
         """Whether the entry may be about several invariants, or about a part of the failures of one."""
         return bool(self.operation or self.deviation or set(self.id) & {*"*?["})
 
-    def matches(self, record: Mapping[str, Any], deviations: Collection[str] = ()) -> bool:
-        """Whether the entry is about the trial of a verdict record, or of an identity alone.
+    def matches(self, trial: TrialIdentity, deviations: Collection[str] = ()) -> bool:
+        """Whether the entry is about a trial, or about its verdict.
 
         `deviations` are the ids that explain its failure. An entry with a deviation is about no other trials.
         """
-        return self.covers(record) and (not self.deviation or self.deviation in deviations)
+        return self.covers(trial) and (not self.deviation or self.deviation in deviations)
 
-    def covers(self, record: Mapping[str, Any]) -> bool:
+    def covers(self, trial: TrialIdentity) -> bool:
         """Whether the entry is about the trial, if its deviation explains the failure."""
-        identity = {**record, "operation": record["id"].partition(".")[0]}
-        wanted = {name: getattr(self, name) for name in ("operation", "backend", "dtype", "device")}
-        matches_id = self.id in ("", record["id"]) or (self.is_pattern and fnmatch.fnmatchcase(record["id"], self.id))
-        return matches_id and all(value in ("", identity[name]) for name, value in wanted.items())
+        wanted = (
+            (self.operation, trial.subject),
+            (self.backend, trial.backend),
+            (self.dtype, trial.dtype),
+            (self.device, trial.device),
+        )
+        matches_id = self.id in ("", trial.id) or (self.is_pattern and fnmatch.fnmatchcase(trial.id, self.id))
+        return matches_id and all(value in ("", own) for value, own in wanted)
 
 
 @dataclass
@@ -78,9 +81,9 @@ class KnownFile:
     path: Path
     entries: dict[int, Entry]  # by line number
 
-    def find_entry(self, record: Mapping[str, Any], deviations: Collection[str] = ()) -> tuple[int, Entry] | None:
+    def find_entry(self, trial: TrialIdentity, deviations: Collection[str] = ()) -> tuple[int, Entry] | None:
         """Return the entry that is about a trial, with its line number. An entry of one invariant goes before a pattern."""
-        found = [(line, entry) for line, entry in self.entries.items() if entry.matches(record, deviations)]
+        found = [(line, entry) for line, entry in self.entries.items() if entry.matches(trial, deviations)]
         return min(found, key=lambda pair: pair[1].is_pattern, default=None)
 
     def describe_unknown_name(self, ids: Collection[str]) -> str:
@@ -98,11 +101,11 @@ class KnownFile:
                 return f"{self.path}, line {line}: {complaint}"
         return ""
 
-    def find_stale_patterns(self, verdicts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    def find_stale_patterns(self, verdicts: Sequence[Verdict]) -> Iterator[str]:
         """Yield the place of each pattern that covers trials of which none has failed as it says."""
         for line, entry in self.entries.items() if self.kind == FAILING else ():
-            covered = [v for v in verdicts if entry.is_pattern and entry.covers(v) and v["status"] in ("failed", "passed")]
-            if covered and not any(v["status"] == "failed" and entry.matches(v, find_deviations(v["reason"])) for v in covered):
+            covered = [v for v in verdicts if entry.is_pattern and entry.covers(v) and v.status in ("failed", "passed")]
+            if covered and not any(v.status == "failed" and entry.matches(v, v.explanation_ids) for v in covered):
                 yield f"{self.path.name}, line {line}"
 
 
@@ -113,10 +116,10 @@ class KnownFailures:
     files: tuple[KnownFile, ...] = ()
     update: bool = False  # whether the run writes its failures into the files
 
-    def find_entry(self, identity: Mapping[str, str], deviations: Collection[str] = ()) -> tuple[str, str, Entry | None]:
+    def find_entry(self, trial: TrialIdentity, deviations: Collection[str] = ()) -> tuple[str, str, Entry | None]:
         """Return the kind of the failure, the place of its entry in words, and the entry. ("", "", None) if it is not known."""
         for file in self.files:
-            if found := file.find_entry(identity, deviations):
+            if found := file.find_entry(trial, deviations):
                 line, entry = found
                 return file.kind, f"{file.path.name}, line {line}", entry
         return "", "", None
@@ -133,11 +136,11 @@ class KnownFailures:
             for complaint in filter(None, (file.describe_unknown_name(every) for file in self.files)):
                 raise pytest.UsageError(complaint)
 
-    def find_stale_patterns(self, verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
+    def find_stale_patterns(self, verdicts: Sequence[Verdict]) -> list[str]:
         """Return the places of the patterns that a whole run shows to be stale."""
         return [] if self.update else [place for file in self.files for place in file.find_stale_patterns(verdicts)]
 
-    def update_files(self, verdicts: Sequence[Mapping[str, Any]]) -> None:
+    def update_files(self, verdicts: Sequence[Verdict]) -> None:
         """Write what the verdicts show into the files, if the run is asked to."""
         for file in self.files if self.update else ():
             file.path.write_text(format_updated_file(file, verdicts), encoding="utf-8")
@@ -210,11 +213,6 @@ def _parse_entry(line: str, earlier: Mapping[int, Entry]) -> Entry:
     return entry
 
 
-def find_deviations(reason: str) -> list[str]:
-    """Return the ids of the deviations that the reason of a failure names."""
-    return re.findall(r"\(([\w-]+/[\w-]+)\)(?= or |$)", reason) if reason.startswith(MATCHES_PREFIX) else []
-
-
 def parse_key(key: str, reason: str) -> Entry:
     """Return the entry of a key of `known_failing`: an id, an operation, a pattern or a deviation, with or without [dtype]."""
     found = re.fullmatch(r"(.*?)(?:\[(\w+)\])?", key, re.DOTALL)
@@ -224,7 +222,7 @@ def parse_key(key: str, reason: str) -> Entry:
     return Entry(**{kind: name}, dtype=dtype, reason=reason)
 
 
-def format_updated_file(known: KnownFile, verdicts: Sequence[Mapping[str, Any]]) -> str:
+def format_updated_file(known: KnownFile, verdicts: Sequence[Verdict]) -> str:
     """Return the text of the file after a run.
 
     A pattern stays. Another entry stays if its trial failed, with the new example, or if it was not tried. An entry whose trial
@@ -232,24 +230,24 @@ def format_updated_file(known: KnownFile, verdicts: Sequence[Mapping[str, Any]])
     """
     kept = []
     for entry in known.entries.values():
-        tried = [verdict for verdict in verdicts if entry.matches(verdict) and verdict["status"] in ("failed", "passed")]
-        failed = [verdict for verdict in tried if verdict["status"] == "failed"]
+        tried = [verdict for verdict in verdicts if entry.matches(verdict) and verdict.status in ("failed", "passed")]
+        failed = [verdict for verdict in tried if verdict.status == "failed"]
         if entry.is_pattern:
             kept.append(entry)
         elif failed:
-            kept.append(replace(entry, example=failed[0]["example"] or entry.example))
+            kept.append(replace(entry, example=failed[0].example or entry.example))
         elif not tried or known.kind == FLAKY:
             kept.append(entry)
     return "".join(_format_entry(entry) for entry in (*kept, *_find_new_entries(known, verdicts)))
 
 
-def _find_new_entries(known: KnownFile, verdicts: Sequence[Mapping[str, Any]]) -> Iterator[Entry]:
+def _find_new_entries(known: KnownFile, verdicts: Sequence[Verdict]) -> Iterator[Entry]:
     """Yield an entry for each failure that has none: of repeatable failures in a failing file, of the others in a flaky file."""
     for verdict in verdicts:
-        is_new = verdict["status"] == "failed" and known.find_entry(verdict, find_deviations(verdict["reason"])) is None
-        if is_new and verdict["repeats"] is (known.kind == FAILING):
-            stated = {name: verdict[name] for name in ("id", "backend", "dtype", "device", "reason")}
-            yield Entry(**stated, example=verdict["example"] or "")
+        is_new = verdict.status == "failed" and known.find_entry(verdict, verdict.explanation_ids) is None
+        if is_new and verdict.repeats is (known.kind == FAILING):
+            stated = {name: getattr(verdict, name) for name in ("id", "backend", "dtype", "device", "reason")}
+            yield Entry(**stated, example=verdict.example or "")
 
 
 def _format_entry(entry: Entry) -> str:

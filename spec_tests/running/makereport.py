@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ..calls.violation import Violation
 from ..implementation.printable import printable
+from ..report.causes import state_cause
 from ..report.short_message import format_short
+from ..report.verdict import ForeignMessage, Message, ToldCause
 from ..specification.first_use import import_modules
 from .captured_output import capture_output
 from .options import read_option
-from .verdict_record import build_verdict_record, describe_cause
+from .reported import carry_causes, carry_details, carry_verdict
+from .verdict_record import build_verdict
 
 if TYPE_CHECKING:
     from ..trials.trial import Trial
@@ -21,15 +23,13 @@ if TYPE_CHECKING:
 
 FAILURE_MESSAGES = "spec_tests.report.failure"  # the module that the first failure imports
 MAX_MESSAGE_CHARACTERS = 100_000  # of a whole failure, whose parts are shortened already
-CAUSES_ATTRIBUTE = "spec_tests_causes"  # attribute of a TestReport: the causes that this report is the first to tell
-DETAILS_ATTRIBUTE = "spec_tests_details"  # attribute of a TestReport; pytest-xdist sends it to the process that writes the report
 
 
 def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[Any], session: Session) -> None:
     """Put the verdict on a trial into pytest's report of its item."""
     invariant, trial = item.obj.invariant, item.callspec.params["trial"]  # type: ignore[attr-defined]
     error: BaseException | None = _restore_outcome(report, item, session) or (call.excinfo.value if call.excinfo else None)
-    failures = list[dict[str, Any]]()
+    failures = list[Message]()
     reason = trial.tally.level_lost or (str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "")
     if report.failed:
         reason = (f"{type(error).__name__}: {error}" if error else report.longreprtext).partition("\n")[0]
@@ -50,31 +50,33 @@ def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallI
         report.longrepr = path, line, printable(text)
     reason = printable(reason)
     status = "not held" if trial.tally.level_lost else "failed" if violation else report.outcome
-    record = build_verdict_record(invariant, trial, status, reason, report.duration)
+    verdict = build_verdict(invariant, trial, status, reason, report.duration)
     report.sections = [(title, printable(text)) for title, text in report.sections]  # a backend may have printed megabytes
-    for properties in (item.user_properties, report.user_properties):  # the former for --junitxml
-        properties.append(("spec_tests", json.dumps(record)))
+    carry_verdict(verdict, report, item)
     if read_option(item.config, "report"):
         from .recorded_details import collect_details
 
-        failures = failures or ([{"message": report.longreprtext}] if report.failed else [])
-        setattr(report, DETAILS_ATTRIBUTE, json.dumps(collect_details(session, invariant, trial, failures)))
+        shown: list[Message | ForeignMessage] = [*failures] or (
+            [ForeignMessage(message=report.longreprtext)] if report.failed else []
+        )
+        carry_details(collect_details(session, invariant, trial, shown), report)
 
 
-def _tell(report: pytest.TestReport, item: pytest.Item, trial: Trial, failures: list[dict[str, Any]], reason: str) -> None:
+def _tell(report: pytest.TestReport, item: pytest.Item, trial: Trial, failures: list[Message], reason: str) -> None:
     """Make the message of a failed item: a long one of each cause that is not told yet, else a short one."""
-    untold: list[dict[str, Any]] = []
+    untold: list[ToldCause] = []
     (messages,) = import_modules(FAILURE_MESSAGES)
     for finding, parts in zip(trial.tally.findings_in_order, failures, strict=True):
         if not finding.cause.told and not finding.is_tolerated:
-            texts = {"text": messages.format_failure(parts), "short": format_short(parts), "again": parts["again"]}
+            texts = {"text": messages.format_failure(parts), "short": format_short(parts), "again": parts.again}
             cleaned = {name: printable(text, MAX_MESSAGE_CHARACTERS) for name, text in texts.items()}
-            untold.append({**describe_cause(finding.cause), "backend": trial.backend.name, **cleaned})
+            cause = state_cause(finding.cause, finding.examples)
+            untold.append(ToldCause(cause=cause, backend=trial.backend.name, **cleaned))
             finding.cause.told = True
-    message = "\n\n".join(cause["text"] for cause in untold)
+    message = "\n\n".join(told.text for told in untold)
     message = message or printable(messages.format_again(failures[0]), MAX_MESSAGE_CHARACTERS)
     report.longrepr = _build_longrepr(item, message, reason)
-    setattr(report, CAUSES_ATTRIBUTE, json.dumps(untold))
+    carry_causes(untold, report)
 
 
 def _restore_outcome(report: pytest.TestReport, item: pytest.Item, session: Session) -> BaseException | None:

@@ -16,6 +16,7 @@ import pytest
 
 from ..specification.run_settings import MEMORY_BUDGET_GB, Limits
 
+VERDICT_PROPERTY = "spec_tests"  # among the properties of an item, which --junitxml writes, too
 PREFIX = "--spec-"
 MARKER = "spec_tests_run"  # an option that nobody types: whether the run takes the spellings without the prefix
 LISTS: dict[str, Any] = {"action": "append", "default": []}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from ..report.verdict import Verdict
 from ..specification.first_use import import_modules
 from .cause_printer import CausePrinter
 from .completeness import Completeness
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-def register_plugins(config: pytest.Config, session: Session, verdicts: list[dict[str, Any]]) -> None:
+def register_plugins(config: pytest.Config, session: Session, verdicts: list[Verdict]) -> None:
     """Register the plugins that print the progress and write the report. A worker gets only some of them."""
     config.pluginmanager.register(ScriptCheck(config), "spec_tests.scripts")
     if hasattr(config, "workerinput"):

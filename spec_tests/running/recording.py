@@ -6,13 +6,12 @@ Under pytest-xdist it works in the controller, which receives the reports of all
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
@@ -22,11 +21,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pytest
 
 from ..implementation.search_path import imports_of_judge
-from ..report import BADGE, DATA, PAGE, SCHEMA, Report, ReportError, format_record, read
+from ..report import BADGE, DATA, PAGE, Report, ReportError, format_line, read
 from ..report.backend_results import build_results
 from ..report.badge import format_badge
 from ..report.github_step import format_step_summary
 from ..report.page import PageUnavailable, render_page
+from ..report.run_lines import SCHEMA, Footer, Header, RunError, StatedBackend, Totals
+from ..report.verdict import RecordedVerdict
 from ..specification.run_settings import current_settings
 from ..specification.version import SPEC_VERSION, __version__
 from ..trials.collection import is_law
@@ -34,7 +35,8 @@ from . import resuming
 from .completeness import find_cuts
 from .options import read_option, split_names
 from .report_folder import FolderLock, FolderTaken, replace_file
-from .resuming import read_interrupted, select_kept_records
+from .reported import find_details, find_verdict
+from .resuming import read_interrupted, select_kept_lines
 from .selected_paths import find_selection
 
 if TYPE_CHECKING:
@@ -46,11 +48,11 @@ LIBRARIES = ("numpy", "hypothesis", "pytest", "pytest-xdist", "array-api-compat"
 class Recorder:
     """The plugin that writes report.jsonl, and at the end of the run the page and the badge.
 
-    `backends` are records that are known when the run starts; others come with the verdicts of the workers. `interrupted` is
+    `backends` are those that are known when the run starts; others come with the verdicts of the workers. `interrupted` is
     the report that --resume continues.
     """
 
-    def __init__(self, config: pytest.Config, backends: list[dict[str, Any]] | None = None, interrupted: Report | None = None):
+    def __init__(self, config: pytest.Config, backends: list[StatedBackend] | None = None, interrupted: Report | None = None):
         self.config, self.folder = config, config.invocation_params.dir / (read_option(config, "report") or "")
         self.first_backends, self.written_backends = backends or [], set[str]()
         self.finished_nodes, self.counts, self.examples = set[str](), Counter[str](), 0
@@ -62,11 +64,11 @@ class Recorder:
         self.digest = hashlib.sha256()  # of all that this run has written into the data
         self.file: BinaryIO | None = None
 
-    def write(self, record: dict[str, Any]) -> None:
-        """Write one record, so that it is kept even if the process is killed. After an error nothing more is written."""
+    def write(self, line: Any) -> None:
+        """Write one line, so that it is kept even if the process is killed. After an error nothing more is written."""
         if self.file is None or self.file.closed:
             return
-        data = format_record(record).encode("ascii")
+        data = format_line(line).encode("ascii")
         self.digest.update(data)
         try:
             _write_all(self.file, data)
@@ -74,12 +76,12 @@ class Recorder:
             self.file.close()
             self.complaint = f"{DATA} ends before the run does, because it could not be written ({error.strerror or error})"
 
-    def _start_file(self, records: list[dict[str, Any]]) -> None:
-        """Begin the data with these records. What was there is replaced at once, so that a killed run loses nothing."""
+    def _start_file(self, lines: list[Any]) -> None:
+        """Begin the data with these lines. What was there is replaced at once, so that a killed run loses nothing."""
         try:
             for name in (PAGE, BADGE):
                 (self.folder / name).unlink(missing_ok=True)  # from an earlier run
-            text = "".join(map(format_record, records))
+            text = "".join(map(format_line, lines))
             self.digest.update(text.encode("ascii"))
             replace_file(self.folder / DATA, text)
             self.file = (self.folder / DATA).open("ab", buffering=0)
@@ -90,29 +92,26 @@ class Recorder:
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session = session
-        self._start_file(select_kept_records(self.interrupted) if self.interrupted else [build_header(self.config)])
+        self._start_file(select_kept_lines(self.interrupted) if self.interrupted else [build_header(self.config)])
         for verdict in self.interrupted.verdicts if self.interrupted else ():
-            self.counts[verdict["status"]] += 1
-            self.written_verdicts[verdict["node"]] = verdict["status"], verdict["examples"]
-            self.examples += verdict["examples"]
-            self.stale_count += bool(verdict.get("stale"))
-        self.written_backends |= {backend["name"] for backend in self.interrupted.backends} if self.interrupted else set()
+            self.counts[verdict.status] += 1
+            self.written_verdicts[verdict.node] = verdict.status, verdict.examples
+            self.examples += verdict.examples
+            self.stale_count += bool(verdict.stale)
+        self.written_backends |= {backend.name for backend in self.interrupted.backends} if self.interrupted else set()
         self._write_new_backends(self.first_backends)
 
-    def _write_new_backends(self, backends: list[dict[str, Any]]) -> None:
+    def _write_new_backends(self, backends: Sequence[StatedBackend]) -> None:
         for backend in backends:
-            if backend["name"] not in self.written_backends:
-                self.written_backends.add(backend["name"])
+            if backend.name not in self.written_backends:
+                self.written_backends.add(backend.name)
                 self.write(backend)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        record = next((json.loads(str(value)) for key, value in report.user_properties if key == "spec_tests"), None)
-        if report.when == "call" and record is not None:
-            from .makereport import DETAILS_ATTRIBUTE
-
-            details = json.loads(getattr(report, DETAILS_ATTRIBUTE, "{}"))
-            self._write_new_backends(details.get("backends", []))
-            self._write_verdict({"record": "verdict", **record, **details.get("verdict", {}), "node": report.nodeid})
+        verdict, details = find_verdict(report), find_details(report)
+        if verdict is not None and details is not None:
+            self._write_new_backends(details.backends)
+            self._write_verdict(details.add_to(verdict, report.nodeid))
         elif report.failed and (is_law(self.config, report.location) or report.when not in ("setup", "call", "teardown")):
             # for the test that a dead worker was running, pytest-xdist sends a report with another `when`
             self.write_error(report.nodeid, report.when or "", str(report.longrepr))
@@ -121,18 +120,18 @@ class Recorder:
         if report.when != "setup" or not report.passed:
             self.finished_nodes.add(report.nodeid)
 
-    def _write_verdict(self, verdict: dict[str, Any]) -> None:
+    def _write_verdict(self, verdict: RecordedVerdict) -> None:
         """Write a verdict. With --dist=each several workers judge the same test: a failure counts, else the first verdict."""
-        if verdict["node"] in self.written_verdicts:
-            status, examples = self.written_verdicts[verdict["node"]]
-            if verdict["status"] != "failed" or status == "failed":
+        if verdict.node in self.written_verdicts:
+            status, examples = self.written_verdicts[verdict.node]
+            if verdict.status != "failed" or status == "failed":
                 return
             self.counts[status] -= 1
             self.examples -= examples
-        self.written_verdicts[verdict["node"]] = verdict["status"], verdict["examples"]
-        self.counts[verdict["status"]] += 1
-        self.examples += verdict["examples"]
-        self.stale_count += bool(verdict["stale"])
+        self.written_verdicts[verdict.node] = verdict.status, verdict.examples
+        self.counts[verdict.status] += 1
+        self.examples += verdict.examples
+        self.stale_count += bool(verdict.stale)
         self.write(verdict)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -153,7 +152,7 @@ class Recorder:
     def write_error(self, node: str, when: str, message: str) -> None:
         """Write an error that is not a verdict: a worker died, or a fixture of another project or the suite itself failed."""
         self.counts["error"] += 1
-        self.write({"record": "error", "node": node, "when": when, "message": message})
+        self.write(RunError(node=node, when=when, message=message))
 
     # --- at its end -------------------------------------------------------------------------------------------------
 
@@ -169,19 +168,18 @@ class Recorder:
         if cuts and self.reason == "finished":
             self.reason = "stopped"
         self.write(
-            {
-                "record": "footer",
-                "cuts": {backend: cut.as_record for backend, cut in cuts.items()},
-                "complete": self.reason == "finished",
-                "reason": self.reason,
-                "exit_status": int(session.exitstatus),
-                "selected": session.testscollected + (len(self.interrupted.verdicts) if self.interrupted else 0),
-                "totals": {name: self.counts[name] for name in ("passed", "failed", "skipped", "not held", "error")},
-                "stale": self.stale_count,
-                "examples": self.examples,
-                "seconds": round(time.monotonic() - self.started_at, 2),
-                "sha256": self.digest.hexdigest(),
-            }
+            Footer(
+                cuts=cuts,
+                complete=self.reason == "finished",
+                reason=self.reason,
+                exit_status=int(session.exitstatus),
+                selected=session.testscollected + (len(self.interrupted.verdicts) if self.interrupted else 0),
+                totals=Totals.of(self.counts),
+                stale=self.stale_count,
+                examples=self.examples,
+                seconds=round(time.monotonic() - self.started_at, 2),
+                sha256=self.digest.hexdigest(),
+            )
         )
         if self.file is not None:
             self.file.close()
@@ -219,14 +217,14 @@ class Recorder:
 
 def build_recorder(config: pytest.Config, session: Session) -> Recorder:
     """Return the recorder of a run. With workers it learns the backends from them, else from the session."""
-    from .recorded_details import build_backend_records
+    from .recorded_details import state_backends
 
     has_workers = config.getoption("dist", "no") != "no"
     _lock_folder(config)
     interrupted = read_interrupted(config, build_header(config)) if read_option(config, "resume") else None
     if interrupted is not None:
         resuming.register(config, interrupted)
-    backends = [] if has_workers else build_backend_records(session)
+    backends = [] if has_workers else state_backends(session)
     return Recorder(config, backends, interrupted)
 
 
@@ -256,36 +254,35 @@ def _write_all(file: BinaryIO, data: bytes) -> None:
         data = data[file.write(data) :]
 
 
-def build_header(config: pytest.Config) -> dict[str, Any]:
+def build_header(config: pytest.Config) -> Header:
     """Return the header of the report: the options of the run, the versions, and the machine."""
     from .session import DEFAULT_BACKEND
 
     option = partial(read_option, config)
-    return {
-        "record": "header",
-        "schema": SCHEMA,
-        "suite": __version__,
-        "spec": SPEC_VERSION,
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": ["pytest", *map(str, config.invocation_params.args)],
-        "backends": option("backend") or [DEFAULT_BACKEND],
-        "dtypes": split_names(option("dtype")),
-        "precision": option("precision"),
-        "effort": option("effort"),
-        "shapes": current_settings().shape_count,
-        "required": split_names(option("require")),
-        "required_levels": split_names(option("require_level")),
-        "isolate": bool(option("isolate")),
-        "world_size": int(option("world_size")) if option("world_size") else None,
-        "known": {kind: path for kind in ("failing", "flaky") if (path := option(f"known_{kind}"))},
-        "selection": find_selection(config),
-        "seed": config.getoption("hypothesis_seed", None),
-        "seeds": [seeds[0], seeds[-1]] if (seeds := current_settings().seeds) else None,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "machine": platform.machine(),
-        "libraries": dict(filter(None, map(_find_version, LIBRARIES))),
-    }
+    return Header(
+        schema=SCHEMA,
+        suite=__version__,
+        spec=SPEC_VERSION,
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=("pytest", *map(str, config.invocation_params.args)),
+        backends=tuple(option("backend") or [DEFAULT_BACKEND]),
+        dtypes=tuple(split_names(option("dtype"))),
+        precision=option("precision"),
+        effort=option("effort"),
+        shapes=current_settings().shape_count,
+        required=tuple(split_names(option("require"))),
+        required_levels=tuple(split_names(option("require_level"))),
+        isolate=bool(option("isolate")),
+        world_size=int(option("world_size")) if option("world_size") else None,
+        known={kind: path for kind in ("failing", "flaky") if (path := option(f"known_{kind}"))},
+        selection=find_selection(config),
+        seed=config.getoption("hypothesis_seed", None),
+        seeds=(seeds[0], seeds[-1]) if (seeds := current_settings().seeds) else None,
+        python=platform.python_version(),
+        platform=platform.platform(),
+        machine=platform.machine(),
+        libraries=dict(filter(None, map(_find_version, LIBRARIES))),
+    )
 
 
 def _find_version(library: str) -> tuple[str, str] | None:

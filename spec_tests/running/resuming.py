@@ -10,6 +10,7 @@ import pytest
 
 from ..implementation.environment import backend_file
 from ..report import Report, ReportError, read
+from ..report.run_lines import Header, StatedBackend
 from .imported_files import hash_imports
 from .options import read_option
 
@@ -20,7 +21,7 @@ EQUAL_FIELDS = (  # fields of the header in which the interrupted run and this o
 DONE_KEY = "spec_tests_done"  # key of `workerinput`, by which a worker learns which tests are done
 
 
-def read_interrupted(config: pytest.Config, header: dict[str, Any]) -> Report:
+def read_interrupted(config: pytest.Config, header: Header) -> Report:
     """Return the report to continue. Raise UsageError if the run has other options, or if a backend's file has changed."""
     place, folder = read_option(config, "report"), config.invocation_params.dir
     try:
@@ -28,27 +29,31 @@ def read_interrupted(config: pytest.Config, header: dict[str, Any]) -> Report:
     except ReportError as error:
         raise pytest.UsageError(f"--resume: {error}") from None
     for name in ("suite", "spec"):
-        if report.header[name] != header[name]:
-            was, now = report.header[name], header[name]
+        if (was := getattr(report.header, name)) != (now := getattr(header, name)):
             raise pytest.UsageError(f"--resume: {place} is of version {was} of the {name}, and this is {now}; start anew")
     for name in EQUAL_FIELDS:
-        if report.header.get(name) != header[name]:
-            was, now = report.header.get(name) or "none", header[name] or "none"
-            raise pytest.UsageError(f"--resume: {place} is of a run with other {name.replace('_', ' ')}: {was}, now {now}")
-    report.verdicts = [verdict for verdict in report.verdicts if not verdict.get("cut")]  # these laws are tried again
-    records = {backend["text"]: backend for backend in report.backends}
-    for text in header["backends"]:
+        if (was := getattr(report.header, name)) != (now := getattr(header, name)):
+            raise pytest.UsageError(
+                f"--resume: {place} is of a run with other {name.replace('_', ' ')}: {_format(was)}, now {_format(now)}"
+            )
+    report.verdicts = [verdict for verdict in report.verdicts if not verdict.cut]  # these laws are tried again
+    records = {backend.text: backend for backend in report.backends}
+    for text in header.backends:
         path = backend_file(text, folder)
         if path and text in records and (changed := _find_changed_file(path, records[text])):
             raise pytest.UsageError(f"--resume: {changed} has changed since {place} was written; start anew, without --resume")
     return report
 
 
-def _find_changed_file(path: Path, record: dict[str, Any]) -> str:
+def _format(value: Any) -> Any:
+    return (list(value) if isinstance(value, tuple) else value) or "none"
+
+
+def _find_changed_file(path: Path, record: StatedBackend) -> str:
     """Return the backend's file, or one that it imports, if it is not as it was. Return "" if none has changed."""
-    if record["sha256"] != hashlib.sha256(path.read_bytes()).hexdigest():
+    if record.sha256 != hashlib.sha256(path.read_bytes()).hexdigest():
         return str(path)
-    if (before := record.get("imports")) is None:
+    if (before := record.imports) is None:
         return ""
     now = hash_imports(path)
     changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
@@ -81,14 +86,14 @@ class Resuming:
 def register(config: pytest.Config, report: Report | None) -> None:
     """Register the plugin. A worker has no report: the controller tells it which tests are done."""
     if report is not None:
-        failed = any(v["status"] == "failed" and not v.get("known") for v in report.verdicts)
-        resuming = Resuming({v["node"] for v in report.verdicts}, failed)
+        failed = any(v.status == "failed" and not v.known for v in report.verdicts)
+        resuming = Resuming({v.node for v in report.verdicts}, failed)
     else:
         resuming = Resuming(set(getattr(config, "workerinput", {}).get(DONE_KEY, ())))
     config.pluginmanager.register(resuming, "spec_tests.resuming")
 
 
-def select_kept_records(report: Report) -> list[dict[str, Any]]:
-    """Return the records that stay in the report: neither the footer nor errors of tests that run again."""
-    done = {verdict["node"] for verdict in report.verdicts}
-    return [report.header, *report.backends, *report.verdicts, *(e for e in report.errors if e["node"] in done)]
+def select_kept_lines(report: Report) -> list[Any]:
+    """Return the lines that stay in the report: neither the footer nor errors of tests that run again."""
+    done = {verdict.node for verdict in report.verdicts}
+    return [report.header, *report.backends, *report.verdicts, *(e for e in report.errors if e.node in done)]

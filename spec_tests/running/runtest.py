@@ -19,7 +19,7 @@ from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 from .known_failures import FAILING, Entry
 from .selection import REPORT_ABSENCE, find_missing_requirement
-from .verdict_record import build_verdict_record, identify_trial
+from .verdict_record import build_verdict, identify_trial
 
 if TYPE_CHECKING:
     from ..trials.failure import Failure
@@ -129,7 +129,7 @@ def _find_required_shortfall(session: Session, invariant: Invariant, trial: Tria
     if (trial.operation_name or invariant.module) not in session.required:
         return None
     untried = trial.tally.not_tried_reason if invariant.id in REPORT_ABSENCE else ""
-    shortfall = untried or describe_shortfall(build_verdict_record(invariant, trial, "passed", "", 0.0))
+    shortfall = untried or describe_shortfall(build_verdict(invariant, trial, "passed", "", 0.0))
     return Violation(f"required, but {shortfall}") if shortfall else None
 
 

@@ -20,16 +20,16 @@ class UnnamedReport:
 
     def build_recorder(self, config: pytest.Config, session: Session) -> Any:
         """Return the recorder of the run. It writes neither a page nor a badge."""
-        from .recorded_details import build_backend_records
+        from .recorded_details import state_backends
         from .recording import Recorder
 
         class UnnamedRecorder(Recorder):
             file_number = self.number
 
-            def _start_file(self, records: list[dict[str, Any]]) -> None:
+            def _start_file(self, lines: list[Any]) -> None:
                 self.file = os.fdopen(self.file_number, "wb", buffering=0, closefd=False)
-                for record in records:
-                    self.write(record)
+                for line in lines:
+                    self.write(line)
 
             def _publish(self) -> None:
                 self.written_files.clear()
@@ -37,4 +37,4 @@ class UnnamedReport:
             def pytest_terminal_summary(self, terminalreporter: Any) -> None:
                 pass
 
-        return UnnamedRecorder(config, build_backend_records(session))
+        return UnnamedRecorder(config, state_backends(session))

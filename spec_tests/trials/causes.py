@@ -29,12 +29,10 @@ from ..specification.formats import FLOAT64_IN_FLOAT32
 from ..specification.work import Budget
 from .failure import Failure
 from .failure_budget import FailureBudget
-from .mending import split_key
 
 UNEXPLAINED = "unexplained"
 EQUATION_SHARE = 0.6  # of the budget that is left when nothing known explains a failure
 SETTLING_CALLS = 16  # whose answers decide between explanations that are equally good
-NAMED_KINDS = ("deviation", "near miss")  # of explanations whose ids say something to a reader
 
 
 class Asker(Protocol):
@@ -62,12 +60,13 @@ class Asker(Protocol):
 class Cause:
     """What explains some of the failing examples of a backend."""
 
-    key: str  # the same in every run: the ids of the explanations, or the symptom
+    ids: tuple[str, ...]  # the same in every run: of the explanations, or of the symptom; causes that share one are one
     operation: str  # the one to mend: the one that failed, or a part of it
     explanations: list[Explanation]  # that are equally good; [] if nothing explains the failure
     example: Failure  # the first one, shrunk
     wrong: int = 0  # wrong answers that the explanation was tested on, when it was found
     right: int = 0  # right answers, none of which contradicts it
+    is_unexplained: bool = False  # whether it is wrong answers that nothing explains
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)  # failing examples, by law and dtype
     dtypes: set[str] = field(default_factory=set)  # in which an explanation was looked for
     ended_after: float | None = None  # the seconds after which the safety net ended the search, if it did
@@ -82,13 +81,11 @@ class Cause:
         violation = self.example.violation
         if isinstance(violation, NoAnswer) and violation.raised:
             return "exception"
-        return UNEXPLAINED if self.key.endswith(f": {UNEXPLAINED}") else "symptom"
+        return UNEXPLAINED if self.is_unexplained else "symptom"
 
     @property
-    def what(self) -> str:
-        """The cause in one sentence, as every message and every report says it."""
-        if self.explanations:
-            return " or ".join(map(describe_explanation, self.explanations))
+    def symptom(self) -> str:
+        """What was seen, in one sentence: the whole of it where nothing explains it."""
         violation = self.example.violation
         if self.kind == UNEXPLAINED:
             return f"wrong answers that nothing known explains; at first {violation.what}"
@@ -116,7 +113,11 @@ class Cause:
 
     def takes_in(self, failure: Failure) -> bool:
         """Whether it cannot be told apart from the cause of a failure that nothing explains."""
-        return not isinstance(failure.violation, NoAnswer) and self.key == f"{failure.culprit}: {UNEXPLAINED}"
+        return not isinstance(failure.violation, NoAnswer) and self.is_unexplained and self.operation == failure.culprit
+
+    def is_same(self, other: Cause) -> bool:
+        """Whether two causes are one: they share an id, as where the one settles which explanation of the other is right."""
+        return not set(self.ids).isdisjoint(other.ids)
 
 
 class Causes:
@@ -144,8 +145,8 @@ class Causes:
         return known if known and failure.dtype in known.dtypes else self._find_in_forward(wrong, asker)
 
     def _find_symptom(self, failure: Failure) -> Cause | None:
-        names = split_key(failure.symptom)
-        return next((cause for cause in self.found if names & split_key(cause.key) or cause.takes_in(failure)), None)
+        symptoms = set(failure.symptoms)
+        return next((cause for cause in self.found if symptoms & set(cause.ids) or cause.takes_in(failure)), None)
 
     def _find_in_forward(self, calls: list[Call], asker: Asker) -> Cause | None:
         """Return the cause of wrong gradients: that of the forward result, if it is wrong for the same arguments."""
@@ -169,7 +170,7 @@ class Causes:
     def add(self, failure: Failure, asker: Asker, budget: FailureBudget) -> Cause:
         """Look for what explains a failing example that no known cause explains. Return the cause, which may be a known one."""
         cause = self._explain(failure, asker, budget)
-        if known := next((other for other in self.found if _is_same(other, cause)), None):
+        if known := next((other for other in self.found if other.is_same(cause)), None):
             known.dtypes |= cause.dtypes
             return known
         self.found.append(cause)
@@ -178,7 +179,7 @@ class Causes:
     def _explain(self, failure: Failure, asker: Asker, budget: FailureBudget) -> Cause:
         """Look for an explanation of a failure. What nothing explains in one dtype may be explained in another."""
         if isinstance(failure.violation, NoAnswer):
-            return Cause(failure.symptom, failure.culprit, [], failure)
+            return Cause(failure.symptoms, failure.culprit, [], failure)
         others = asker.find_other_calls(failure.calls)
         is_late = budget.known.is_spent
         evidence = Evidence.gather(failure.calls, others, self.predicts, is_late)
@@ -197,10 +198,11 @@ class Causes:
         if explanations:
             if len(explanations) > 1:  # what was seen does not decide between them
                 explanations = _settle(explanations, islice(asker.ask(failure.culprit), SETTLING_CALLS))
-            key = " or ".join(sorted(_identify(explanation) for explanation in explanations))
-            return Cause(key, explanations[0].operation, explanations, failure, *counts)
-        key = f"{failure.culprit}: {UNEXPLAINED}" if failure.wrong_calls else failure.symptom
-        return Cause(key, failure.culprit, [], failure, *counts, dtypes={failure.dtype})
+            ids = tuple(sorted(map(_identify, explanations)))
+            return Cause(ids, explanations[0].operation, explanations, failure, *counts)
+        is_unexplained = bool(failure.wrong_calls)
+        ids = (f"{failure.culprit}: {UNEXPLAINED}",) if is_unexplained else failure.symptoms
+        return Cause(ids, failure.culprit, [], failure, *counts, is_unexplained, dtypes={failure.dtype})
 
 
 def _settle(explanations: list[Explanation], calls: Iterable[Call]) -> list[Explanation]:
@@ -210,11 +212,6 @@ def _settle(explanations: list[Explanation], calls: Iterable[Call]) -> list[Expl
     return kept or explanations
 
 
-def describe_explanation(explanation: Explanation) -> str:
-    """Return the sentence of an explanation, with its id if that is the name of a known bug or near miss."""
-    return explanation.what + (f" ({explanation.id})" if explanation.kind in NAMED_KINDS else "")
-
-
 def _identify(explanation: Explanation) -> str:
     """Return a text that names an explanation: the id of a deviation where it was made, else the operation and the id."""
     if explanation.id == FLOAT64_IN_FLOAT32:
@@ -222,9 +219,3 @@ def _identify(explanation: Explanation) -> str:
     if explanation.kind == "deviation":
         return f"{explanation.operation}/{explanation.id.rpartition('/')[2]}"
     return f"{explanation.operation}: {explanation.id}"
-
-
-def _is_same(known: Cause, new: Cause) -> bool:
-    """Whether two causes are one: their keys are equal, or they share an explanation, which settles an ambiguous one."""
-    names = [{_identify(explanation) for explanation in cause.explanations} for cause in (known, new)]
-    return known.key == new.key or bool(names[0] & names[1])

@@ -94,13 +94,13 @@ class Coverage:
         return {
             "answered": [*answered][:MAX_VARIANTS],
             "refused": [name for name in refused if name not in answered][:MAX_VARIANTS],
-            "classes answered": sorted(tried)[:MAX_VARIANTS],
-            "classes refused": sorted(turned_down - tried)[:MAX_VARIANTS],
+            "classes_answered": sorted(tried)[:MAX_VARIANTS],
+            "classes_refused": sorted(turned_down - tried)[:MAX_VARIANTS],
         }
 
-    def list_refusals(self) -> list[list[Any]]:
-        """Return [kind, text, count] of the most frequent refusals."""
-        return [[kind, text, count] for (kind, text), count in self.refusals.most_common(MAX_TEXTS)]
+    def list_refusals(self) -> list[tuple[str, str, int]]:
+        """Return the kind, the text and the count of the most frequent refusals."""
+        return [(kind, text, count) for (kind, text), count in self.refusals.most_common(MAX_TEXTS)]
 
 
 def _drop_prefix(text: str) -> str:

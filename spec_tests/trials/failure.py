@@ -52,21 +52,21 @@ class Failure:
         return self.last_call.operation.name if self.last_call is not None and unread else self.operation
 
     @property
-    def symptom(self) -> str:
+    def symptoms(self) -> tuple[str, ...]:
         """What tells failures without wrong answers apart: an exception, the kind of the result, or the law.
 
-        It is the same in every dtype and for all inputs, so that failures of one cause have one symptom. An exception has one
-        name for its operation and one for its place, joined by " or ": one of them makes two exceptions the same.
+        They are the same in every dtype and for all inputs, so that failures of one cause have the same. An exception has one
+        for its operation and one for its place: one of them makes two exceptions the same.
         """
         violation = self.violation
         if isinstance(violation, NoAnswer) and violation.raised:
             _, place = violation.raised
             text = _leave_out_values(violation.what)
-            return f"{self.culprit}: {text}" + (f" or {text} at {place}" if place else "")
+            return (f"{self.culprit}: {text}", *([f"{text} at {place}"] if place else []))
         is_unread = self.last_call is None or self.last_call.observed is None
         if (isinstance(violation, NoAnswer) or is_unread) and (text := _drop_numbers(violation.what)):
-            return f"{self.culprit}: {text}"
-        return f"{self.culprit}: {self.law.partition('.')[2]}"
+            return (f"{self.culprit}: {text}",)
+        return (f"{self.culprit}: {self.law.partition('.')[2]}",)
 
 
 def _leave_out_values(text: str) -> str:
@@ -74,7 +74,7 @@ def _leave_out_values(text: str) -> str:
     text = re.sub(r"0x[0-9a-fA-F]+|\bb?float(?:16|32|64)\b|[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", "…", text)
     text = re.sub(r"…(?:[\s,;x×*]*…)+", "…", text)  # the entries of a shape, of which there may be more or fewer
     text = re.sub(r"[(\[]\s*…?[\s,]*[)\]]", "…", text)
-    return " ".join(text.replace(" or ", " / ").split())
+    return " ".join(text.split())
 
 
 def _drop_numbers(text: str) -> str:

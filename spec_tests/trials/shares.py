@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,11 +44,6 @@ class Shares:
     @property
     def median(self) -> float | None:
         return float(np.median(self.largest)) if self.largest else None
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """What a verdict says of them."""
-        return {"class": self.reached, "worst": self.worst, "median": self.median}
 
 
 def compare_parts(result: Result) -> dict[str, tuple[str, np.ndarray]]:
