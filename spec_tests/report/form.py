@@ -42,11 +42,14 @@ class Pattern:
     text: str
 
 
+@dataclass(frozen=True, init=False)
 class OneOf:
     """The values that a member may have."""
 
+    values: tuple[Any, ...]
+
     def __init__(self, *values: Any):
-        self.values = values
+        object.__setattr__(self, "values", values)
 
 
 @dataclass(frozen=True)

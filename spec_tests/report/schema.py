@@ -21,15 +21,12 @@ ABOUT = (
     " Without a footer the run was killed. Members may be added within a schema number;"
     " a reader ignores what it does not know, and validates what it writes."
 )
-REAL: dict[str, Any] = {
-    "description": "JSON has no infinity and no NaN: words stand for them",
-    "anyOf": [{"type": "number"}, {"enum": [*WORDS]}],
-}
 
 
 def build_schema() -> dict[str, Any]:
     """Return the schema."""
-    definitions: dict[str, Any] = {"real": REAL}
+    words = {"description": "JSON has no infinity and no NaN: words stand for them", "enum": [*WORDS]}
+    definitions: dict[str, Any] = {"real": {"anyOf": [{"type": "number"}, words]}}
     for kind, cls in LINES.items():
         _define(cls, definitions, kind)
     return {
