@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent
 KEPT = ROOT / ".nox" / "nightly"  # what a nightly session that was cut has shown
 # Tests of one xdist_group share a run of the suite, which one worker makes.
 WHOLE = ("meta_tests", "reference_numpy", "--doctest-modules", "-n", "2", "--dist=loadgroup")
-DAILY = ("-m", "not nightly", "--hypothesis-profile=ci")  # the same examples in each run
+DAILY = ("-m", "not nightly", "--hypothesis-profile=ci")  # the same examples in each run, and one in five of the rotating tests
 LIBRARY_TESTS = (
     "meta_tests/implementation/test_library_backends.py",
     "meta_tests/implementation/test_triton_kernels.py",
@@ -112,7 +112,7 @@ def mutations(session: nox.Session) -> None:
 @nox.session
 def libraries(session: nox.Session) -> None:
     """Test what needs the extras `libraries` and `campaign`: the backends of other libraries, and campaigns on Ray."""
-    run(session, "pytest", *LIBRARY_TESTS, *session.posargs)
+    run(session, "pytest", *LIBRARY_TESTS, *DAILY, *session.posargs)
 
 
 @nox.session

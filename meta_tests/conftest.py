@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from .support.kept_results import KeptResults
+from .support.rotation import leave_to_the_night
 from .support.skipped_tests import SkippedTests
 
 # Some of the example backends end or harm the process that imports them, and the modules of the student's repository would
@@ -25,3 +26,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if kept:
         results = KeptResults.of_file(kept) if worker is None else KeptResults(None, worker["passed_before"])
         config.pluginmanager.register(results, "kept results")
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    leave_to_the_night(items)

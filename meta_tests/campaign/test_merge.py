@@ -39,6 +39,7 @@ def copied(finished: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.rotating
 def test_a_merged_report_says_what_one_process_says(finished: Path) -> None:
     done = spec_tests(finished, "merge", "campaign")
     assert done.returncode == 1, done.stderr
@@ -57,6 +58,7 @@ def test_a_merged_report_says_what_one_process_says(finished: Path) -> None:
         assert (ours if name == "wrong" else []) == theirs
 
 
+@pytest.mark.rotating
 def test_every_record_of_a_merged_report_follows_the_schema(finished: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     validator = jsonschema.Draft202012Validator(build_schema())
@@ -65,6 +67,7 @@ def test_every_record_of_a_merged_report_follows_the_schema(finished: Path) -> N
         validator.validate(json.loads(line))
 
 
+@pytest.mark.rotating
 def test_tables_badges_and_differences_are_written_beside_it(copied: Path) -> None:
     spec_tests(copied, "merge", "campaign")
     folder = copied / "campaign" / "merged"

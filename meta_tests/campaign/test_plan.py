@@ -75,6 +75,7 @@ def test_a_plan_is_read_as_it_was_written(planned: Path, tmp_path: Path) -> None
     assert all(a.expected_seconds >= b.expected_seconds for a, b in pairwise(plan.items))
 
 
+@pytest.mark.rotating
 def test_expected_seconds_come_from_reports(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path, "--operation=relu")
     assert spec_tests(tmp_path, "work", "campaign", "--jobs=2").returncode == 0
@@ -98,6 +99,7 @@ def relu(x):
 """
 
 
+@pytest.mark.rotating
 def test_a_backend_on_ranks_is_planned_with_its_world_size_beside_one_of_one_process(tmp_path: Path) -> None:
     write(tmp_path, plain=NUMPY + "def relu(x):\n    return np.maximum(x, 0)\n", on_ranks=NUMPY + ON_RANKS)
     words = ("plan", "plain.py", "on_ranks.py", "--operation=relu", "--effort=smoke", "-o", "campaign")

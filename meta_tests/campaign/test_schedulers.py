@@ -51,6 +51,7 @@ def check(merged: subprocess.CompletedProcess[str]) -> None:
     assert "4 items, " in merged.stdout
 
 
+@pytest.mark.rotating
 def test_slurm(planned: Path) -> None:
     for task in ("1", "2", "3"):
         done = shell(planned, f"bash {EXAMPLES / 'slurm.sh'}", SLURM_ARRAY_TASK_ID=task, SLURM_ARRAY_TASK_COUNT="3")
@@ -58,6 +59,7 @@ def test_slurm(planned: Path) -> None:
     check(shell(planned, "spec-tests merge campaign"))
 
 
+@pytest.mark.rotating
 def test_processes(planned: Path) -> None:
     check(shell(planned, f"bash {EXAMPLES / 'processes.sh'} 2"))
 

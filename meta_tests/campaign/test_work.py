@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from spec_tests.campaign.plan import read_plan
 from spec_tests.campaign.work import DONE, DONE_BEFORE, FAILED, TAKEN, do_item, do_items, find_report
 from spec_tests.report import DATA, read
@@ -18,6 +20,7 @@ from .campaigns import make_campaign, spec_tests
 SLOW = """
 import time
 import numpy as np
+import pytest
 
 framework = "numpy"
 dtypes = ("float32",)
@@ -29,6 +32,7 @@ def relu(x):
 """
 
 
+@pytest.mark.rotating
 def test_shares_of_machines_together_are_the_campaign(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path, "--operation=relu")
     items = read_plan(folder).items
@@ -41,6 +45,7 @@ def test_shares_of_machines_together_are_the_campaign(tmp_path: Path) -> None:
     assert again.stdout.count(": done before\n") == len(items)
 
 
+@pytest.mark.rotating
 def test_an_item_that_was_killed_is_continued(tmp_path: Path) -> None:
     write(tmp_path, slow=SLOW)
     plan = spec_tests(tmp_path, "plan", "slow.py", "--operation=relu", "--effort=smoke", "--seeds=3", "-o", "campaign")
@@ -67,6 +72,7 @@ def test_an_item_that_was_killed_is_continued(tmp_path: Path) -> None:
     assert [v for v in whole.verdicts if v in cut.verdicts] == cut.verdicts  # what was done was kept
 
 
+@pytest.mark.rotating
 def test_an_item_that_another_process_runs_is_left_to_it(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path, "--operation=relu")
     item = read_plan(folder).items[0]
@@ -81,6 +87,7 @@ def test_an_item_that_another_process_runs_is_left_to_it(tmp_path: Path) -> None
     assert spec_tests(tmp_path, "work", "campaign", "--item=1").stdout == f"1/1 {item}: {DONE}\n"
 
 
+@pytest.mark.rotating
 def test_an_item_whose_backend_is_gone_fails_with_the_reason(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path, "--operation=relu")
     (tmp_path / "wrong.py").write_text("raise OSError('no licence')\n")
@@ -100,6 +107,7 @@ def test_a_process_that_leaves_no_report_is_a_failure_with_its_status(tmp_path: 
     assert "failed (exit status 7: killed, or still running)" in done.stdout
 
 
+@pytest.mark.rotating
 def test_a_report_of_another_item_in_its_folder_is_replaced(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path, "--operation=relu")
     first, second = read_plan(folder).items[:2]
@@ -111,6 +119,7 @@ def test_a_report_of_another_item_in_its_folder_is_replaced(tmp_path: Path) -> N
     assert header["seeds"] == [second.first_seed, second.last_seed]
 
 
+@pytest.mark.rotating
 def test_items_are_yielded_as_they_end(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path, "--operation=relu")
     assert spec_tests(tmp_path, "work", "campaign", "--jobs=2").returncode == 0

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.diagnosis.equation_check import MIN_FURTHER_CALLS
@@ -44,6 +45,7 @@ def search(*, may_test: bool, contradicted: bool = False) -> Explanation | None:
     return search_equation(evidence, budget=budget, last=last if may_test else None, ask=ask)
 
 
+@pytest.mark.rotating
 def test_an_equation_is_tested_until_the_last_moment() -> None:
     assert search(may_test=True) is not None
     assert search(may_test=True, contradicted=True) is None

@@ -64,17 +64,20 @@ def find_broken(path: Path, operations: tuple[str, ...], *laws: str) -> set[str]
     return broken
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("style", STYLES)
 def test_scores_beyond_the_range_are_held_in_float32(style: str, tmp_path: Path) -> None:
     write(tmp_path, mine=ATTENTION_STYLES + f"\nWORK, weigh = np.float32, {style}\n")
     assert find_broken(tmp_path / "mine.py", ATTENTIONS, "range", "reference") == set()
 
 
+@pytest.mark.rotating
 def test_scores_in_float16_lose_the_level_alone(tmp_path: Path) -> None:
     write(tmp_path, mine=NARROW)
     assert find_broken(tmp_path / "mine.py", ATTENTIONS, "range", "reference") == {f"{name}.range" for name in ATTENTIONS}
 
 
+@pytest.mark.rotating
 def test_a_level_that_is_lost_fails_where_it_is_required(tmp_path: Path) -> None:
     write(tmp_path, mine=NARROW)
     selection = ("--backend=mine.py", "-k", "attention.range", "--effort=default")
@@ -112,6 +115,7 @@ def rms_norm(x, weight, *, eps):
 """
 
 
+@pytest.mark.rotating
 def test_a_gradient_that_is_missing_loses_the_level(tmp_path: Path) -> None:
     """A weight that is detached has no gradient. --require of the gradient fails; otherwise the level alone is lost."""
     write(tmp_path, detached=DETACHED.replace("WITHOUT", "detach()"), whole=DETACHED.replace("WITHOUT", "clone()"))

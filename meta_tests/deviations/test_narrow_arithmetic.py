@@ -109,6 +109,7 @@ def linear(x, weight, bias=None):
 """
 
 
+@pytest.mark.rotating
 def test_a_run_says_it(tmp_path: Path) -> None:
     write(tmp_path, mine=SPLIT)
     run = suite(
@@ -118,6 +119,7 @@ def test_a_run_says_it(tmp_path: Path) -> None:
     assert "sums or products in it rounded to float16; the same calls in float32 are right" in run.text
 
 
+@pytest.mark.rotating
 def test_a_dtype_that_the_backend_does_not_take_is_not_asked_for(tmp_path: Path) -> None:
     write(tmp_path, mine=SPLIT.replace('("float32", "float16")', '("float16",)'))
     run = suite(tmp_path, "--backend=mine.py", "--effort=default", "--hypothesis-seed=1", "-k", "linear.reference")

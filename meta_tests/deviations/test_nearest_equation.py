@@ -164,6 +164,7 @@ def test_right_answers_have_no_other_equation() -> None:
     assert search(of_norm(specification("rms_norm").reference)) is None
 
 
+@pytest.mark.rotating
 def test_answers_that_follow_no_equation_are_not_explained() -> None:
     def noisy(x: Any, weight: Any, *, eps: float) -> Any:
         return specification("rms_norm").reference(x, weight, eps=eps) + RANDOM.normal(size=x.shape)
@@ -171,11 +172,13 @@ def test_answers_that_follow_no_equation_are_not_explained() -> None:
     assert search(of_norm(noisy)) is None
 
 
+@pytest.mark.rotating
 def test_one_right_answer_against_it_refutes_an_equation() -> None:
     contradicted = of_norm(specification("rms_norm").reference)
     assert search([*of_norm(rms_norm_with_seven_eps), *contradicted]) is None
 
 
+@pytest.mark.rotating
 def test_the_answers_to_further_calls_refute_an_equation() -> None:
     def asked() -> list[Call]:
         return of_norm(rms_norm_limited)
@@ -262,6 +265,7 @@ def test_the_search_goes_on_where_a_further_answer_contradicts_an_equation() -> 
     assert "7" in settled.what
 
 
+@pytest.mark.rotating
 def test_an_equation_of_one_mode_is_said_with_its_mode() -> None:
     """A scale that is ignored where no softcap is given. With a softcap the answers are right, and only further calls show it."""
     attention = specification("scaled_dot_product_attention").reference

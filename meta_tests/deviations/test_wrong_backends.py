@@ -29,6 +29,7 @@ def test_is_caught(path: Path, seed: int) -> None:
     assert next(failing_trials(path, seed), None)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("path", [path for path in WRONG if "\nnamed = " in path.read_text()], ids=lambda path: path.stem)
 def test_is_named(path: Path) -> None:
     """The diagnosis names it in some dtype, and names nothing else in any dtype."""

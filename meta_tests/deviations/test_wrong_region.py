@@ -87,6 +87,7 @@ def test_sizes_between_two_limits_are_a_region() -> None:
     assert region.what == "wrong only from d = 33 on, up to d = 64"
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(("is_wrong", "words"), [(lambda ids: ids > 99, "> 99"), (lambda ids: ids % 2 == 1, "is odd")])
 def test_a_region_may_depend_on_an_index(is_wrong: Callable[[np.ndarray], np.ndarray], words: str) -> None:
     """A table that is read wrongly for some ids."""
@@ -169,12 +170,14 @@ def test_right_answers_have_no_region() -> None:
         assert find_wrong_region(Evidence([], []), ask=ask, budget=ask.budget) is None
 
 
+@pytest.mark.rotating
 def test_wrong_by_chance_is_no_region() -> None:
     source = random.Random(draw_seed("chance"))
     fault = MadeFault("rms_norm", (), lambda y, a, k, m: source.random() < 0.3)
     assert search(fault, 1)[0] is None
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(("limit", "share"), [(16, 0.7), (64, 0.8), (7, 0.65)])
 def test_a_region_in_which_most_calls_fail_is_said(limit: int, share: float) -> None:
     """Many errors hide: without a rescaling, a blockwise softmax is wrong only where the maximum is in a later block."""
@@ -185,6 +188,7 @@ def test_a_region_in_which_most_calls_fail_is_said(limit: int, share: float) -> 
     assert region.what == f"wrong only from d = {limit + 1} on"
 
 
+@pytest.mark.rotating
 def test_a_region_that_holds_nearly_all_calls_tells_nothing() -> None:
     source = random.Random("nearly all")
     fault = MadeFault("rms_norm", (), lambda y, a, k, m: a[0].shape[-1] < 1500 and source.random() < 0.7)

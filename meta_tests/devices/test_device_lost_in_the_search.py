@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ..support.paths import ROOT
 from ..support.pytest_process import Run, environment, suite
 
@@ -64,6 +66,7 @@ def run(folder: Path, source: str, *options: str) -> tuple[Run, str]:
     return done, " ".join(done.text.split())
 
 
+@pytest.mark.rotating
 def test_the_failure_stands_wherever_the_device_is_lost(tmp_path: Path) -> None:
     """The device is lost at a later call in each run: while shrinking, in the calls of a diagnosis, and in its questions."""
     for limit in (10, 60, 200):
@@ -79,12 +82,14 @@ def test_the_failure_stands_wherever_the_device_is_lost(tmp_path: Path) -> None:
         assert "cut before their last law: sigmoid" in words
 
 
+@pytest.mark.rotating
 def test_an_example_that_is_replayed(tmp_path: Path) -> None:
     done, words = run(tmp_path, SCRAMBLED.format(limit=10), "-k", "relu.reference", "--example=0.9.23.5.1.3.2195908194.15")
     assert [cause["kind"] for fact in done.facts for cause in fact["causes"]] == ["unexplained"]
     assert SEEN in words, done.text
 
 
+@pytest.mark.rotating
 def test_a_process_that_ends_in_the_search(tmp_path: Path) -> None:
     """The process is replaced, and the examples go on. What a further call did to it is said with the failure all the same."""
     done, words = run(tmp_path, EXITING, "-k", "relu.reference", "--isolate")

@@ -43,6 +43,7 @@ open(os.environ["PYTEST_XDIST_WORKER"], "w").write(find_board(device).serial)
 """
 
 
+@pytest.mark.rotating
 def test_workers_are_spread_over_the_boards_also_where_a_backend_names_an_ordinal(tmp_path: Path) -> None:
     write_backend(tmp_path, RECORDING)
     done = run(tmp_path, "--backend=on_fake.py", "--dtype=float32", "-n", "2", "-k", SELECTION, CUDA_VISIBLE_DEVICES="4,6")
@@ -51,6 +52,7 @@ def test_workers_are_spread_over_the_boards_also_where_a_backend_names_an_ordina
     assert done.count("passed") == 3
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("options", [(), ("-n", "2"), ("--isolate",)], ids=" ".join)
 def test_a_lost_context_is_one_verdict(tmp_path: Path, options: tuple[str, ...]) -> None:
     done = run(tmp_path, f"--backend={LOSING}", "-k", SELECTION, *options)

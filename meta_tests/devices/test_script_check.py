@@ -45,6 +45,7 @@ def silu(x):
 NEEDS_MORE = "its answers are right in a fresh process: the failure needs what the run did before"
 
 
+@pytest.mark.rotating
 def test_each_script_of_a_run_on_a_device(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(SOURCE)
     laws = "(relu or sigmoid or silu) and reference and not vjp"

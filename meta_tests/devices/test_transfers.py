@@ -7,6 +7,7 @@ from ..measure.transfers import build_on_device, measure
 ARRAYS = {"softmax": (1, 1), "rms_norm": (2, 1), "rms_norm_vjp": (3, 2)}  # how many a call takes and returns
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("operation", ARRAYS)
 def test_each_argument_is_copied_once_and_each_result_once(operation: str) -> None:
     found = {traffic.law: traffic for traffic in measure(build_on_device(), operation)}

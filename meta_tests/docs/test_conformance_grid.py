@@ -64,6 +64,7 @@ def test_every_row_says_version_effort_date_and_commit(grid: str) -> None:
             assert re.search(rf"{entry['effort']} effort.*, {entry['examples']} examples, {when}", about), about
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_browser_sorts_and_searches(width: int, page: Path) -> None:
     with start_browser() as browser, open_page(browser, page, width, "light") as (tab, messages):

@@ -18,7 +18,7 @@ from ..measure.conformance_table import Entry, find_findings, format_table, list
 from ..support.paths import DOCS, ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, Run, write
 
-pytestmark = pytest.mark.xdist_group("docs/conformance_table")  # which share a measurement
+pytestmark = [pytest.mark.rotating, pytest.mark.xdist_group("docs/conformance_table")]  # which share a measurement
 NAMES = ("gelu", "glu", "relu", "swiglu")
 GLU = """
 def glu(x, w1, w2):

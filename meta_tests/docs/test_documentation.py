@@ -53,6 +53,7 @@ def save_first_example(page: Path, folder: Path) -> None:
     (folder / block.splitlines()[0].removeprefix("# ")).write_text(block)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(("page", "conforms"), [(ROOT / "README.md", False), (DOCS / "backends.md", True)])
 def test_the_first_backend_of_a_page_does_what_the_page_says(page: Path, conforms: bool, tmp_path: Path) -> None:
     pytest.importorskip("torch")
@@ -135,6 +136,7 @@ def test_a_guide_does_what_it_says(name: str, tmp_path: Path) -> None:
 # --- the five verdicts ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating
 def test_the_five_verdicts_are_those_of_their_command() -> None:
     """Where this fails, run `python docs/five_verdicts.py`. Numbers may differ: they depend on versions."""
     script = import_script("five_verdicts")

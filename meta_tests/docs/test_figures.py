@@ -86,12 +86,14 @@ def test_a_record_says_commit_day_machine_operations_and_sources() -> None:
     assert set(provenance.read_record()["kill_matrix.json"].sources) == {"operations", "laws", "bounds", "causes"}
 
 
+@pytest.mark.rotating
 def test_a_fresh_figure_is_not_stale(fresh: Figures) -> None:
     found = provenance.read_record()[fresh.name]
     assert set(found.sources) == {"operations", "laws", "bounds"}
     assert fresh not in [figures for figures, _ in provenance.list_stale()]
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     ("name", "before", "after", "part"),
     [

@@ -112,6 +112,7 @@ def test_a_backend_conforms_deviates_or_lacks_an_operation(monkeypatch: pytest.M
     assert reached.without == ["none", "unclaimed"]
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("section", ["a bug", "a law", "a deviation"])
 def test_the_command_for_a_wrong_implementation_fails(section: str, tmp_path: Path) -> None:
     titles = {"a bug": "## The most common bug", "a law": "## Why the laws hold", "a deviation": "## What goes wrong"}

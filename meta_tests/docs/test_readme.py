@@ -39,6 +39,7 @@ def test_every_link_leads_to_a_file() -> None:
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
+@pytest.mark.rotating
 def test_the_picture_is_that_of_a_run(printed: str) -> None:
     """Where this fails, run `python docs/verdict_picture.py`. Numbers may differ: they depend on the machine and on versions."""
     script = import_script("verdict_picture")
@@ -60,6 +61,7 @@ def test_the_picture_shows_the_bug() -> None:
     assert f"]({script.PICTURE.relative_to(ROOT).as_posix()})" in README
 
 
+@pytest.mark.rotating
 def test_the_quoted_failure_is_that_of_the_run(printed: str) -> None:
     quoted = README.partition("The suite answers, after a few seconds:\n\n")[2].partition("\n\n")[0].splitlines()
     assert len(quoted) > 5
@@ -82,6 +84,7 @@ def test_the_measured_first_verdict_came_in_time_and_is_short() -> None:
     assert figures["output"] < MAX_LINES
 
 
+@pytest.mark.rotating
 def test_no_block_of_the_front_page_is_cut(site: Path) -> None:
     cut = "() => [...document.querySelectorAll('article pre')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)"
     blocks = len(re.findall(r"\n\n    \S", README.partition("<!-- end -->")[0]))

@@ -54,6 +54,7 @@ def test_every_facility_that_a_system_may_lack_is_listed() -> None:
     assert find_unlisted(used) == []
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_name_that_python_lacks_on_a_system_is_listed(system: str) -> None:
     pytest.importorskip("mypy")

@@ -86,6 +86,7 @@ INSPECT_PAGE = """() => {
 NO_PROBLEM = {"unseen": [], "raw": [], "silent": 0, "foreign": 0, "wide": False}
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
 def test_a_browser_shows_every_page_of_the_site(width: int, scheme: str, site: Path) -> None:
     """The console is empty, nothing comes from a network, and mathematics and pictures are drawn in the page's colour."""
@@ -117,6 +118,7 @@ def test_an_operation_s_page_has_equation_bound_proofs_and_pictures(site: Path) 
     assert text.count('<figure class="picture">') == 2
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_the_top_of_an_operation_s_page_is_short_and_links_unfold_the_rest(width: int, scheme: str, site: Path) -> None:
     page = site / "operations" / "rms_norm.html"
@@ -198,6 +200,7 @@ class Prose(HTMLParser):
             self.text += data
 
 
+@pytest.mark.rotating
 def test_the_first_use_of_a_term_links_to_the_glossary(site: Path) -> None:
     linked, unlinked, counts = import_extension("glossary_links").LINKED, list[str](), dict[str, int]()
     for path in list_pages(site):

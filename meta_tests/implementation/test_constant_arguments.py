@@ -7,6 +7,7 @@ import pytest
 from ..support.pytest_process import suite
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", [4, 6])  # with which the gradient of sinks was once reported as missing
 def test_the_gradients_of_the_arguments_behind_it_are_asked_for(seed: int, tmp_path: Path) -> None:
     pytest.importorskip("torch")

@@ -122,6 +122,7 @@ INCONSISTENT: dict[str, Align] = {
 }
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("align", OFF)
 def test_every_other_alignment_fails_in_every_dtype(align: str) -> None:
     broken = {name: violation for name, violation in run(build(OFF[align], "nan", DTYPES))[0].items() if LAWS[0] in name}
@@ -129,6 +130,7 @@ def test_every_other_alignment_fails_in_every_dtype(align: str) -> None:
     assert all("causal_alignment" in violation.what for violation in broken.values())
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("align", INCONSISTENT)
 def test_answers_that_contradict_one_another_fail(align: str) -> None:
     broken = {name: violation for name, violation in run(build(INCONSISTENT[align], "nan", DTYPES))[0].items() if LAWS[0] in name}
@@ -227,6 +229,7 @@ def test_queries_before_the_first_key_are_blind_without_any_mask(operation: str,
     assert broken.keys() == ({f"{operation}.causal_alignment"} if computed != "zero" else set())
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("operation", CAUSAL)
 def test_wrong_numbers_under_a_stated_convention_are_shown(operation: str) -> None:
     right = build_functions(ALIGN["top-left"], FILL["zero"])[operation]

@@ -44,6 +44,7 @@ def load_adapters(folder: Path, text: str = ADAPTERS) -> Backend:
     return load(text, folder, set(operations()))
 
 
+@pytest.mark.rotating
 def test_a_right_one_conforms(run_folder: Path) -> None:
     run = suite(run_folder, f"--backend={ADAPTERS}", "--hypothesis-seed=1")
     assert run.code == 0, run.text
@@ -125,6 +126,7 @@ def remove_bodies(text: str) -> str:
     return "\n\n".join(map(ast.unparse, functions))
 
 
+@pytest.mark.rotating
 def test_a_fresh_one_is_not_green(run_folder: Path) -> None:
     path = run_folder.parent / "repository/tests/adapters.py"
     path.write_text(remove_bodies(path.read_text()))
@@ -135,6 +137,7 @@ def test_a_fresh_one_is_not_green(run_folder: Path) -> None:
     assert "nothing was tried: exit status 5" in run.text
 
 
+@pytest.mark.rotating
 def test_a_failure_speaks_the_assignment_s_language(run_folder: Path) -> None:
     path = run_folder.parent / "repository/cs336_basics/functions.py"
     path.write_text(path.read_text().replace("q.shape[-1] ** 0.5", "q.shape[-1]"))
@@ -210,6 +213,7 @@ def run_rmsnorm(d_model, eps, weights, in_features):
 """
 
 
+@pytest.mark.rotating
 @pytest.mark.usefixtures("forget_imports")
 def test_the_edition_of_2024_is_understood(tmp_path: Path) -> None:
     (tmp_path / "adapters.py").write_text(EARLIER)

@@ -24,7 +24,7 @@ from spec_tests.specification.registry import Specification, dimensions, gradien
 from ..support.in_process import backend
 from ..support.pytest_process import ATTENTION, NUMPY, RELU, RMS_NORM, ROPE, SOFTMAX, Run, suite, suite_of_each, write
 
-pytestmark = pytest.mark.xdist_group("implementation/domain")  # which share a run
+pytestmark = [pytest.mark.rotating, pytest.mark.xdist_group("implementation/domain")]  # which share a run
 PLAIN = RMS_NORM + SOFTMAX + RELU + ATTENTION + ROPE
 DOMAINS = {
     "dimensions": """

@@ -85,6 +85,7 @@ def linear(x, weight, bias=None):
 """
 
 
+@pytest.mark.rotating
 def test_a_sign_that_pytorch_keeps_as_a_flag_is_read(tmp_path: Path) -> None:
     """A view with PyTorch's negative bit, as the imaginary part of a lazy conjugate has it, is read with its own values."""
     torch = pytest.importorskip("torch")
@@ -121,6 +122,7 @@ def silu(x):
 """
 
 
+@pytest.mark.rotating
 def test_code_that_works_in_place_has_no_gradient(tmp_path: Path) -> None:
     """Autograd refuses it. The forward pass is right, so the gradient is not implemented, which one line says."""
     pytest.importorskip("torch")
@@ -205,6 +207,7 @@ silu = Silu.apply
 """
 
 
+@pytest.mark.rotating
 def test_a_backward_pass_that_changes_what_it_saved_is_caught(tmp_path: Path) -> None:
     """There is a gradient, and it is right once. Autograd's refusal of the second backward pass is a failure."""
     pytest.importorskip("torch")

@@ -31,12 +31,14 @@ def attend_in_bits(q: Any, k: Any, v: Any, mask: Any = None, **options: Any) -> 
     return out, lse * BITS
 
 
+@pytest.mark.rotating
 def test_a_base_that_is_not_stated_is_found_and_the_laws_read_it() -> None:
     under_test = build(attention_with_lse=attend_in_bits)
     assert caught_by(under_test, seed=1, only="attention_with_lse.") == {}
     assert under_test.inferred_conventions["attention_with_lse", "lse_base"] == ("2",)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(("stated", "computed"), [("e", "2"), ("2", "e")])
 def test_another_base_than_the_stated_one_fails(stated: str, computed: str) -> None:
     function = attend_in_bits if computed == "2" else states.attention_with_lse
@@ -45,6 +47,7 @@ def test_another_base_than_the_stated_one_fails(stated: str, computed: str) -> N
     assert broken["attention_with_lse.lse_base"].what == f"lse_base is {computed} here, where the backend states {stated}"
 
 
+@pytest.mark.rotating
 def test_operations_may_have_different_bases_and_their_common_law_converts() -> None:
     under_test = build(attention_with_lse=attend_in_bits, merge_attention_states=states.merge_attention_states)
     assert caught_by(under_test, seed=1, only="merge_attention_states.") == {}
@@ -95,6 +98,7 @@ def torch_in_bits() -> Backend:
     return build_backend(SimpleNamespace(**source), set(operations()))
 
 
+@pytest.mark.rotating
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", ["attention_with_lse", "merge_attention_states"])
 def test_gradients_follow_the_base(operation: str) -> None:

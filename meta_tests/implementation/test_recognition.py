@@ -39,6 +39,7 @@ def test_other_names_of_a_function_and_of_its_arguments_are_taken(tmp_path: Path
     assert "  rms_norm: rmsnorm for rms_norm, epsilon for eps" in found.text
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("more", [(), ("--isolate",)])
 def test_a_bug_in_a_function_with_other_names_is_shown_under_its_own(tmp_path: Path, more: tuple[str, ...]) -> None:
     renamed = EPS_OUTSIDE.replace("rms_norm", "rmsnorm").replace("eps", "epsilon")

@@ -35,6 +35,7 @@ def add_unrounded(x: Any, residual: Any, weight: Any, *, eps: float) -> Any:
 ORDERS = {"rounded": add_rounded, "unrounded": add_unrounded}
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("order", ORDERS)
 def test_an_order_that_is_not_stated_is_found_and_passes(order: str) -> None:
     under_test = build(("float16", "float32"), add_rms_norm=ORDERS[order])
@@ -48,6 +49,7 @@ def test_float32_alone_tells_nothing() -> None:
     assert len(under_test.inferred_conventions.get(("add_rms_norm", "residual_rounding"), ())) != 1
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("stated", ORDERS)
 def test_the_stated_order_is_demanded(stated: str) -> None:
     (other,) = ORDERS.keys() - {stated}

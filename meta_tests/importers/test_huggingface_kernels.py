@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 RIGHT = {"activation": ("gated_activation",), "norms": ("rms_norm", "layer_norm", "rms_norm_vjp")}
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_repository_conforms(tmp_path: Path, name: str) -> None:
     run = try_import(tmp_path, f"huggingface_kernels/{name}", *RIGHT[name])
@@ -20,6 +21,7 @@ def test_a_right_repository_conforms(tmp_path: Path, name: str) -> None:
     assert "is read as a kernel repository of Hugging Face (" in flatten(run.text)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("more", [(), ("--isolate",)])
 def test_a_wrong_repository_fails(tmp_path: Path, more: tuple[str, ...]) -> None:
     run = try_import(tmp_path, "huggingface_kernels/wrong_norm", "rms_norm", more=more)

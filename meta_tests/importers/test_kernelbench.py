@@ -23,6 +23,7 @@ WRONG = {
 }
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_kernel_conforms(tmp_path: Path, name: str) -> None:
     operation, words = RIGHT[name]
@@ -32,6 +33,7 @@ def test_a_right_kernel_conforms(tmp_path: Path, name: str) -> None:
     assert words in flatten(run.text)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_kernel_fails(tmp_path: Path, name: str) -> None:
     operation, words = WRONG[name]

@@ -17,6 +17,7 @@ RIGHT = {
 }  # fmt: skip
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_modules_conform_with_their_gradients(tmp_path: Path, name: str) -> None:
     names = [f"{operation}{suffix}" for operation in RIGHT[name] for suffix in ("", "_vjp")]
@@ -26,6 +27,7 @@ def test_right_modules_conform_with_their_gradients(tmp_path: Path, name: str) -
     assert f"{name}.py is read as torch.nn modules:" in run.text
 
 
+@pytest.mark.rotating
 def test_the_conventions_of_a_module_are_printed(tmp_path: Path) -> None:
     lab = flatten(try_import(tmp_path, "nn_modules/lab.py", "rms_norm").text)
     assert "rms_norm is the class RMSNorm(d_model, eps), whose gain is the weight" in lab
@@ -37,6 +39,7 @@ def test_the_conventions_of_a_module_are_printed(tmp_path: Path) -> None:
     assert "o_proj.bias are 0" in model
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("more", [(), pytest.param(("--isolate",), marks=pytest.mark.nightly)])
 def test_wrong_modules_fail_with_the_cause(tmp_path: Path, more: tuple[str, ...]) -> None:
     run = try_import(tmp_path, "nn_modules/wrong.py", "rms_norm", "layer_norm", "multihead_self_attention", "gelu", more=more)
@@ -56,6 +59,7 @@ def test_a_gain_that_begins_at_zero_is_not_taken(tmp_path: Path) -> None:
     assert "its weight is added to 1, which no convention of the suite describes" in flatten(run.text)
 
 
+@pytest.mark.rotating
 def test_a_class_that_is_not_taken_is_answered_with_lines_to_complete(tmp_path: Path) -> None:
     norm = """
     import torch

@@ -17,6 +17,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_operators_conform(tmp_path: Path, name: str) -> None:
     operations, words = RIGHT[name]
@@ -26,6 +27,7 @@ def test_right_operators_conform(tmp_path: Path, name: str) -> None:
     assert words in flatten(run.text)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("more", [(), pytest.param(("--isolate",), marks=pytest.mark.nightly)])
 def test_wrong_operators_fail(tmp_path: Path, more: tuple[str, ...]) -> None:
     run = try_import(tmp_path, "torch_operators/wrong.py", "layer_norm", "scaled_dot_product_attention", more=more)

@@ -127,6 +127,7 @@ ENDING = [  # some of the backends that end the run
 ]
 
 
+@pytest.mark.rotating
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "stem"), ENDING)
 def test_what_ends_a_run_does_so(name: str, stem: str) -> None:

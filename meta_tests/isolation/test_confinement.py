@@ -179,6 +179,7 @@ def rms_norm(x, weight, *, eps):
 """
 
 
+@pytest.mark.rotating
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [False, True], ids=["forges", "forges and kills"])
 def test_a_forger_scores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: bool) -> None:
@@ -190,6 +191,7 @@ def test_a_forger_scores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert found.confinement
 
 
+@pytest.mark.rotating
 @pytest.mark.slow
 def test_a_system_without_namespaces_says_so(tmp_path: Path) -> None:
     """The kernel is judged as elsewhere, and what protects less is printed. One that kills the judge scores nothing."""

@@ -10,7 +10,7 @@ import pytest
 from ..support.paths import DOCS
 from ..support.servers import EXAMPLES, SERVERS, Server
 
-pytestmark = pytest.mark.xdist_group("isolation/servers")  # which share what is built
+pytestmark = [pytest.mark.rotating, pytest.mark.xdist_group("isolation/servers")]  # which share what is built
 REPLAY = DOCS / "protocol" / "replay.py"
 
 

@@ -76,6 +76,7 @@ def test_what_has_the_oracle_is_told(tmp_path: Path) -> None:
 # --- the same verdicts ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", ["mine.py", "torch-cpu"])
 def test_the_verdicts_are_those_of_one_process(name: str, tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + SOFTMAX + RELU)
@@ -98,6 +99,7 @@ def test_batches_of_many_entries_are_sent(tmp_path: Path) -> None:
     assert set(run.statuses.values()) == {"passed"}
 
 
+@pytest.mark.rotating
 def test_an_adapters_file_is_asked_in_its_own_terms(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     write(tmp_path, adapters="import torch\n\ndef run_softmax(in_features, dim):\n    return torch.exp(in_features) * 2\n")
@@ -121,6 +123,7 @@ def test_a_class_and_a_module_are_loaded_there_too(tmp_path: Path) -> None:
     assert run.statuses == {f"relu.reference {name} float32": "passed" for name in names.values()}
 
 
+@pytest.mark.rotating
 def test_what_is_refused_is_refused_alike(tmp_path: Path) -> None:
     bodies = {"empty": "", "raises": "raise ValueError('no')", "domain": "domain = {'relu': {'sizes': (1,)}}" + RELU}
     write(tmp_path, **{name: NUMPY + "\n" + body for name, body in bodies.items()})
@@ -185,6 +188,7 @@ def _is_running(number: int) -> bool:
         return False
 
 
+@pytest.mark.rotating
 def test_a_signal_ends_a_run_in_the_middle_of_a_call(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + "\n\nimport time\n\ndef sigmoid(x):\n    open('pid', 'w')\n    time.sleep(300)\n")
     options = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests", "--effort=smoke", "--isolate")
@@ -199,6 +203,7 @@ def test_a_signal_ends_a_run_in_the_middle_of_a_call(tmp_path: Path) -> None:
     assert '"id": "relu.reference"' in text
 
 
+@pytest.mark.rotating
 def test_memory_is_limited(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + "\n\ndef relu(x):\n    return np.maximum(x, np.zeros(1 << 28)[0].astype('float32'))\n")
     run = suite(tmp_path, "--backend=mine.py", "--isolate", "--memory-limit=1GiB", "-k", "relu.reference")
@@ -220,6 +225,7 @@ def test_a_limit_that_is_none_is_one_sentence(tmp_path: Path) -> None:
         assert sentence in complaint
 
 
+@pytest.mark.rotating
 def test_each_late_answer_halves_the_patience(tmp_path: Path) -> None:
     """The search for the cause of the first one waits for a further call as well, for 2 s. The least patience is 1 s."""
     write(tmp_path, mine=NUMPY + "\n\nimport time\n\ndef relu(x):\n    time.sleep(300)\n")
@@ -256,6 +262,7 @@ def relu(x):
 """
 
 
+@pytest.mark.rotating
 def test_the_environment_is_set_before_anything_is_imported(tmp_path: Path) -> None:
     write(tmp_path, mine=NEEDS_ENVIRONMENT)
     assert suite(tmp_path, "--backend=mine.py", "--isolate", "-k", "relu.reference").code == 0

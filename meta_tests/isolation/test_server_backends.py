@@ -17,7 +17,7 @@ from ..support.pytest_process import Run, complaints, environment, suite
 from ..support.servers import EXAMPLES, SERVERS, Server
 
 pytest.importorskip("safetensors")
-pytestmark = pytest.mark.xdist_group("isolation/servers")  # which share runs
+pytestmark = [pytest.mark.rotating, pytest.mark.xdist_group("isolation/servers")]  # which share runs
 PYTHON_SERVER = (EXAMPLES / "python" / "server.py").read_text()
 
 

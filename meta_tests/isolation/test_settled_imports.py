@@ -49,6 +49,7 @@ def relu(x):
 """
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("way", [[], ["--isolate"]], ids=["in one process", "isolated"])
 @pytest.mark.parametrize("body", [PLANTS, PATHS, FINDERS], ids=["files in the run's folder", "a folder of the path", "a finder"])
 def test_the_judge_imports_nothing_of_the_backend(tmp_path: Path, way: list[str], body: str) -> None:

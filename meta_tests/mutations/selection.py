@@ -25,7 +25,7 @@ FOLDERS = MappingProxyType(
     }
 )
 SMOKE = ("--backend=numpy-cpu", "--effort=smoke", "-k", "softmax or rms_norm or rope or swiglu", "spec_tests")
-DAILY = ("-m", "not slow and not nightly", "--hypothesis-profile=ci")
+DAILY = ("-m", "not slow and (not nightly or rotating)", "--hypothesis-profile=ci")
 
 
 def select_tests(file: str) -> tuple[tuple[str, ...], ...]:

@@ -67,6 +67,7 @@ def test_a_mutation_is_one_small_change(tmp_path: Path) -> None:
     assert not any(part in change for change in changes for part in ("Text", "no", "x < 0", "3"))
 
 
+@pytest.mark.rotating
 def test_every_mutant_has_its_own_name(all_mutants: list[WrongImplementation]) -> None:
     assert len({mutant.id for mutant in all_mutants}) == len(all_mutants) > 2000
     assert {mutant.origin for mutant in all_mutants} == {"equation", "backend"}
@@ -80,6 +81,7 @@ def test_a_mutated_helper_is_a_mutant_of_every_operation_that_calls_it(mutants: 
     assert "softmax" not in helper.operations
 
 
+@pytest.mark.rotating
 def test_equivalent_mutants_are_recognized(mutants: dict[str, WrongImplementation]) -> None:
     assert find_difference(find_mutant(mutants, "reference_numpy/relu.py", "→ np.maximum(0.0, float64(x))")) is None
     wrong = find_difference(find_mutant(mutants, "reference_numpy/relu.py", "→ np.minimum(float64(x), 0.0)"))
@@ -159,6 +161,7 @@ def test_the_sampler_names_files_and_functions_that_exist() -> None:
     assert parts <= {*stack_sampler.PARTS}
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     ("part", "options"),
     [

@@ -1,5 +1,7 @@
 """Test how the project runs its own tests: skips are named, what has passed is kept, and each folder has its seconds."""
 
+import ast
+import json
 import subprocess
 from pathlib import Path
 
@@ -7,7 +9,7 @@ import pytest
 
 from ..measure import seconds_of_tests
 from ..support import kept_results, rotation
-from ..support.paths import ROOT
+from ..support.paths import MEASURED, ROOT
 from ..support.pytest_process import environment, python, write
 from ..support.servers import SERVERS
 from ..support.skipped_tests import PACKAGES, find_lack
@@ -28,10 +30,28 @@ def test_is_of_another_system():
     pytest.skip("there is a GPU")
 """
 
+ROTATING = """
+import pytest
+
+@pytest.mark.rotating
+@pytest.mark.parametrize("number", range(150))
+def test_alone(number):
+    pass
+
+@pytest.mark.rotating
+@pytest.mark.xdist_group("together")
+@pytest.mark.parametrize("number", range(9))
+def test_of_a_group(number):
+    pass
+
+def test_always():
+    pass
+"""
+
 
 def run_own(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     """Run the tests of a folder with the plugins of this project's tests."""
-    (folder / "conftest.py").write_text("from meta_tests.conftest import pytest_addoption, pytest_configure\n")
+    (folder / "conftest.py").write_text("from meta_tests.conftest import *\n")
     return python(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, env=environment(ROOT))
 
 
@@ -68,6 +88,7 @@ def test_every_tool_of_the_examples_has_a_package_that_ci_installs() -> None:
     assert [tool for tool in (*tools, "chromium") if f"[{tool}]=" not in script] == []
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["serial", "workers"])
 def test_the_last_lines_say_what_was_skipped(workers: tuple[str, ...], tmp_path: Path) -> None:
     write(tmp_path, test_it=SKIPPING)
@@ -86,6 +107,7 @@ def test_the_last_lines_say_what_was_skipped(workers: tuple[str, ...], tmp_path:
 # --- what has passed --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating
 def test_a_run_that_was_cut_goes_on_with_what_has_not_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tests = "import os\n\ndef test_one():\n    pass\n\ndef test_two():\n    os.path.exists('right') or os._exit(3)\n"
     write(tmp_path, test_it=tests)
@@ -119,6 +141,34 @@ def test_each_test_of_a_rotation_is_due_after_some_changes(monkeypatch: pytest.M
         assert 0 < len(today) < len(names)
         due |= today
     assert due == {*names}
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
+def test_one_in_five_of_the_rotating_tests_runs_daily(workers: tuple[str, ...], tmp_path: Path) -> None:
+    write(tmp_path, test_it=ROTATING)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    rotating\n    nightly\n    xdist_group\n")
+    daily, nightly = run_own(tmp_path, *workers, "-m", "not nightly", "-rA"), run_own(tmp_path, *workers)
+    ran = [line for line in daily.stdout.splitlines() if line.startswith("PASSED")]
+    assert 10 < len([line for line in ran if "test_alone" in line]) < 50
+    assert len([line for line in ran if "test_of_a_group" in line]) in (0, 9)
+    assert len([line for line in ran if "test_always" in line]) == 1
+    assert "160 passed" in nightly.stdout
+
+
+def test_what_kills_a_mutation_runs_daily(request: pytest.FixtureRequest) -> None:
+    outcomes = json.loads((MEASURED / "mutations.json").read_text(encoding="utf-8"))["outcomes"]
+    killers = {outcome["by"].partition("[")[0] for outcome in outcomes if outcome.get("by")}
+    assert len(killers) > 100
+    assert [killer for killer in sorted(killers) if is_rotating(*killer.split("::"))] == []
+
+
+def is_rotating(name: str, function: str) -> bool:
+    for node in ast.parse((ROOT / name).read_text(encoding="utf-8")).body:
+        marks = node.decorator_list if isinstance(node, ast.FunctionDef) and node.name == function else []
+        marks += [node.value] if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark" else []
+        if any("mark.rotating" in ast.unparse(mark) for mark in marks):
+            return True
+    return False
 
 
 # --- the seconds ------------------------------------------------------------------------------------------------------

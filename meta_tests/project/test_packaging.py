@@ -33,6 +33,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"wheel": wheel, "sdist": sdist, "site": folder / "site", "copy": folder / "copy"}
 
 
+@pytest.mark.rotating
 def test_the_wheel_has_exactly_the_files_of_the_folders(built: dict[str, Path]) -> None:
     with zipfile.ZipFile(built["wheel"]) as wheel:
         shipped = {name: wheel.read(name) for name in wheel.namelist() if ".dist-info/" not in name}
@@ -51,6 +52,7 @@ def test_the_wheel_has_exactly_the_files_of_the_folders(built: dict[str, Path]) 
     assert any(name.endswith("LICENSE") for name in info)
 
 
+@pytest.mark.rotating
 def test_the_sdist_has_the_meta_tests(built: dict[str, Path]) -> None:
     import tarfile
 
@@ -61,6 +63,7 @@ def test_the_sdist_has_the_meta_tests(built: dict[str, Path]) -> None:
     assert not any(name.endswith(".pyc") for name in names)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("backend", ["numpy-cpu", "mine.py"])
 def test_the_installed_suite_runs_from_an_empty_folder(backend: str, built: dict[str, Path], tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU)
@@ -89,6 +92,7 @@ xfail_strict = true
     write(folder, check_own="def check_nothing(theirs):\n    pass\n\n\ndef test_never():\n    assert False\n")
 
 
+@pytest.mark.rotating
 def test_the_installed_suite_runs_in_a_hostile_project(built: dict[str, Path], tmp_path: Path) -> None:
     write_hostile_project(tmp_path)
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)

@@ -185,6 +185,7 @@ def test_the_action_says_what_deviates(workspace: Path) -> None:
     assert done.outputs["verdict"] == "1 of 1 operations deviates"
 
 
+@pytest.mark.rotating
 def test_several_backends_stand_one_a_line(workspace: Path) -> None:
     options = f"{SELECTED} --dtype=float32"
     done = run_action(workspace, backend="kernels/mine.py\nkernels/wrong.py\n", effort="smoke", options=options)
@@ -210,6 +211,7 @@ def test_a_quotation_mark_without_its_other_half_is_one_sentence(workspace: Path
     assert done.text == "options: No closing quotation: -k 'relu\n"
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     ("artifact", "report", "expected"),
     [("auto", "out/a", "out-a-test-3"), ("mine: 3.12", "out", "mine- 3.12"), ("", "out", "")],

@@ -42,6 +42,7 @@ BODIES = {
 }
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("more", [(), ("--isolate",)], ids=["without", "isolated"])
 @pytest.mark.parametrize("name", BODIES)
 def test_nothing_raw_is_printed(name: str, more: tuple[str, ...], tmp_path: Path) -> None:

@@ -244,6 +244,7 @@ def test_an_internal_error_loses_nothing(tmp_path: Path) -> None:
     assert "relu.reference" in {v.id for v in report.verdicts}
 
 
+@pytest.mark.rotating
 def test_workers_findings_come_together(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU, other=NUMPY + RELU)

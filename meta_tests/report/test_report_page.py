@@ -202,6 +202,7 @@ def browser() -> Iterator[Any]:
         yield started
 
 
+@pytest.mark.rotating
 def test_a_browser_shows_it(browser: Any, tmp_path: Path) -> None:
     """The console shows no error, no foreign script runs, nothing is cut off, and the diagnosis is on the first screen."""
     texts = {kind: render_with(tmp_path / kind, text) for kind, text in HOSTILE.items()}

@@ -36,11 +36,13 @@ def score(folder: Path, body: str, **options: object) -> Score:
     return spec_tests.score(str(folder / "kernel.py"), "rms_norm", effort="smoke", **{"seed": 5, **options})  # type: ignore[arg-type]
 
 
+@pytest.mark.rotating
 def test_right_code_has_the_whole_score(tmp_path: Path) -> None:
     found = score(tmp_path, RMS_NORM)
     assert (found.value, found.laws, found.coverage, found.precision, found.causes) == (1.0, 1.0, 1.0, 1.0, [])
 
 
+@pytest.mark.rotating
 def test_wrong_code_has_at_most_a_quarter_and_is_told_why(tmp_path: Path) -> None:
     found = score(tmp_path, EPS_OUTSIDE)
     assert 0 < found.value <= 0.25
@@ -53,6 +55,7 @@ def test_a_seed_gives_the_same_score_again(tmp_path: Path) -> None:
     assert score(tmp_path, RMS_NORM, seed=None).seed != score(tmp_path, RMS_NORM, seed=None).seed
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("body", [REFUSING, TINY_DOMAIN], ids=["refuses", "states a tiny domain"])
 def test_code_that_asks_for_less_has_less(tmp_path: Path, body: str) -> None:
     assert score(tmp_path, body).value < 0.5
@@ -68,6 +71,7 @@ def test_a_dtype_of_the_task_that_is_lacking_counts_as_unanswered(tmp_path: Path
     assert score(tmp_path, RMS_NORM, dtype=["float32", "float16"]).value < 0.75
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     "body",
     [ENDS_THE_PROCESS, EPS_OUTSIDE + PATCHES_THE_JUDGE, IMPORTS_THE_ORACLE],
@@ -77,6 +81,7 @@ def test_cheating_does_not_pay(tmp_path: Path, body: str) -> None:
     assert score(tmp_path, body).value <= 0.25
 
 
+@pytest.mark.rotating
 def test_the_command_prints_the_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "kernel.py").write_text(NUMPY + RMS_NORM)
     words = ["score", str(tmp_path / "kernel.py"), "rms_norm", "--effort=smoke", "--seed=5"]

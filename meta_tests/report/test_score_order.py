@@ -58,6 +58,7 @@ def test_there_are_kernels_of_every_grade() -> None:
     assert all({kernel.grade for kernel in own} == {TRIVIAL, ATTEMPT, RIGHT} for own in kernels.values())
 
 
+@pytest.mark.rotating
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", SIGNATURES)
 def test_the_skill_is_ordered(tmp_path: Path, operation: str) -> None:
@@ -74,6 +75,7 @@ def test_scores_are_ordered(tmp_path: Path, operation: str, seed: int) -> None:
     assert sorted(values.values())[-2] <= 0.25, values
 
 
+@pytest.mark.rotating
 @pytest.mark.slow
 def test_scores_of_five_kernels_are_ordered(tmp_path: Path) -> None:
     kernels = [kernel for kernel in by_operation()["rms_norm"] if kernel.name in DAILY]

@@ -4,12 +4,15 @@ import html
 import re
 from pathlib import Path
 
+import pytest
+
 from spec_tests.report import read
 from spec_tests.report.backend_results import build_results
 
 from ..support.pytest_process import suite, write
 
 IN_FLOAT32 = """import numpy as np
+import pytest
 
 framework = "numpy"
 
@@ -27,6 +30,7 @@ def sigmoid(x):
 """
 
 
+@pytest.mark.rotating
 def test_it_is_one_remark_with_the_line_to_add(tmp_path: Path) -> None:
     write(tmp_path, mine=IN_FLOAT32)
     run = suite(tmp_path, "--backend=mine.py", "--report=found", "-k", "silu.reference or sigmoid.reference or relu.reference")

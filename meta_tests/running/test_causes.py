@@ -31,6 +31,7 @@ def softmax_of(name: str) -> Any:
     return with_deviation(name).softmax
 
 
+@pytest.mark.rotating
 def test_failures_of_one_bug_have_one_cause_in_every_dtype() -> None:
     (cause,) = run(
         make_backend(("float32", "float16"), rms_norm=with_deviation("rms_norm/eps-outside-sqrt").rms_norm), "rms_norm"
@@ -73,6 +74,7 @@ def test_one_exception_in_a_function_that_several_operations_use_is_one_cause() 
     assert {law.partition(".")[0] for law, _ in causes[0].failures} == {"relu", "silu"}
 
 
+@pytest.mark.rotating
 def test_wrong_answers_without_a_name_are_one_cause() -> None:
     def relu(x: np.ndarray) -> np.ndarray:
         return np.maximum(x, 0) * np.where(np.arange(x.size).reshape(x.shape) % 3 == 1, x.dtype.type(1.7), x.dtype.type(1))
@@ -82,6 +84,7 @@ def test_wrong_answers_without_a_name_are_one_cause() -> None:
     assert {dtype for _, dtype in cause.failures} == {"float32", "bfloat16"}
 
 
+@pytest.mark.rotating
 def test_a_second_bug_under_another_option_is_found_behind_the_first() -> None:
     no_maximum, other_axis = softmax_of("softmax/no-maximum-subtracted"), softmax_of("softmax/axis-ignored")
 
@@ -94,6 +97,7 @@ def test_a_second_bug_under_another_option_is_found_behind_the_first() -> None:
     assert any("softmax/no-maximum-subtracted" in key for key in keys)
 
 
+@pytest.mark.rotating
 def test_the_gradient_of_a_wrong_result_has_the_cause_of_the_result() -> None:
     torch = pytest.importorskip("torch")
 

@@ -44,6 +44,7 @@ def test_an_unknown_subcommand_is_one_sentence(word: str, hint: str, capsys: pyt
     assert hint in capsys.readouterr().err
 
 
+@pytest.mark.rotating
 def test_run_is_a_pytest_run_of_the_suite(tmp_path: Path) -> None:
     write(tmp_path, right=NUMPY + RELU, wrong=NUMPY + EPS_OUTSIDE)
     right = spec_tests(tmp_path, "run", "right.py", "--effort=smoke", "-k", "relu.reference", "-p", "no:cacheprovider")

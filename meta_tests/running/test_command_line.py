@@ -116,6 +116,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.rotating
 def test_a_backend_that_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:
     for name, (body, _) in REFUSED.items():
         if name.endswith(".py") and body:
@@ -133,6 +134,7 @@ def test_a_refused_run_says_so_and_runs_nothing(tmp_path: Path) -> None:
     assert "? Built in: " in run.complaint
 
 
+@pytest.mark.rotating
 def test_a_device_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
@@ -180,6 +182,7 @@ def test_only_the_dtype_asked_for_is_tried(tmp_path: Path) -> None:
     assert {fact["dtype"] for fact in run.facts} == {"float64", "float16"}
 
 
+@pytest.mark.rotating
 def test_a_stricter_precision_is_held(tmp_path: Path) -> None:
     """float16 code that is not fused is eager. That is enough for softmax, unless --precision=fused requires more."""
     total = "np.sum(e, axis=axis, keepdims=True"
@@ -201,6 +204,7 @@ def test_what_is_required_must_be_there(tmp_path: Path) -> None:
     assert suite(tmp_path, "--backend=mine.py", "--require=relu", *RELU_REFERENCE).code == 0
 
 
+@pytest.mark.rotating
 def test_a_requirement_is_not_missed_where_another_operation_of_the_law_is_missing(tmp_path: Path) -> None:
     """Laws that compare softmax with log_softmax, logsumexp or sigmoid are skipped. They do not fail."""
     write(tmp_path, mine=NUMPY + SOFTMAX)

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from spec_tests.report import read
 from spec_tests.report.backend_results import build_results
 
@@ -44,6 +46,7 @@ def test_an_exception_inside_the_suite_prints_its_traceback(tmp_path: Path) -> N
     assert "cause 1:" not in found.text
 
 
+@pytest.mark.rotating
 def test_the_verdict_counts_an_error_of_the_suite_as_what_it_is(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + EPS_OUTSIDE, conftest=BROKEN_FOR_RELU)
     found = suite(tmp_path, "--backend=mine.py", "--effort=smoke", "-k", "(relu or rms_norm) and not vjp", "--report=report")

@@ -54,6 +54,7 @@ def assert_claims_nothing(folder: Path, done: Run, *sentences: str) -> None:
     assert compute_score(found, "relu", [], 1, exit_status=2).value == 0
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal(name: str, tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + SELF_KILL.format(name))
@@ -70,6 +71,7 @@ def test_a_signal_before_any_verdict(tmp_path: Path) -> None:
     assert "cut by SIGTERM in sigmoid.reference (float32) after 0 of 1 law" in " ".join(done.text.split())
 
 
+@pytest.mark.rotating
 def test_what_failed_until_then_is_said(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + WRONG_RELU + SELF_KILL.format("SIGTERM"))
     done = run(tmp_path, "-k", SELECTION)
@@ -79,6 +81,7 @@ def test_what_failed_until_then_is_said(tmp_path: Path) -> None:
     assert "1 of 1 operations deviates; cut by SIGTERM" in (tmp_path / "out" / "badge.json").read_text()
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("options", [(), ("-n", "2", "--dist=loadfile")], ids=["one process", "xdist"])
 def test_the_first_failure_ends_the_run(options: tuple[str, ...], tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + WRONG_RELU + SIGMOID)
@@ -122,6 +125,7 @@ def test_pytest_exit(tmp_path: Path) -> None:
     assert "cut by pytest.exit (enough)" in " ".join(done.text.split())
 
 
+@pytest.mark.rotating
 def test_a_worker_that_ends(tmp_path: Path) -> None:
     ending = "\nimport os\n\ndef sigmoid(x):\n    os._exit(3)\n"
     write(tmp_path, mine=NUMPY + RELU + ending)
@@ -139,6 +143,7 @@ def test_an_error_before_a_law(tmp_path: Path) -> None:
     assert not any(claim in done.text for claim in CLAIMS)
 
 
+@pytest.mark.rotating
 def test_a_lost_device(tmp_path: Path) -> None:
     losing = BACKENDS / "devices" / "loses_its_context_unnoticed.py"
     done = run(tmp_path, "-k", SELECTION, backend=str(losing))
@@ -146,6 +151,7 @@ def test_a_lost_device(tmp_path: Path) -> None:
     assert_claims_nothing(tmp_path, done, "cut by a lost device after 2 of 3 laws")
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "xdist"])
 def test_a_limit_of_calls(options: tuple[str, ...], tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + SIGMOID)
@@ -164,6 +170,7 @@ def test_a_limit_that_is_not_reached_cuts_nothing(tmp_path: Path) -> None:
     assert (footer["complete"], footer["cuts"]) == (True, {})
 
 
+@pytest.mark.rotating
 def test_a_failure_is_explained_although_the_limit_is_reached(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + WRONG_RELU + SIGMOID)
     done = run(tmp_path, "--max-calls=1", "-k", SELECTION)
@@ -244,6 +251,7 @@ def test_a_merged_report_that_lacks_items_claims_nothing(tmp_path: Path) -> None
     assert result.sentence == "cut by missing items of the campaign after 1 law; until then nothing failed"
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("workers", [(), ("-n1",)])
 def test_operations_that_the_backend_lacks_were_not_cut(workers: tuple[str, ...], tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + WRONG_RELU + SIGMOID)

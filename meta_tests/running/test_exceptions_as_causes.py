@@ -39,6 +39,7 @@ def symptom(what: str, place: str, operation: str = "relu", kind: str = "ValueEr
     return set(Failure(f"{operation}.reference", operation, "float32", violation).symptoms)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("raising", ["float16", "float32"])
 def test_wrong_values_in_one_dtype_do_not_take_in_exceptions_in_another(raising: str) -> None:
     def relu(x: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ ENDS = "\n\nimport atexit, os, sys\natexit.register(lambda: (print('==== 8 passe
 WAYS = {"in one process": (), "with workers": ("-n", "2"), "isolated": ("--isolate",), "without capture": ("-s",)}
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_what_runs_at_exit_changes_neither_the_status_nor_the_last_line(way: tuple[str, ...], tmp_path: Path) -> None:
     backend = BACKENDS / "dishonest" / "exits_at_exit.py"
@@ -45,12 +46,14 @@ def test_what_an_honest_backend_registers_runs_and_leaves_no_process(tmp_path: P
     assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] not in "._h") == ["at_exit", "junit.xml", "mine.py"]
 
 
+@pytest.mark.rotating
 def test_what_hangs_at_exit_is_ended(tmp_path: Path) -> None:
     hangs = "\n\nimport atexit, time\natexit.register(time.sleep, 3600)\n"
     write(tmp_path, mine=NUMPY + WRONG + hangs)
     assert suite(tmp_path, "--backend=mine.py", "-k", "relu.reference").code == 1
 
 
+@pytest.mark.rotating
 def test_code_that_a_fork_would_run_is_not_forked(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + WRONG + ENDS + "os.register_at_fork(before=lambda: os._exit(0))\n")
     run = suite(tmp_path, "--backend=mine.py", "-k", "relu.reference")

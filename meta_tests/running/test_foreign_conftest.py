@@ -135,6 +135,7 @@ RUNS = [
 ]
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(("name", "workers"), RUNS)
 def test_what_changes_outcomes_is_named_and_never_green(name: str, workers: tuple[str, ...], tmp_path: Path) -> None:
     conftest, sentence = OFFENCES[name]
@@ -200,6 +201,7 @@ ALL_WRONG = RMS_NORM + "".join(
 )
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("workers", [(), WORKERS], ids=["serial", "workers"])
 def test_each_offence_is_named_with_the_laws_that_it_met(workers: tuple[str, ...], tmp_path: Path) -> None:
     laws = ("-k", " or ".join(f"{name}.reference" for name in ATTACKED))
@@ -229,6 +231,7 @@ def test_each_offence_is_named_with_the_laws_that_it_met(workers: tuple[str, ...
 ORDINARY = (FOLDER / "is_ordinary.py").read_text()
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
 def test_ordinary_fixtures_marks_and_hooks_are_no_offence(workers: tuple[str, ...], tmp_path: Path) -> None:
     run = run_with(tmp_path, ORDINARY, RELU, *LAWS, *workers)

@@ -70,6 +70,7 @@ def collect_outcomes(found: Run) -> dict[str, str]:
     return {name.partition("test_conforms[")[2].removesuffix("]"): tag for name, tag in found.nodes.items() if "conforms" in name}
 
 
+@pytest.mark.rotating
 def test_there_is_an_item_for_each_invariant_and_dtype(project: Path) -> None:
     found = run_project(project)
     assert found.code == 0, found.text
@@ -82,6 +83,7 @@ def test_there_is_an_item_for_each_invariant_and_dtype(project: Path) -> None:
     assert collect_outcomes(run_project(project, "-n", "2")) == ran
 
 
+@pytest.mark.rotating
 def test_a_failure_is_its_message(project: Path) -> None:
     write(project / "my_package", kernels=NUMPY + EPS_OUTSIDE + RELU)
     found = run_project(project, "-k", "rms_norm.reference or rms_norm.odd")
@@ -99,6 +101,7 @@ def test_a_failure_is_its_message(project: Path) -> None:
     assert collect_outcomes(single) == {"rms_norm.odd[float32]": ""}
 
 
+@pytest.mark.rotating
 def test_what_is_known_to_fail_must_fail(project: Path) -> None:
     more = ", known_failing={'rms_norm.reference': 'eps is outside, issue 7', 'rms_norm.eps_is_inside_the_root[float32]': 'too'}"
     only = ("-k", "rms_norm.reference or rms_norm.odd")

@@ -51,6 +51,7 @@ def extract_inputs(run: Run) -> str:
     return run.text.partition("rms_norm(\n")[2].partition("\n  explains")[0]
 
 
+@pytest.mark.rotating
 def test_a_failure_replays_from_its_printed_line_alone(tmp_path: Path) -> None:
     """The line works in another folder, without the database of examples, and with another seed."""
     for folder in ((here := tmp_path / "here"), (there := tmp_path / "there")):
@@ -98,6 +99,7 @@ def test_what_is_no_example_is_one_sentence(tmp_path: Path) -> None:
 # --- after the repair -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     "processes", [pytest.param((), id="serial"), pytest.param(("-n2",), id="parallel", marks=pytest.mark.nightly)]
 )
@@ -144,6 +146,7 @@ OTHER_PATTERNS = [
 ]
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(("patterns", "known"), [(PATTERNS, "failing"), (OTHER_PATTERNS, "")], ids=["covers", "covers nothing"])
 def test_an_entry_may_be_a_pattern(patterns: list[dict[str, str]], known: str, tmp_path: Path) -> None:
     """Each backend has the same bug, and one pattern."""
@@ -160,6 +163,7 @@ def test_an_entry_may_be_a_pattern(patterns: list[dict[str, str]], known: str, t
         assert not any(fact["stale"] for fact in facts), pattern  # a law that holds makes no pattern stale
 
 
+@pytest.mark.rotating
 def test_a_pattern_that_a_whole_run_shows_to_be_stale(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU)
     (tmp_path / "known.jsonl").write_text('{"operation": "relu", "reason": "r"}\n{"operation": "silu", "reason": "not tried"}\n')
@@ -200,6 +204,7 @@ DECORATOR_KEYS = {
 }
 
 
+@pytest.mark.rotating
 def test_the_decorator_takes_patterns_too(tmp_path: Path) -> None:
     arguments = [f"BACKEND, NAMES, effort='smoke', known_failing={{{key!r}: 'a reason'}}" for key in DECORATOR_KEYS]
     tests = [f"@parametrize({each})\ndef test_{number}(check):\n    check()\n" for number, each in enumerate(arguments)]
@@ -218,6 +223,7 @@ def test_the_decorator_takes_patterns_too(tmp_path: Path) -> None:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating
 def test_what_is_known_to_fail_must_fail(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)
     known = ("--known-failing=known.jsonl", "--hypothesis-seed=2")
@@ -300,6 +306,7 @@ def test_a_malformed_line_is_refused_with_its_number(tmp_path: Path) -> None:
         assert said in complaint, text[:100]
 
 
+@pytest.mark.rotating
 def test_a_line_that_names_nothing_is_refused(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU)
     (tmp_path / "known.jsonl").write_text('{"id": "relu.refrence", "reason": "r"}\n')
@@ -316,6 +323,7 @@ def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     assert "name the file to write" in nameless
 
 
+@pytest.mark.rotating
 def test_workers_know_it_too(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)

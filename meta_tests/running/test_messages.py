@@ -16,7 +16,7 @@ from spec_tests.specification.formats import Arithmetic
 
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, environment, pytest_run, python, suite, suite_of_each, write
 
-pytestmark = pytest.mark.xdist_group("running/messages")  # which share a run
+pytestmark = [pytest.mark.rotating, pytest.mark.xdist_group("running/messages")]  # which share a run
 
 
 def extract_script(text: str) -> str:

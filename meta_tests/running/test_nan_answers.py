@@ -28,6 +28,7 @@ def softmax(x, *, axis):
 SAME_TWICE = ("repeatable", "layout_blind", "not_an_alias", "batch_independence")
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("flickers", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_nan_in_both_answers_is_the_same_answer(tmp_path: Path, *, flickers: bool) -> None:
     write(tmp_path, mine=NUMPY + f"FLICKERS = {flickers}\n" + NAN_FOR_SOME_ROWS)
@@ -37,6 +38,7 @@ def test_nan_in_both_answers_is_the_same_answer(tmp_path: Path, *, flickers: boo
     assert status["reference"] == "failed"
 
 
+@pytest.mark.rotating
 def test_nan_in_one_answer_only_is_not(tmp_path: Path) -> None:
     forgetful = NAN_FOR_SOME_ROWS.replace("np.max(x, axis=axis, keepdims=True) > 1", "calls % 2 == 0")
     write(tmp_path, mine=NUMPY + "FLICKERS = False\n" + forgetful)

@@ -80,6 +80,7 @@ def test_the_simulation_hides_from_the_suite_alone(system: str, tmp_path: Path) 
     assert not has_proc
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(("system", "workers"), [("win32", ("-n", "2")), ("darwin", ())], ids=["win32", "darwin"])
 def test_the_suite_judges_there(system: str, workers: tuple[str, ...], tmp_path: Path) -> None:
     pytest.importorskip("xdist")

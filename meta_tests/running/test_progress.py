@@ -28,6 +28,7 @@ def test_a_run_says_what_it_tries_and_how_far_it_is(tmp_path: Path) -> None:
     assert [counts for _, _, *counts in lines] == [["0", "3", ""], ["1", "3", ""], ["2", "3", "1"]]
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("option", ["-q", "-v", "-pno:terminal"])
 def test_a_run_is_quiet_where_pytest_is_or_speaks_itself(option: str, tmp_path: Path) -> None:
     assert not re.search("^  test(ing|ed) ", run_with_all_lines(tmp_path, option), re.MULTILINE)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from spec_tests.trials.reducing import ReducedChoices, reduce_choices
 
 from ..support.pytest_process import NUMPY, suite, write
@@ -78,6 +80,7 @@ def test_it_ends_with_the_budget() -> None:
     assert (numbers.count(0), tried) == (10, 11)
 
 
+@pytest.mark.rotating
 def test_a_large_example_becomes_small(tmp_path: Path) -> None:
     """In the time of a failure, Hypothesis alone ends at an example of 32 elements."""
     write(tmp_path, mine=NUMPY + ZEROED_TAIL)

@@ -80,6 +80,7 @@ def test_arrays_too_large_for_the_temporary_folder_have_a_sentence_instead_of_a_
     assert len(list((tmp_path / "spec_tests-failures").iterdir())) == 1
 
 
+@pytest.mark.rotating
 def test_a_bfloat16_array_is_called_so(tmp_path: Path) -> None:
     pytest.importorskip("ml_dtypes")
     write(tmp_path, mine=NUMPY + WIDE_ONLY.replace("np.float32(1)", "x.dtype.type(1)") + "\n\ndtypes = ('bfloat16',)\n")
@@ -88,6 +89,7 @@ def test_a_bfloat16_array_is_called_so(tmp_path: Path) -> None:
     assert "float64 array" not in text
 
 
+@pytest.mark.rotating
 def test_a_state_that_an_earlier_call_left_is_shown_by_all_calls(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + REMEMBERING)
     text = suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "softmax.", "-x", "--effort=default").message()
@@ -125,6 +127,7 @@ def test_each_side_of_a_law_says_whose_it_is(tmp_path: Path) -> None:
         assert all("the backend's answer" in facts[side] for side in ("one side", "the other") if side in facts), text
 
 
+@pytest.mark.rotating
 def test_no_message_leaves_the_script_out(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU.replace("np.maximum(x, 0)", "x") + WIDE_ONLY.replace("relu", "silu"))
     found = suite(tmp_path, "--backend=mine.py", "--effort=default", "--report=seen", "-v")

@@ -83,6 +83,7 @@ SOURCES = {  # the source, the law, and the comment of the script that would be 
 }
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", SOURCES)
 def test_the_script_shows_the_failure(name: str, tmp_path: Path) -> None:
     source, law, comment = SOURCES[name]
@@ -103,6 +104,7 @@ def test_the_script_shows_the_failure(name: str, tmp_path: Path) -> None:
     ), shown.stdout + script
 
 
+@pytest.mark.rotating
 def test_a_call_that_is_right_alone_says_so(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + IS_WRONG_AT_TIMES)
     text = suite(tmp_path, "--backend=mine.py", "--hypothesis-seed=1", "-k", "relu.reference", "--effort=default").message()

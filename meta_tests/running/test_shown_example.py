@@ -31,6 +31,7 @@ def sigmoid(x: np.ndarray) -> Any:
     return 1 / (1 + np.exp(-np.clip(x, -60, None))) + np.asarray(1e-25, x.dtype)
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("function", "severity"), [(softmax, NOT_FINITE), (rms_norm, VISIBLE), (sigmoid, HIDDEN)])
 def test_the_example_is_one_whose_error_matters(function: Any, severity: int, seed: int) -> None:

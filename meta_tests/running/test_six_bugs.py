@@ -20,6 +20,7 @@ NAMES = {
 MAX_LINES = 56  # of the whole output with -q
 
 
+@pytest.mark.rotating
 @pytest.mark.slow
 def test_six_bugs_are_six_causes() -> None:
     run = suite(BACKENDS / "student", "--backend=six_bugs.py", "--effort=default", "--hypothesis-seed=1", "-q")

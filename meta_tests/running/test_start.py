@@ -124,6 +124,7 @@ BACKENDS = {
 }
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", BACKENDS)
 def test_the_list_of_what_is_absent_is_as_it_was_when_all_laws_were_collected(name: str, tmp_path: Path) -> None:
     """`not_tried.json` has the lists of commit c956b87 at default effort. It collected the laws of all operations."""
@@ -157,6 +158,7 @@ def test_operation_of_an_unknown_name_is_refused(tmp_path: Path) -> None:
     assert "there is no operation 'relus'. Did you mean relu" in run.text
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one process", "workers"])
 def test_a_required_operation_that_the_selection_leaves_untried_fails_the_run(workers: tuple[str, ...], tmp_path: Path) -> None:
     two = NUMPY + RELU + "\n\ndef sigmoid(x):\n    return (1 / (1 + np.exp(-x.astype(np.float64)))).astype(x.dtype)\n"

@@ -24,7 +24,7 @@ from spec_tests.running.report_folder import LOCK
 from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, SOFTMAX, complaints, environment, suite, write
 
-pytestmark = pytest.mark.xdist_group("running/survival")  # which share a run
+pytestmark = [pytest.mark.rotating, pytest.mark.xdist_group("running/survival")]  # which share a run
 NO_SUMMARY = environment(ROOT, GITHUB_STEP_SUMMARY="")
 WORDS = ("--backend=mine.py", "--report=out", "--hypothesis-seed=1")
 HANGING = f"""{NUMPY}

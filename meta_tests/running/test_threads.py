@@ -19,6 +19,7 @@ def relu(x): return np.maximum(x, 0)
 """
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     ("processes", "extra", "expected"),
     [

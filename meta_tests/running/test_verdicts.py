@@ -15,7 +15,7 @@ def softmax(x, *, axis):
     return e / np.sum(e, axis=axis, keepdims=True)
 """
 
-pytestmark = pytest.mark.xdist_group("running/verdicts")  # which share a run
+pytestmark = [pytest.mark.rotating, pytest.mark.xdist_group("running/verdicts")]  # which share a run
 
 
 @pytest.fixture(scope="module")

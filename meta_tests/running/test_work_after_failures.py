@@ -80,6 +80,7 @@ def fail(seconds: float | None) -> tuple[Backend, Any, Trial]:
     return under_test, test, trial
 
 
+@pytest.mark.rotating
 def test_the_same_seed_costs_the_same_and_says_the_same() -> None:
     """Also if the clock is slow, as long as the safety net does not end the search."""
     (one, _, _), (other, _, _), (slow, _, _) = fail(None), fail(1e-9), fail(1e-4)

@@ -25,6 +25,7 @@ def relu(x):
 """
 
 
+@pytest.mark.rotating
 def test_every_verdict_is_that_of_a_serial_run(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + SOFTMAX + RELU)
     args = ("--backend=mine.py", "--hypothesis-seed=3", "-k", "rms_norm or softmax or relu")
@@ -125,6 +126,7 @@ def test_the_workers_see_theirs(tmp_path: Path) -> None:
 RESUMABLE = ("--backend=mine.py", "--report=out", "--hypothesis-seed=1", "-k", "rms_norm or relu or softmax")
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize(
     "processes", [pytest.param((), id="serial", marks=pytest.mark.nightly), pytest.param(("-n", "2"), id="parallel")]
 )
@@ -154,6 +156,7 @@ def test_a_run_that_was_cut_goes_on_with_what_is_left(processes: tuple[str, ...]
     assert not again.facts
 
 
+@pytest.mark.rotating
 def test_what_does_not_go_together_is_one_sentence(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU)
     words = ("--backend=mine.py", "--report=out", "-k", "relu.reference")

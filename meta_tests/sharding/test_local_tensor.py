@@ -56,6 +56,7 @@ def right() -> Iterator[Backend]:
     loaded.framework.connection.discard_process(Fault(""))
 
 
+@pytest.mark.rotating
 def test_ranks_in_one_process_give_the_bits_of_processes(right: Backend, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "backends", tmp_path / "backends")
     found = simulate(tmp_path, *ALIKE)
@@ -75,6 +76,7 @@ def true_answers() -> dict[str, np.ndarray]:
     return {"result": linear(x, weight, bias), "x": ones @ weight, "weight": ones.T @ x, "bias": ones.sum(0)}
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", [None, *FAULTS])
 def test_a_fault_is_found_in_one_process_and_confirmed_over_gloo(name: str | None, tmp_path: Path) -> None:
     folder = tmp_path / "backends"
@@ -95,6 +97,7 @@ def test_a_fault_is_found_in_one_process_and_confirmed_over_gloo(name: str | Non
         backend.framework.connection.discard_process(Fault(""))
 
 
+@pytest.mark.rotating
 def test_code_that_asks_for_its_place_is_not_simulated(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "backends", tmp_path / "backends")
     answers = simulate(tmp_path, "scaled_dot_product_attention", "linear")

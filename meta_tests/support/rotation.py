@@ -1,4 +1,8 @@
-"""A share of the cases of a test is tried daily, another one after each change of the sources that judge; nightly, all are."""
+"""A share of the slow tests, and of the cases of a test, runs daily, another one after each change; nightly, all run.
+
+`rotate` is for the cases of one test. Their share changes with the sources that judge. The marker `rotating` is for tests that
+take seconds, as those that start processes or a browser do. Their share changes with any source or document of the checkout.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,18 +18,46 @@ import pytest
 from .paths import ROOT
 from .sources import list_sources
 
+ONE_IN = 5  # tests with the marker `rotating`, of which one runs daily
+FOLDERS = ("spec_tests", "reference_numpy", "backends", "meta_tests", "docs", "examples", "benchmarks")
+SUFFIXES = (".py", ".md", ".toml", ".html")
+
 
 @cache
 def hash_judging_sources() -> str:
     together = hashlib.sha256()
     for path in list_sources():
-        together.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+        _add(together, path)
     return together.hexdigest()
 
 
-def is_due(case: str, one_in: int) -> bool:
+@cache
+def hash_checkout() -> str:
+    """Return a hash of the sources and documents of the checkout."""
+    together = hashlib.sha256()
+    for folder in ("", *FOLDERS):
+        for path in sorted((ROOT / folder).glob("**/*" if folder else "*")):
+            if path.suffix in SUFFIXES and "_build" not in path.parts:
+                _add(together, path)
+    return together.hexdigest()
+
+
+def _add(together: Any, path: Path) -> None:
+    together.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+
+
+def is_due(case: str, one_in: int, sources: Callable[[], str] | None = None) -> bool:
     """Whether a case is tried with the sources as they are: one case in so many is."""
-    return zlib.crc32(f"{hash_judging_sources()} {case}".encode()) % one_in == 0
+    return zlib.crc32(f"{(sources or hash_judging_sources)()} {case}".encode()) % one_in == 0
+
+
+def leave_to_the_night(items: Iterable[pytest.Item]) -> None:
+    """Give the marker `nightly` to tests with the marker `rotating` that are not due. Those of one xdist_group go together."""
+    for item in items:
+        if item.get_closest_marker("rotating"):
+            group = item.get_closest_marker("xdist_group")
+            if not is_due(str(group.args[0]) if group else item.nodeid, ONE_IN, hash_checkout):
+                item.add_marker(pytest.mark.nightly)
 
 
 def rotate(cases: Iterable[Any], one_in: int, name: Callable[[Any], str] = str) -> list[Any]:

@@ -117,6 +117,7 @@ def folder(operation: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.rotating
 def test_a_file_catches_what_it_says_and_nothing_right(operation: str, folder: Path) -> None:
     right, wrong = OracleBackend(), cache(lambda name: OracleBackend(find(name)))
     vectors = list_vectors(folder / f"{operation}.safetensors")
@@ -148,6 +149,7 @@ def test_every_wrong_equation_that_shows_is_caught(folder: Path) -> None:
             assert caught >= count - 1, (record["operation"], kind)
 
 
+@pytest.mark.rotating
 def test_gradients_several_results_and_nested_weights_have_names(tmp_path: Path) -> None:
     names = ["linear_vjp", "attention_with_lse", "transformer_block"]
     assert main(["vectors", f"--export={tmp_path}", "--count=1", "--dtype=float32", *names]) == 0
@@ -192,6 +194,7 @@ def in_float32(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path / "softmax.safetensors"
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_a_checker_passes_the_right_function_and_names_the_wrong_one(name: str, in_float32: Path, tmp_path: Path) -> None:
     tools, (right, wrong), deviation = LANGUAGES[name]
