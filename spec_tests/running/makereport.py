@@ -53,7 +53,7 @@ def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallI
     verdict = build_verdict(invariant, trial, status, reason, report.duration)
     report.sections = [(title, printable(text)) for title, text in report.sections]  # a backend may have printed megabytes
     carry_verdict(verdict, report, item)
-    if read_option(item.config, "report"):
+    if read_option(item.config, "report") or item.config.pluginmanager.has_plugin("spec_tests.report"):  # in a worker, or here
         from .recorded_details import collect_details
 
         shown: list[Message | ForeignMessage] = [*failures] or (
