@@ -3,14 +3,19 @@
 from typing import Any
 
 from spec_tests.report.table import format_table
+from spec_tests.report.verdict import Verdict
+
+from ..support.handmade_reports import judged
+from ..support.handmade_reports import verdict as handmade
+
+COUNTS = {"examples": 4, "drawn": 4, "answered": 4}
 
 
-def verdict(operation: str, law: str, dtype: str, status: str = "passed", **more: Any) -> dict[str, Any]:
+def verdict(operation: str, law: str, dtype: str, status: str = "passed", **more: Any) -> Verdict:
     shares = (
         {"class": "fused", "worst": 0.1, "median": 0.0301} if law == "reference" else {"class": "", "worst": None, "median": None}
     )
-    plain = {"level": None, "examples": 4, "drawn": 4, "answered": 4, "unexplained": 0}
-    return {"id": f"{operation}.{law}", "operation": operation, "dtype": dtype, "status": status, **shares, **plain, **more}
+    return judged(handmade(f"{operation}.{law}", dtype, status=status, **{**shares, **COUNTS, **more}))
 
 
 def test_columns_have_titles_and_numbers_one_form() -> None:
@@ -46,8 +51,8 @@ def test_a_bug_in_one_dtype_leaves_untried_dtypes_open_at_smoke() -> None:
 
 
 def test_an_operation_with_several_results_has_a_row_for_each() -> None:
-    shares = {"class": "mixed", "worst": "0.5", "median": "0.25"}
-    results = {"out": shares, "lse": {**shares, "class": "fused", "worst": "0.1"}, "unseen": {**shares, "worst": None}}
+    shares = {"class": "mixed", "worst": 0.5, "median": 0.25}
+    results = {"out": shares, "lse": {**shares, "class": "fused", "worst": 0.1}, "unseen": {**shares, "worst": None}}
     several = verdict("attend", "reference", "float32", results=results)
     failing = [verdict("attend", "reference", "float16", results=results), verdict("attend", "odd", "float16", "failed")]
     lines = format_table([several, *failing, verdict("relu", "reference", "float16", results={})], "default")
