@@ -11,23 +11,26 @@ from spec_tests.campaign.plan import PlanError, deal, expect_seconds, list_items
 from spec_tests.campaign.timing import estimate, read_timings
 from spec_tests.commands import main
 from spec_tests.report import ReportError, read
+from spec_tests.report.records import read_line
 
 from ..measure import campaign_cost
+from ..support import handmade_reports
 from ..support.paths import MEASURED, ROOT
 from ..support.pytest_process import NUMPY, write
 from .campaigns import make_campaign, spec_tests
 
-RECORD = {"text": "a.py", "dtypes": ["float32", "float16"], "operations": ["relu", "causal_mask"], "gradients": ["relu_vjp"]}
+STATED = {"text": "a.py", "dtypes": ["float32", "float16"], "operations": ["relu", "causal_mask"], "gradients": ["relu_vjp"]}
+BACKEND = read_line({**handmade_reports.BACKEND, **STATED})
 ITEMS = [Item("a.py", "relu", "float32", "smoke", i, i, 0, expected_seconds=float(i % 7)) for i in range(40)]
 
 
 def test_a_plan_has_an_item_for_each_operation_dtype_and_slice_of_seeds() -> None:
-    items = list_items(RECORD, "smoke", slice_seeds(5, 2), seed=1)
+    items = list_items(BACKEND, "smoke", slice_seeds(5, 2), seed=1)
     assert len(items) == (2 + 1 + 2) * 3  # the results of causal_mask have one dtype
     assert {item.dtype for item in items if item.operation == "causal_mask"} == {""}
     assert {(item.first_seed, item.last_seed) for item in items} == {(0, 1), (2, 3), (4, 4)}
     assert len({item.name for item in items}) == len({item.key for item in items}) == len(items)
-    chosen = list_items(RECORD, "smoke", slice_seeds(1, 1), seed=1, operations=["relu"], dtypes=["float16"])
+    chosen = list_items(BACKEND, "smoke", slice_seeds(1, 1), seed=1, operations=["relu"], dtypes=["float16"])
     assert [(item.operation, item.dtype) for item in chosen] == [("relu", "float16")]
 
 
@@ -172,5 +175,5 @@ def test_the_cost_of_a_large_campaign_is_that_of_its_command(capsys: pytest.Capt
 
 
 def test_a_header_without_seeds_is_of_no_item() -> None:
-    header = {"backends": ["a.py"], "selection": {}, "dtypes": [], "effort": "smoke", "seed": None}
+    header = read_line({**handmade_reports.HEADER, "backends": ["a.py"], "effort": "smoke"})
     assert read_key(header) not in {item.key for item in ITEMS}

@@ -11,6 +11,7 @@ from spec_tests.calls.violation import Violation
 from spec_tests.implementation.backend import Backend, BackendError, build_backend
 from spec_tests.report.conventions import describe_conventions
 from spec_tests.report.failure import failure_message
+from spec_tests.report.verdict import Verdict
 from spec_tests.running.verdict_record import build_verdict
 from spec_tests.specification.conventions import CONVENTIONS, UPDATE, apply_conventions, find_convention_complaint
 from spec_tests.specification.registry import operations, specification
@@ -77,7 +78,7 @@ def build(
     return build_backend(source, set(operations()))
 
 
-def run(under_test: Backend, seed: int = 1) -> tuple[dict[str, Violation], list[dict[str, Any]]]:
+def run(under_test: Backend, seed: int = 1) -> tuple[dict[str, Violation], list[Verdict]]:
     """Try the laws of conventions. Return the violations, by id and dtype, and all verdict records."""
     broken, records = {}, []
     for test, trial in trials(

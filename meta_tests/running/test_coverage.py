@@ -148,7 +148,7 @@ def test_a_refusing_backend_is_not_green_without_saying_so(
             assert badge["color"] == "lightgrey", seed
             assert "conform" not in badge["message"], seed
             short = [record for record in records if record.answered < record.drawn]
-            assert any(f"answered {v['answered']} of {v['drawn']}" in texts["terminal"] for v in short), seed
+            assert any(f"answered {v.answered} of {v.drawn}" in texts["terminal"] for v in short), seed
             assert "answered " in texts["page"], seed
             assert "⚪ answered " in texts["summary"], seed
             repeated = Refusing(operation, refuses)
@@ -185,14 +185,12 @@ def test_a_stated_domain_is_named_beside_the_claim(operation: str, domain: dict[
 
 
 def test_a_domain_of_which_nothing_is_drawn_is_no_claim(tmp_path: Path) -> None:
-    records = [verdict(drawn=43, answered=1, unexplained=0, examples=1, refused=42, refusals=[["domain", "no", 42]], region=None)]
+    records = [judged(verdict(drawn=43, answered=1, examples=1, refused=42, refusals=[["domain", "no", 42]]))]
     result, texts = show(tmp_path, records)
     assert result.tone == "open"
     assert result.sentence == "relu answered 1 of 43 examples"
     assert "answered 1 of 43" in texts["terminal"]
-    records = [
-        verdict(drawn=43, answered=22, unexplained=0, examples=22, refused=21, refusals=[["domain", "no", 21]], region=None)
-    ]
+    records = [judged(verdict(drawn=43, answered=22, examples=22, refused=21, refusals=[["domain", "no", 21]]))]
     assert show(tmp_path / "most", records)[0].tone == "good"
 
 

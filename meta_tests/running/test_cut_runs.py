@@ -89,8 +89,8 @@ def test_the_first_failure_ends_the_run(options: tuple[str, ...], tmp_path: Path
     assert done.code == (2 if options else 1)
     found = read(tmp_path / "out")
     (cut,) = found.footer.cuts.values() if found.footer else ()
-    assert cut["by"] == "--maxfail=1"
-    assert 0 < cut["judged"] < cut["selected"]
+    assert cut.by == "--maxfail=1"
+    assert 0 < cut.judged < cut.selected
     assert_claims_nothing(tmp_path, done, f"cut by --maxfail=1 after {cut['judged']} of {cut['selected']} laws")
 
 
@@ -167,7 +167,7 @@ def test_a_limit_that_is_not_reached_cuts_nothing(tmp_path: Path) -> None:
     assert "conforms: relu, sigmoid" in done.text
     footer = read(tmp_path / "out").footer
     assert footer is not None
-    assert (footer["complete"], footer["cuts"]) == (True, {})
+    assert (footer.complete, footer.cuts) == (True, {})
 
 
 @pytest.mark.rotating

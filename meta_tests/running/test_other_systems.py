@@ -128,7 +128,7 @@ def test_a_spawned_process_runs_the_suite(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     footer = read(tmp_path / "seen").footer
     assert footer is not None
-    assert footer["exit_status"] == 1
+    assert footer.exit_status == 1
 
 
 COMMANDS = [("spec_tests", "--help"), ("pytest", "-p", "spec_tests.plugin", "--pyargs", "spec_tests", "--list-deviations")]

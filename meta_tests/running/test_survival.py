@@ -126,7 +126,7 @@ def test_a_file_that_the_backend_imports_is_noticed_when_it_changes(tmp_path: Pa
     words = (*WORDS, "-k", "relu.reference")
     assert suite(tmp_path, *words, env=NO_SUMMARY).code == 0
     (backend,) = read(tmp_path / "out").backends
-    assert sorted(backend["imports"]) == ["parts/__init__.py", "parts/deep.py", "parts/kernels.py"]
+    assert sorted(backend.imports) == ["parts/__init__.py", "parts/deep.py", "parts/kernels.py"]
     (tmp_path / "other.py").write_text("# not imported\n")
     assert suite(tmp_path, *words, "--resume", env=NO_SUMMARY).code == 0
     with (tmp_path / "parts" / "deep.py").open("a") as file:
