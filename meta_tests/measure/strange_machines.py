@@ -9,12 +9,16 @@ first one is run, on NumPy. The exit status is 1 if a command ends otherwise tha
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from ..support.paths import ROOT
 from ..support.strange_system import StrangeSystem, find_obstacle, make_disk_that_ignores_case, make_system
@@ -68,6 +72,27 @@ def list_absences(first: str) -> list[Step]:
         Step("a read-only checkout", SMALL, PASSED, mount=READ_ONLY),
         Step("a terminal that has ASCII alone", f"PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 {SMALL}", PASSED),
         Step("a backend in a process of its own", f"{SMALL} --isolate", PASSED),
+    ]
+
+
+def find_conflicts() -> list[str]:
+    """Return the requirements of PyPI's own build of PyTorch, for Linux, that the pins of constraints.txt do not satisfy.
+
+    A machine whose pip finds a build for CPUs does not show them, since that build requires less.
+    """
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = {canonicalize_name(pin.name): pin for pin in map(Requirement, (line for line in lines if line[:1] != "#"))}
+    versions = {name: next(iter(pin.specifier)).version for name, pin in pins.items()}
+    ask = ["install", "--quiet", "--dry-run", "--ignore-installed", "--no-deps", "--report", "-", f"torch==={versions['torch']}"]
+    done = subprocess.run([sys.executable, "-m", "pip", *ask], check=True, capture_output=True, text=True)
+    required = map(Requirement, json.loads(done.stdout)["install"][0]["metadata"]["requires_dist"])
+    on_linux = {"platform_system": "Linux", "sys_platform": "linux", "extra": ""}
+    return [
+        f"torch {versions['torch']} requires {each}, and {name}=={versions[name]} is pinned"
+        for each in required
+        if (name := canonicalize_name(each.name)) in versions
+        and (each.marker is None or each.marker.evaluate(on_linux))
+        and versions[name] not in each.specifier
     ]
 
 
@@ -141,6 +166,7 @@ def main() -> int:
         return 4
     options.folder.mkdir(parents=True, exist_ok=True)
     report = Report()
+    report.wrong += find_conflicts()
     for name in options.names:
         if name == "exfat":
             try_folder_that_ignores_case(options.folder.resolve(), report)
