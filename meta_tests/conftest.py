@@ -10,7 +10,7 @@ from .support.skipped_tests import SkippedTests
 
 # Some of the example backends end or harm the process that imports them, and the modules of the student's repository would
 # shadow those that tests load.
-collect_ignore = ["backends"]
+collect_ignore = ["backends", "earlier_versions"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -120,6 +120,16 @@ class Member:
         return self.is_left_out and self.make_default is not None and value == self.make_default()
 
 
+class Subscriptable:
+    """A dataclass whose members can be read like a dict, by their names in a record, as code of earlier versions does."""
+
+    def __getitem__(self, name: str) -> Any:
+        for member in list_members(type(self)):
+            if member.name == name:
+                return getattr(self, member.field)
+        raise KeyError(name)
+
+
 def list_members(cls: Any) -> tuple[Member, ...]:
     """Return the members that the record of a dataclass has."""
     return _list_members(cls)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from .form import LEFT_OUT, Count, Name, OneOf, Pattern, Range, Real
+from .form import LEFT_OUT, Count, Name, OneOf, Pattern, Range, Real, Subscriptable
 
 NAMED_KINDS = ("deviation", "near miss")  # of explanations whose ids say something to a reader
 EXPLAINED_KINDS = ("deviation", "near miss", "equation", "region")  # of causes
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatedExplanation:
+class StatedExplanation(Subscriptable):
     """What explains the wrong answers of a failure, in words."""
 
     id: str
@@ -39,7 +39,7 @@ def join_explanations(explanations: tuple[StatedExplanation, ...]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatedCause:
+class StatedCause(Subscriptable):
     """What a verdict says of a cause."""
 
     key: Annotated[str, "the ids as one text, which is the same in every run and every process"]
@@ -191,7 +191,7 @@ Refusal = tuple[
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrialIdentity:
+class TrialIdentity(Subscriptable):
     """Which trial it is. The entries of a file of known failures have the same fields."""
 
     id: Annotated[str, Pattern(r"^[a-z_0-9]+\.[a-z_0-9]+$")]
