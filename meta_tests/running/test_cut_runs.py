@@ -91,7 +91,7 @@ def test_the_first_failure_ends_the_run(options: tuple[str, ...], tmp_path: Path
     (cut,) = found.footer.cuts.values() if found.footer else ()
     assert cut.by == "--maxfail=1"
     assert 0 < cut.judged < cut.selected
-    assert_claims_nothing(tmp_path, done, f"cut by --maxfail=1 after {cut['judged']} of {cut['selected']} laws")
+    assert_claims_nothing(tmp_path, done, f"cut by --maxfail=1 after {cut.judged} of {cut.selected} laws")
 
 
 STOPPING = """
