@@ -177,7 +177,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = {item for item, (invariant, trial) in laws.items() if invariant.subject(trial.operation_name) not in chosen}
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
-    items.sort(key=lambda item: mending_order(*laws[item]) if item in laws else (False, 0, False))
+    items.sort(key=lambda item: mending_order(*laws[item]) if item in laws else ())
     ids = {invariant.id_for(trial.operation_name) for invariant, trial in (laws[item] for item in items if item in laws)}
     config.stash[SESSION].known_failures.check_names(ids)
     config.option.keyword = re.sub(r"[\w.]+", lambda word: f"[{word[0]}]" if word[0] in ids else word[0], config.option.keyword)

@@ -57,7 +57,7 @@ def test_zero_cotangent(gradient: Gradient, draw: Draw) -> None:
     assert_zero(zero_where_undefined(gradient.result(change_cotangent(call, lambda c: np.zeros(c.shape)))))
 
 
-@invariant("B", cost=4, needs=("own memory",))
+@invariant("B", cost=4, needs=("own memory",), about_state=True)
 def test_layout_blind(gradient: Gradient, draw: Draw) -> None:
     """The gradients do not depend on how the cotangent and the arguments are stored. Transposed, strided and offset views,
     and one number expanded as the cotangent of a sum is, give what contiguous copies give.
@@ -99,7 +99,7 @@ def test_broadcasting(gradient: Gradient, draw: Draw) -> None:
     assert_conforms(answer_broadcast(gradient, draw_call_with_unequal_batches(draw)))
 
 
-@invariant("E", cost=4, needs=("own memory",))
+@invariant("E", cost=4, needs=("own memory",), about_state=True)
 def test_inputs_unchanged(gradient: Gradient, draw: Draw) -> None:
     """The backward pass changes no bit of any argument or of the cotangent."""
     call, framework = draw.call(), gradient.backend.framework
@@ -113,7 +113,7 @@ def test_inputs_unchanged(gradient: Gradient, draw: Draw) -> None:
         assert_true(same, f"{name} was changed by the backward pass")
 
 
-@invariant("B", cost=4)
+@invariant("B", cost=4, about_state=True)
 def test_repeatable(gradient: Gradient, draw: Draw) -> None:
     """The same backward pass gives the same gradients again, also after one of other shapes and values. A later backward
     pass does not change the gradients of an earlier one.
@@ -155,7 +155,7 @@ def test_entries_are_independent(gradient: Gradient, draw: Draw) -> None:
 # --- what only automatic differentiation has ------------------------------------------------------------------------------
 
 
-@invariant("B", cost=4)
+@invariant("B", cost=4, about_state=True)
 def test_forward_unchanged(gradient: Gradient, draw: Draw) -> None:
     """The operation gives the same result whether it is differentiated or not. The backward pass does not change that
     result.
@@ -169,7 +169,7 @@ def test_forward_unchanged(gradient: Gradient, draw: Draw) -> None:
     assert_unmoved(Result(answered, plain), gradient.forward.result(plain))
 
 
-@invariant("B", cost=4)
+@invariant("B", cost=4, about_state=True)
 def test_backward_twice(gradient: Gradient, draw: Draw) -> None:
     """A second backward pass through the same graph, after one with another cotangent, gives the same gradients, and does
     not change those of the first.
@@ -185,7 +185,7 @@ def test_backward_twice(gradient: Gradient, draw: Draw) -> None:
     assert_same(gradient.values(call, gradient.attempt(lambda: pull(cotangent))), first)
 
 
-@invariant("B", cost=4)
+@invariant("B", cost=4, about_state=True)
 def test_accumulates(gradient: Gradient, draw: Draw) -> None:
     """Two backward passes into the same arguments add their gradients to what was there before."""
     call = draw.call()
@@ -203,7 +203,7 @@ def test_accumulates(gradient: Gradient, draw: Draw) -> None:
             assert_equal(stored, one + two)
 
 
-@invariant("B", cost=16, needs=("states",), dtypes=("float32",), max_examples=3)
+@invariant("B", cost=16, needs=("states",), dtypes=("float32",), max_examples=3, about_state=True)
 def test_states(gradient: Gradient, draw: Draw) -> None:
     """Each gradient that is asked for is the same in every state of the framework: after a call in inference mode, with
     weights that are parameters, with no argument that is a leaf, with gradients for some of the arguments alone, and with

@@ -6,7 +6,7 @@ from .inputs.draw import Draw
 from .trials.invariant import invariant
 
 
-@invariant("B", needs=("ranks",), each_dtype=True)
+@invariant("B", needs=("ranks",), each_dtype=True, about_state=True)
 def test_ranks(gradient: Gradient, draw: Draw) -> None:
     """The gradients of every rank equal those of the equation, within the derived bound. Of an argument that every rank
     holds whole, each rank has the whole gradient, not its own part of it.

@@ -6,7 +6,7 @@ from .inputs.draw import Draw
 from .trials.invariant import invariant
 
 
-@invariant("B", needs=("ranks",), each_dtype=True)
+@invariant("B", needs=("ranks",), each_dtype=True, about_state=True)
 def test_ranks(operation: Operation, draw: Draw) -> None:
     """The answer of every rank equals the equation, within the derived bound."""
     assert_each_rank_conforms(operation, draw.call())

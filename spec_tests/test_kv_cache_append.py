@@ -38,7 +38,7 @@ def test_one_after_the_other(kv_cache_append: Operation, draw: Draw) -> None:
         assert_identical(one, other)
 
 
-@invariant("E", source=SOURCE)
+@invariant("E", source=SOURCE, about_state=True)
 def test_other_slots_keep_their_bits(kv_cache_append: Operation, draw: Draw) -> None:
     """Every slot that is not written keeps its bits, whatever it holds: NaN, infinities, other numbers."""
     k_cache, v_cache, k, v, lengths = draw_call(draw)

@@ -138,10 +138,10 @@ def test_two_answers_that_are_too_far_apart_differ_at_the_last_stage() -> None:
         assert_equal(one, Result(high + 3 * (high - low) + 1e-3, call))
 
 
-def test_the_shares_come_from_the_first_result_and_one_in_four_after_it() -> None:
+def test_the_shares_come_from_the_first_result_and_one_in_eight_after_it() -> None:
     tally, told = Tally(), []
     tally.shares.reached = "fused"
     for _ in range(2 * RESULTS_PER_SHARE + 1):
         told.append(tally.wants_share("fused"))
-    assert told == [True, False, False, False, True, False, False, False, True]
+    assert told == [True, *[False] * 7, True, *[False] * 7, True]
     assert tally.wants_share("mixed")  # in a looser class than those before

@@ -17,19 +17,19 @@ def test_the_class_is_the_loosest_that_an_answer_needed_and_the_shares_are_those
     shares, told = Shares(), []
     for precision, share in (("fused", 0.9), ("mixed", 0.2), ("fused", 0.99), ("mixed", 0.5), ("mixed", 0.3), ("mixed", 0.4)):
         told.append(shares.add(precision, np.array([share / 2, share])))
-    assert shares.record == {"class": "mixed", "worst": 0.5, "median": pytest.approx(0.35)}
+    assert (shares.reached, shares.worst, shares.median) == ("mixed", 0.5, pytest.approx(0.35))
     assert told == [True, True, False, True, False, False]
     shares.add("eager", np.array([0.1]))
-    assert shares.record == {"class": "eager", "worst": 0.1, "median": 0.1}
+    assert (shares.reached, shares.worst, shares.median) == ("eager", 0.1, 0.1)
     shares.add("mixed", np.array([0.7]))
-    assert shares.record == {"class": "eager", "worst": 0.1, "median": 0.1}
+    assert (shares.reached, shares.worst, shares.median) == ("eager", 0.1, 0.1)
 
 
 def test_nothing_is_told_of_what_is_empty() -> None:
     shares = Shares()
-    assert shares.record == {"class": "", "worst": None, "median": None}
+    assert (shares.reached, shares.worst, shares.median) == ("", None, None)
     assert not shares.add("fused", np.zeros(0))
-    assert shares.record == {"class": "fused", "worst": None, "median": None}
+    assert (shares.reached, shares.worst, shares.median) == ("fused", None, None)
 
 
 def test_which_class_is_looser() -> None:

@@ -29,6 +29,11 @@ class Recorder:
     def before_run(self) -> None:
         """Be told that the backend is about to be called. A subclass may raise to end the example."""
 
+    @property
+    def reached(self) -> str:
+        """The loosest precision class that a result has needed so far, "" if there was none."""
+        return ""
+
     def wants_share(self, precision: str) -> bool:
         """Be told of a result that meets this class. Return whether the share that it uses of its bound is to be told, too."""
         return True

@@ -13,6 +13,7 @@ from ..calls.recorder import Recorder
 from ..calls.result import WIDE, Result, ResultSlice
 from ..calls.violation import ANSWER, COMPUTED, EXACT, Violation, exceeds_bound, sides_differ
 from ..specification.float_errors import ignored_float_errors
+from ..specification.formats import order_classes
 
 Sides = tuple[str, str]  # what the two sides of an equation are, in words
 
@@ -25,15 +26,17 @@ def exactly(x: Any) -> Bounded:
 def assert_conforms(result: Result, recorder: Recorder | None = None) -> None:
     """The result lies within the error bounds of the equation, in the loosest precision class that passes in this run.
 
-    The recorder is told how much of the bound the result uses if it wants to know, or if the whole bound had to be derived. It is
-    told of each result of an equation that chooses entries, of which many claim nothing.
+    The classes are nested, so the comparison begins with the one that earlier results have needed. The recorder is told how much
+    of the bound the result uses if it wants to know, or if the whole bound had to be derived. It is told of each result of an
+    equation that chooses entries, of which many claim nothing.
     """
     call, classes = result.call, result.call.operation.classes()
-    for precision in classes:
-        expectation = call.expectation(precision)
-        accepted = expectation.accepts(result.value)
-        if precision == classes[-1] or np.all(accepted):
+    for precision in order_classes(classes, recorder.reached if recorder else ""):
+        if np.all(accepted := call.expectation(precision).accepts(result.value)):
             break
+    else:
+        precision, accepted = classes[-1], call.expectation(classes[-1]).accepts(result.value)
+    expectation = call.expectation(precision)
     if recorder and (recorder.wants_share(precision) or expectation.is_whole or call.chooses):
         recorder.add_comparison(precision, expectation.share(result.value), expectation.claimed, result)
     if not np.all(accepted):

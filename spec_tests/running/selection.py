@@ -27,14 +27,16 @@ def is_unneeded(invariant: Invariant, trial: Trial) -> bool:
     return trial.redundant or not is_selected(invariant)
 
 
-def mending_order(invariant: Invariant, trial: Trial) -> tuple[bool, int, bool]:
+def mending_order(invariant: Invariant, trial: Trial) -> tuple[bool, bool, int, str, bool, bool]:
     """Return the key by which trials are sorted: operations before those that they are parts of, gradients after operations.
 
-    The first failure then says most. Float64 comes last, because a backend that computes in float32 fails there first.
+    The comparisons with the oracle come first, since they catch most bugs; then each operation has the laws that hold of every
+    operation, and its own. Float64 comes last, because a backend that computes in float32 fails there first.
     """
     subject = invariant.subject(trial.operation_name)
     parts = count_parts(subject) if trial.backend.has(subject) else 0
-    return subject.endswith("_vjp"), parts, trial.dtype == "float64"
+    is_late, is_own = not invariant.compares_with_oracle, not invariant.is_general
+    return subject.endswith("_vjp"), is_late, parts, subject if is_late else "", is_own, trial.dtype == "float64"
 
 
 def operation_names(invariant: Invariant) -> tuple[str, ...]:
@@ -87,7 +89,7 @@ class Selection:
         if fixed := specification(invariant.drawn_operation(operation_name)).dtype:
             dtypes = (fixed,)
         trials = [Trial(backend, dtype, self.precision, operation_name) for dtype in dtypes if invariant.covers_dtype(dtype)]
-        cost = _cost(invariant, operation_name)
+        cost = cost_of(invariant, operation_name)
         lacks = "states" in invariant.needs and not backend.framework.has_states
         lacks |= "ranks" in invariant.needs and backend.framework.world_size == 1
         if not trials or lacks or cost > effort.current_effort().max_cost:  # pytest needs an item that it can deselect
@@ -100,9 +102,15 @@ class Selection:
         if not invariant.each_dtype:
             present = _choose_dtypes(present, effort.current_effort().dtypes(cost), invariant.id_for(operation_name))
         for trial in present:
-            share = effort.current_effort().examples(cost, len(present))
-            trial.unmet_need, trial.max_examples = _unmet_need(trial, invariant), min(share, invariant.max_examples or share)
+            trial.unmet_need, trial.max_examples = _unmet_need(trial, invariant), count_examples(invariant, cost, len(present))
         return present
+
+
+def count_examples(invariant: Invariant, cost: float, dtypes: int) -> int:
+    """Return how many examples of an invariant the current effort tries in each of so many dtypes."""
+    current, whole = effort.current_effort(), invariant.compares_with_oracle
+    count = current.examples(cost, dtypes) if whole else current.planned_examples(cost, dtypes, invariant.planned_examples)
+    return min(count, invariant.max_examples or count)
 
 
 def find_missing_requirement(trial: Trial, invariant: Invariant, required: tuple[str, ...]) -> str:
@@ -127,7 +135,7 @@ def _unmet_need(trial: Trial, invariant: Invariant) -> str:
     return ""
 
 
-def _cost(invariant: Invariant, operation_name: str) -> float:
+def cost_of(invariant: Invariant, operation_name: str) -> float:
     """Return the cost of one example. A plain invariant of a plain operation costs 1."""
     specs = [specification(operation_name if name in GENERAL else name) for name in invariant.operations]
     composed = effort.current_effort().composed if specs[0].composed else 1.0

@@ -19,6 +19,12 @@ PRECISIONS = ("fused", "mixed", "eager")  # nested, strictest first
 FLOAT64_IN_FLOAT32 = "float64 in float32"  # the name of a bug: results in float64 that are computed in float32
 
 
+def order_classes(classes: tuple[str, ...], reached: str) -> tuple[str, ...]:
+    """Return the classes from `reached` on, then the stricter ones."""
+    start = classes.index(reached) if reached in classes else 0
+    return (*classes[start:], *classes[:start])
+
+
 @dataclass(frozen=True)
 class Format:
     """A binary floating-point format with subnormal numbers."""

@@ -100,7 +100,12 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
 
     def run_hypothesis(database: ExampleDatabase, trial: Trial) -> None:
         phases = [phase for phase in profile.phases if phase is not Phase.generate]
-        run: Any = settings(profile, database=database, phases=phases)(given(data=st.data())(test.hypothesis.inner_test))
+
+        def run_example(trial: Trial, data: Any) -> None:
+            test.replay(trial, data.conjecture_data)
+
+        run_example.__name__, run_example.__qualname__ = test.__name__, test.__qualname__
+        run: Any = settings(profile, database=database, phases=phases)(given(data=st.data())(run_example))
         run._hypothesis_internal_database_key = key.encode()
         run._hypothesis_internal_use_seed = key  # an example is shrunk in the same steps in every run
         run(trial=trial)

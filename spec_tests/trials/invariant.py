@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from ..calls.violation import Lost, NotImplementedVariant, Violation, from_fault
 from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault
 from ..inputs.choices import Choose
 from ..inputs.draw import Draw
+from ..inputs.planned_examples import plan_examples
 from ..specification.declaration import Declaration
 from ..specification.formats import FORMATS
 from ..specification.registry import specification
@@ -52,6 +50,7 @@ class Invariant:
     bits: int | None
     dtypes: tuple[str, ...] | None
     each_dtype: bool
+    about_state: bool
 
     @property
     def is_general(self) -> bool:
@@ -61,6 +60,11 @@ class Invariant:
     @property
     def compares_with_oracle(self) -> bool:
         return self.id.endswith(".reference")
+
+    @property
+    def planned_examples(self) -> int:
+        """How many examples are planned in a default run, in all its dtypes together, unless it compares with the oracle."""
+        return plan_examples(self.id, is_general=self.is_general, is_about_state=self.about_state)
 
     def id_for(self, operation: str) -> str:
         """Return the id for an operation: rms_norm.reference for operation.reference. Other ids than general ones are fixed."""
@@ -113,6 +117,7 @@ def invariant(
     bits: int | None = None,
     dtypes: tuple[str, ...] | None = None,
     each_dtype: bool = False,
+    about_state: bool = False,
 ) -> Callable[[Callable[..., None]], Any]:
     """Return a decorator that makes a test of a law.
 
@@ -126,6 +131,7 @@ def invariant(
     bits: the law is about dtypes of this size only.
     dtypes: the law is about these dtypes only.
     each_dtype: try it in every dtype at every effort, since a backend may break it in a single dtype, whatever the inputs are.
+    about_state: the law is about memory, layouts, or what a backend keeps from one call to the next.
     """
     assert kind in KINDS
     fields = [need.removeprefix(ABOUT).removeprefix(NOT) for need in needs if need.startswith(ABOUT)]
@@ -151,17 +157,19 @@ def invariant(
             bits,
             dtypes,
             each_dtype,
+            about_state,
         )
 
-        def run_example(trial: Trial, data: Any) -> None:
-            _run_example(trial, data.conjecture_data, statement, description)
+        def replay(trial: Trial, choices: Any) -> None:
+            _run_example(trial, choices, statement, description)
 
-        run_example.place_as = statement  # type: ignore[attr-defined]  # pytest then reports the file and line of the statement
-        test = given(data=st.data())(run_example)
+        def test(trial: Trial) -> None:
+            raise AssertionError("the plugin of spec_tests runs the examples")
+
+        test.place_as = statement  # type: ignore[attr-defined]  # pytest then reports the file and line of the statement
         test.__doc__, test.__name__, test.__qualname__ = statement.__doc__, statement.__name__, statement.__qualname__
         test.__module__ = statement.__module__
-        test.invariant = description  # type: ignore[attr-defined]
-        test.replay = lambda trial, choices: _run_example(trial, choices, statement, description)  # type: ignore[attr-defined]
+        test.invariant, test.replay = description, replay  # type: ignore[attr-defined]
         return test
 
     return decorate

@@ -51,6 +51,10 @@ class ExampleRecorder(Recorder):
     def add_convention(self, name: str, value: str) -> None:
         self.tally.conventions.setdefault(name, Counter())[value] += 1
 
+    @property
+    def reached(self) -> str:
+        return self.tally.shares.reached
+
     def wants_share(self, precision: str) -> bool:
         return self.tally.wants_share(precision)
 

@@ -46,13 +46,16 @@ class Shares:
         return float(np.median(self.largest)) if self.largest else None
 
 
-def compare_parts(result: Result) -> dict[str, tuple[str, np.ndarray]]:
-    """Return for each of several arrays the strictest class that it meets, and the shares of that bound; {} for a single one."""
+def compare_parts(result: Result, reached: str = "") -> dict[str, tuple[str, np.ndarray]]:
+    """Return for each of several arrays the class that it meets, and the shares of that bound; {} for a single one.
+
+    The class is the strictest one, but none that is stricter than `reached`, which earlier answers of all arrays have needed.
+    """
     if not result.call.parts:
         return {}
     compared: dict[str, tuple[str, np.ndarray]] = {}
     parts, classes = list(result.call.parts), result.call.operation.classes()
-    for precision in classes:
+    for precision in classes[classes.index(reached) if reached in classes else 0 :]:
         expectation = result.call.expectation(precision)
         accepted, share = expectation.accepts(result.value), expectation.share(result.value)
         for part in parts:

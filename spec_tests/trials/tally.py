@@ -16,7 +16,7 @@ from ..calls.violation import Lost, Violation
 from ..specification.pytree import leaves
 from ..specification.work import Budget, IsOver, never
 from .coverage import Coverage
-from .shares import Shares, compare_parts
+from .shares import STRICTNESS, Shares, compare_parts
 from .skill import Skill
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _describe_argument(x: Any) -> Any:
 
 REFUSED_PREFIX = "not implemented in any variant tried: "
 
-RESULTS_PER_SHARE = 4  # the report's shares come from the first result, one in so many after it, and those near their bounds
+RESULTS_PER_SHARE = 8  # the report's shares come from the first result, one in so many after it, and those near their bounds
 
 NOT_CALLED = "no example that was drawn calls the backend"
 
@@ -167,7 +167,8 @@ class Tally:
         """Count a comparison with the oracle. See `Recorder.add_comparison`."""
         if self.shares.add(precision, share):
             self.worst = summarize_example(result, share, precision)
-        for name, compared in compare_parts(result).items():
+        reached = min((one.reached for one in self.results.values()), key=STRICTNESS.index, default="")
+        for name, compared in compare_parts(result, reached).items():
             self.results.setdefault(name, Shares()).add(*compared)
         self.elements += share.size
         self.unclaimed += int(share.size - np.sum(claimed))
