@@ -186,7 +186,12 @@ def test_verdicts_of_items_are_added() -> None:
             make_verdict(
                 status="failed", causes=[cause], failure={"message": "one"}, node="y/spec_tests/test_every_operation.py::t"
             ),
-            make_verdict(status="failed", causes=[{**cause, "wrong": 5}, {**cause, "key": "other"}], failure={"message": "two"}),
+            make_verdict(
+                status="failed",
+                causes=[{**cause, "wrong": 5}, {**cause, "key": "other"}],
+                failure={"message": "one again"},
+                other_failures=[{"message": "two"}],
+            ),
             make_verdict(status="skipped", worst=None, median=None, examples=0, drawn=0, answered=0, refused=0),
         ]
     )
