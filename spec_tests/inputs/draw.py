@@ -20,6 +20,7 @@ from ..calls.violation import NotImplementedVariant
 from ..specification import tuned
 from . import effort
 from .choices import Choose
+from .covering import kind_of_shape, kind_of_size
 from .values import ValueDraw
 
 SMALL = (1, 2, 3, 4, 5, 7, 8)
@@ -159,7 +160,7 @@ class Draw(ValueDraw):
         fresh = tuple(s for s in pool if s > 1 and s not in self.drawn_sizes.values())  # sizes of 1 hide more than equal ones
         if 0 < len(fresh) < len(pool):  # equal sizes hide dimensions that are mistaken for one another
             pool = (*pool, *fresh * FRESH_SHARE)
-        self.drawn_sizes[name] = size = int(self.shape.one_of(pool))
+        self.drawn_sizes[name] = size = int(self.shape.one_of(self.planned(name, pool, kind_of_size, of_shape=True)))
         return size
 
     @cached_property
@@ -182,7 +183,7 @@ class Draw(ValueDraw):
             pool = tuple(b for b in pool if math.prod(b) <= MAX_LONG_BATCH) or pool
         if many := self._grid_batches(pool, ranks):
             return tuple(self.shape.one_of(many))
-        batch = tuple(self.shape.one_of(pool))
+        batch = tuple(self.shape.one_of(self.planned("batch", pool, kind_of_shape, of_shape=True)))
         coinciding = [(*batch[:-1], size) for size in sorted(set(self.drawn_sizes.values()) & set(SMALL))] if batch else []
         coinciding = [b for b in coinciding if math.prod(b) <= max(map(math.prod, pool))]
         return tuple(self.shape.one_of(coinciding)) if coinciding and self.shape.one_of((False, False, False, True)) else batch
@@ -217,7 +218,7 @@ class Draw(ValueDraw):
             if not values:
                 raise NotImplementedVariant(f"its domain has no {name} but 0")
         if self.operation.accepts(name) or (allowed is not None and len(values) == 1):
-            return {name: self.one_of(values)}
+            return {name: self.one_of(self.planned(name, values))}
         return {name: -1} if name == "axis" else {}
 
     def only(self, name: str, *values: Any) -> dict[str, Any]:
@@ -231,7 +232,7 @@ class Draw(ValueDraw):
         fitting = tuple(value for value in values if value in allowed)
         if not fitting:
             raise NotImplementedVariant(f"its domain has no {name} = {' or '.join(map(repr, values))}")
-        return {name: self.one_of(fitting)} if self.operation.accepts(name) or len(allowed) == 1 else {}
+        return {name: self.one_of(self.planned(name, fitting))} if self.operation.accepts(name) or len(allowed) == 1 else {}
 
     def eps_values(self) -> tuple[float, ...]:
         """Return the values of eps to draw from: in float64 only those that float32 holds, if its rounding would be sampled."""
@@ -260,10 +261,13 @@ class Draw(ValueDraw):
         always = {n for n in names if n in domain and default.get(n) not in domain[n]}
         n = len(names)
         several = (2, 2, n) if n > 1 else ()
-        count = (
-            n if self._all_arguments or not n else self.one_of((*(0,) * (14 if seldom else 2), *(1,) * min(2 * n, 6), *several))
-        )
-        return always | set(self.one_of(itertools.combinations(names, count)))
+        counts = (*(0,) * (14 if seldom else 2), *(1,) * min(2 * n, 6), *several)
+        factor = f"how many of {names[0]} …" if names else ""
+        count = n if self._all_arguments or not n else self.one_of(self.planned(factor, counts, str))
+        choices = tuple(itertools.combinations(names, count))
+        if self.plan:
+            self.plan([{name: "given" if name in used else "absent" for name in names} for used in choices], of_shape=False)
+        return always | set(self.one_of(choices))
 
     def settle(self, used: set[str], names: Mapping[str, str]) -> set[str]:
         """Return which optional weights are used, of those drawn. `names` has each by its name in a sentence."""
