@@ -15,10 +15,13 @@ from ..specification.registry import specification
 from . import regimes
 from .choices import Choices, Choose
 from .covering import Kind, kind_of_value
+from .structures import STRUCTURES, arrange
 
 POSITIONS = (8, 40, 300, 2049, 131_072, 1_000_000)  # drawn positions are below one of these
 
 MAX_BITS = 53  # significant bits of float64
+
+STRUCTURE_SHARE = 4  # at most one array in so many has a structure, where no plan says which
 
 T = TypeVar("T")
 
@@ -27,6 +30,8 @@ Plan = Callable[..., None]  # plan(options, of_shape=…) plans the next choice,
 
 class ValueDraw(Choices):
     """Draw arrays for an operation. Every value is one that the dtype under test can represent."""
+
+    has_structures = True  # whether arrays may have one
 
     def __init__(self, choose: Choose, operation: Operation, choose_shape: Choose | None = None):
         """`choose_shape` chooses the shapes of arrays, if they are chosen otherwise than the rest: see `shape_choices`."""
@@ -71,12 +76,22 @@ class ValueDraw(Choices):
             return rounded.copy(order="K") if rounded is drawn else rounded  # it may be a view of one row, or the caller's
 
     def array(self, shape: tuple[int, ...], kinds: Mapping[str, regimes.Fill]) -> np.ndarray:
-        """Draw an array whose rows are of one regime, or of different ones. Gradients leave out the extreme regimes."""
+        """Draw an array whose rows are of one regime, or of different ones. One array in STRUCTURE_SHARE or more has a structure.
+
+        A structure stands last among the choices, so that rows of choices from before keep their meaning. The regime of its
+        values is then drawn by the generator, each as likely as any other. Gradients leave out the extreme regimes.
+        """
         if self.operation.spec.is_gradient:
             kinds = {name: fill for name, fill in kinds.items() if name not in regimes.EXTREME}
         self.arrays += 1
-        regime = self.one_of(self.planned(f"array {self.arrays}", (*kinds, *["mixed"] * (2 * len(kinds)))))
-        return self.held(regimes.fill(self.rng, shape, kinds, regime, self.format))
+        names = (*kinds, *["mixed"] * (2 * len(kinds)))
+        if self.has_structures:
+            names = (*names, *STRUCTURES, *["mixed"] * max(0, STRUCTURE_SHARE * len(STRUCTURES) - len(names) - len(STRUCTURES)))
+        regime = self.one_of(self.planned(f"array {self.arrays}", names))
+        if regime not in STRUCTURES:
+            return self.held(regimes.fill(self.rng, shape, kinds, regime, self.format))
+        values = regimes.fill(self.rng, shape, kinds, str(self.rng.choice([*kinds, "mixed"])), self.format)
+        return self.held(arrange(self.rng, values, regime))
 
     def rows(self, shape: tuple[int, ...]) -> np.ndarray:
         """Draw rows that are normalized."""
