@@ -10,6 +10,7 @@ pairs with the kinds chosen before it as possible, then one that has most pairs 
 from __future__ import annotations
 
 import math
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from random import Random
@@ -28,7 +29,10 @@ class Covering:
     Each kind of a factor is a bit, so that a set of kinds is an integer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, part: int = 0, parts: int = 1) -> None:
+        """Prefer the pairs of this part. Several trials of one law then meet other pairs first, whatever ran before."""
+        self.part, self.parts = part, parts
+        self.own: dict[int, int] = defaultdict(int)  # by the bit of a kind: the kinds with which it makes a pair of this part
         self.bits: dict[Item, int] = {}
         self.of_factor: dict[str, int] = defaultdict(int)  # the kinds of each factor that any example could have chosen
         self.known = 0  # those of all factors
@@ -64,7 +68,12 @@ class Covering:
     def _bit(self, factor: str, kind: Hashable) -> int:
         item = factor, kind
         if item not in self.bits:
-            self.bits[item] = bit = 1 << len(self.bits)
+            bit = 1 << len(self.bits)
+            for other, its_bit in self.bits.items():
+                if self.parts == 1 or _hash_pair(item, other) % self.parts == self.part:
+                    self.own[bit] |= its_bit
+                    self.own[its_bit] |= bit
+            self.bits[item] = bit
             self.of_factor[factor] |= bit
             self.known |= bit
             self.values |= bit * factor.startswith(VALUES)
@@ -73,16 +82,18 @@ class Covering:
     def _rank(self, bits: tuple[int, ...], others: int, ahead: int) -> tuple[int, ...]:
         """Return how many of these kinds are new, and how many of their pairs: with what is chosen, and with what may come.
 
-        Pairs with kinds of values come last: there are most of them, and each array meets most kinds in its rows.
+        Pairs of this part come first. Pairs with kinds of values come last: there are most of them, and each array meets most
+        kinds in its rows.
         """
-        new = with_chosen = with_coming = with_values = 0
+        new = own = with_chosen = with_coming = with_values = 0
         for bit in bits:
             met = self.met.get(bit, 0)
             new += not met
             with_chosen += (others & ~met & ~self.values).bit_count()
+            own += (others & ~met & ~self.values & self.own[bit]).bit_count()
             with_coming += (ahead & ~met & ~self.values).bit_count()
             with_values += ((others | ahead) & ~met & self.values).bit_count()
-        return new, with_chosen, with_coming, with_values
+        return new, own, with_chosen, with_coming, with_values
 
     @property
     def pairs(self) -> set[frozenset[Item]]:
@@ -91,6 +102,11 @@ class Covering:
         items = {bit: item for item, bit in self.bits.items()}
         pairs = {frozenset((one, items[bit])) for bit, met in self.met.items() for one in items.values() if met & self.bits[one]}
         return {pair for pair in pairs if len(pair) == 2}
+
+
+def _hash_pair(one: Item, other: Item) -> int:
+    """Return a number for a pair, the same one in every process."""
+    return zlib.crc32(repr(sorted((repr(one), repr(other)))).encode())
 
 
 def kind_of_value(value: Any) -> Hashable:

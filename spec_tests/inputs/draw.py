@@ -61,6 +61,8 @@ MAX_SQUARE_ELEMENTS = 1025 * 1025  # of a square mask or bias
 
 FEW_ENTRIES = 7  # 2¹⁵, 2¹⁶ and 2¹⁶ − 1 are no multiples: in a batch of copies, an index that wraps meets another entry
 
+BRANCH_SHARE = 8  # one example in so many is of a branch, where no plan says which
+
 MAX_LONG_BATCH = 3  # rows, where each row is very long
 
 
@@ -275,18 +277,27 @@ class Draw(ValueDraw):
 
     # --- a whole call -----------------------------------------------------------------------------------------------
 
-    def call(self, *, all_arguments: bool = False, long: bool = False, small: bool = False) -> Call:
+    def call(self, *, all_arguments: bool = False, long: bool = False, small: bool = False, any_branch: bool = False) -> Call:
         """Draw a call with the operation's own `arguments(draw)`. A gradient gets a cotangent before them.
 
         `all_arguments` passes every optional argument. `long` makes a dimension very long where the operation has one.
-        `small` makes every dimension small, and the batch of FEW_ENTRIES.
+        `small` makes every dimension small, and the batch of FEW_ENTRIES. `any_branch` takes one of the operation's branches in
+        place of `arguments` in one example of BRANCH_SHARE, or where a plan says so.
         """
         self._all_arguments, self.long, self._has_long_dimension, self.small = all_arguments, long, False, small
-        arguments, keywords = self.operation.spec.declaration.arguments(self)
+        arguments, keywords = self._draw_arguments(any_branch=any_branch)
         if self.operation.spec.is_gradient:
             forward = self.operation.forward.call(*arguments, **keywords)  # type: ignore[attr-defined]
             arguments = (self.cotangents(self.results_of(forward)), *arguments)
         return self.operation.call(*arguments, **keywords)
+
+    def _draw_arguments(self, *, any_branch: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        declaration = self.operation.spec.declaration
+        if not (any_branch and declaration.branches):
+            return declaration.arguments(self)
+        names = (*[""] * ((BRANCH_SHARE - 1) * len(declaration.branches)), *declaration.branches)
+        name = self.one_of(self.planned("branch", names))
+        return declaration.branches[name](self) if name else declaration.arguments(self)
 
     def results_of(self, forward: Call) -> Any:
         """Return the results of a forward operation, whose gradients are asked for."""
