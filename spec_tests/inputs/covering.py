@@ -57,7 +57,7 @@ class Covering:
         factors = tuple(options[0])
         sets = [tuple(self._bit(factor, option[factor]) for factor in factors) for option in options]
         others = sum(bit for factor, bit in self.chosen.items() if factor not in options[0])
-        taken = sum(self.of_factor[factor] for factor in (*self.chosen, *(f for f in factors if f not in self.chosen)))
+        taken = sum(self.of_factor[factor] for factor in {*self.chosen, *factors})
         ahead = self.known & ~taken
         ranks = {bits: self._rank(bits, others, ahead) for bits in dict.fromkeys(sets)}
         best = max(ranks.values())
@@ -69,8 +69,8 @@ class Covering:
         item = factor, kind
         if item not in self.bits:
             bit = 1 << len(self.bits)
-            for other, its_bit in self.bits.items():
-                if self.parts == 1 or _hash_pair(item, other) % self.parts == self.part:
+            for other, its_bit in self.bits.items() if self.parts > 1 else ():
+                if _hash_pair(item, other) % self.parts == self.part:
                     self.own[bit] |= its_bit
                     self.own[its_bit] |= bit
             self.bits[item] = bit
@@ -90,7 +90,7 @@ class Covering:
             met = self.met.get(bit, 0)
             new += not met
             with_chosen += (others & ~met & ~self.values).bit_count()
-            own += (others & ~met & ~self.values & self.own[bit]).bit_count()
+            own += (others & ~met & ~self.values & self.own.get(bit, 0)).bit_count()
             with_coming += (ahead & ~met & ~self.values).bit_count()
             with_values += ((others | ahead) & ~met & self.values).bit_count()
         return new, own, with_chosen, with_coming, with_values

@@ -202,7 +202,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
             find_cause(trial, database_used)
         skip_minimal = profile.max_examples <= effort.current_effort().skip_minimal_up_to
         count = profile.max_examples if Phase.generate in profile.phases else 0
-        covering = Covering(*trial.part)
+        covering = Covering(*trial.part) if count > 1 else None  # one example has nothing to share
         tally.planned = count * len(current_settings().seeds or (None,))
         for random in chain.from_iterable(draw_sources(count, skip_minimal=skip_minimal)):
             if limit := find_limit(trial.backend):
