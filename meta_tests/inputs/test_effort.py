@@ -62,14 +62,15 @@ def test_the_table_of_planned_examples_is_that_of_the_evidence() -> None:
 
 
 def test_a_plan_gives_more_to_a_law_that_alone_catches_a_bug() -> None:
-    alone = {"id": "softmax/unseen", "caught": {"softmax.shift": {"float32": 3}}}
+    caught = {"softmax.shift": {"float32": 3}}
+    alone = {"id": "softmax/unseen", "caught": caught}
     assert plan([alone])["softmax.shift"][0] > OF_ONE_OPERATION
     beside = {
         "id": "softmax/unseen",
-        "caught": {**alone["caught"], "softmax.reference": dict.fromkeys(("float32", "float64"), 0)},
+        "caught": {**caught, "softmax.reference": dict.fromkeys(("float32", "float64"), 0)},
     }
     assert plan([beside]) == {}
-    level = {"id": "softmax/unseen", "caught": {**alone["caught"], "softmax.bitwise_repeatable": {"float32": 0}}}
+    level = {"id": "softmax/unseen", "caught": {**caught, "softmax.bitwise_repeatable": {"float32": 0}}}
     assert plan([level]) == plan([alone]), "a level does not fail a run"
     assert plan([{"id": "softmax/unseen", "caught": {"softmax.no_such_law": {"float32": 0}}}]) == {}
 

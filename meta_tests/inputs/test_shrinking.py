@@ -15,6 +15,7 @@ from spec_tests.implementation.backend import build_backend
 from spec_tests.inputs import effort
 from spec_tests.inputs.draw import Draw
 from spec_tests.specification.registry import operations
+from spec_tests.trials.examples import as_hypothesis_test
 from spec_tests.trials.invariant import invariant
 from spec_tests.trials.trial import Trial
 
@@ -39,7 +40,7 @@ def test_the_end_of_shrinking_is_not_reported_as_flaky(seed: int, monkeypatch: p
         return np.maximum(x, 0)
 
     with pytest.raises(Violation, match="a large sum"):
-        hypothesis.seed(seed)(alternating)(trial=make_trial(relu=relu))
+        hypothesis.seed(seed)(as_hypothesis_test(alternating))(trial=make_trial(relu=relu))
 
 
 def test_an_example_without_a_result_is_not_counted() -> None:
@@ -47,7 +48,7 @@ def test_an_example_without_a_result_is_not_counted() -> None:
         raise NotImplementedError
 
     refused = make_trial(relu=unwritten)
-    alternating(trial=refused)
+    as_hypothesis_test(alternating)(trial=refused)
     assert refused.tally.examples == 0
     assert refused.tally.refusals
 
@@ -56,5 +57,5 @@ def test_an_example_without_a_result_is_not_counted() -> None:
         """Asks nothing of the backend."""
         draw.integer(0, 1)
 
-    silent(trial=(never_asked := make_trial(relu=unwritten)))
+    as_hypothesis_test(silent)(trial=(never_asked := make_trial(relu=unwritten)))
     assert never_asked.tally.examples == 0

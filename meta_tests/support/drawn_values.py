@@ -100,6 +100,7 @@ class RecordedChoices:
         self.kept: list[list[Any]] = []
         self.numbers: list[int] = []  # the choices, as a failing example has them
         self.mark_overrun = choices.mark_overrun
+        self.plan = getattr(choices, "plan", None)
         self.draw_integer = self._keep_number(choices.draw_integer)
         self.draw_shape = self._keep_number(getattr(choices, "draw_shape", choices.draw_integer))
 
@@ -111,7 +112,9 @@ class RecordedChoices:
         return choose_and_keep
 
     def make_draw(self, choose: Choose, operation: Operation, choose_shape: Choose) -> RecordingDraw:
-        return RecordingDraw(Draw(choose, operation, choose_shape), operation, self.kept)
+        draw = Draw(choose, operation, choose_shape)
+        draw.plan = self.plan
+        return RecordingDraw(draw, operation, self.kept)
 
 
 class StoredValues:

@@ -47,6 +47,7 @@ class ChosenDraw(Draw):
         self.largest: dict[str, int] = {}  # of each dimension, among the sizes that laws draw
         if not chosen.as_drawn:
             self.__dict__["bits"] = MAX_BITS
+        self.has_structures = chosen.as_drawn and chosen.fill is None
 
     def dims(self, **ceilings: int) -> tuple[int, ...]:
         self.largest.update(ceilings)

@@ -20,6 +20,7 @@ from ..calls.violation import NotImplementedVariant
 from ..specification import tuned
 from . import effort
 from .choices import Choose
+from .covering import kind_of_shape, kind_of_size
 from .values import ValueDraw
 
 SMALL = (1, 2, 3, 4, 5, 7, 8)
@@ -59,6 +60,8 @@ SEQUENCES, LONG_ROWS = (8193, 8193, 16_385), (65_537, 131_073, 70_001, 32_769)
 MAX_SQUARE_ELEMENTS = 1025 * 1025  # of a square mask or bias
 
 FEW_ENTRIES = 7  # 2¹⁵, 2¹⁶ and 2¹⁶ − 1 are no multiples: in a batch of copies, an index that wraps meets another entry
+
+BRANCH_SHARE = 8  # one example in so many is of a branch, where no plan says which
 
 MAX_LONG_BATCH = 3  # rows, where each row is very long
 
@@ -159,7 +162,7 @@ class Draw(ValueDraw):
         fresh = tuple(s for s in pool if s > 1 and s not in self.drawn_sizes.values())  # sizes of 1 hide more than equal ones
         if 0 < len(fresh) < len(pool):  # equal sizes hide dimensions that are mistaken for one another
             pool = (*pool, *fresh * FRESH_SHARE)
-        self.drawn_sizes[name] = size = int(self.shape.one_of(pool))
+        self.drawn_sizes[name] = size = int(self.shape.one_of(self.planned(name, pool, kind_of_size, of_shape=True)))
         return size
 
     @cached_property
@@ -182,7 +185,7 @@ class Draw(ValueDraw):
             pool = tuple(b for b in pool if math.prod(b) <= MAX_LONG_BATCH) or pool
         if many := self._grid_batches(pool, ranks):
             return tuple(self.shape.one_of(many))
-        batch = tuple(self.shape.one_of(pool))
+        batch = tuple(self.shape.one_of(self.planned("batch", pool, kind_of_shape, of_shape=True)))
         coinciding = [(*batch[:-1], size) for size in sorted(set(self.drawn_sizes.values()) & set(SMALL))] if batch else []
         coinciding = [b for b in coinciding if math.prod(b) <= max(map(math.prod, pool))]
         return tuple(self.shape.one_of(coinciding)) if coinciding and self.shape.one_of((False, False, False, True)) else batch
@@ -217,7 +220,7 @@ class Draw(ValueDraw):
             if not values:
                 raise NotImplementedVariant(f"its domain has no {name} but 0")
         if self.operation.accepts(name) or (allowed is not None and len(values) == 1):
-            return {name: self.one_of(values)}
+            return {name: self.one_of(self.planned(name, values))}
         return {name: -1} if name == "axis" else {}
 
     def only(self, name: str, *values: Any) -> dict[str, Any]:
@@ -231,7 +234,7 @@ class Draw(ValueDraw):
         fitting = tuple(value for value in values if value in allowed)
         if not fitting:
             raise NotImplementedVariant(f"its domain has no {name} = {' or '.join(map(repr, values))}")
-        return {name: self.one_of(fitting)} if self.operation.accepts(name) or len(allowed) == 1 else {}
+        return {name: self.one_of(self.planned(name, fitting))} if self.operation.accepts(name) or len(allowed) == 1 else {}
 
     def eps_values(self) -> tuple[float, ...]:
         """Return the values of eps to draw from: in float64 only those that float32 holds, if its rounding would be sampled."""
@@ -260,10 +263,13 @@ class Draw(ValueDraw):
         always = {n for n in names if n in domain and default.get(n) not in domain[n]}
         n = len(names)
         several = (2, 2, n) if n > 1 else ()
-        count = (
-            n if self._all_arguments or not n else self.one_of((*(0,) * (14 if seldom else 2), *(1,) * min(2 * n, 6), *several))
-        )
-        return always | set(self.one_of(itertools.combinations(names, count)))
+        counts = (*(0,) * (14 if seldom else 2), *(1,) * min(2 * n, 6), *several)
+        factor = f"how many of {names[0]} …" if names else ""
+        count = n if self._all_arguments or not n else self.one_of(self.planned(factor, counts, str))
+        choices = tuple(itertools.combinations(names, count))
+        if self.plan:
+            self.plan([{name: "given" if name in used else "absent" for name in names} for used in choices], of_shape=False)
+        return always | set(self.one_of(choices))
 
     def settle(self, used: set[str], names: Mapping[str, str]) -> set[str]:
         """Return which optional weights are used, of those drawn. `names` has each by its name in a sentence."""
@@ -271,18 +277,27 @@ class Draw(ValueDraw):
 
     # --- a whole call -----------------------------------------------------------------------------------------------
 
-    def call(self, *, all_arguments: bool = False, long: bool = False, small: bool = False) -> Call:
+    def call(self, *, all_arguments: bool = False, long: bool = False, small: bool = False, any_branch: bool = False) -> Call:
         """Draw a call with the operation's own `arguments(draw)`. A gradient gets a cotangent before them.
 
         `all_arguments` passes every optional argument. `long` makes a dimension very long where the operation has one.
-        `small` makes every dimension small, and the batch of FEW_ENTRIES.
+        `small` makes every dimension small, and the batch of FEW_ENTRIES. `any_branch` takes one of the operation's branches in
+        place of `arguments` in one example of BRANCH_SHARE, or where a plan says so.
         """
         self._all_arguments, self.long, self._has_long_dimension, self.small = all_arguments, long, False, small
-        arguments, keywords = self.operation.spec.declaration.arguments(self)
+        arguments, keywords = self._draw_arguments(any_branch=any_branch)
         if self.operation.spec.is_gradient:
             forward = self.operation.forward.call(*arguments, **keywords)  # type: ignore[attr-defined]
             arguments = (self.cotangents(self.results_of(forward)), *arguments)
         return self.operation.call(*arguments, **keywords)
+
+    def _draw_arguments(self, *, any_branch: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        declaration = self.operation.spec.declaration
+        if not (any_branch and declaration.branches):
+            return declaration.arguments(self)
+        names = (*[""] * ((BRANCH_SHARE - 1) * len(declaration.branches)), *declaration.branches)
+        name = self.one_of(self.planned("branch", names))
+        return declaration.branches[name](self) if name else declaration.arguments(self)
 
     def results_of(self, forward: Call) -> Any:
         """Return the results of a forward operation, whose gradients are asked for."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,19 +14,38 @@ from ..specification.formats import INTEGER, Format
 from ..specification.registry import specification
 from . import regimes
 from .choices import Choices, Choose
+from .covering import Kind, kind_of_value
+from .structures import STRUCTURES, arrange
 
 POSITIONS = (8, 40, 300, 2049, 131_072, 1_000_000)  # drawn positions are below one of these
 
 MAX_BITS = 53  # significant bits of float64
 
+STRUCTURE_SHARE = 4  # at most one array in so many has a structure, where no plan says which
+
+T = TypeVar("T")
+
+Plan = Callable[..., None]  # plan(options, of_shape=…) plans the next choice, which is one of the options
+
 
 class ValueDraw(Choices):
     """Draw arrays for an operation. Every value is one that the dtype under test can represent."""
 
+    has_structures = True  # whether arrays may have one
+
     def __init__(self, choose: Choose, operation: Operation, choose_shape: Choose | None = None):
         """`choose_shape` chooses the shapes of arrays, if they are chosen otherwise than the rest: see `shape_choices`."""
         super().__init__(choose, [])
+        self.plan: Plan | None = None  # plans the choices that have a name, where examples are to cover
+        self.arrays = 0  # how many arrays of regimes were drawn
         self.operation, self.shape = operation, Choices(choose_shape or choose, self.log)
+
+    def planned(self, factor: str, values: Iterable[T], kind: Kind = kind_of_value, *, of_shape: bool = False) -> tuple[T, ...]:
+        """Return the values, of which the next choice is one. Which one is planned if the examples are to cover the factor."""
+        values = tuple(values)
+        if self.plan:
+            self.plan([{factor: kind(value)} for value in values], of_shape=of_shape)
+        return values
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -57,11 +76,22 @@ class ValueDraw(Choices):
             return rounded.copy(order="K") if rounded is drawn else rounded  # it may be a view of one row, or the caller's
 
     def array(self, shape: tuple[int, ...], kinds: Mapping[str, regimes.Fill]) -> np.ndarray:
-        """Draw an array whose rows are of one regime, or of different ones. Gradients leave out the extreme regimes."""
+        """Draw an array whose rows are of one regime, or of different ones. One array in STRUCTURE_SHARE or more has a structure.
+
+        A structure stands last among the choices, so that rows of choices from before keep their meaning. The regime of its
+        values is then drawn by the generator, each as likely as any other. Gradients leave out the extreme regimes.
+        """
         if self.operation.spec.is_gradient:
             kinds = {name: fill for name, fill in kinds.items() if name not in regimes.EXTREME}
-        regime = self.one_of((*kinds, *["mixed"] * (2 * len(kinds))))
-        return self.held(regimes.fill(self.rng, shape, kinds, regime, self.format))
+        self.arrays += 1
+        names = (*kinds, *["mixed"] * (2 * len(kinds)))
+        if self.has_structures:
+            names = (*names, *STRUCTURES, *["mixed"] * max(0, STRUCTURE_SHARE * len(STRUCTURES) - len(names) - len(STRUCTURES)))
+        regime = self.one_of(self.planned(f"array {self.arrays}", names))
+        if regime not in STRUCTURES:
+            return self.held(regimes.fill(self.rng, shape, kinds, regime, self.format))
+        values = regimes.fill(self.rng, shape, kinds, str(self.rng.choice([*kinds, "mixed"])), self.format)
+        return self.held(arrange(self.rng, values, regime))
 
     def rows(self, shape: tuple[int, ...]) -> np.ndarray:
         """Draw rows that are normalized."""
@@ -124,8 +154,10 @@ class ValueDraw(Choices):
         A query sees random keys, or all keys of one interval. The latter hides whole tiles, as padding does.
         """
         one_head = (*batch[:-1], 1) if batch else ()  # one mask for all heads
-        shape = self.shape.one_of(((n, m), (1, m), (*batch, n, m), (*batch, 1, m), (m,), (*one_head, n, m), (*one_head, 1, m)))
-        density, ends = self.one_of((0.5, 0.2, 0.9, None, None)), (*shape[:-1], 1)
+        shapes = ((n, m), (1, m), (*batch, n, m), (*batch, 1, m), (m,), (*one_head, n, m), (*one_head, 1, m))
+        names = dict(zip(shapes, ("n m", "1 m", "b n m", "b 1 m", "m", "1 n m", "1 1 m"), strict=False))
+        shape = self.shape.one_of(self.planned("mask", shapes, names.__getitem__, of_shape=True))
+        density, ends = self.one_of(self.planned("hidden", (0.5, 0.2, 0.9, None, None))), (*shape[:-1], 1)
         if density is None:
             first = self.rng.integers(0, max(m, 1), ends)
             last = self.rng.integers(first, max(m, 1))
@@ -154,7 +186,7 @@ class ValueDraw(Choices):
 
         With y itself much cancels in the gradient.
         """
-        kind = self.one_of(("rows", "rows", "rows", "ones", "one", "result"))
+        kind = self.one_of(self.planned("cotangent", ("rows", "rows", "rows", "ones", "one", "result")))
         if kind == "ones" or not y.size:
             return np.ones(y.shape)
         if kind == "one":

@@ -29,9 +29,17 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (draw_token_ids(draw, batch, vocab), draw.array((vocab, d), TABLE_REGIMES)), {}
 
 
+def draw_large_table(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw a table with more rows than 16 bits count, for embedding.large_table."""
+    vocab, d = draw.size("vocab", (70_001,)), draw.size("d", (1, 2, 3))
+    token_ids = max(vocab - 1, 0) - draw.rng.permutation(min(vocab, 300))
+    return (token_ids, draw.normal((vocab, d))), {}
+
+
 declaration = Declaration(
     equation=embedding,
     arguments=arguments,
     core={"token_ids": 0},
+    branches={"large table": draw_large_table},
     precision="exact",
 )

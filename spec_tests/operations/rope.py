@@ -79,10 +79,17 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (draw.vectors((*batch, n, d_k)), draw.positions(batch, n)), options
 
 
+def draw_turned_back(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Draw negative positions, for rope.inverse."""
+    (x, positions), options = arguments(draw)
+    return (x, -positions if draw.operation.domain.get("positions", "arbitrary") == "arbitrary" else positions), options
+
+
 declaration = Declaration(
     equation=rope,
     arguments=arguments,
     core={"x": 2, "positions": 1},
+    branches={"turned back": draw_turned_back},
     wide_arguments=("inverse_frequencies",),
     constant_arguments=("inverse_frequencies",),
     choices={"layout": LAYOUTS},

@@ -13,7 +13,7 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     n, m = draw.dims(n=513, m=513)
     keywords = {"n": n, **draw.columns(m, n * n)}
     widest = max(n, m) - 1
-    windows = (*WINDOWS, widest // 3, widest // 2, max(widest - 1, 0), widest, widest + 1)
+    windows = (*WINDOWS, widest // 3, widest // 2, max(widest - 1, 0), widest, widest + 1, 2**31 - 1, 2**40)
     return (), keywords | draw.keyword("window", windows) | draw.keyword("is_causal", (True, False))
 
 

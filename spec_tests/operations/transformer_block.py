@@ -61,7 +61,7 @@ def draw_optional_weights(
 def choose_weights(draw: Draw) -> set[str]:
     """Draw the names of some of the optional weights that the backend's domain lists: none, one, two or all."""
     listed = [name for name in OPTIONAL_WEIGHTS if name in draw.operation.domain.get("weights", ())]
-    count = draw.one_of((0, 0, 1, 1, 2, len(listed))) if listed else 0
+    count = draw.one_of(draw.planned("weights", (0, 0, 1, 1, 2, len(listed)), str)) if listed else 0
     names = draw.settle({str(name) for name in draw.rng.permutation(listed)[:count]}, {f"weights[{n!r}]": n for n in listed})
     return names - {"router"} if "router" in names and not takes_experts(draw) else names
 

@@ -101,7 +101,8 @@ class Selection:
             return trials[:1]
         if not invariant.each_dtype:
             present = _choose_dtypes(present, effort.current_effort().dtypes(cost), invariant.id_for(operation_name))
-        for trial in present:
+        for place, trial in enumerate(present):
+            trial.part = (place, len(present)) if invariant.compares_with_oracle else (0, 1)
             trial.unmet_need, trial.max_examples = _unmet_need(trial, invariant), count_examples(invariant, cost, len(present))
         return present
 

@@ -54,6 +54,9 @@ class Declaration:
     updates: tuple[str, ...] = ()  # arguments that it may write to, if that is the backend's convention `cache_update`
     optional_weights: tuple[str, ...] = ()  # entries that a dict of weights may have besides
     structure: tuple[str, ...] = ()  # integer arrays that say how others are divided: other values need other arrays
+    branches: Mapping[str, Callable[[Any], Drawn]] = field(
+        default_factory=dict
+    )  # other ways to draw a call for the comparison with the oracle: each makes the inputs of a law, which its function names
     open_questions: Mapping[str, Callable[[Any], Drawn]] = field(
         default_factory=dict
     )  # draws the call that decides each convention

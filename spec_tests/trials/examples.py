@@ -6,7 +6,7 @@ its database keep their meaning. The examples that its database holds from earli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -22,6 +22,7 @@ from ..calls.history import list_lost
 from ..calls.violation import Lost, Violation, not_repeated
 from ..inputs import effort
 from ..inputs.choices import shape_choices
+from ..inputs.covering import Covering
 from ..specification.run_settings import current_settings
 from ..specification.work import Budget
 from .call_limit import find_limit
@@ -38,12 +39,27 @@ SHRINKING_SHARE = 0.25  # of the work for a failure; the search for its cause ha
 class RandomChoices:
     """A source of random choices, in place of Hypothesis's. Without `random` it makes the simplest example."""
 
-    def __init__(self, random: Random | None, operation: str = ""):
+    def __init__(self, random: Random | None, operation: str = "", covering: Covering | None = None):
+        """`covering` plans the choices that have a name. It belongs to all examples of a trial."""
         self.random, self.numbers = random, list[int]()
         self.choose_shape = shape_choices(operation, random) if random else None
+        self.covering = covering if random else None
+        self.planned: int | None = None  # the place of the next choice
+        if self.covering:
+            self.covering.start()
+
+    def plan(self, options: Sequence[Mapping[str, Hashable]], *, of_shape: bool) -> None:
+        """Plan the next choice, which is one of these options. Each gives a kind to one factor, or to several."""
+        if self.covering and self.random and not (of_shape and self.choose_shape):
+            place = self.covering.choose(options, self.random)
+            self.planned = place if len(options) > 1 else None
 
     def draw_integer(self, low: int, high: int) -> int:
-        self.numbers.append(self.random.randint(low, high) if self.random else low)
+        place, self.planned = self.planned, None
+        if place is None:
+            self.numbers.append(self.random.randint(low, high) if self.random else low)
+        else:
+            self.numbers.append(low + place)
         return self.numbers[-1]
 
     def draw_shape(self, low: int, high: int) -> int:
@@ -79,6 +95,16 @@ class SingleExampleDatabase(ExampleDatabase):
             self.database.delete(key, value)
 
 
+def as_hypothesis_test(test: Any) -> Any:
+    """Return the test of an invariant as one of Hypothesis, which runs it on examples that Hypothesis draws or changes."""
+
+    def run_example(trial: Trial, data: Any) -> None:
+        test.replay(trial, data.conjecture_data)
+
+    run_example.__name__, run_example.__qualname__ = test.__name__, test.__qualname__
+    return given(data=st.data())(run_example)
+
+
 def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **overrides: Any) -> Callable[[Trial], None]:
     """Return a function that runs the invariant's examples, and raises the first violation after all of them.
 
@@ -100,12 +126,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
 
     def run_hypothesis(database: ExampleDatabase, trial: Trial) -> None:
         phases = [phase for phase in profile.phases if phase is not Phase.generate]
-
-        def run_example(trial: Trial, data: Any) -> None:
-            test.replay(trial, data.conjecture_data)
-
-        run_example.__name__, run_example.__qualname__ = test.__name__, test.__qualname__
-        run: Any = settings(profile, database=database, phases=phases)(given(data=st.data())(run_example))
+        run: Any = settings(profile, database=database, phases=phases)(as_hypothesis_test(test))
         run._hypothesis_internal_database_key = key.encode()
         run._hypothesis_internal_use_seed = key  # an example is shrunk in the same steps in every run
         run(trial=trial)
@@ -181,6 +202,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
             find_cause(trial, database_used)
         skip_minimal = profile.max_examples <= effort.current_effort().skip_minimal_up_to
         count = profile.max_examples if Phase.generate in profile.phases else 0
+        covering = Covering(*trial.part) if count > 1 else None  # one example has nothing to share
         tally.planned = count * len(current_settings().seeds or (None,))
         for random in chain.from_iterable(draw_sources(count, skip_minimal=skip_minimal)):
             if limit := find_limit(trial.backend):
@@ -188,7 +210,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
                 break
             if trial.backend.framework.device_lost:  # by the search for a cause; no call can be blamed for what comes now
                 break
-            choices = RandomChoices(random, test.invariant.drawn_operation(trial.operation_name))
+            choices = RandomChoices(random, test.invariant.drawn_operation(trial.operation_name), covering)
             try:
                 test.replay(trial, choices)
             except Violation as violation:

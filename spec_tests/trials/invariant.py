@@ -203,6 +203,7 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
     draw_integer, draw_shape = choices.draw_integer, getattr(choices, "draw_shape", choices.draw_integer)
     make_draw = getattr(choices, "make_draw", Draw)  # a Hypothesis strategy would copy values between its draws
     draw = make_draw(record(draw_integer), operations[0], record(draw_shape))
+    draw.plan = getattr(choices, "plan", None)
     recorder.start(draw.log)
     try:
         statement(*operations, draw)
