@@ -9,62 +9,71 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from . import cs336_training
+from . import _cs336_training as training
 
+KIND = "an adapters file of CS336"
+ORDER = 0
 AdapterCall = tuple[str, dict[str, Any]]  # the name of a function, and its arguments by keyword
 
-BLOCK_STATE_NAMES = {  # our name of a weight, and its name in the state dict of a block
-    "attn_norm": "ln1.weight",
-    "w_q": "attn.q_proj.weight",
-    "w_k": "attn.k_proj.weight",
-    "w_v": "attn.v_proj.weight",
-    "w_o": "attn.output_proj.weight",
-    "ffn_norm": "ln2.weight",
-    "w1": "ffn.w1.weight",
-    "w2": "ffn.w2.weight",
-    "w3": "ffn.w3.weight",
-}
-ADAPTER_FUNCTIONS = {  # our name of an operation, and the functions that implement it
-    "linear": ("run_linear",),
-    "embedding": ("run_embedding",),
-    "softmax": ("run_softmax",),
-    "silu": ("run_silu",),
-    "gelu": ("run_gelu",),
-    "rms_norm": ("run_rmsnorm",),
-    "swiglu": ("run_swiglu",),
-    "feed_forward": ("run_positionwise_feedforward",),
-    "rope": ("run_rope",),
-    "scaled_dot_product_attention": ("run_scaled_dot_product_attention",),
-    "multihead_self_attention": ("run_multihead_self_attention", "run_multihead_self_attention_with_rope"),
-    "transformer_block": ("run_transformer_block",),
-    "transformer_lm": ("run_transformer_lm",),
-    "cross_entropy": ("run_cross_entropy",),
-    "cosine_schedule": ("run_get_lr_cosine_schedule",),
-}
+BLOCK_STATE_NAMES: Mapping[str, str] = MappingProxyType(
+    {  # our name of a weight, and its name in the state dict of a block
+        "attn_norm": "ln1.weight",
+        "w_q": "attn.q_proj.weight",
+        "w_k": "attn.k_proj.weight",
+        "w_v": "attn.v_proj.weight",
+        "w_o": "attn.output_proj.weight",
+        "ffn_norm": "ln2.weight",
+        "w1": "ffn.w1.weight",
+        "w2": "ffn.w2.weight",
+        "w3": "ffn.w3.weight",
+    }
+)
+ADAPTER_FUNCTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {  # our name of an operation, and the functions that implement it
+        "linear": ("run_linear",),
+        "embedding": ("run_embedding",),
+        "softmax": ("run_softmax",),
+        "silu": ("run_silu",),
+        "gelu": ("run_gelu",),
+        "rms_norm": ("run_rmsnorm",),
+        "swiglu": ("run_swiglu",),
+        "feed_forward": ("run_positionwise_feedforward",),
+        "rope": ("run_rope",),
+        "scaled_dot_product_attention": ("run_scaled_dot_product_attention",),
+        "multihead_self_attention": ("run_multihead_self_attention", "run_multihead_self_attention_with_rope"),
+        "transformer_block": ("run_transformer_block",),
+        "transformer_lm": ("run_transformer_lm",),
+        "cross_entropy": ("run_cross_entropy",),
+        "cosine_schedule": ("run_get_lr_cosine_schedule",),
+    }
+)
 EPS_VALUES = (1e-5,)  # of the hand-out: run_transformer_block and run_transformer_lm take no eps
-HEADS_DOMAIN = {"d": "h d_k", "d_v": "d_k", "batch_dims": (1,)}
-MODEL_DOMAIN = HEADS_DOMAIN | {"eps": EPS_VALUES, "theta": (10_000.0, 500_000.0, 100.0, 2.5)}
-DOMAIN: dict[str, dict[str, Any]] = {
-    "feed_forward": {"activation": ("gelu",)},
-    "embedding": {"batch_dims": (1, 2, 3)},
-    "cross_entropy": {"batch_dims": (1,)},
-    "multihead_self_attention": HEADS_DOMAIN,
-    "transformer_block": MODEL_DOMAIN,
-    "transformer_lm": MODEL_DOMAIN | {"num_layers": range(1, 5)},
-}
+HEADS_DOMAIN: Mapping[str, Any] = MappingProxyType({"d": "h d_k", "d_v": "d_k", "batch_dims": (1,)})
+MODEL_DOMAIN: Mapping[str, Any] = MappingProxyType(HEADS_DOMAIN | {"eps": EPS_VALUES, "theta": (10_000.0, 500_000.0, 100.0, 2.5)})
+DOMAIN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "feed_forward": {"activation": ("gelu",)},
+        "embedding": {"batch_dims": (1, 2, 3)},
+        "cross_entropy": {"batch_dims": (1,)},
+        "multihead_self_attention": HEADS_DOMAIN,
+        "transformer_block": MODEL_DOMAIN,
+        "transformer_lm": MODEL_DOMAIN | {"num_layers": range(1, 5)},
+    }
+)
 MAX_TABLE_ELEMENTS = 2**20  # max_seq_len × d_k. A function may compute its table of angles again in every call.
 
 
-def is_adapters_file(source: Any) -> bool:
-    """Whether the object names no framework and has a function of the assignment."""
-    functions = [*ADAPTER_FUNCTIONS.values(), *(names for names, _ in cs336_training.FUNCTIONS.values())]
+def take(source: Any) -> Adapters | None:
+    """Return the backend of an adapters file: it names no framework and has a function of the assignment. None for others."""
+    functions = [*ADAPTER_FUNCTIONS.values(), *(names for names, _ in training.FUNCTIONS.values())]
     present = (hasattr(source, name) for names in functions for name in names)
-    return not hasattr(source, "framework") and any(present)
+    return Adapters(source) if not hasattr(source, "framework") and any(present) else None
 
 
 def _choose_max_seq_len(positions: Any, n: int, d_k: int) -> int:
@@ -241,21 +250,21 @@ class Adapters:
             translate = getattr(self.edition, operation)
             if translate and any(hasattr(module, name) for name in names):
                 setattr(self, operation, self._build_function(translate))
-        for operation, (names, call) in cs336_training.FUNCTIONS.items():
+        for operation, (names, call) in training.FUNCTIONS.items():
             if any(hasattr(module, name) for name in names):
                 setattr(self, operation, self._bind(call, names[0]))
-        domain = DOMAIN | cs336_training.DOMAIN
+        domain = DOMAIN | training.DOMAIN
         self.domain = {
-            operation: {"empty": False, **domain.get(operation, {})} for operation in ADAPTER_FUNCTIONS | cs336_training.FUNCTIONS
+            operation: {"empty": False, **domain.get(operation, {})} for operation in ADAPTER_FUNCTIONS | training.FUNCTIONS
         }
-        self.beyond = tuple(name for name in cs336_training.UNCOVERED if hasattr(module, name))
+        self.beyond = tuple(name for name in training.UNCOVERED if hasattr(module, name))
 
     def translate_call(self, operation: str, *arrays: Any, **keywords: Any) -> AdapterCall:
         """Return the function of the assignment that the operation calls, and its arguments.
 
         The name is "" if the assignment has no function of these arrays.
         """
-        if operation in cs336_training.FUNCTIONS:
+        if operation in training.FUNCTIONS:
             return "", {}
         return getattr(self.edition, operation)(*arrays, **keywords)
 

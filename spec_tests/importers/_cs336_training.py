@@ -6,7 +6,8 @@ Each function of this module implements an operation through what an adapters fi
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 UNCOVERED = (  # functions of assignment 1 that are about text, data or files
@@ -74,19 +75,20 @@ def attend_with_class(module: Any, q: Any, k: Any, v: Any, *, is_causal: bool = 
     return out, saved[0].detach().reshape(q.shape[:-1])
 
 
-FUNCTIONS: dict[
-    str, tuple[tuple[str, ...], Callable[..., Any]]
-] = {  # our name of an operation, the functions of the assignment of which one must be there, and what calls it
-    "gradient_clipping": (("run_gradient_clipping",), clip_gradients),
-    "adamw_steps": (("get_adamw_cls",), take_adamw_steps),
-    "attention_with_lse": (
-        ("get_flashattention_autograd_function_pytorch", "get_flashattention_autograd_function_triton"),
-        attend_with_class,
-    ),
-}
+FUNCTIONS: Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]] = MappingProxyType(
+    {
+        # our name of an operation, the functions of the assignment of which one must be there, and what calls it
+        "gradient_clipping": (("run_gradient_clipping",), clip_gradients),
+        "adamw_steps": (("get_adamw_cls",), take_adamw_steps),
+        "attention_with_lse": (
+            ("get_flashattention_autograd_function_pytorch", "get_flashattention_autograd_function_triton"),
+            attend_with_class,
+        ),
+    }
+)
 TILES = (16, 32, 64, 128)  # lengths that tiles of 16 divide, and widths that are powers of two, as the hand-out has them
-DOMAIN: dict[str, dict[str, Any]] = {
+DOMAIN: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     "attention_with_lse": {
         "n": TILES, "m": "n", "d_k": TILES[:3], "d_v": "d_k", "h_kv": "h", "differentiable": ("out",),
     },
-}  # fmt: skip
+})  # fmt: skip
