@@ -58,6 +58,11 @@ def is_torch_module(found: Any) -> bool:
     return any(base.__name__ == "Module" and base.__module__ == "torch.nn.modules.module" for base in found.__mro__[1:])
 
 
+def is_module_instance(found: Any) -> bool:
+    """Whether the object is an instance of a class of torch.nn modules."""
+    return not inspect.isclass(found) and is_torch_module(type(found))
+
+
 def is_own(source: Any, definition: Any) -> bool:
     """Whether the module, or a module of the package that it is, defines the object."""
     module = str(getattr(definition, "__module__", ""))
