@@ -7,7 +7,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..specification.tiers import EQUATION
+
 DEFAULT_DTYPES = ("float32",)  # in which imported code is tried unless its file states others
+PROMISED_TIERS = (EQUATION,)  # of a contract: nobody who wrote it has promised this suite more
 
 
 class NotTaken(Exception):
@@ -25,6 +28,7 @@ class Imported:
         self.__name__, self.__file__ = getattr(source, "__name__", kind), getattr(source, "__file__", None)
         self.framework = getattr(source, "framework", framework)
         self.dtypes = tuple(getattr(source, "dtypes", dtypes))
+        self.promised_tiers = PROMISED_TIERS
         self.domain: dict[str, Any] = {}
         self.renamed_operations: dict[str, str] = {}
         self.absence_hints: dict[str, str] = {}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import _cs336_training as training
-from ._imported import DEFAULT_DTYPES
+from ._imported import DEFAULT_DTYPES, PROMISED_TIERS
 
 KIND = "an adapters file of CS336"
 ORDER = 0
@@ -239,6 +239,7 @@ class Adapters:
     """The backend that an adapters file is. The file may state `device`, `dtypes` and the like, as any backend may."""
 
     framework = "torch"
+    promised_tiers = PROMISED_TIERS
 
     def __init__(self, module: Any):
         self.module, self.edition = module, Edition2024 if hasattr(module, "run_positionwise_feedforward") else Edition2025

@@ -90,7 +90,8 @@ class Cause:
         if self.kind == UNEXPLAINED:
             return f"wrong answers that nothing known explains; at first {violation.what}"
         place = violation.raised[1] if isinstance(violation, NoAnswer) and violation.raised else ""
-        return f"{violation.what}{f', at {place}' if place else ''}"
+        state = f", with {self.example.surroundings}" if self.example.surroundings else ""
+        return f"{violation.what}{state}{f', at {place}' if place else ''}"
 
     @property
     def ended_early(self) -> str:
@@ -133,7 +134,7 @@ class Causes:
         """Return the known cause that explains a failing example, None if there is none."""
         if not self.found:
             return None
-        if isinstance(failure.violation, NoAnswer) and failure.violation.raised:
+        if failure.surroundings or (isinstance(failure.violation, NoAnswer) and failure.violation.raised):
             return self._find_symptom(failure)  # whatever values are wrong elsewhere, they explain no exception
         if not (wrong := failure.wrong_calls):
             known = self._find_symptom(failure) or self._find_in_forward(failure.calls, asker)
@@ -146,7 +147,14 @@ class Causes:
 
     def _find_symptom(self, failure: Failure) -> Cause | None:
         symptoms = set(failure.symptoms)
-        return next((cause for cause in self.found if symptoms & set(cause.ids) or cause.takes_in(failure)), None)
+        return next(
+            (
+                cause
+                for cause in self.found
+                if symptoms & set(cause.ids) or (not failure.surroundings and cause.takes_in(failure))
+            ),
+            None,
+        )
 
     def _find_in_forward(self, calls: list[Call], asker: Asker) -> Cause | None:
         """Return the cause of wrong gradients: that of the forward result, if it is wrong for the same arguments."""
@@ -178,7 +186,7 @@ class Causes:
 
     def _explain(self, failure: Failure, asker: Asker, budget: FailureBudget) -> Cause:
         """Look for an explanation of a failure. What nothing explains in one dtype may be explained in another."""
-        if isinstance(failure.violation, NoAnswer):
+        if failure.surroundings or isinstance(failure.violation, NoAnswer):
             return Cause(failure.symptoms, failure.culprit, [], failure)
         others = asker.find_other_calls(failure.calls)
         is_late = budget.known.is_spent
