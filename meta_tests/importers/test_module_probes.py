@@ -7,7 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from spec_tests.importers._imported import NotTaken  # noqa: E402
 from spec_tests.importers._simple_modules import bind_layer_norm, bind_pointwise, bind_rms_norm  # noqa: E402
 
 
@@ -58,9 +57,10 @@ def test_the_gain_is_what_multiplies_the_row(starts: dict[str, float]) -> None:
 
 
 @pytest.mark.parametrize("start", [0.0, 1.0])
-def test_a_gain_that_is_added_to_one_is_not_taken(start: float) -> None:
-    with pytest.raises(NotTaken, match="its g is added to 1"):
-        bind_rms_norm(norm_class(lambda module, x: rms(x, 1e-5) * (1 + module.g), g=start))
+def test_a_gain_that_is_added_to_one_is_a_convention(start: float) -> None:
+    function, words, domain = bind_rms_norm(norm_class(lambda module, x: rms(x, 1e-5) * (1 + module.g), g=start))
+    assert "whose g plus 1, as a call shows, is the weight" in words
+    assert (function.conventions, domain) == ({"gain": "one plus weight"}, {"eps": (pytest.approx(1e-5),)})
 
 
 def test_a_wrong_norm_is_taken_and_judged() -> None:

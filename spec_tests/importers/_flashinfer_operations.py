@@ -64,8 +64,6 @@ def _bind_norm(stated: Definition, call: Call, *, adds: bool) -> Bound:
     wanted = {states, "weight"} | ({"residual"} if adds else set())
     if not states or {*stated.inputs} - {"eps"} != wanted or len(stated.shape("weight")) != 1:
         raise NotTaken("")
-    if "gemma" in stated.name:
-        raise NotTaken("it multiplies by 1 + weight")
     rank, (width,) = len(stated.shape(states)), stated.shape("weight")
     eps_is_input, output = "eps" in stated.inputs, next(iter(stated.outputs))
     domain = {"batch_dims": (rank - 1,), "empty": False, "dtype": stated.dtypes, **stated.restrict(d=width)}

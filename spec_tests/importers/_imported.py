@@ -29,6 +29,7 @@ class Imported:
         self.framework = getattr(source, "framework", framework)
         self.dtypes = tuple(getattr(source, "dtypes", dtypes))
         self.promised_tiers = PROMISED_TIERS
+        self.conventions: dict[str, Any] = dict(getattr(source, "conventions", {}))
         self.domain: dict[str, Any] = {}
         self.renamed_operations: dict[str, str] = {}
         self.absence_hints: dict[str, str] = {}
@@ -39,8 +40,14 @@ class Imported:
         return getattr(self.__dict__["recognized_source"], name)
 
     def add(self, operation: str, function: Callable[..., Any], taken_from: str, domain: dict[str, Any] | None = None) -> None:
-        """Add the function of an operation, the words that say what it is, and the domain that follows from its form."""
+        """Add the function of an operation, the words that say what it is, and the domain that follows from its form.
+
+        A function may have `conventions`, which its form shows. What the file states comes first.
+        """
         setattr(self, operation, function)
+        for name, value in getattr(function, "conventions", {}).items():
+            stated = self.conventions.get(name, {})
+            self.conventions[name] = stated if isinstance(stated, str) else {operation: value, **stated}
         self.renamed_operations[operation] = taken_from
         stated = getattr(self.recognized_source, "domain", {})
         self.domain = {**self.domain, **stated, operation: {**(domain or {}), **stated.get(operation, {})}}
