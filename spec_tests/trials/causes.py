@@ -29,8 +29,10 @@ from ..specification.formats import FLOAT64_IN_FLOAT32
 from ..specification.work import Budget
 from .failure import Failure
 from .failure_budget import FailureBudget
+from .unwritten_memory import find_unwritten
 
 UNEXPLAINED = "unexplained"
+UNWRITTEN = "unwritten memory"  # the id of answers that are what the memory held
 EQUATION_SHARE = 0.6  # of the budget that is left when nothing known explains a failure
 SETTLING_CALLS = 16  # whose answers decide between explanations that are equally good
 
@@ -70,6 +72,7 @@ class Cause:
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)  # failing examples, by law and dtype
     dtypes: set[str] = field(default_factory=set)  # in which an explanation was looked for
     ended_after: float | None = None  # the seconds after which the safety net ended the search, if it did
+    shown: str = ""  # what further calls have shown, which no explanation has to be looked for
     lost_call: str = ""  # the sentence about a call of the search for it that ended its process or lost its device
     told: bool = False  # whether a failed test has printed it
 
@@ -87,6 +90,8 @@ class Cause:
     def symptom(self) -> str:
         """What was seen, in one sentence: the whole of it where nothing explains it."""
         violation = self.example.violation
+        if self.shown:
+            return self.shown
         if self.kind == UNEXPLAINED:
             return f"wrong answers that nothing known explains; at first {violation.what}"
         place = violation.raised[1] if isinstance(violation, NoAnswer) and violation.raised else ""
@@ -189,6 +194,8 @@ class Causes:
         if failure.surroundings or isinstance(failure.violation, NoAnswer):
             return Cause(failure.symptoms, failure.culprit, [], failure)
         others = asker.find_other_calls(failure.calls)
+        if failure.wrong_calls and (shown := find_unwritten([*failure.wrong_calls, *others])):
+            return Cause((f"{failure.culprit}: {UNWRITTEN}",), failure.culprit, [], failure, shown=shown)
         is_late = budget.known.is_spent
         evidence = Evidence.gather(failure.calls, others, self.predicts, is_late)
         counts = len(evidence.wrong), len(evidence.right)
