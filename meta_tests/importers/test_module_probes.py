@@ -90,3 +90,9 @@ def test_the_form_of_gelu_is_the_nearer_one(name: str) -> None:
     assert domain == {"approximate": (form,)}
     assert words == f"the class GELU(), approximate {form}"
     assert function(torch.tensor([0.0]), approximate=form).item() == 0.0
+
+
+@pytest.mark.parametrize("name", ["scale", "self", "gain", "weight"])
+def test_a_gain_of_any_name_is_found(name: str) -> None:
+    _, words, _ = bind_rms_norm(norm_class(lambda module, x: rms(x, 1e-5) * getattr(module, name), **{name: 1.0}))
+    assert f"whose {name} is the weight" in words

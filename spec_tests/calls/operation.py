@@ -30,7 +30,7 @@ from .read_array import read_array
 from .recorder import Recorder
 from .result import Result
 from .rounding import round_number, round_shifted
-from .signature import ask_for_keyword, find_unknown_argument
+from .signature import ask_for_keyword, find_left_out_argument, find_unknown_argument
 from .updates import IN_PLACE, known_update, settle_update
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
 
@@ -92,6 +92,9 @@ class Operation:
         if unknown := find_unknown_argument(self.spec, self.function):
             required = f"requires the argument {unknown}, which is not the operation's"
             return f"{self.backend.name}'s {self.name} {required}; give it a default"
+        if left_out := find_left_out_argument(self.spec, self.function):
+            required = f"requires the argument {left_out}, which most calls leave out"
+            return f"{self.backend.name}'s {self.name} {required}: write {left_out}=None, and compute without it where it is None"
         return ""
 
     def possible_values(self, convention: Convention) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ def _gated(example: Example) -> Parts:
         "gelu": functional.gelu,
         "gelu_tanh": lambda y: functional.gelu(y, approximate="tanh"),
     }
-    expected = iter([({}, (f(a) * b,)) for f in activations.values()])
+    expected: Expected = iter([({}, (f(a) * b,)) for f in activations.values()])
     return (x,), {"activation": "", "layout": "concatenated", "gate": "first"}, expected
 
 
@@ -136,7 +136,7 @@ def _ragged_attention(example: Example) -> Parts:
     (q, k, v), options, expected = _attention_with_lse(example)
     starts = import_torch().arange(3) * SMALL
     packed = (x.transpose(1, 2).flatten(0, 1) for x in (q, k, v))
-    values = (({}, (out.transpose(1, 2).flatten(0, 1),)) for _, (out, _) in expected)
+    values: Expected = (({}, (out.transpose(1, 2).flatten(0, 1),)) for _, (out, _) in expected)
     return (*packed, starts, starts), options, values
 
 

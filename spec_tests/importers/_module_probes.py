@@ -39,7 +39,7 @@ class NormProbe:
         self.module, self.names = module.double(), names
         self.width = len(next(iter(module.parameters())))
 
-    def call(self, scale: float, **values: float) -> Any:
+    def call(self, scale: float, /, **values: float) -> Any:
         """Return the answer for a row of alternating signs. All entries of a parameter have one value, 0 if it is not given."""
         torch = import_torch()
         row = scale * torch.tensor([(-1.0) ** i for i in range(self.width)], dtype=torch.float64)

@@ -36,7 +36,7 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     (node,) = nodes
     attributes = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
     standard = next((x.version for x in model.opset_import if x.domain == node.domain and node.domain in STANDARD), None)
-    flattens = node.op_type in ("Softmax", "LogSoftmax") and bool(standard) and standard < 13
+    flattens = node.op_type in ("Softmax", "LogSoftmax") and standard is not None and standard < 13
     if flattens:
         attributes.setdefault("axis", 1)  # the default of these versions
     for constant in model.graph.initializer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,8 @@ def find_unwritten(calls: Sequence[Call]) -> str:
 
 def _answer_from_marked_memory(call: Call, mark: float) -> np.ndarray | None:
     """Return the answer to a call that finds the mark in free memory, None if there is no answer."""
-    operation = replace(call.operation, recorder=Recorder())
+    own: Any = call.operation
+    operation = replace(own, recorder=Recorder())
     again = Call(operation, call.arguments, call.keywords)
     try:
         native = operation.native(again)
