@@ -16,7 +16,6 @@ from ..specification.conventions import find_convention_complaint
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.registry import import_specifications, specification
 from ..specification.run_settings import current_settings
-from ..specification.tiers import TIERS
 from ..specification.work import Meter, SafetyNet, no_safety_net
 from .array_framework import ArrayFramework
 from .autodiff import Differentiation
@@ -136,11 +135,6 @@ class Backend:
     @cached_property
     def domain(self) -> dict[str, dict[str, Any]]:
         return dict(self.state("domain", {}))
-
-    @cached_property
-    def tiers(self) -> tuple[str, ...]:
-        """The tiers of a contract that the backend's author promises: all of them, unless its format says that they are fewer."""
-        return tuple(self.state("promised_tiers", None) or TIERS)
 
     @cached_property
     def domain_is_given(self) -> bool:

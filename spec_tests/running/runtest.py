@@ -13,7 +13,7 @@ from ..implementation.framework import Framework
 from ..implementation.printable import printable_line
 from ..inputs.choices import NoExample
 from ..report.verdicts import describe_shortfall
-from ..specification.tiers import list_required
+from ..specification.tiers import TIERS, list_required
 from ..trials.attempt import find_violation, replay
 from ..trials.first_failure import cause_search
 from ..trials.invariant import Invariant
@@ -84,7 +84,8 @@ def _find_unrequired(session: Session, invariant: Invariant, trial: Trial) -> st
     """Return the level or the tier of a law that nobody asks for in this run, "" of a law that must hold."""
     if invariant.level is not None and not _is_level_required(session, invariant, trial):
         return f"level {invariant.level}"
-    is_required = invariant.tier in list_required(trial.backend.tiers, session.tiers)
+    promised = trial.backend.state("promised_tiers", TIERS)  # all of them, unless its format says that they are fewer
+    is_required = invariant.tier in list_required(promised, session.tiers)
     return "" if is_required else f"tier {invariant.tier}"
 
 

@@ -12,11 +12,12 @@ from ..calls.call import Call
 from ..calls.recorder import Recorder
 from ..calls.violation import NotImplementedVariant, Violation
 from ..diagnosis.evidence import is_wrong
-from ..implementation.framework import CannotMakeArray
+from ..implementation.framework import CannotMakeArray, Framework
 
 MARKS = (-7.25, 11.5)  # which every floating dtype holds, and which one answer has only where it is left as it was
 ARRAYS = 16  # of the shape of the result, of which every second one is freed before the call
 TRIES = 3
+MAX_ELEMENTS = 2**20  # of the answer, since there are many marked arrays
 MOST = 0.9  # of the elements: the ends of a block that was freed hold what the allocator writes there
 
 
@@ -26,9 +27,12 @@ def find_unwritten(calls: Sequence[Call]) -> str:
     The largest wrong answer is made again: small arrays are seldom given the memory that was freed last. An element counts if
     it shows each of the marks, so that a value that happens to be one of them does not.
     """
-    (first, *_), wrong = calls, [call for call in calls if call.operation == calls[0].operation and is_wrong(call)]
-    call = max(wrong, key=lambda call: call.value.size, default=first)
-    if call.operation.spec.is_gradient or call.operation.backend.framework.passes_copies or not call.value.size:
+    own = calls[0].operation
+    if own.spec.is_gradient or not isinstance(own.backend.framework, Framework):  # another process has memory of its own
+        return ""
+    wrong = [call for call in calls if call.operation == own and call.value.size <= MAX_ELEMENTS and is_wrong(call)]
+    call = max(wrong, key=lambda call: call.value.size, default=None)
+    if call is None or not call.value.size:
         return ""
     shown = np.ones(call.value.size, dtype=bool)
     for mark in MARKS:
