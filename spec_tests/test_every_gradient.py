@@ -28,6 +28,7 @@ from .implementation.layouts import LAYOUTS
 from .implementation.states import GRADIENT_STATES, INFERENCE, some_alone
 from .inputs.draw import Draw
 from .specification.pytree import leaves, tree_map
+from .specification.tiers import CALLS, SURROUNDINGS
 from .trials.invariant import invariant
 
 
@@ -57,7 +58,7 @@ def test_zero_cotangent(gradient: Gradient, draw: Draw) -> None:
     assert_zero(zero_where_undefined(gradient.result(change_cotangent(call, lambda c: np.zeros(c.shape)))))
 
 
-@invariant("B", cost=4, needs=("own memory",), about_state=True)
+@invariant("B", cost=4, needs=("own memory",), about_state=True, tier=CALLS)
 def test_layout_blind(gradient: Gradient, draw: Draw) -> None:
     """The gradients do not depend on how the cotangent and the arguments are stored. Transposed, strided and offset views,
     and one number expanded as the cotangent of a sum is, give what contiguous copies give.
@@ -113,7 +114,7 @@ def test_inputs_unchanged(gradient: Gradient, draw: Draw) -> None:
         assert_true(same, f"{name} was changed by the backward pass")
 
 
-@invariant("B", cost=4, about_state=True)
+@invariant("B", cost=4, about_state=True, tier=CALLS)
 def test_repeatable(gradient: Gradient, draw: Draw) -> None:
     """The same backward pass gives the same gradients again, also after one of other shapes and values. A later backward
     pass does not change the gradients of an earlier one.
@@ -203,7 +204,7 @@ def test_accumulates(gradient: Gradient, draw: Draw) -> None:
             assert_equal(stored, one + two)
 
 
-@invariant("B", cost=16, needs=("states",), dtypes=("float32",), max_examples=3, about_state=True)
+@invariant("B", cost=16, needs=("states",), dtypes=("float32",), max_examples=3, about_state=True, tier=SURROUNDINGS)
 def test_states(gradient: Gradient, draw: Draw) -> None:
     """Each gradient that is asked for is the same in every state of the framework: after a call in inference mode, with
     weights that are parameters, with no argument that is a leaf, with gradients for some of the arguments alone, and with

@@ -32,6 +32,7 @@ from .implementation.layouts import LAYOUTS
 from .inputs.draw import Draw
 from .specification.formats import is_floating
 from .specification.pytree import tree_map
+from .specification.tiers import CALLS
 from .trials.invariant import invariant
 
 
@@ -73,7 +74,7 @@ def test_inputs_unchanged(operation: Operation, draw: Draw) -> None:
         assert_unchanged(before, after, "was changed by the call")
 
 
-@invariant("B", needs=("about:core", "own memory"), about_state=True)
+@invariant("B", needs=("about:core", "own memory"), about_state=True, tier=CALLS)
 def test_layout_blind(operation: Operation, draw: Draw) -> None:
     """The result does not depend on how arguments are stored. Transposed, strided, offset, broadcast, reversed and read-only
     views give what contiguous copies give. One array that is given for two arguments gives what two equal arrays give.
@@ -107,7 +108,7 @@ def test_batch_independence(operation: Operation, draw: Draw) -> None:
             assert_same(take_entry(call, name, part.value, index), take_entry(call, name, parts[name], index))
 
 
-@invariant("B", cost=2, about_state=True)
+@invariant("B", cost=2, about_state=True, tier=CALLS)
 def test_repeatable(operation: Operation, draw: Draw) -> None:
     """The same call gives the same result again, also after calls with other shapes, dtypes, values and parameters."""
     call = draw.call()
@@ -161,7 +162,7 @@ def test_every_argument_counts(operation: Operation, draw: Draw) -> None:
             assert_true(not np.any(same), f"{int(np.sum(same))} elements did not change, of {int(np.sum(apart))} that must")
 
 
-@invariant("E", needs=("own memory",), about_state=True)
+@invariant("E", needs=("own memory",), about_state=True, tier=CALLS)
 def test_not_an_alias(operation: Operation, draw: Draw) -> None:
     """A result shares no memory with an argument or with another result. Writing to it changes none of them, and later calls
     do not change it.
@@ -189,7 +190,7 @@ def test_not_an_alias(operation: Operation, draw: Draw) -> None:
     assert_still(framework, others, seen)
 
 
-@invariant("E", cost=4, needs=BATCHED)
+@invariant("E", cost=4, needs=BATCHED, tier=CALLS)
 def test_empty(operation: Operation, draw: Draw) -> None:
     """An empty batch gives an empty result of the right shape and dtype."""
     if operation.domain.get("empty") is False:

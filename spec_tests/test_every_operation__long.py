@@ -19,6 +19,7 @@ from .inputs.draw import SEQUENCES, Draw
 from .specification.pytree import leaves
 from .specification.registry import result_ranks
 from .specification.run_settings import current_settings
+from .specification.tiers import CALLS
 from .trials.invariant import invariant
 
 INT32 = 2**31  # what a signed index of 32 bits cannot count to
@@ -29,7 +30,7 @@ RESULTS_HELD = 4  # results that an operation may hold at a time
 ARRAYS_IF_ANALYSED, ARRAYS_IF_SAMPLED = 10, 200  # float64 arrays of a call's size that its bound may take
 
 
-@invariant("B", effort="thorough", cost=4, needs=("about:not short",))
+@invariant("B", effort="thorough", cost=4, needs=("about:not short",), tier=CALLS)
 def test_long(operation: Operation, draw: Draw) -> None:
     """Rows of 65 537 numbers and more, sequences of 8193 and batches of 65 537 give what the equation gives. Code fails here
     if a counter ends at 2¹⁵ or 2¹⁶, if a grid of blocks has a limit, or if a buffer has a fixed number of blocks.
@@ -41,7 +42,7 @@ def test_long(operation: Operation, draw: Draw) -> None:
         assert_conforms(operation.result(call))
 
 
-@invariant("B", effort="thorough", cost=40, max_examples=4, needs=BATCHED)
+@invariant("B", effort="thorough", cost=40, max_examples=4, needs=BATCHED, tier=CALLS)
 def test_beyond_int32(operation: Operation, draw: Draw) -> None:
     """In a result of more than 2³¹ elements, as far as memory allows one, the entries of the batch are what they are in a small
     one: the first, those on both sides of that index, and the last."""

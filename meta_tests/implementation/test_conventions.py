@@ -14,6 +14,7 @@ from spec_tests.report.failure import failure_message
 from spec_tests.report.verdict import Verdict
 from spec_tests.running.verdict_record import build_verdict
 from spec_tests.specification.conventions import CONVENTIONS, UPDATE, apply_conventions, find_convention_complaint
+from spec_tests.specification.conventions._passing import PASSINGS
 from spec_tests.specification.registry import operations, specification
 
 from ..support.in_process import attempt, caught_by, trials
@@ -293,7 +294,7 @@ def test_the_equation_itself_is_unchanged_where_no_convention_decides(operation:
 @pytest.mark.parametrize(
     ("stated", "complaint"),
     [
-        ({"causal": "left"}, f"its conventions name 'causal'; there are {', '.join(sorted(CONVENTIONS))}"),
+        ({"causal": "left"}, f"its conventions name 'causal'; there are {', '.join(sorted((*CONVENTIONS, *PASSINGS)))}"),
         ({"causal_alignment": "left"}, "its conventions state causal_alignment = 'left'; there are bottom-right, top-left"),
         ({"causal_alignment": ["top-left"]}, "its conventions state causal_alignment = ['top-left']; there are"),
         (

@@ -191,3 +191,17 @@ def test_numpy_has_bfloat16_through_ml_dtypes(tmp_path: Path) -> None:
 def test_only_a_short_text_of_its_own_is_taken_for_the_name(line: str, name: str, tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + "gelu = relu\n" + line + "\n")
     assert load("mine.py", tmp_path, {"relu"}).name == name
+
+
+def test_an_optional_array_without_a_default_is_answered_before_anything_is_judged(tmp_path: Path) -> None:
+    body = "\n\ndef linear(x, weight, bias):\n    return x @ weight.T + bias\n"
+    write(
+        tmp_path,
+        slip=NUMPY + RELU + body,
+        mended=NUMPY + body.replace("bias):", "bias=None):").replace("+ bias", "+ (0 if bias is None else bias)"),
+    )
+    slip = suite(tmp_path, "--backend=slip.py", "-k", "linear.reference or relu.reference")
+    assert slip.code == 0, slip.text
+    assert "linear requires the argument bias, which most calls leave out: write bias=None" in " ".join(slip.text.split())
+    mended = suite(tmp_path, "--backend=mended.py", "--require=linear", "-k", "linear.reference")
+    assert mended.code == 0, mended.text

@@ -1,11 +1,21 @@
 """Definitions and solutions of flashinfer-bench and SOL-ExecBench: results returned or written, and other languages."""
 
+import json
 import shutil
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from spec_tests.implementation.backend import Backend, build_backend
+from spec_tests.implementation.import_file import import_file
+from spec_tests.importers import NotTaken
+from spec_tests.importers.flashinfer_bench import open_path
+from spec_tests.specification.registry import operations
+
+from ..support.in_process import caught_by
 from ..support.paths import ROOT
 from ..support.pytest_process import environment, suite
 from .importing import IMPORTED, find_passed, flatten, try_import
@@ -77,3 +87,132 @@ def test_a_definition_is_found_in_a_data_set(tmp_path: Path) -> None:
         shutil.copy(files / source, target)
     run = suite(tmp_path, f"--backend={solution}", "--effort=smoke", "-k", "rms_norm.reference")
     assert run.code == 0, run.text
+
+
+def define(
+    name: str, inputs: dict[str, tuple[str, ...]], reference: str, *, dtype: str = "float32", **more: tuple[str, ...]
+) -> dict[str, Any]:
+    """Return a definition whose inputs and outputs have these axes. Axes with a number in their name have that size."""
+    outputs = more or {"y": next(iter(inputs.values()))}
+    axes = {axis for shape in (*inputs.values(), *outputs.values()) for axis in shape}
+    sizes = {axis: int(digits) for axis in axes if (digits := axis.lstrip("abcdefghijklmnopqrstuvwxyz_"))}
+    described = {axis: {"type": "const", "value": sizes[axis]} if axis in sizes else {"type": "var"} for axis in sorted(axes)}
+    kinds = {"starts": "int32", "ids": "int64"}
+
+    def list_arrays(shapes: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+        return {
+            key: {"shape": list(shape) or None, "dtype": kinds.get(key.rpartition("_")[2], dtype)}
+            for key, shape in shapes.items()
+        }
+
+    text = f"import torch\n\n\n{reference}\n"
+    return {
+        "name": name,
+        "op_type": name,
+        "axes": described,
+        "inputs": list_arrays(inputs),
+        "outputs": list_arrays(outputs),
+        "reference": text,
+    }
+
+
+Open = Callable[[dict[str, Any]], Backend]
+
+
+@pytest.fixture
+def open_definition(tmp_path: Path) -> Iterator[Open]:
+    """Return what makes a backend of a definition. Its folder goes with the test."""
+    opened = []
+
+    def make(definition: dict[str, Any]) -> Backend:
+        path = tmp_path / f"{definition['name']}.json"
+        path.write_text(json.dumps(definition))
+        opened.append(imported := open_path(path, import_file))
+        return build_backend(imported, operations())
+
+    yield make
+    for imported in opened:
+        imported.folder.cleanup()
+
+
+ROWS = {"x": ("rows", "width12")}
+TAKEN = {
+    "softmax": (define("softmax_d12", ROWS, "def run(x):\n    return torch.softmax(x.double(), -1).to(x.dtype)"), "softmax"),
+    "silu": (define("silu", ROWS, "def run(x):\n    return torch.nn.functional.silu(x)"), "silu"),
+    "swiglu": (
+        define("swiglu", ROWS, "def run(x):\n    a, b = x.chunk(2, -1)\n    return a * a.sigmoid() * b", y=("rows", "six6")),
+        "gated_activation",
+    ),
+    "embedding": (
+        define("embedding", {"ids": ("n",), "table": ("vocab7", "width12")}, "def run(ids, table):\n    return table[ids]",
+            y=("n", "width12")),
+        "embedding",
+    ),
+    "offset": (
+        define("gemma_rmsnorm", {"x": ("rows", "width12"), "weight": ("width12",)}, """
+def run(x, weight):
+    eps = 1e-6
+    h = x.double()
+    return (h * torch.rsqrt((h * h).mean(-1, keepdim=True) + eps) * (1 + weight.double())).to(x.dtype)"""),
+        "rms_norm",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TAKEN)
+def test_what_a_definition_means_is_taken_and_conforms(open_definition: Open, case: str) -> None:
+    definition, operation = TAKEN[case]
+    under_test = open_definition(definition)
+    assert under_test.has(operation)
+    assert caught_by(under_test, seed=1, only=f"{operation}.reference") == {}
+
+
+DECLINED = {
+    "dtype": (define("silu", ROWS, "def run(x):\n    return x", dtype="float8_e5m2"), "is stated for float8_e5m2"),
+    "reference": (define("softmax", ROWS, "def run(x):\n    return torch.softmax(2 * x, -1)"), "its reference is not softmax"),
+    "norm": (
+        define(
+            "rmsnorm", {"x": ("rows", "width12"), "weight": ("width12",)}, "def run(x, weight):\n    return x * weight + 1e-5"
+        ),
+        "its reference is not rms_norm",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DECLINED)
+def test_a_definition_of_something_else_is_not_judged(open_definition: Open, case: str) -> None:
+    definition, sentence = DECLINED[case]
+    with pytest.raises(NotTaken, match=sentence):
+        open_definition(definition)
+
+
+RAGGED = """
+def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
+    out, lse = torch.zeros(*q.shape[:2], v.shape[-1], dtype=q.dtype), torch.zeros(q.shape[:2])
+    a, c = qo_indptr.tolist(), kv_indptr.tolist()
+    for i in range(len(a) - 1):
+        s = torch.einsum("nhd,mhd->hnm", q[a[i] : a[i + 1]].double(), k[c[i] : c[i + 1]].double()) * sm_scale
+        n, m = s.shape[1:]
+        s = s.masked_fill(~torch.ones(n, m, dtype=torch.bool).tril(m - n), -torch.inf)
+        out[a[i] : a[i + 1]] = torch.einsum("hnm,mhe->nhe", s.softmax(-1).nan_to_num(), v[c[i] : c[i + 1]].double()).to(q.dtype)
+        lse[a[i] : a[i + 1]] = (s.logsumexp(-1) / BASE).T.float()
+    return out, lse
+"""
+
+
+@pytest.mark.parametrize(("base", "value"), [("0.6931471805599453", "2"), ("1", "e")])
+def test_both_results_of_ragged_attention_are_tested_and_widths_differ(open_definition: Open, base: str, value: str) -> None:
+    starts = {"qo_indptr": ("ends",), "kv_indptr": ("ends",), "sm_scale": ()}
+    arrays = {"q": ("nq", "heads2", "width8"), "k": ("nk", "heads2", "width8"), "v": ("nk", "heads2", "wide6")}
+    definition = define(
+        "ragged", arrays | starts, RAGGED.replace("BASE", base), output=("nq", "heads2", "wide6"), lse=("nq", "heads2")
+    )
+    for name in ("qo_indptr", "kv_indptr"):
+        definition["inputs"][name]["dtype"] = "int32"
+    under_test = open_definition(definition)
+    assert under_test.convention("lse_base", "attention_with_lse") == value
+    for operation in ("variable_length_attention", "attention_with_lse"):
+        assert caught_by(under_test, seed=1, only=f"{operation}.reference") == {}
+    other = {**definition, "name": "other", "reference": definition["reference"].replace(".softmax(-1)", ".softmax(-1) * 1.5")}
+    with pytest.raises(NotTaken):  # a reference that is no attention is not judged
+        open_definition(other)

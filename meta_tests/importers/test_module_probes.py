@@ -7,7 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from spec_tests.importers._imported import NotTaken  # noqa: E402
 from spec_tests.importers._simple_modules import bind_layer_norm, bind_pointwise, bind_rms_norm  # noqa: E402
 
 
@@ -58,9 +57,10 @@ def test_the_gain_is_what_multiplies_the_row(starts: dict[str, float]) -> None:
 
 
 @pytest.mark.parametrize("start", [0.0, 1.0])
-def test_a_gain_that_is_added_to_one_is_not_taken(start: float) -> None:
-    with pytest.raises(NotTaken, match="its g is added to 1"):
-        bind_rms_norm(norm_class(lambda module, x: rms(x, 1e-5) * (1 + module.g), g=start))
+def test_a_gain_that_is_added_to_one_is_a_convention(start: float) -> None:
+    function, words, domain = bind_rms_norm(norm_class(lambda module, x: rms(x, 1e-5) * (1 + module.g), g=start))
+    assert "whose g plus 1, as a call shows, is the weight" in words
+    assert (function.conventions, domain) == ({"gain": "one plus weight"}, {"eps": (pytest.approx(1e-5),)})
 
 
 def test_a_wrong_norm_is_taken_and_judged() -> None:
@@ -90,3 +90,9 @@ def test_the_form_of_gelu_is_the_nearer_one(name: str) -> None:
     assert domain == {"approximate": (form,)}
     assert words == f"the class GELU(), approximate {form}"
     assert function(torch.tensor([0.0]), approximate=form).item() == 0.0
+
+
+@pytest.mark.parametrize("name", ["scale", "self", "gain", "weight"])
+def test_a_gain_of_any_name_is_found(name: str) -> None:
+    _, words, _ = bind_rms_norm(norm_class(lambda module, x: rms(x, 1e-5) * getattr(module, name), **{name: 1.0}))
+    assert f"whose {name} is the weight" in words

@@ -29,6 +29,8 @@ def write_node(path: Path, operator: str, inputs: int, constants: int = 0, opset
 
 RIGHT = {
     "softmax": ("Softmax", 1, 0, {"axis": -1}),
+    "log_softmax": ("LogSoftmax", 1, 0, {"axis": 0}),
+    "rms_norm": ("RMSNormalization", 2, 1, {"axis": 1, "epsilon": 1e-5}),
     "layer_norm": ("LayerNormalization", 3, 2, {"epsilon": 1e-5}),
     "linear": ("Gemm", 3, 0, {"transB": 1}),
     "gelu": ("Gelu", 1, 0, {"approximate": "tanh"}),
@@ -72,22 +74,72 @@ def test_a_node_with_its_own_body_is_judged_by_what_the_body_computes(tmp_path: 
 
 REFUSED = {
     "Tanh": ("its node is Tanh; taken are Relu", {}),
-    "Softmax": ("its axis is 0, where -1 is taken", {"axis": 0}),
     "Swish": ("its alpha is 2.0, where 1 is taken", {"alpha": 2.0}),
 }
 
 
-def test_an_old_softmax_without_an_axis_is_not_along_the_last_axis(tmp_path: Path) -> None:
-    write_node(tmp_path / "node.onnx", "Softmax", 1, opset=11)
+def test_an_axis_of_an_old_softmax_means_all_from_there_on(tmp_path: Path) -> None:
+    write_node(tmp_path / "node.onnx", "Softmax", 1, opset=11, axis=0)
     run = suite(tmp_path, "--backend=node.onnx")
     assert run.code == 4
-    assert "its axis is 1, where -1 is taken" in flatten(run.text)
+    assert "its axis is 0, which in this version means all axes from there on" in flatten(run.text)
+    write_node(tmp_path / "node.onnx", "Softmax", 1, opset=11)  # axis 1, the last of two
+    assert suite(tmp_path, "--backend=node.onnx", "-k", "softmax.reference").code == 0
 
 
 @pytest.mark.parametrize("operator", REFUSED)
 def test_what_is_not_taken_is_refused_in_a_sentence(tmp_path: Path, operator: str) -> None:
     sentence, attributes = REFUSED[operator]
     write_node(tmp_path / "node.onnx", operator, 1, **attributes)
+    run = suite(tmp_path, "--backend=node.onnx")
+    assert run.code == 4
+    assert sentence in flatten(run.text)
+
+
+def write_node_of_arrays(path: Path, operator: str, opset: int, arrays: dict[str, tuple[int, int]], **attributes: Any) -> None:
+    """Write a file of one node, whose inputs have a type and a number of axes."""
+    node = onnx.helper.make_node(operator, list(arrays), ["y"], **attributes)
+    given = [
+        onnx.helper.make_tensor_value_info(name, kind, [f"{name}{i}" for i in range(n)]) for name, (kind, n) in arrays.items()
+    ]
+    graph = onnx.helper.make_graph([node], operator, given, [onnx.helper.make_tensor_value_info("y", FLOAT, None)])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=10), str(path))
+
+
+INTEGER, BOOL = 7, 9  # of TensorProto
+QKV = dict.fromkeys("qkv", (FLOAT, 4))
+ROTATED = {"x": (FLOAT, 4), "cos": (FLOAT, 2), "sin": (FLOAT, 2), "positions": (INTEGER, 2)}
+OF_MODELS = {
+    "causal": ("Attention", 23, QKV, {"is_causal": 1}, "scaled_dot_product_attention"),
+    "scaled, masked": ("Attention", 24, {**QKV, "mask": (BOOL, 2)}, {"scale": 0.5}, "scaled_dot_product_attention"),
+    "halves": ("RotaryEmbedding", 23, ROTATED, {}, "rope"),
+    "neighbours": ("RotaryEmbedding", 23, ROTATED, {"interleaved": 1}, "rope"),
+    "sum": ("SoftmaxCrossEntropyLoss", 13, {"s": (FLOAT, 2), "t": (INTEGER, 1)}, {"reduction": "sum"}, "cross_entropy"),
+}
+
+
+@pytest.mark.parametrize("case", OF_MODELS)
+def test_nodes_of_models_conform(tmp_path: Path, case: str) -> None:
+    operator, opset, arrays, attributes, operation = OF_MODELS[case]
+    write_node_of_arrays(tmp_path / "node.onnx", operator, opset, arrays, **attributes)
+    run = suite(tmp_path, "--backend=node.onnx", "--effort=smoke", "-k", f"{operation}.reference")
+    assert run.code == 0, run.text
+    assert find_passed(run) == {operation}
+
+
+NOT_OURS = {
+    "capped": ("Attention", 23, QKV, {"softcap": 2.0}, "its scores are capped"),
+    "flat": ("Attention", 23, dict.fromkeys("qkv", (FLOAT, 3)), {"q_num_heads": 2, "kv_num_heads": 2}, "its arrays have 3 axes"),
+    "weighted": (
+        "SoftmaxCrossEntropyLoss", 13, {"s": (FLOAT, 2), "t": (INTEGER, 1), "w": (FLOAT, 1)}, {}, "it has class weights",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NOT_OURS)
+def test_nodes_that_are_more_than_the_operation_are_refused(tmp_path: Path, case: str) -> None:
+    operator, opset, arrays, attributes, sentence = NOT_OURS[case]
+    write_node_of_arrays(tmp_path / "node.onnx", operator, opset, arrays, **attributes)
     run = suite(tmp_path, "--backend=node.onnx")
     assert run.code == 4
     assert sentence in flatten(run.text)

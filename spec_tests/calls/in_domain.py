@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..implementation.domain import BROADCASTING_ARGUMENTS, NOT_DIMENSIONS
+from ..implementation.domain import ATTENDED, BROADCASTING_ARGUMENTS, NOT_DIMENSIONS
 from ..specification.registry import argument_dimensions, dimensions
 from .signature import read_parameters
 
@@ -43,6 +43,18 @@ def _first_argument(call: Call) -> str:
 def is_empty(call: Call) -> bool:
     """Return whether the result or the first argument has no elements: the sum of no rows is a number."""
     return 0 in call.value.shape or 0 in (_shape(_first_argument(call), call.named) or ())
+
+
+def _find_largest(positions: Any) -> int:
+    """Return the largest of the positions, -1 if there are none."""
+    values = np.asarray(getattr(positions, "value", positions)) if positions is not None else np.zeros(0)
+    return int(values.max()) if values.size else -1
+
+
+def _are_equal(arrays: list[Any]) -> bool:
+    """Whether arrays have the same values, as those of a function that takes one array for several."""
+    first, *others = (getattr(x, "value", x) for x in arrays)
+    return all(np.array_equal(first, other, equal_nan=True) for other in others)
 
 
 def _shape(name: str, named: dict[str, Any]) -> tuple[int, ...] | None:
@@ -114,6 +126,11 @@ def outside_domain(call: Call) -> str:
             return f"its domain has no batch of {rank} dimensions"
     if domain.get("empty") is False and is_empty(call):
         return "its domain excludes empty arrays"
+    largest = domain.get("max_position")
+    if largest is not None and (position := _find_largest(call.named.get("positions"))) > largest:
+        return f"its domain has no position {position}, but those up to {largest}"
+    if domain.get("one_array") and not _are_equal([call.named[name] for name in ATTENDED]):
+        return "its domain has one array for q, k and v"
     for name, allowed in domain.items():
         if name in NOT_DIMENSIONS:
             continue

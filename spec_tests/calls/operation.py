@@ -16,7 +16,7 @@ from ..implementation.domain import canonical
 from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused
 from ..implementation.named_results import name_results
-from ..specification.conventions import Convention
+from ..specification.conventions import Convention, find_passings
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import FORMATS, INTEGER, INTEGER_DTYPES, PRECISIONS, WIDER, Format, at_least_float32
 from ..specification.pytree import count_elements, join, leaves, tree_map
@@ -29,8 +29,8 @@ from .parts import Part, Parts
 from .read_array import read_array
 from .recorder import Recorder
 from .result import Result
-from .rounding import round_number
-from .signature import ask_for_keyword, find_unknown_argument
+from .rounding import round_number, round_shifted
+from .signature import ask_for_keyword, find_left_out_argument, find_unknown_argument
 from .updates import IN_PLACE, known_update, settle_update
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
 
@@ -92,6 +92,9 @@ class Operation:
         if unknown := find_unknown_argument(self.spec, self.function):
             required = f"requires the argument {unknown}, which is not the operation's"
             return f"{self.backend.name}'s {self.name} {required}; give it a default"
+        if left_out := find_left_out_argument(self.spec, self.function):
+            required = f"requires the argument {left_out}, which most calls leave out"
+            return f"{self.backend.name}'s {self.name} {required}: write {left_out}=None, and compute without it where it is None"
         return ""
 
     def possible_values(self, convention: Convention) -> tuple[str, ...]:
@@ -125,7 +128,15 @@ class Operation:
         f = FORMATS.get(self.dtype, FORMATS["float64"])
         return at_least_float32(f) if name in self.spec.declaration.wide_arguments else f
 
+    @cached_property
+    def shifts(self) -> dict[str, float]:
+        """Return what the backend's function adds to an argument, by its name, where it states that it does."""
+        stated = [(passing, self.backend.convention(passing.name, self.name)) for passing in find_passings(self.name)]
+        return {passing.argument: passing.values[value] for passing, value in stated if value and passing.values[value]}
+
     def _round_argument(self, name: str, value: Any) -> Any:
+        if name in self.shifts:
+            return round_shifted(value, self.shifts[name], self.argument_format(name), self.dtype)
         storage = self.argument_format(name) if name in self.spec.declaration.wide_arguments else self.storage
         return tree_map(lambda x: round_number(x, storage, self.dtype), value)
 
@@ -196,6 +207,8 @@ class Operation:
 
         def convert(name: str, tree: Any) -> Any:
             floating, is_updated = self.argument_format(name).name, name in self.spec.declaration.updates
+            if name in self.shifts:
+                tree = np.asarray(getattr(tree, "value", tree)) - self.shifts[name]
             return tree_map(lambda x: self._make_array(x, floating, "contiguous" if is_updated else layout), tree)
 
         positional = tuple(convert(name, a) for name, a in zip(self.spec.positional, call.arguments, strict=False))

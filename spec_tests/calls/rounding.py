@@ -8,7 +8,23 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..specification.float_errors import ignored_float_errors
-from ..specification.formats import Arithmetic, Format
+from ..specification.formats import Arithmetic, Format, at_least_float32
+
+SMALLEST_STEP = 2.0**-40  # of an argument that a number is added to, so that the sum is exact in float64
+
+
+def round_shifted(x: Any, shift: float, storage: Format, dtype: str) -> Any:
+    """Return the sum that a function makes of a shift and of the argument that it is given, which is rounded to the format.
+
+    The error of the sum is that of one rounding, and the change from what was drawn.
+    """
+    drawn = np.asarray(x.value if isinstance(x, Bounded) else x)
+    with ignored_float_errors():
+        given = np.round(storage.round(drawn - shift) / SMALLEST_STEP) * SMALLEST_STEP
+        value = given + shift
+        error = np.abs(value - drawn) + at_least_float32(storage).u * np.abs(value)
+        error = error + (x.error if isinstance(x, Bounded) else 0.0)
+    return Bounded(value, np.where(np.isfinite(value), error, 0.0), Arithmetic.of(dtype))
 
 
 def round_number(x: Any, storage: Format, dtype: str) -> Any:

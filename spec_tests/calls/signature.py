@@ -36,6 +36,14 @@ def _inspect_parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter
 _read_parameters = lru_cache(maxsize=1024)(_inspect_parameters)  # each trial asks again; an object of a class may change
 
 
+def find_left_out_argument(spec: Specification, function: Any) -> str:
+    """Return an optional array that the function requires, and that most calls leave out, or "" if there is none."""
+    optional = [name for name in spec.positional if spec.parameters[name].default is not inspect.Parameter.empty]
+    parameters = read_parameters(function) or ()
+    required = [p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    return next((name for name in required if name in optional), "")
+
+
 def find_unknown_argument(spec: Specification, function: Any) -> str:
     """Return an argument that the function requires and that no call has, or "" if there is none."""
     parameters = read_parameters(function)

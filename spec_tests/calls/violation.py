@@ -41,6 +41,9 @@ def from_fault(fault: Fault) -> NoAnswer:
     return violation
 
 
+STATE = "state"  # the label of the state of a framework in which a law did not hold
+
+
 @contextmanager
 def add_fact(label: str, fact: str) -> Iterator[None]:
     """Add a fact to any violation that is raised in the block."""

@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 
 
 FLAGS = MappingProxyType(
-    {"contiguous": "contiguous", "empty": "empty", "broadcast": "batches that broadcast"}
+    {"contiguous": "contiguous", "empty": "empty", "broadcast": "batches that broadcast", "one_array": "one array for q, k and v"}
 )  # true or false, in words
 
 # What a domain may name besides dimensions and keywords.
-NOT_DIMENSIONS = frozenset({"dtype", "batch_dims", "positions", "differentiable", "index_dtype", "weights", *FLAGS})
+NOT_DIMENSIONS = frozenset(
+    {"dtype", "batch_dims", "positions", "max_position", "differentiable", "index_dtype", "weights", *FLAGS}
+)
 
 BROADCASTING_ARGUMENTS = frozenset({"positions", "mask", "bias"})  # their batch dimensions may differ from those of the others
+
+ATTENDED = ("q", "k", "v")  # the arrays of attention
 
 INDEX_ARRAYS = frozenset({"lengths", "cu_seqlens_q", "cu_seqlens_k", "block_table"})
 
@@ -35,6 +39,8 @@ HEAD_DIMENSIONS = MappingProxyType({"num_heads": "h", "num_kv_heads": "h_kv"})  
 def canonical(spec: Specification, stated: dict[str, Any]) -> dict[str, Any]:
     """Return the domain with one name for each dimension: that of the dimension, if a keyword has the same size."""
     known = dimensions(spec)
+    if "max_position" in stated and "n" in known:  # the positions 0, 1, 2, … are those of a call without others
+        stated = {"n": range(stated["max_position"] + 2), **stated}
     return {HEAD_DIMENSIONS[name] if HEAD_DIMENSIONS.get(name) in known else name: allowed for name, allowed in stated.items()}
 
 
@@ -47,8 +53,10 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
     broadcasts = spec.declaration.broadcasts
     applies = {
         "positions": "positions" in spec.positional,
+        "max_position": "positions" in spec.positional,
         "differentiable": spec.has_several_results,
         "broadcast": broadcasts,
+        "one_array": {*ATTENDED} <= {*spec.positional},
         "index_dtype": bool(INDEX_ARRAYS.intersection(spec.positional)),
         "weights": bool(spec.declaration.optional_weights),
     }
@@ -68,6 +76,8 @@ def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str
         return "" if isinstance(allowed, bool) else "it is True or False"
     if name == "positions":
         return "" if allowed in POSITIONS else f"it is one of {', '.join(POSITIONS)}"
+    if name == "max_position":
+        return "" if type(allowed) is int and allowed >= 0 else "it is the largest position, a number from 0 on"
     if name == "index_dtype":
         return "" if allowed in INDEX_DTYPES else f"it is one of {', '.join(INDEX_DTYPES)}"
     if isinstance(allowed, str) and name in dimensions(spec):
@@ -98,6 +108,8 @@ def _describe_restriction(name: str, allowed: Any) -> str:
         return f"{'' if allowed else 'no ' if name == 'broadcast' else 'not '}{FLAGS[name]}"
     if isinstance(allowed, str):
         return f"{allowed} {name}" if name == "positions" else f"{name} = {allowed}"
+    if name == "max_position":
+        return f"positions up to {allowed}"
     if isinstance(allowed, range) and len(allowed) > 4:
         step = "" if allowed.step == 1 else f" in steps of {allowed.step}"
         return f"{name} {allowed[0]} to {allowed[-1]}{step}"

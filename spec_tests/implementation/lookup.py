@@ -14,12 +14,10 @@ from typing import Any
 
 from ..importers import NotTaken, find_opener, take
 from ..specification.formats import DTYPES
-from . import cs336
 from .framework import Framework, Unavailable
 from .import_file import import_file
 from .printable import printable_line
 from .process_state import ProcessState
-from .recognition import recognize
 
 SUITE = Path(__file__).parent.parent  # the folder of spec_tests
 BUILT_IN = SUITE / "backends" if (SUITE / "backends").is_dir() else SUITE.parent / "backends"  # in a wheel, or in a checkout
@@ -50,14 +48,13 @@ def _find_entry_points(path: tuple[str, ...]) -> dict[str, Any]:
 
 
 def identify(source: Any, text: str = "") -> tuple[Any, str, Framework]:
-    """Return the object to call, its name, and its framework. An adapters file of CS336 is wrapped in `Adapters`.
+    """Return the object to call, its name, and its framework. What an importer knows is made into a backend.
 
     `text` is the value of --backend that named the object, if one did.
     """
-    source = cs336.Adapters(source) if cs336.is_adapters_file(source) else source
     name = _find_stated_name(source) or _shorten(text) or str(getattr(source, "__name__", type(source).__name__))
     name = printable_line(name)
-    source = source if isinstance(source, cs336.Adapters) else recognize(take(source))
+    source = take(source)
     label = f"--backend={text}" if text else name
     framework_name = getattr(source, "framework", None)
     if not isinstance(framework_name, str):

@@ -14,15 +14,31 @@ from ._imported import NotTaken, find_name, import_torch, list_parameters
 from ._swiglu_modules import CONFIG_NAMES
 
 HEADS_NAMES = ("num_heads", *KEYWORDS["num_heads"], "heads", "nhead")
-WIDTHS = ("embed_dim", "d_model", "hidden_size", *WIDTH_NAMES)
-LENGTH_NAMES = ("block_size", "context_length", "max_seq_len", "max_position_embeddings", "seq_len", "max_len", "n_positions")
+WIDTHS = ("embed_dim", "d_model", "hidden_size", "emb_dim", "d_in", "d_out", "n_embed", *WIDTH_NAMES)
+LENGTH_NAMES = (
+    "block_size", "context_length", "max_seq_len", "max_position_embeddings", "seq_len", "max_len", "n_positions", "context_len",
+    "max_length", "max_seq_length", "n_ctx",
+)  # fmt: skip
+KV_HEADS_NAMES = ("num_kv_heads", *KEYWORDS["num_kv_heads"])
 BIAS_NAMES = ("bias", "qkv_bias", "use_bias", "attention_bias")
+DROPOUT_NAMES = (
+    "dropout",
+    "attn_dropout",
+    "attention_dropout",
+    "attn_pdrop",
+    "resid_pdrop",
+    "drop_rate",
+    "dropout_rate",
+    "p_drop",
+)
+LAYOUTS = ("interleaved", "half")
+DIFFERENT = 1e-3  # of the largest entry: what rounding moves by is far less, what a rotation moves by is far more
 FUSED = ("qkv", "c_attn", "qkv_proj", "Wqkv", "wqkv", "in_proj", "in_proj_weight", "to_qkv", "attn")
 ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "w_q": ("q_proj", "w_q", "wq", "W_q", "query", "q", "to_q", "q_proj_weight", "W_query", "W_Q"),
-        "w_k": ("k_proj", "w_k", "wk", "W_k", "key", "k", "to_k", "k_proj_weight", "W_key", "W_K"),
-        "w_v": ("v_proj", "w_v", "wv", "W_v", "value", "v", "to_v", "v_proj_weight", "W_value", "W_V"),
+        "w_q": ("q_proj", "w_q", "wq", "W_q", "query", "q", "Wq", "to_q", "q_proj_weight", "W_query", "W_Q"),
+        "w_k": ("k_proj", "w_k", "wk", "W_k", "Wk", "key", "k", "to_k", "k_proj_weight", "W_key", "W_K"),
+        "w_v": ("v_proj", "w_v", "wv", "W_v", "Wv", "value", "v", "to_v", "v_proj_weight", "W_value", "W_V"),
         "w_o": (
             "out_proj",
             "o_proj",
@@ -37,58 +53,88 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "output",
             "dense",
             "W_O",
+            "o",
+            "Wo",
         ),
     }
 )
-D, HEADS, TOKENS = 4, 2, 3
-MAX_LENGTH = 8192  # positions for which a module that needs a largest one is made
+D, HEADS, TOKENS = 8, 2, 4
+THETA = 10_000.0
+THETAS = (10_000.0, 500_000.0, 100.0, 2.5)
+THETA_NAMES = ("rope_theta", "theta", *KEYWORDS["theta"])
+ROTATION_SWITCHES = ("use_rope", "rope", "use_rotary", "rotary", "apply_rope", "use_rotary_embedding")
+Make = Callable[[int, int, int, "float | None"], Any]  # a module, of a width, a number of heads, a largest length and theta
 
 
 def bind_attention(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
-    """Return the function of an attention module, the words on its weights and its mask, and its domain."""
-    make, words = _find_constructor(found)
+    """Return the function of an attention module, the words on its weights, its mask and its rotation, and its domain."""
+    make, words, names_of_sizes = _find_constructor(found)
     call = _find_call(found)
-    module = make(D, HEADS)
+    module = make(D, HEADS, TOKENS, None)
     sizes: dict[str, tuple[int, ...]] = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
     matrices: dict[str, tuple[int, ...]] = {name: shape for name, shape in sizes.items() if len(shape) == 2}
     vectors = [name for name, shape in sizes.items() if len(shape) == 1]
     names, roles = _find_roles(matrices)
 
-    def multihead_self_attention(x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, *, num_heads: int, is_causal: bool) -> Any:
+    def attend(x: Any, given: dict[str, Any], num_heads: int, theta: float | None) -> Any:
         torch = import_torch()
-        given = {"w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}
         state = {name: torch.cat([given[role] for role in of]) for name, of in names.items()}
-        module = make(x.shape[-1], num_heads).eval().to(x.device, x.dtype)
+        longest = 1 << (x.shape[-2] - 1).bit_length()
+        module = make(x.shape[-1], num_heads, longest, theta).eval().to(x.device, x.dtype)
         state |= {name: torch.zeros_like(p) for name, p in module.named_parameters() if name in vectors}
         return call(lambda *arguments: torch.func.functional_call(module, state, arguments), x)
 
+    def plain(x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, *, num_heads: int, is_causal: bool) -> Any:
+        return attend(x, {"w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}, num_heads, None)
+
+    def rotated(
+        x: Any, w_q: Any, w_k: Any, w_v: Any, w_o: Any, *, num_heads: int, is_causal: bool, theta: float | None, layout: str
+    ) -> Any:
+        return attend(x, {"w_q": w_q, "w_k": w_k, "w_v": w_v, "w_o": w_o}, num_heads, theta)
+
+    probe = RotationProbe(lambda x, weights, theta: attend(x, weights, HEADS, theta))
+    rotation, said = probe.describe(names_of_sizes)
     causal = _is_causal(lambda x: call(module.eval(), x))
     mask = "causal" if causal else "without a mask"
     zeros = f"; {', '.join(vectors)} are 0" if vectors else ""
-    domain = {"is_causal": (causal,), "d": "h d_k", "d_v": "d_k", "empty": False, "batch_dims": (1,)}
-    return multihead_self_attention, f"{words}, {mask}: {roles}{zeros}", domain
+    domain = {"is_causal": (causal,), "d": "h d_k", "d_v": "d_k", "empty": False, "batch_dims": (1,), **rotation}
+    return rotated if rotation else plain, f"{words}, {mask}{said}: {roles}{zeros}", domain
 
 
-def _find_constructor(found: Any) -> tuple[Callable[[int, int], Any], str]:
-    """Return what makes the module of a width and a number of heads, and the words on it."""
+def _find_constructor(found: Any) -> tuple[Make, str, tuple[str, ...]]:
+    """Return what makes the module, the words on it, and the names of all that it can be given."""
     parameters = {p.name: p for p in list_parameters(found)}
     config = find_name(list(parameters), CONFIG_NAMES)
     if config:
         annotated = _resolve_annotation(found, parameters[config].annotation)
         shown = getattr(annotated, "__name__", config)
-        return lambda d, heads: found(_make_config(annotated, d, heads)), f"the class {found.__name__}({shown})"
-    width, heads_name = find_name(list(parameters), WIDTHS), find_name(list(parameters), HEADS_NAMES)
-    if not width or not heads_name:
-        missing = "width" if not width else "number of heads"
+        taken = tuple(p.name for p in list_parameters(annotated)) if annotated else (*THETA_NAMES, *ROTATION_SWITCHES)
+        return lambda *sizes: found(_make_config(annotated, *sizes)), f"the class {found.__name__}({shown})", taken
+    widths, heads_name = [name for name in parameters if name in WIDTHS], find_name(list(parameters), HEADS_NAMES)
+    if not widths or not heads_name:
+        missing = "width" if not widths else "number of heads"
         raise NotTaken(f"its constructor ({', '.join(parameters)}) has no {missing} that is known by name")
-    fixed: dict[str, Any] = {name: False for name in parameters if name in BIAS_NAMES}
-    fixed |= {name: 0.0 for name in parameters if name in ("dropout", "attn_dropout")}
-    fixed |= {name: MAX_LENGTH for name in parameters if name in LENGTH_NAMES}
-    fixed |= {"batch_first": True} if "batch_first" in parameters else {}
-    required = [p.name for p in parameters.values() if p.default is p.empty and p.name not in (width, heads_name, *fixed)]
+    required = [p.name for p in parameters.values() if p.default is p.empty and p.name not in _name_sizes(1, 1, 1, None)]
     if required:
         raise NotTaken(f"its constructor also requires {', '.join(required)}")
-    return lambda d, heads: found(**{width: d, heads_name: heads, **fixed}), f"the class {found.__name__}({width}, {heads_name})"
+
+    def make(d: int, heads: int, length: int, theta: float | None) -> Any:
+        known = _name_sizes(d, heads, length, theta) | {"batch_first": True}
+        return found(**{name: known[name] for name in parameters if name in known})
+
+    return make, f"the class {found.__name__}({', '.join((*widths, heads_name))})", tuple(parameters)
+
+
+def _name_sizes(d: int, heads: int, length: int, theta: float | None) -> dict[str, Any]:
+    """Return what constructors and configurations take, under all names that are common."""
+    named: dict[str, Any] = {
+        **dict.fromkeys(WIDTHS, d),
+        **dict.fromkeys(HEADS_NAMES, heads),
+        **dict.fromkeys(LENGTH_NAMES, length),
+    }
+    named |= {**dict.fromkeys(KV_HEADS_NAMES, heads), **dict.fromkeys(BIAS_NAMES, False), **dict.fromkeys(DROPOUT_NAMES, 0.0)}
+    named |= {**dict.fromkeys(THETA_NAMES, theta or THETA), **dict.fromkeys(ROTATION_SWITCHES, theta is not None)}
+    return named | {"head_dim": d // heads, "vocab_size": 2, "n_layer": 1}
 
 
 def _resolve_annotation(found: Any, annotation: Any) -> Any:
@@ -102,13 +148,21 @@ def _resolve_annotation(found: Any, annotation: Any) -> Any:
     return configs[0] if len(configs) == 1 else None
 
 
-def _make_config(annotated: Any, d: int, heads: int) -> Any:
+class _Config(SimpleNamespace):
+    """A configuration whose entries are attributes and items."""
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return getattr(self, name, default)
+
+
+def _make_config(annotated: Any, d: int, heads: int, length: int, theta: float | None) -> Any:
     """Return the configuration: of its own class if that is known, else an object that has all the common names."""
-    common: dict[str, Any] = {**dict.fromkeys(WIDTHS, d), **dict.fromkeys(HEADS_NAMES, heads)}
-    common |= {**dict.fromkeys(LENGTH_NAMES, MAX_LENGTH), **dict.fromkeys(BIAS_NAMES, False)}
-    common |= {"dropout": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0, "head_dim": d // heads, "vocab_size": 2, "n_layer": 1}
+    common = _name_sizes(d, heads, length, theta)
     if annotated is None:
-        return SimpleNamespace(**common)
+        return _Config(**common)
     parameters = list_parameters(annotated)
     unknown = [p.name for p in parameters if p.default is p.empty and p.name not in common]
     if unknown:
@@ -145,6 +199,64 @@ def _find_roles(matrices: dict[str, tuple[int, ...]]) -> tuple[dict[str, tuple[s
     return names, ", ".join(f"{name} is {' over '.join(of)}" for name, of in names.items())
 
 
+class RotationProbe:
+    """Whether a module turns its queries and keys, and which features are a pair. Only the answers of small calls decide."""
+
+    def __init__(self, attend: Callable[[Any, dict[str, Any], float | None], Any]) -> None:
+        self.attend = attend
+        torch = import_torch()
+        generator = torch.Generator().manual_seed(0)
+        self.weights = {name: torch.randn(D, D, generator=generator) * D**-0.5 for name in ROLES}
+        self.x = torch.randn(1, TOKENS, D, generator=generator)
+
+    def describe(self, names: tuple[str, ...]) -> tuple[dict[str, Any], str]:
+        """Return the part of the domain that says how the module rotates, and the words on it. Nothing if it does not."""
+        switch, theta = find_name(names, ROTATION_SWITCHES), find_name(names, THETA_NAMES)
+        if not self._depends_on_order(THETA):
+            return {}, ""
+        can_be_off = bool(switch) and not self._depends_on_order(None)
+        thetas = (*((None,) if can_be_off else ()), *(THETAS if theta else (THETA,)))
+        gaps = self._find_gaps()
+        layout = min(gaps, key=lambda layout: gaps[layout])
+        if not switch and not theta and gaps[layout] > DIFFERENT:
+            return {}, ""  # what mixes tokens is no rotation: the module is wrong, and judged without one
+        said = f", with a rotation of its queries and keys (layout {layout}, as a call shows" + (f", {theta}" if theta else "")
+        return {"theta": thetas, "layout": (layout,)}, said + (f"; none if not {switch})" if can_be_off else ")")
+
+    def _answer(self, x: Any, theta: float | None) -> Any:
+        with import_torch().no_grad():
+            return self.attend(x, self.weights, theta)[0].double()
+
+    def _depends_on_order(self, theta: float | None) -> bool:
+        """Whether the last token's answer changes when two earlier tokens are exchanged, which a mask does not see."""
+        exchanged = self.x[:, [1, 0, *range(2, TOKENS)]]
+        before, after = self._answer(self.x, theta)[-1], self._answer(exchanged, theta)[-1]
+        return bool((before - after).abs().max() > DIFFERENT * before.abs().max())
+
+    def _find_gaps(self) -> dict[str, float]:
+        """Return how far the last token's answer is from that of a rotation, by its layout."""
+        answer = self._answer(self.x, THETA)[-1]
+        return {layout: float((self._expect(layout) - answer).abs().max() / answer.abs().max()) for layout in LAYOUTS}
+
+    def _expect(self, layout: str) -> Any:
+        """Return the last token's answer of attention with a rotation in this layout. The last token sees all."""
+        torch, width = import_torch(), D // HEADS
+        heads = {
+            name: (self.x[0] @ w.T).double().unflatten(-1, (HEADS, width)) for name, w in self.weights.items() if name != "w_o"
+        }
+        angles = torch.arange(TOKENS)[:, None, None] * THETA ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+        turn = torch.polar(torch.ones_like(angles), angles)
+
+        def rotate(y: Any) -> Any:
+            pairs = y.unflatten(-1, (2, -1)).transpose(-1, -2) if layout == "half" else y.unflatten(-1, (-1, 2))
+            turned = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * turn)
+            return (turned.transpose(-1, -2) if layout == "half" else turned).flatten(-2)
+
+        q, k = rotate(heads["w_q"]), rotate(heads["w_k"])
+        shares = (torch.einsum("hd,mhd->hm", q[-1], k) * width**-0.5).softmax(-1)
+        return torch.einsum("hm,mhd->hd", shares, heads["w_v"]).flatten() @ self.weights["w_o"].double().T
+
+
 def _is_causal(call: Callable[[Any], Any]) -> bool:
     """Whether the first token's answer stays when the last token changes."""
     torch = import_torch()
@@ -165,6 +277,8 @@ CLASSES: Mapping[str, tuple[tuple[str, ...], Any]] = MappingProxyType(
                 "CausalSelfAttention",
                 "SelfAttention",
                 "CausalMultiHeadSelfAttention",
+                "CausalMultiHeadAttention",
+                "MHA",
             ),
             bind_attention,
         )

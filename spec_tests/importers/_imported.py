@@ -7,7 +7,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..specification.tiers import EQUATION
+
 DEFAULT_DTYPES = ("float32",)  # in which imported code is tried unless its file states others
+PROMISED_TIERS = (EQUATION,)  # of a contract: nobody who wrote it has promised this suite more
 
 
 class NotTaken(Exception):
@@ -25,6 +28,8 @@ class Imported:
         self.__name__, self.__file__ = getattr(source, "__name__", kind), getattr(source, "__file__", None)
         self.framework = getattr(source, "framework", framework)
         self.dtypes = tuple(getattr(source, "dtypes", dtypes))
+        self.promised_tiers = PROMISED_TIERS
+        self.conventions: dict[str, Any] = dict(getattr(source, "conventions", {}))
         self.domain: dict[str, Any] = {}
         self.renamed_operations: dict[str, str] = {}
         self.absence_hints: dict[str, str] = {}
@@ -35,8 +40,14 @@ class Imported:
         return getattr(self.__dict__["recognized_source"], name)
 
     def add(self, operation: str, function: Callable[..., Any], taken_from: str, domain: dict[str, Any] | None = None) -> None:
-        """Add the function of an operation, the words that say what it is, and the domain that follows from its form."""
+        """Add the function of an operation, the words that say what it is, and the domain that follows from its form.
+
+        A function may have `conventions`, which its form shows. What the file states comes first.
+        """
         setattr(self, operation, function)
+        for name, value in getattr(function, "conventions", {}).items():
+            stated = self.conventions.get(name, {})
+            self.conventions[name] = stated if isinstance(stated, str) else {operation: value, **stated}
         self.renamed_operations[operation] = taken_from
         stated = getattr(self.recognized_source, "domain", {})
         self.domain = {**self.domain, **stated, operation: {**(domain or {}), **stated.get(operation, {})}}
@@ -56,6 +67,11 @@ def is_torch_module(found: Any) -> bool:
     if not inspect.isclass(found):
         return False
     return any(base.__name__ == "Module" and base.__module__ == "torch.nn.modules.module" for base in found.__mro__[1:])
+
+
+def is_module_instance(found: Any) -> bool:
+    """Whether the object is an instance of a class of torch.nn modules."""
+    return not inspect.isclass(found) and is_torch_module(type(found))
 
 
 def is_own(source: Any, definition: Any) -> bool:

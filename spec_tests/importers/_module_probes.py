@@ -39,7 +39,7 @@ class NormProbe:
         self.module, self.names = module.double(), names
         self.width = len(next(iter(module.parameters())))
 
-    def call(self, scale: float, **values: float) -> Any:
+    def call(self, scale: float, /, **values: float) -> Any:
         """Return the answer for a row of alternating signs. All entries of a parameter have one value, 0 if it is not given."""
         torch = import_torch()
         row = scale * torch.tensor([(-1.0) ** i for i in range(self.width)], dtype=torch.float64)
@@ -63,9 +63,12 @@ class NormProbe:
         without, with_two = (self.call(1.0, **{gain: value}) for value in (0.0, 2.0))
         return bool((without != 0).all()) and bool(((with_two / without - 3).abs() < NEAR).all())
 
-    def find_epsilon(self, gain: str) -> float:
-        """Return the epsilon under the root: y = a / sqrt(a² + ε) for a row of ±a. PyTorch's default if the answer shows none."""
-        size = float(self.call(TINY, **{gain: 1.0}).abs().max())
+    def find_epsilon(self, gain: str, one: float = 1.0) -> float:
+        """Return the epsilon under the root: y = a / sqrt(a² + ε) for a row of ±a. PyTorch's default if the answer shows none.
+
+        `one` is the value of the gain that multiplies by 1.
+        """
+        size = float(self.call(TINY, **{gain: one}).abs().max())
         if not 0 < size < float("inf"):
             return DEFAULT_EPSILON
         return float(f"{max((TINY / size) ** 2 - TINY**2, 0.0):.{DIGITS - 1}e}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ._imported import Imported
+from ._recognition import recognize
 
 ImportFile = Callable[[Path], Any]  # imports a Python file
 
@@ -32,8 +33,10 @@ def find_opener(path: Path) -> Any:
 
 
 def take(source: Any) -> Any:
-    """Return the backend that an importer makes of the object, or the object itself if no importer knows it."""
-    if isinstance(source, Imported):
-        return source
-    taken = (importer.take(source) for importer in IMPORTERS if hasattr(importer, "take"))
-    return next((found for found in taken if found is not None), source)
+    """Return the backend that an importer makes of the object, or the object itself if no importer knows it.
+
+    Both also have what the object has under other names than ours.
+    """
+    known = [] if isinstance(source, Imported) else [importer for importer in IMPORTERS if hasattr(importer, "take")]
+    taken = (importer.take(source) for importer in known)
+    return recognize(next((found for found in taken if found is not None), source))

@@ -14,7 +14,7 @@ WIDTH_NAMES = ("d_k", "dim", "head_dim", "d_head", "head_size", "rotary_dim")
 LENGTH_NAMES = (
     "max_seq_len", "max_position_embeddings", "max_len", "context_length", "max_seq_length", "max_positions", "seq_len",
 )  # fmt: skip
-MAX_TABLE_ELEMENTS = 2**20  # positions × width of the table that a call may make
+MAX_POSITION = 4095  # a module that is made of a largest position makes a table of as many rows in every call
 PROBED_WIDTH = 4
 
 
@@ -38,8 +38,6 @@ def bind_rope(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
         if length and positions.numel() and int(positions.min()) < 0:
             raise NotImplementedError("positions count from 0")
         size = 1 << (max(count, x.shape[-2]) - 1).bit_length()
-        if length and size * x.shape[-1] > MAX_TABLE_ELEMENTS:
-            raise NotImplementedError(f"positions up to {count - 1} need a table of {size} rows in every call, which is too slow")
         return make(x.shape[-1], theta, size).eval().to(x.device)(x, positions)
 
     def rope(x: Any, positions: Any, *, theta: float, layout: str) -> Any:
@@ -51,7 +49,7 @@ def bind_rope(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
     layout = _find_layout(lambda x, positions: turn(x, positions, 10_000.0 if theta_name else None))
     shown = ", ".join(name for name in names if name in (theta_name, width, length))
     words = f"the class {found.__name__}({shown}), layout {layout}" + ("" if theta_name else ", theta 10000")
-    domain = {"layout": (layout,), **({"positions": "consecutive"} if length else {})}
+    domain = {"layout": (layout,), **({"max_position": MAX_POSITION} if length else {})}
     return rope if theta_name else with_fixed_theta, words, domain
 
 

@@ -26,8 +26,12 @@ def shapes_of(module: Any) -> dict[str, tuple[int, ...]]:
     return {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
 
 
-def _bind_norm(found: Any, count: int) -> tuple[Callable[[int, float], Any], list[str], str, dict[str, Any]]:
-    """Return what makes a norm of a width and an epsilon, the names of gain and bias, words on the constructor, and the domain.
+Norm = tuple[Callable[[int, float], Any], list[str], str, dict[str, Any], dict[str, str]]
+
+
+def _bind_norm(found: Any, count: int) -> Norm:
+    """Return what makes a norm of a width and an epsilon, the names of gain and bias, words on the constructor, the domain, and
+    the conventions.
 
     An epsilon that the constructor does not take is seen from a call.
     """
@@ -48,17 +52,13 @@ def _bind_norm(found: Any, count: int) -> tuple[Callable[[int, float], Any], lis
         raise NotTaken(f"its parameters are {_describe_shapes(sizes)} where {count} of the row's width are needed")
     probe = NormProbe(module, list(sizes))
     gain, *shifts = probe.order_parameters()
-    if probe.adds_one_to(gain):
-        raise NotTaken(f"its {gain} is added to 1, which no convention of the suite describes")
-    if eps:
-        return make, [gain, *shifts], f"the class {found.__name__}({width}, {eps})", {}
-    epsilon = probe.find_epsilon(gain)
-    return (
-        make,
-        [gain, *shifts],
-        f"the class {found.__name__}({width}), with eps = {epsilon:g} as a call shows",
-        {"eps": (epsilon,)},
-    )
+    adds_one = probe.adds_one_to(gain)
+    conventions = {"gain": "one plus weight"} if adds_one else {}
+    words, domain = f"the class {found.__name__}({width}, {eps})", dict[str, Any]()
+    if not eps:
+        epsilon = probe.find_epsilon(gain, 0.0 if adds_one else 1.0)
+        words, domain = f"the class {found.__name__}({width}), with eps = {epsilon:g} as a call shows", {"eps": (epsilon,)}
+    return make, [gain, *shifts], words, domain, conventions
 
 
 def _describe_shapes(sizes: dict[str, tuple[int, ...]]) -> str:
@@ -66,21 +66,27 @@ def _describe_shapes(sizes: dict[str, tuple[int, ...]]) -> str:
 
 
 def bind_rms_norm(found: Any) -> Bound:
-    make, (gain,), words, domain = _bind_norm(found, 1)
+    make, (gain,), words, domain, conventions = _bind_norm(found, 1)
 
     def rms_norm(x: Any, weight: Any, *, eps: float) -> Any:
         return call_module(make(x.shape[-1], eps), {gain: weight}, x)
 
-    return rms_norm, f"{words}, whose {gain} is the weight", domain
+    rms_norm.conventions = conventions  # type: ignore[attr-defined]
+    return rms_norm, f"{words}, whose {_name_gain(gain, conventions)} is the weight", domain
 
 
 def bind_layer_norm(found: Any) -> Bound:
-    make, (gain, shift), words, domain = _bind_norm(found, 2)
+    make, (gain, shift), words, domain, conventions = _bind_norm(found, 2)
 
     def layer_norm(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
         return call_module(make(x.shape[-1], eps), {gain: weight, shift: bias}, x)
 
-    return layer_norm, f"{words}, whose {gain} is the weight and whose {shift} is the bias", domain
+    layer_norm.conventions = conventions  # type: ignore[attr-defined]
+    return layer_norm, f"{words}, whose {_name_gain(gain, conventions)} is the weight and whose {shift} is the bias", domain
+
+
+def _name_gain(gain: str, conventions: dict[str, str]) -> str:
+    return f"{gain} plus 1, as a call shows," if conventions else gain
 
 
 def bind_linear(found: Any) -> Bound:

@@ -32,21 +32,47 @@ def bind_swiglu(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
     options = {"bias": False} if "bias" in names else {}
 
     def make(d: int, hidden: int) -> Any:
-        return found(make_config(d, hidden)) if names[0] in CONFIG_NAMES else found(d, hidden, **options)
+        if names[0] in CONFIG_NAMES:
+            return found(make_config(d, hidden))
+        return found(d, hidden, *([d] if "d_out" in names or "out_features" in names else []), **options)
 
     module = make(D, HIDDEN)
-    state = {name.removesuffix(".weight"): tuple(value.shape) for name, value in module.named_parameters()}
-    found_names = {role: [name for name in state if name.rpartition(".")[2] in known] for role, known in ROLES.items()}
-    wanted = {"w1": (HIDDEN, D), "w3": (HIDDEN, D), "w2": (D, HIDDEN)}
-    fits = all(len(of_role) == 1 and state[of_role[0]] == wanted[role] for role, of_role in found_names.items())
-    if len(state) != 3 or not fits:
+    state: dict[str, tuple[int, ...]] = {name: tuple(value.shape) for name, value in module.named_parameters()}
+    matrices: dict[str, tuple[int, ...]] = {name: shape for name, shape in state.items() if len(shape) == 2}
+    vectors = {name: shape for name, shape in state.items() if len(shape) == 1}
+    keys = _find_roles(matrices)
+    biases = {role: key.removesuffix("weight") + "bias" for role, key in keys.items()}
+    if len(matrices) != 3 or len(keys) != 3 or (vectors and {*vectors} != {*biases.values()}):
         raise NotTaken(f"its parameters are {', '.join(f'{k} {v}' for k, v in state.items())}; w1, w2, w3 would be taken")
-    keys = {role: next(k for k, _ in module.named_parameters() if k.removesuffix(".weight") == of[0])
-            for role, of in found_names.items()}  # fmt: skip
+
+    def run(x: Any, weights: dict[str, Any], given: dict[str, Any]) -> Any:
+        module = make(weights["w1"].shape[1], weights["w1"].shape[0]).eval().to(x.device)
+        state = {keys[role]: weight for role, weight in weights.items()}
+        if vectors:
+            zeros = {role: weight.new_zeros(len(weight)) for role, weight in weights.items()}
+            state |= {biases[role]: zeros[role] if bias is None else bias for role, bias in given.items()}
+        return import_torch().func.functional_call(module, state, (x,))
 
     def swiglu(x: Any, w1: Any, w2: Any, w3: Any) -> Any:
-        module = make(w1.shape[1], w1.shape[0]).eval().to(x.device)
-        return import_torch().func.functional_call(module, {keys["w1"]: w1, keys["w2"]: w2, keys["w3"]: w3}, (x,))
+        return run(x, {"w1": w1, "w2": w2, "w3": w3}, {})
+
+    def with_biases(x: Any, w1: Any, w2: Any, w3: Any, b1: Any = None, b2: Any = None, b3: Any = None) -> Any:
+        return run(x, {"w1": w1, "w2": w2, "w3": w3}, {"w1": b1, "w2": b2, "w3": b3})
 
     roles = f"{keys['w1']} is the gate w1, {keys['w3']} is w3, {keys['w2']} is w2"
-    return swiglu, f"the class {found.__name__}({', '.join(names[:2])}): {roles}", {}
+    shown = ", ".join(names[: 1 if names[0] in CONFIG_NAMES else 2])
+    return with_biases if vectors else swiglu, f"the class {found.__name__}({shown}): {roles}", {}
+
+
+def _find_roles(matrices: dict[str, tuple[int, ...]]) -> dict[str, str]:
+    """Return which matrix is the gate w1, which the way up w3 and which the way down w2, as far as names and shapes say it.
+
+    Where another matrix is the way down, w1 and w2 are the gate and the way up.
+    """
+    own = {name: name.removesuffix(".weight").rpartition(".")[2] for name in matrices}
+    down = [name for name, shape in matrices.items() if shape == (D, HIDDEN) and own[name] in ROLES["w2"]]
+    up = [name for name, shape in matrices.items() if shape == (HIDDEN, D)]
+    gates = [name for name in up if own[name] in ROLES["w1"]]
+    others = [name for name in up if own[name] in (*ROLES["w3"], "w2") and name not in gates]
+    found = {"w1": gates, "w2": down, "w3": others}
+    return {role: names[0] for role, names in found.items() if len(names) == 1}

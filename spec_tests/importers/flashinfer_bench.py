@@ -14,7 +14,10 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ._flashinfer_operations import OPERATIONS, Definition
+from ._flashinfer_attention import WITH_LSE
+from ._flashinfer_definition import Definition
+from ._flashinfer_examples import Example
+from ._flashinfer_operations import OPERATIONS
 from ._imported import Imported, NotTaken, import_torch
 
 KIND = "a definition and a solution of flashinfer-bench"
@@ -35,6 +38,9 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     """Return the backend of a solution, or of a definition's own reference."""
     solution, definition = _read_pair(path)
     stated = Definition(definition)
+    if stated.unknown_dtypes:
+        kinds = " and ".join(stated.unknown_dtypes)
+        raise NotTaken(f"{stated.name} is stated for {kinds}, which the suite does not have: it is judged in no other dtype")
     spec = solution.get("spec", {})
     languages = spec.get("languages") or [spec.get("language", "python")]
     if other := [str(language) for language in languages if str(language).lower() not in LANGUAGES]:
@@ -52,19 +58,40 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     imported.__dict__.update(name=str(solution["name"]), folder=folder)  # the sources go when the backend goes
     passes_destinations = bool(spec.get("destination_passing_style", True))
     call = _pass_destinations(entry, stated) if passes_destinations else _take_results(entry, stated)
+    style = "results are written into its last arguments" if passes_destinations else "results are returned"
     reasons = []
     for operation, bind in OPERATIONS:
         try:
             function, words, domain = bind(stated, call)
+            example = Example(stated, operation, bind(stated, _take_results(stated.load_reference(), stated))[0])
+            function.conventions = example.find_conventions()  # type: ignore[attr-defined]
         except NotTaken as reason:
             reasons.append(str(reason))
             continue
-        style = "results are written into its last arguments" if passes_destinations else "results are returned"
         imported.add(operation, function, f"{stated.name}, {words}; {style}", domain)
+        _add_lse(imported, stated, operation, call, style)
         return imported
+    folder.cleanup()
     names = f"{', '.join(stated.inputs)} -> {', '.join(stated.outputs)}"
     why = next((reason for reason in reasons if reason), "no operation has these arrays")
     raise NotTaken(f"it defines {stated.name} ({names}), which is not taken: {why}; write\n{LINES}")
+
+
+def _add_lse(imported: Imported, stated: Definition, operation: str, call: Callable[..., dict[str, Any]], style: str) -> None:
+    """Add the attention that also returns the second result, or say that this result is not tested."""
+    if len(stated.outputs) == 1 or operation not in WITH_LSE:
+        return
+    try:
+        bind = WITH_LSE[operation]
+        function, words, domain = bind(stated, call)
+        reference, _, _ = bind(stated, _take_results(stated.load_reference(), stated))
+        function.conventions = Example(stated, "attention_with_lse", reference).find_conventions()  # type: ignore[attr-defined]
+    except NotTaken as reason:
+        _, *others = stated.outputs
+        why = f": {reason}" if str(reason) else ""
+        imported.absence_hints["attention_with_lse"] = f"also returns {', '.join(others)}, which is not tested{why}"
+    else:
+        imported.add("attention_with_lse", function, f"{stated.name}, {words}; {style}", domain)
 
 
 def _triton_can_run() -> bool:

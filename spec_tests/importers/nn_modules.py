@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from . import _attention_modules, _rotary_modules, _simple_modules
-from ._imported import Imported, NotTaken, is_own, is_torch_module
+from ._imported import Imported, NotTaken, is_module_instance, is_own, is_torch_module
 
 KIND = "torch.nn modules"
 ORDER = 5
+QUALIFIERS = ("my", "mini", "tiny", "simple", "custom", "naive", "basic", "plain", "vanilla", "manual", "fast", "fused")
 Binder = Callable[[Any], tuple[Callable[..., Any], str, dict[str, Any]]]  # of a class: the function, words on it, its domain
 
 
@@ -27,7 +28,11 @@ def _list_binders() -> Mapping[str, tuple[tuple[str, Binder], ...]]:
 
 
 def _normalize(name: str) -> str:
-    return name.lower().replace("_", "")
+    """Return the name of a class without what says nothing of its operation: MiniMHA is MHA."""
+    own = name.lower().replace("_", "")
+    for prefix in QUALIFIERS:
+        own = own.removeprefix(prefix) or own
+    return own.removesuffix("layer") or own
 
 
 BINDERS = _list_binders()
@@ -39,17 +44,26 @@ def take(source: Any) -> Imported | None:
         return None
     classes = {name: value for name, value in vars(source).items() if is_torch_module(value) and is_own(source, value)}
     known = {name: value for name, value in classes.items() if _normalize(name) in BINDERS}
+    known |= {type(value).__name__: type(value) for value in vars(source).values() if _is_known_instance(value, known)}
     imported = Imported(source, KIND)
     for name, found in known.items():
         bind_class(imported, name, found)
     return imported if imported.renamed_operations or imported.absence_hints else None
 
 
+def _is_known_instance(value: Any, known: dict[str, Any]) -> bool:
+    """Whether the value is a module, made by the file, whose class has a known name and none of the file's own has it."""
+    if not is_module_instance(value) or _normalize(type(value).__name__) not in BINDERS:
+        return False
+    return _normalize(type(value).__name__) not in map(_normalize, known) and type(value).__module__.partition(".")[0] != "torch"
+
+
 def bind_class(imported: Imported, name: str, found: Any) -> None:
     """Add the operation that a class is, or the sentence on why it is not taken. An operation's own function comes first."""
     reasons = {}
     for operation, binder in BINDERS[_normalize(name)]:
-        if operation in imported.renamed_operations or callable(getattr(imported.recognized_source, operation, None)):
+        own = getattr(imported.recognized_source, operation, None)
+        if operation in imported.renamed_operations or (callable(own) and not is_module_instance(own)):
             return
         try:
             function, words, domain = binder(found)

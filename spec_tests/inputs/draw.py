@@ -17,6 +17,7 @@ import numpy as np
 from ..calls.call import Call
 from ..calls.operation import Operation
 from ..calls.violation import NotImplementedVariant
+from ..implementation.domain import ATTENDED
 from ..specification import tuned
 from . import effort
 from .choices import Choose
@@ -286,6 +287,8 @@ class Draw(ValueDraw):
         """
         self._all_arguments, self.long, self._has_long_dimension, self.small = all_arguments, long, False, small
         arguments, keywords = self._draw_arguments(any_branch=any_branch)
+        if self.operation.domain.get("one_array"):
+            arguments = (arguments[0],) * len(ATTENDED) + arguments[len(ATTENDED) :]
         if self.operation.spec.is_gradient:
             forward = self.operation.forward.call(*arguments, **keywords)  # type: ignore[attr-defined]
             arguments = (self.cotangents(self.results_of(forward)), *arguments)

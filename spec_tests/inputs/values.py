@@ -19,6 +19,8 @@ from .structures import STRUCTURES, arrange
 
 POSITIONS = (8, 40, 300, 2049, 131_072, 1_000_000)  # drawn positions are below one of these
 
+OFFSETS = (0, 1, 7, 300, 4096)
+
 MAX_BITS = 53  # significant bits of float64
 
 STRUCTURE_SHARE = 4  # at most one array in so many has a structure, where no plan says which
@@ -136,15 +138,17 @@ class ValueDraw(Choices):
     def positions(self, batch: tuple[int, ...], n: int, highest: int | None = None) -> np.ndarray:
         """Draw integer positions of a kind that the domain allows: consecutive, consecutive with an offset, or arbitrary.
 
-        Arbitrary ones are in any order, one row for all batch entries or a row for each. `highest` limits them.
+        Arbitrary ones are in any order, one row for all batch entries or a row for each. `highest` limits them, as does the
+        domain's `max_position`.
         """
-        kind = self.operation.domain.get("positions", "arbitrary")
+        kind, largest = self.operation.domain.get("positions", "arbitrary"), self.operation.domain.get("max_position")
         if kind == "consecutive":
             return np.arange(n)
-        offset = self.one_of((0, 1, 7, 300, 4096))
+        offset = self.one_of(tuple(p for p in OFFSETS if largest is None or p + n <= largest + 1) or (0,))
         if kind == "offset" or self.one_of((True, False, False, False)):
             return np.arange(n) + offset
-        top = self.one_of(tuple(p for p in POSITIONS if highest is None or p <= highest))
+        limits = [limit for limit in (highest, None if largest is None else largest + 1) if limit is not None]
+        top = self.one_of(tuple(p for p in POSITIONS if all(p <= limit for limit in limits)) or (min(limits, default=1),))
         shapes = {(n,), (*batch, n), (*[1 for _ in batch], n), (*[1 for _ in batch[:1]], *batch[1:], n)}
         return self.rng.integers(0, top, self.one_of(sorted(shapes, key=lambda s: (len(s), s))))
 

@@ -28,7 +28,7 @@ from .wire import LENGTHS, Handle, pack, unpack
 
 BACKEND_PROPERTIES = (  # those that a backend may state, and what `recognize` has found out
     "dtypes", "domain", "conventions", "precision", "version", "device", "renamed_operations", "absence_hints",
-    "beyond", "import_kind", "shards", "ranks",
+    "beyond", "import_kind", "promised_tiers", "shards", "ranks",
 )  # fmt: skip
 FRAMEWORK_PROPERTIES = (
     "name", "device", "place", "version", "namespace", "dtypes", "integer", "differentiates", "accumulates", "has_states",

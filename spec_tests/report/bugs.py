@@ -8,6 +8,7 @@ from typing import Any
 
 from ..specification.formats import RESULT_DTYPES
 from ..specification.registry import gradients, operations
+from ..specification.tiers import TIERS
 from ..trials.mending import mending_order
 from .verdict import ForeignMessage, Message, RecordedVerdict, StatedCause, StatedExplanation, Verdict
 
@@ -36,6 +37,11 @@ class Bug:
     def candidates(self) -> tuple[StatedExplanation, ...]:
         """The explanations that are equally good, () if there is none."""
         return self.cause.candidates
+
+    @property
+    def tier(self) -> str:
+        """The first tier of a contract that asks for one of the laws that it breaks."""
+        return min((v.tier for v in self.verdicts), key=list(TIERS).index)
 
     @property
     def operations(self) -> list[str]:
@@ -110,4 +116,8 @@ def group_bugs(verdicts: Sequence[Verdict]) -> list[Bug]:
 
 def _mending_order(bug: Bug) -> tuple[Any, ...]:
     known = bug.operation in (*operations(), *gradients())  # a report may be of another version
-    return (not known, *(mending_order(bug.operation, bug.cause.kind, bug.cause.names, bug.failing) if known else ()))
+    return (
+        list(TIERS).index(bug.tier),
+        not known,
+        *(mending_order(bug.operation, bug.cause.kind, bug.cause.names, bug.failing) if known else ()),
+    )

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from ..inputs.effort import current_effort
+from ..specification.tiers import EQUATION
 from .bugs import Bug, group_bugs, list_errors, list_failures
 from .cut import Cut
 from .verdict import ToldCause, Verdict
-from .verdicts import describe_beyond, find_shortfalls
+from .verdicts import describe_beyond, describe_unrequired, find_shortfalls
 
 NO_CUTS: Mapping[str, Cut] = MappingProxyType({})
 MAX_WIDTH = 120
@@ -61,8 +62,11 @@ def _format_backend(
         lines += _wrap(_describe_errors(errors), "    ")
     for number, bug in enumerate(bugs, 1):
         is_told = any(cause.backend == backend and cause.cause.is_same(bug.cause) for cause in told)
-        line = f"{number}. {bug.operation} ({_describe_extent(bug)}): {bug.what}"
+        tier = "" if bug.tier == EQUATION else f"{bug.tier}: "
+        line = f"{number}. {tier}{bug.operation} ({_describe_extent(bug)}): {bug.what}"
         lines += [f"  {textwrap.shorten(line, MAX_WIDTH - 2, placeholder=' …')}"] if is_told else _wrap(line, "     ")
+    for text in describe_unrequired(verdicts):
+        lines += _wrap(text, "    ")
     for title, names in groups.items():
         if names:
             lines += _wrap(f"{title}: {', '.join(sorted(names))}", "    ")

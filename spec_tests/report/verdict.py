@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from ..specification.tiers import EQUATION, TIERS
 from .form import LEFT_OUT, Count, Name, OneOf, Pattern, Range, Real, Subscriptable
 
 NAMED_KINDS = ("deviation", "near miss")  # of explanations whose ids say something to a reader
@@ -223,6 +224,7 @@ class Verdict(TrialIdentity):
     domain: str
     kind: Annotated[str, OneOf("E", "B", "S", "F"), "exact, within the derived bound, statistical, finite"]
     level: Annotated[str | None, "null: an invariant, which fails a run"]
+    tier: Annotated[str, OneOf(*TIERS), "who asks for the law: absent, everyone"] = field(default=EQUATION, metadata=LEFT_OUT)
     status: Annotated[str, OneOf("passed", "failed", "skipped", "not held")]
     reason: Annotated[str, "of a skip; of a failure the diagnosis, or what was seen"]
     cut: Annotated[str, "of a skip: what kept the law from being tried to its end, as a lost device; absent elsewhere"] = field(

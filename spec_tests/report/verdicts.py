@@ -160,6 +160,19 @@ def count_levels(verdicts: Sequence[Verdict]) -> dict[str, tuple[int, int]]:
     return {level: (count["passed"], count.total()) for level, count in sorted(counts.items())}
 
 
+def describe_unrequired(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return one sentence for each tier of a contract that did not hold, and that nobody asks of the backend."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for v in verdicts:
+        if v.status == "not held" and v.level is None:
+            found[v.tier].setdefault(v.operation, v.reason)
+    return [
+        f"{tier}, reported and not required (--require-tier={tier} requires it): {', '.join(reasons)}; "
+        f"at first {next(iter(reasons.values()))}"
+        for tier, reasons in found.items()
+    ]
+
+
 def _list_names(operations: set[str], has_gradients: bool, most: int | None) -> str:
     """Return the names of operations in one sentence, without the gradients if none was tried. Count more than `most` names."""
     gradients = {name for name in operations if name.endswith("_vjp")}

@@ -26,7 +26,7 @@ from .known_failures import FAILING, FLAKY, KnownFailures, MalformedKnownFile, r
 from .options import STRICT, split_names
 
 NOUNS = MappingProxyType(
-    {"require": "operation", "require-level": "level", "precision": "precision class"}
+    {"require": "operation", "require-level": "level", "require-tier": "tier", "precision": "precision class"}
 )  # what the values of an option are
 DOMAIN_EXAMPLE = """--domain='{"rms_norm": {"d": [64, 128]}}'"""
 UNIT_BYTES = MappingProxyType({"MIB": 1 << 20, "GIB": 1 << 30})

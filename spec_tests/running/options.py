@@ -72,6 +72,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "LEVEL",
         "help": "fail if this optional property does not hold, such as batch-invariant; may be repeated",
     },
+    "require-tier": LISTS
+    | {
+        "metavar": "TIER",
+        "help": "fail if a law of this tier of a contract does not hold: calls (layouts, empty arrays, repeated calls) or "
+        "surroundings (default dtype, autocast, inference mode); courses and imported formats are held to the equation alone",
+    },
     "report": {
         "metavar": "DIR",
         "help": "write a report into this folder: report.jsonl during the run, a page and a badge at its end",

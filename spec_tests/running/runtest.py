@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..calls.violation import Violation
+from ..calls.violation import STATE, Violation
 from ..implementation.framework import Framework
 from ..implementation.printable import printable_line
 from ..inputs.choices import NoExample
 from ..report.verdicts import describe_shortfall
+from ..specification.tiers import TIERS, list_required
 from ..trials.attempt import find_violation, replay
 from ..trials.first_failure import cause_search
 from ..trials.invariant import Invariant
@@ -51,9 +52,9 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
     if trial.backend.framework.device_lost or missing:
         _look(session, invariant, trial, failed=False)  # this may be the last law
         _skip_untried(session, invariant, trial, missing)
-    is_unrequired_level = invariant.level is not None and not _is_level_required(session, invariant, trial)
+    unrequired = _find_unrequired(session, invariant, trial)
     kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial))
-    violation = _find_violation(session, test, trial, entry, shrink=not is_unrequired_level)
+    violation = _find_violation(session, test, trial, entry, shrink=not unrequired)
     _look(session, invariant, trial, failed=violation is not None)
     if violation is None and trial.tally.cut:
         pytest.skip(f"not tried to its end: cut by {trial.tally.cut}")
@@ -65,9 +66,9 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
             trial.tally.stale = place
         return
     violation = violation.with_traceback(None)  # pytest would format the traceback, which takes time; the message says more
-    if is_unrequired_level:
-        trial.tally.level_lost = violation.what
-        reason = f"level {invariant.level} does not hold: {violation.what}"
+    if unrequired:
+        trial.tally.level_lost = _tell_state(violation)
+        reason = f"{unrequired} does not hold: {violation.what}"
         raise pytest.xfail.Exception(reason, pytrace=False) from None  # no one reads the traceback, and it takes time
     if not trial.tally.findings:
         _meet(invariant, trial, violation)
@@ -77,6 +78,21 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
         trial.tally.tolerated, trial.tally.known = violation, kind
         raise pytest.xfail.Exception(f"known to be {kind}: {entry.reason}") from None
     raise violation from None
+
+
+def _find_unrequired(session: Session, invariant: Invariant, trial: Trial) -> str:
+    """Return the level or the tier of a law that nobody asks for in this run, "" of a law that must hold."""
+    if invariant.level is not None and not _is_level_required(session, invariant, trial):
+        return f"level {invariant.level}"
+    promised = trial.backend.state("promised_tiers", TIERS)  # all of them, unless its format says that they are fewer
+    is_required = invariant.tier in list_required(promised, session.tiers)
+    return "" if is_required else f"tier {invariant.tier}"
+
+
+def _tell_state(violation: Violation) -> str:
+    """Return what was seen, with the state of the framework in which it was."""
+    state = next((fact for label, fact in violation.facts if label == STATE), "")
+    return f"{violation.what}, with {state}" if state else violation.what
 
 
 def _is_level_required(session: Session, invariant: Invariant, trial: Trial) -> bool:

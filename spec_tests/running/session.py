@@ -24,6 +24,7 @@ from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.levels import LEVELS
 from ..specification.registry import gradients, import_specifications, operations
 from ..specification.run_settings import RunSettings, set_settings
+from ..specification.tiers import OPTIONAL_TIERS
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 from .arguments import (
@@ -66,6 +67,7 @@ class Session:
     known_failures: KnownFailures = field(default_factory=KnownFailures)
     plugin_manager: pytest.PytestPluginManager | None = None  # of the run, if a command line has started it
     operations: tuple[str, ...] = ()  # whose laws alone are tried; empty means those of all
+    tiers: tuple[str, ...] = ()  # of a contract, that this run asks for besides those that an author promises
     ledger: Any = None  # a Ledger, if a command line has started the run
     lookout: Lookout = field(default_factory=Lookout)  # when to look for replacements
     backends_recorded: bool = False  # whether this process has handed the records of the backends to the report
@@ -107,6 +109,7 @@ class Session:
             plugin_manager=config.pluginmanager,
             operations=validate_choices("operation", option("operation"), (*operations(), *gradients())),
             ledger=Ledger(config),
+            tiers=validate_choices("require-tier", option("require_tier"), OPTIONAL_TIERS),
         )
 
     @staticmethod

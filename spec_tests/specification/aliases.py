@@ -6,6 +6,8 @@ from types import MappingProxyType
 OPERATIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
     {
         # the operation: its other names, and the arrays that it is called with, by position
+        "attention_with_lse": ((), ("q", "k", "v")),
+        "attention_with_weights": ((), ("q", "k", "v")),
         "embedding": (("embed", "embedding_lookup"), ("token_ids", "weight")),
         "feed_forward": (("feedforward", "ffn", "mlp"), ("x", "w1", "w2")),
         "gelu": ((), ("x",)),

@@ -29,8 +29,10 @@ from ..specification.formats import FLOAT64_IN_FLOAT32
 from ..specification.work import Budget
 from .failure import Failure
 from .failure_budget import FailureBudget
+from .unwritten_memory import find_unwritten
 
 UNEXPLAINED = "unexplained"
+UNWRITTEN = "unwritten memory"  # the id of answers that are what the memory held
 EQUATION_SHARE = 0.6  # of the budget that is left when nothing known explains a failure
 SETTLING_CALLS = 16  # whose answers decide between explanations that are equally good
 
@@ -70,6 +72,7 @@ class Cause:
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)  # failing examples, by law and dtype
     dtypes: set[str] = field(default_factory=set)  # in which an explanation was looked for
     ended_after: float | None = None  # the seconds after which the safety net ended the search, if it did
+    shown: str = ""  # what further calls have shown, which no explanation has to be looked for
     lost_call: str = ""  # the sentence about a call of the search for it that ended its process or lost its device
     told: bool = False  # whether a failed test has printed it
 
@@ -87,10 +90,13 @@ class Cause:
     def symptom(self) -> str:
         """What was seen, in one sentence: the whole of it where nothing explains it."""
         violation = self.example.violation
+        if self.shown:
+            return self.shown
         if self.kind == UNEXPLAINED:
             return f"wrong answers that nothing known explains; at first {violation.what}"
         place = violation.raised[1] if isinstance(violation, NoAnswer) and violation.raised else ""
-        return f"{violation.what}{f', at {place}' if place else ''}"
+        state = f", with {self.example.surroundings}" if self.example.surroundings else ""
+        return f"{violation.what}{state}{f', at {place}' if place else ''}"
 
     @property
     def ended_early(self) -> str:
@@ -133,7 +139,7 @@ class Causes:
         """Return the known cause that explains a failing example, None if there is none."""
         if not self.found:
             return None
-        if isinstance(failure.violation, NoAnswer) and failure.violation.raised:
+        if failure.surroundings or (isinstance(failure.violation, NoAnswer) and failure.violation.raised):
             return self._find_symptom(failure)  # whatever values are wrong elsewhere, they explain no exception
         if not (wrong := failure.wrong_calls):
             known = self._find_symptom(failure) or self._find_in_forward(failure.calls, asker)
@@ -146,7 +152,14 @@ class Causes:
 
     def _find_symptom(self, failure: Failure) -> Cause | None:
         symptoms = set(failure.symptoms)
-        return next((cause for cause in self.found if symptoms & set(cause.ids) or cause.takes_in(failure)), None)
+        return next(
+            (
+                cause
+                for cause in self.found
+                if symptoms & set(cause.ids) or (not failure.surroundings and cause.takes_in(failure))
+            ),
+            None,
+        )
 
     def _find_in_forward(self, calls: list[Call], asker: Asker) -> Cause | None:
         """Return the cause of wrong gradients: that of the forward result, if it is wrong for the same arguments."""
@@ -178,9 +191,11 @@ class Causes:
 
     def _explain(self, failure: Failure, asker: Asker, budget: FailureBudget) -> Cause:
         """Look for an explanation of a failure. What nothing explains in one dtype may be explained in another."""
-        if isinstance(failure.violation, NoAnswer):
+        if failure.surroundings or isinstance(failure.violation, NoAnswer):
             return Cause(failure.symptoms, failure.culprit, [], failure)
         others = asker.find_other_calls(failure.calls)
+        if failure.wrong_calls and (shown := find_unwritten([*failure.wrong_calls, *others])):
+            return Cause((f"{failure.culprit}: {UNWRITTEN}",), failure.culprit, [], failure, shown=shown)
         is_late = budget.known.is_spent
         evidence = Evidence.gather(failure.calls, others, self.predicts, is_late)
         counts = len(evidence.wrong), len(evidence.right)

@@ -10,8 +10,10 @@ from typing import Any
 
 from ..calls.call import Call
 from ..calls.severity import NOT_FINITE, VISIBLE, severity
-from ..calls.violation import NoAnswer, Violation
+from ..calls.violation import STATE, NoAnswer, Violation
 from ..diagnosis.evidence import answer_of, is_wrong, truth_of, wrong_in
+from ..implementation.states import AUTOCAST, CALL_STATES
+from ..specification.tiers import SURROUNDINGS
 
 
 @dataclass
@@ -52,6 +54,12 @@ class Failure:
         return self.last_call.operation.name if self.last_call is not None and unread else self.operation
 
     @property
+    def surroundings(self) -> str:
+        """The state of the framework that alone made the law fail, "" if none did. It is one cause over all operations."""
+        state = next((fact for label, fact in self.violation.facts if label == STATE), "")
+        return "" if state not in CALL_STATES or (state == AUTOCAST and self.wrong_calls) else state
+
+    @property
     def symptoms(self) -> tuple[str, ...]:
         """What tells failures without wrong answers apart: an exception, the kind of the result, or the law.
 
@@ -59,6 +67,8 @@ class Failure:
         for its operation and one for its place: one of them makes two exceptions the same.
         """
         violation = self.violation
+        if self.surroundings:
+            return (f"{SURROUNDINGS}: {self.surroundings}",)
         if isinstance(violation, NoAnswer) and violation.raised:
             _, place = violation.raised
             text = _leave_out_values(violation.what)

@@ -23,6 +23,7 @@ from ..specification.declaration import Declaration
 from ..specification.formats import FORMATS
 from ..specification.registry import specification
 from ..specification.run_settings import current_settings
+from ..specification.tiers import EQUATION, TIERS
 from .first_failure import cause_search
 from .recorder import ShrinkingEnded
 from .trial import GENERAL, Trial
@@ -41,6 +42,7 @@ class Invariant:
     kind: str
     source: str
     level: str | None
+    tier: str
     operations: tuple[str, ...]  # the names of the operations among its parameters
     module: str  # the operation whose file it stands in
     cost: float
@@ -110,6 +112,7 @@ def invariant(
     *,
     source: str = "",
     level: str | None = None,
+    tier: str = EQUATION,
     cost: float = 1.0,
     needs: tuple[str, ...] = (),
     effort: str | None = None,
@@ -124,6 +127,7 @@ def invariant(
     kind: E exact, B within the bound, S statistical, F finite.
     source: what the law is taken from.
     level: the level that the law belongs to, if a backend may conform without it.
+    tier: the tier of a contract that asks for it.
     cost: divides the number of examples, as the cost of the operation does.
     needs: keywords or frameworks without which the law cannot be tried.
     effort: the only effort at which it is tried.
@@ -134,6 +138,7 @@ def invariant(
     about_state: the law is about memory, layouts, or what a backend keeps from one call to the next.
     """
     assert kind in KINDS
+    assert tier in TIERS
     fields = [need.removeprefix(ABOUT).removeprefix(NOT) for need in needs if need.startswith(ABOUT)]
     assert set(fields) <= set(Declaration.__dataclass_fields__), f"a declaration has no field {fields}"
 
@@ -148,6 +153,7 @@ def invariant(
             kind,
             source,
             level,
+            tier,
             names[:-1],
             module,
             cost,

@@ -16,17 +16,20 @@ from types import MappingProxyType
 from typing import Any
 
 from ._convention import Convention, Equation, Value
+from ._passing import PASSINGS, Passing, find_passings
 
 __all__ = [
     "CONVENTIONS",
     "UPDATE",
     "Convention",
     "Equation",
+    "Passing",
     "Value",
     "apply_conventions",
     "conventions_of",
     "describe_statement",
     "find_convention_complaint",
+    "find_passings",
 ]
 
 _NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem[0] != "_")
@@ -60,9 +63,9 @@ def apply_conventions(equation: Equation, operation: str, values: dict[str, str]
 
 def find_convention_complaint(name: Any, stated: Any) -> str:
     """Return what is wrong with the statement of a convention, or "". It is a value, or a dict of values by operation."""
-    convention = CONVENTIONS.get(name)
+    convention = CONVENTIONS.get(name) or PASSINGS.get(name)
     if convention is None:
-        return f"its conventions name {name!r}; there are {', '.join(CONVENTIONS)}"
+        return f"its conventions name {name!r}; there are {', '.join(sorted((*CONVENTIONS, *PASSINGS)))}"
     for operation, value in stated.items() if isinstance(stated, dict) else [("", stated)]:
         if operation and operation not in convention.operations:
             return f"its conventions state {name} of {operation!r}; it is a convention of {', '.join(convention.operations)}"

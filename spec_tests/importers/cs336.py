@@ -9,76 +9,86 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from . import cs336_training
+from . import _cs336_training as training
+from ._imported import DEFAULT_DTYPES, PROMISED_TIERS
 
+KIND = "an adapters file of CS336"
+ORDER = 0
 AdapterCall = tuple[str, dict[str, Any]]  # the name of a function, and its arguments by keyword
 
-BLOCK_STATE_NAMES = {  # our name of a weight, and its name in the state dict of a block
-    "attn_norm": "ln1.weight",
-    "w_q": "attn.q_proj.weight",
-    "w_k": "attn.k_proj.weight",
-    "w_v": "attn.v_proj.weight",
-    "w_o": "attn.output_proj.weight",
-    "ffn_norm": "ln2.weight",
-    "w1": "ffn.w1.weight",
-    "w2": "ffn.w2.weight",
-    "w3": "ffn.w3.weight",
-}
-ADAPTER_FUNCTIONS = {  # our name of an operation, and the functions that implement it
-    "linear": ("run_linear",),
-    "embedding": ("run_embedding",),
-    "softmax": ("run_softmax",),
-    "silu": ("run_silu",),
-    "gelu": ("run_gelu",),
-    "rms_norm": ("run_rmsnorm",),
-    "swiglu": ("run_swiglu",),
-    "feed_forward": ("run_positionwise_feedforward",),
-    "rope": ("run_rope",),
-    "scaled_dot_product_attention": ("run_scaled_dot_product_attention",),
-    "multihead_self_attention": ("run_multihead_self_attention", "run_multihead_self_attention_with_rope"),
-    "transformer_block": ("run_transformer_block",),
-    "transformer_lm": ("run_transformer_lm",),
-    "cross_entropy": ("run_cross_entropy",),
-    "cosine_schedule": ("run_get_lr_cosine_schedule",),
-}
+BLOCK_STATE_NAMES: Mapping[str, str] = MappingProxyType(
+    {  # our name of a weight, and its name in the state dict of a block
+        "attn_norm": "ln1.weight",
+        "w_q": "attn.q_proj.weight",
+        "w_k": "attn.k_proj.weight",
+        "w_v": "attn.v_proj.weight",
+        "w_o": "attn.output_proj.weight",
+        "ffn_norm": "ln2.weight",
+        "w1": "ffn.w1.weight",
+        "w2": "ffn.w2.weight",
+        "w3": "ffn.w3.weight",
+    }
+)
+ADAPTER_FUNCTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {  # our name of an operation, and the functions that implement it
+        "linear": ("run_linear",),
+        "embedding": ("run_embedding",),
+        "softmax": ("run_softmax",),
+        "silu": ("run_silu",),
+        "gelu": ("run_gelu",),
+        "rms_norm": ("run_rmsnorm",),
+        "swiglu": ("run_swiglu",),
+        "feed_forward": ("run_positionwise_feedforward",),
+        "rope": ("run_rope",),
+        "scaled_dot_product_attention": ("run_scaled_dot_product_attention",),
+        "multihead_self_attention": ("run_multihead_self_attention", "run_multihead_self_attention_with_rope"),
+        "transformer_block": ("run_transformer_block",),
+        "transformer_lm": ("run_transformer_lm",),
+        "cross_entropy": ("run_cross_entropy",),
+        "cosine_schedule": ("run_get_lr_cosine_schedule",),
+    }
+)
+UPCASTS = "rms_norm"  # which the hand-out wants to compute in float32 and to return in the dtype of its input
+FREE = (UPCASTS, "cosine_schedule")  # operations in other dtypes than float32: the latter has no arrays
+UPCAST_DTYPES = ("bfloat16", "float16")
+THETAS = (10_000.0, 500_000.0, 100.0, 2.5)
 EPS_VALUES = (1e-5,)  # of the hand-out: run_transformer_block and run_transformer_lm take no eps
-HEADS_DOMAIN = {"d": "h d_k", "d_v": "d_k", "batch_dims": (1,)}
-MODEL_DOMAIN = HEADS_DOMAIN | {"eps": EPS_VALUES, "theta": (10_000.0, 500_000.0, 100.0, 2.5)}
-DOMAIN: dict[str, dict[str, Any]] = {
-    "feed_forward": {"activation": ("gelu",)},
-    "embedding": {"batch_dims": (1, 2, 3)},
-    "cross_entropy": {"batch_dims": (1,)},
-    "multihead_self_attention": HEADS_DOMAIN,
-    "transformer_block": MODEL_DOMAIN,
-    "transformer_lm": MODEL_DOMAIN | {"num_layers": range(1, 5)},
-}
-MAX_TABLE_ELEMENTS = 2**20  # max_seq_len × d_k. A function may compute its table of angles again in every call.
+HEADS_DOMAIN: Mapping[str, Any] = MappingProxyType({"d": "h d_k", "d_v": "d_k", "batch_dims": (1,)})
+MAX_POSITION = 4095  # a function may compute its table of angles again in every call, and a mask of as many rows and columns
+MODEL_DOMAIN: Mapping[str, Any] = MappingProxyType({**HEADS_DOMAIN, "eps": EPS_VALUES, "theta": THETAS})
+DOMAIN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "feed_forward": {"activation": ("gelu",)},
+        "embedding": {"batch_dims": (1, 2, 3)},
+        "cross_entropy": {"batch_dims": (1,)},
+        "multihead_self_attention": {**HEADS_DOMAIN, "max_position": MAX_POSITION},
+        "rope": {"max_position": MAX_POSITION},
+        "transformer_block": MODEL_DOMAIN,
+        "transformer_lm": {**MODEL_DOMAIN, "num_layers": range(1, 5)},
+    }
+)
 
 
-def is_adapters_file(source: Any) -> bool:
-    """Whether the object names no framework and has a function of the assignment."""
-    functions = [*ADAPTER_FUNCTIONS.values(), *(names for names, _ in cs336_training.FUNCTIONS.values())]
+def take(source: Any) -> Adapters | None:
+    """Return the backend of an adapters file: it names no framework and has a function of the assignment. None for others."""
+    functions = [*ADAPTER_FUNCTIONS.values(), *(names for names, _ in training.FUNCTIONS.values())]
     present = (hasattr(source, name) for names in functions for name in names)
-    return not hasattr(source, "framework") and any(present)
+    return Adapters(source) if not hasattr(source, "framework") and any(present) else None
 
 
-def _choose_max_seq_len(positions: Any, n: int, d_k: int) -> int:
+def _choose_max_seq_len(positions: Any, n: int) -> int:
     """Return a power of two that is more than every position and not less than n."""
     has_positions = positions is not None and 0 not in positions.shape
     if has_positions and int(positions.min()) < 0:
         raise NotImplementedError("positions count from 0")
     needed = max(n, int(positions.max()) + 1 if has_positions else 1)
-    max_seq_len = 1 << (needed - 1).bit_length()
-    if max_seq_len * d_k > MAX_TABLE_ELEMENTS:
-        raise NotImplementedError(
-            f"positions up to {needed - 1} need a table of {max_seq_len} × {d_k} angles in every call, which is too slow"
-        )
-    return max_seq_len
+    return 1 << (needed - 1).bit_length()
 
 
 def _accepts(function: Callable[..., Any], arguments: dict[str, Any]) -> bool:
@@ -133,7 +143,7 @@ class Edition2025:
     @staticmethod
     def rope(x: Any, positions: Any, *, theta: float) -> AdapterCall:
         *_, n, d_k = x.shape
-        table = {"d_k": d_k, "theta": theta, "max_seq_len": _choose_max_seq_len(positions, n, d_k)}
+        table = {"d_k": d_k, "theta": theta, "max_seq_len": _choose_max_seq_len(positions, n)}
         return "run_rope", {**table, "in_query_or_key": x, "token_positions": positions}
 
     @staticmethod
@@ -154,7 +164,7 @@ class Edition2025:
         arguments = {"d_model": d, "num_heads": num_heads, **weights, "in_features": x}
         if theta is None:
             return "run_multihead_self_attention", arguments
-        table = {"max_seq_len": _choose_max_seq_len(positions, n, d // num_heads), "theta": theta}
+        table = {"max_seq_len": _choose_max_seq_len(positions, n), "theta": theta}
         return "run_multihead_self_attention_with_rope", {**arguments, **table, "token_positions": positions}
 
     @staticmethod
@@ -163,7 +173,7 @@ class Edition2025:
         if theta is None:
             raise NotImplementedError("run_transformer_block has RoPE always")
         sizes = {"d_model": d, "num_heads": num_heads, "d_ff": len(weights["w1"])}
-        table = {"max_seq_len": _choose_max_seq_len(None, n, d // num_heads), "theta": theta}
+        table = {"max_seq_len": _choose_max_seq_len(None, n), "theta": theta}
         state = {BLOCK_STATE_NAMES[name]: weight for name, weight in weights.items()}
         return "run_transformer_block", {**sizes, **table, "weights": state, "in_features": x}
 
@@ -172,7 +182,7 @@ class Edition2025:
         (vocab, d), layers = weights["token_embedding"].shape, weights["layers"]
         if theta is None:
             raise NotImplementedError("run_transformer_lm has RoPE always")
-        length = {"context_length": _choose_max_seq_len(None, token_ids.shape[-1], d // num_heads), "rope_theta": theta}
+        length = {"context_length": _choose_max_seq_len(None, token_ids.shape[-1]), "rope_theta": theta}
         sizes = {"d_model": d, "num_layers": len(layers), "num_heads": num_heads, "d_ff": len(layers[0]["w1"])}
         ends = {"token_embedding": "token_embeddings.weight", "final_norm": "ln_final.weight", "lm_head": "lm_head.weight"}
         state = {state_name: weights[name] for name, state_name in ends.items()}
@@ -229,11 +239,14 @@ class Adapters:
     """The backend that an adapters file is. The file may state `device`, `dtypes` and the like, as any backend may."""
 
     framework = "torch"
+    promised_tiers = PROMISED_TIERS
 
     def __init__(self, module: Any):
         self.module, self.edition = module, Edition2024 if hasattr(module, "run_positionwise_feedforward") else Edition2025
         self.__name__, self.__file__ = module.__name__, module.__file__
-        self.dtypes = getattr(module, "dtypes", ("float32",))
+        self.dtypes = getattr(
+            module, "dtypes", (*DEFAULT_DTYPES, *UPCAST_DTYPES) if hasattr(module, "run_rmsnorm") else DEFAULT_DTYPES
+        )
         for name in ("device", "name", "version", "conventions", "precision", "synchronize"):
             if hasattr(module, name):
                 setattr(self, name, getattr(module, name))
@@ -241,21 +254,30 @@ class Adapters:
             translate = getattr(self.edition, operation)
             if translate and any(hasattr(module, name) for name in names):
                 setattr(self, operation, self._build_function(translate))
-        for operation, (names, call) in cs336_training.FUNCTIONS.items():
+        for operation, (names, call) in training.FUNCTIONS.items():
             if any(hasattr(module, name) for name in names):
                 setattr(self, operation, self._bind(call, names[0]))
-        domain = DOMAIN | cs336_training.DOMAIN
-        self.domain = {
-            operation: {"empty": False, **domain.get(operation, {})} for operation in ADAPTER_FUNCTIONS | cs336_training.FUNCTIONS
-        }
-        self.beyond = tuple(name for name in cs336_training.UNCOVERED if hasattr(module, name))
+        self.domain = self._find_domain()
+        self.beyond = tuple(name for name in training.UNCOVERED if hasattr(module, name))
+
+    def _find_domain(self) -> dict[str, dict[str, Any]]:
+        """Return what the hand-outs promise of each operation, as far as the file has the functions for it."""
+        domain: dict[str, Any] = {name: {"empty": False} for name in (*ADAPTER_FUNCTIONS, *training.FUNCTIONS)}
+        if not hasattr(self.module, "dtypes"):
+            domain |= {name: {**stated, "dtype": DEFAULT_DTYPES} for name, stated in domain.items() if name not in FREE}
+        for name, stated in (*DOMAIN.items(), *training.find_domain(self.module).items()):
+            domain[name] = {**domain[name], **stated}
+        plain, rotated = (hasattr(self.module, name) for name in ADAPTER_FUNCTIONS["multihead_self_attention"])
+        if self.edition is Edition2025 and plain != rotated:
+            domain["multihead_self_attention"]["theta"] = THETAS if rotated else (None,)
+        return domain
 
     def translate_call(self, operation: str, *arrays: Any, **keywords: Any) -> AdapterCall:
         """Return the function of the assignment that the operation calls, and its arguments.
 
         The name is "" if the assignment has no function of these arrays.
         """
-        if operation in cs336_training.FUNCTIONS:
+        if operation in training.FUNCTIONS:
             return "", {}
         return getattr(self.edition, operation)(*arrays, **keywords)
 

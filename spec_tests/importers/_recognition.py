@@ -7,65 +7,66 @@ that says what to write.
 from __future__ import annotations
 
 import difflib
-import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from ..specification.aliases import ARRAYS, CLASS_NAMES, GUIDE, KEYWORDS, OPERATIONS, TAKEN_BY
+from ..specification.aliases import CLASS_NAMES, GUIDE, OPERATIONS
 from ..specification.registry import operations
+from ._function_forms import NAMESPACES, Form, FormProbe
+from ._imported import DEFAULT_DTYPES, is_module_instance, list_parameters
+from ._signatures import match_parameters
 
+ALIBI = "alibi_bias"
 MISSPELLING_CUTOFF = 0.8  # difflib's similarity, of 1: that of rms_nrom and rms_norm is 0.88
 
 
 class Recognized:
-    """A backend's object, with functions under the operations' names that it has under other names."""
+    """A backend's object, with functions under the operations' names that it has under other names or in other forms."""
 
-    def __init__(self, source: Any, functions: dict[str, Any], renamed: dict[str, str], hints: dict[str, str]):
+    def __init__(self, source: Any, taken: dict[str, Form], hints: dict[str, str], framework: str):
         self.__dict__.update(getattr(source, "__dict__", {}))
-        self.__dict__.update(functions)
-        self.recognized_source, self.own_names = source, renamed
+        self.__dict__.update(dict.fromkeys(hints), **{operation: form.function for operation, form in taken.items()})
+        self.recognized_source, self.taken_forms = source, taken
+        renamed = {operation: form.words for operation, form in taken.items()}
         self.renamed_operations = {**getattr(source, "renamed_operations", {}), **renamed}  # an importer states its own
         self.absence_hints = {**hints, **_add_lines(getattr(source, "absence_hints", {}), hints)}
         self.translate_call = self._translate_call if self.renamed_operations else None  # as an adapters file's, for scripts
+        stated = dict(getattr(source, "domain", {}))
+        self.domain = stated | {op: {**form.domain, **stated.get(op, {})} for op, form in taken.items() if form.domain}
+        if framework:
+            self.framework, self.dtypes = framework, getattr(source, "dtypes", DEFAULT_DTYPES)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["recognized_source"], name)
 
     def _translate_call(self, operation: str, *arrays: Any, **keywords: Any) -> tuple[str, dict[str, Any]] | None:
         """Return the name of the function that is taken for the operation, and its arguments. None if its names are ours."""
-        if operation not in self.own_names:
+        if operation not in self.taken_forms:
             translate_call = getattr(self.recognized_source, "translate_call", None)
             return translate_call(operation, *arrays, **keywords) if translate_call else None
-        pairs = [pair.split(" for ") for pair in self.own_names[operation].split(", ")]
-        names = {ours: theirs for theirs, ours in pairs}
-        name = names.get(operation, operation)
-        signature = inspect.signature(getattr(self.recognized_source, name))
-        arguments = signature.bind(*arrays, **{names.get(key, key): value for key, value in keywords.items()}).arguments
-        return name, dict(arguments)
+        match = self.taken_forms[operation].match
+        return (match.name, match.bind(*arrays, **keywords)) if match else ("", {})
 
 
 def recognize(source: Any) -> Any:
-    """Return the object, wrapped in `Recognized` if it has operations or arguments under other names."""
-    functions: dict[str, Any] = {}
-    renamed: dict[str, str] = {}
+    """Return the object, wrapped in `Recognized` if it has operations or arguments under other names or in other forms."""
+    taken: dict[str, Form] = {}
     hints: dict[str, str] = {}
+    framework = "" if hasattr(source, "framework") else _find_framework(source)
+    probe = FormProbe(getattr(source, "framework", framework))
     for operation in operations():
         own = getattr(source, operation, None)
-        if inspect.isclass(own):
-            functions[operation], hints[operation] = None, _describe_class(operation, own)
-            continue
-        name, function = (operation, own) if callable(own) else _find_alias(source, operation)
-        if function is None:
-            if hint := _find_hint(source, operation):
-                hints[operation] = hint
-            continue
-        keywords = _find_keywords(function, operation)
-        if name != operation or keywords:
-            functions[operation] = _rename_keywords(function, keywords)
-            pairs = {operation: name} if name != operation else {}
-            renamed[operation] = ", ".join(f"{theirs} for {ours}" for ours, theirs in {**pairs, **keywords}.items())
-    return Recognized(source, functions, renamed, hints) if functions or hints else source
+        if inspect.isclass(own) or is_module_instance(own):
+            hints[operation] = _describe_class(operation, own if inspect.isclass(own) else type(own))
+        elif forms := list(_find_forms(source, operation, probe)):
+            taken |= {form.operation: form for form in forms}
+            if operation not in (form.operation for form in forms):
+                hints[operation] = f"has {forms[0].name}, which is taken for {forms[0].operation}"
+        elif hint := _find_hint(source, operation):
+            hints[operation] = hint
+    taken = {operation: form for operation, form in taken.items() if not form.is_plain}
+    return Recognized(source, taken, hints, framework) if taken or hints or framework else source
 
 
 def _add_lines(reasons: dict[str, str], hints: dict[str, str]) -> dict[str, str]:
@@ -74,49 +75,27 @@ def _add_lines(reasons: dict[str, str], hints: dict[str, str]) -> dict[str, str]
     return {name: f"{why}; write\n{lines[name]}" if lines[name] else f"{why}; see {GUIDE}" for name, why in reasons.items()}
 
 
-def _find_alias(source: Any, operation: str) -> tuple[str, Any]:
-    """Return the only function with another name of the operation whose arrays have known names, or ("", None)."""
-    names, arrays = OPERATIONS.get(operation, ((), ()))
-    found = [(name, getattr(source, name, None)) for name in names]
-    fitting = [(name, f) for name, f in found if callable(f) and not inspect.isclass(f) and _takes_arrays(f, arrays)]
-    return fitting[0] if len(fitting) == 1 else ("", None)
+def _find_forms(source: Any, operation: str, probe: FormProbe) -> Iterator[Form]:
+    """Yield what the function is that has the operation's name, or that is the only one with another name of it."""
+    own = getattr(source, operation, None)
+    names = [operation] if callable(own) else OPERATIONS.get(operation, ((), ()))[0]
+    functions = {name: getattr(source, name, None) for name in names}
+    plain = {name: f for name, f in functions.items() if callable(f) and not inspect.isclass(f) and not is_module_instance(f)}
+    if operation == ALIBI and ALIBI in plain and (forms := list(probe.list_alibi_forms(ALIBI, own))):
+        yield from forms
+        return
+    fitting = [match for name, f in plain.items() if (match := match_parameters(name, f, operation)) is not None]
+    if len(fitting) == 1:
+        yield from probe.list_forms(operation, fitting[0], lambda name: hasattr(source, name))
 
 
-def _takes_arrays(function: Any, arrays: tuple[str, ...]) -> bool:
-    """Whether the first parameters of the function have names of these arrays, in this order."""
-    names = [p.name for p in _parameters(function) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    pairs = zip(arrays, names, strict=False)
-    return len(names) >= len(arrays) and all(theirs == ours or theirs in ARRAYS.get(ours, ()) for ours, theirs in pairs)
-
-
-def _parameters(function: Any) -> list[inspect.Parameter]:
-    try:
-        return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return []
-
-
-def _find_keywords(function: Any, operation: str) -> dict[str, str]:
-    """Return the operation's arguments that the function has under another name: our name, and that of the function."""
-    names = [p.name for p in _parameters(function) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    own = {ours: KEYWORDS[ours] for ours in KEYWORDS if operation in TAKEN_BY[ours] and ours not in names}
-    others = {ours: [name for name in names if name in aliases] for ours, aliases in own.items()}
-    return {ours: theirs[0] for ours, theirs in others.items() if len(theirs) == 1}
-
-
-def _rename_keywords(function: Any, keywords: dict[str, str]) -> Callable[..., Any]:
-    """Return the function, which takes these arguments by our names."""
-    if not keywords:
-        return function
-
-    @functools.wraps(function, updated=())
-    def renamed(*arrays: Any, **given: Any) -> Any:
-        return function(*arrays, **{keywords.get(name, name): value for name, value in given.items()})
-
-    ours = {theirs: name for name, theirs in keywords.items()}
-    parameters = [p.replace(name=ours.get(p.name, p.name)) for p in _parameters(function)]
-    renamed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return renamed
+def _find_framework(source: Any) -> str:
+    """Return the only framework that a module imports, "" if there is none or if there are several."""
+    if not inspect.ismodule(source):
+        return ""
+    modules = [value.__name__.partition(".")[0] for value in vars(source).values() if inspect.ismodule(value)]
+    found = {name for name in modules if name in NAMESPACES}
+    return found.pop() if len(found) == 1 else ""
 
 
 # --- what cannot be taken ---------------------------------------------------------------------------------------------
@@ -129,8 +108,11 @@ def _find_hint(source: Any, operation: str) -> str:
         if inspect.isclass(found) and _is_own(source, found):
             return _describe_class(operation, found)
     names, arrays = OPERATIONS.get(operation, ((), ()))
-    for name in names:
-        if callable(getattr(source, name, None)):
+    for name in (operation, *names):
+        value = getattr(source, name, None)
+        if is_module_instance(value):
+            return _describe_class(operation, type(value))
+        if callable(value):
             return f"has {name}, which is not taken for {operation}: its first parameters are not {', '.join(arrays)}; rename it"
     own = [name for name in _public_functions(source) if name not in operations() and not name.endswith("_vjp")]
     if near := difflib.get_close_matches(operation, own, n=1, cutoff=MISSPELLING_CUTOFF):
@@ -164,7 +146,9 @@ def write_class_lines(operation: str, found: type) -> str:
         return ""
     x, *weights = OPERATIONS[operation][1]
     options = ", *, eps" if operation.endswith("_norm") else ", *, axis" if operation.endswith("softmax") else ""
-    sizes = ", ".join(f"{p.name}=..." for p in _parameters(found) if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
+    sizes = ", ".join(
+        f"{p.name}=..." for p in list_parameters(found) if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+    )
     state = ", ".join(f'"...": {weight}' for weight in weights)
     return (
         f"def {operation}({', '.join((x, *weights))}{options}):\n"
