@@ -17,6 +17,8 @@ def describe_equation(candidate: Candidate) -> Explanation:
     facts = [("line", line) for line in before] + [("yours", line) for line in after]
     facts += candidate.steps
     what = f"the answers are those of `{'; '.join(after)}`" if after else f"the answers are those without `{'; '.join(before)}`"
+    if helpers := candidate.in_helpers:
+        what += f" in {' and '.join(name for name, _ in helpers)}, which `{helpers[0][1]}` calls"
     if candidate.mode is not None:
         what += f" {candidate.mode.words}, and right elsewhere"
     counterparts = _Counterparts(candidate)

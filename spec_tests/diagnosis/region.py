@@ -40,14 +40,19 @@ class Count:
         return Count(self.inside + inside, self.outside + outside, self.failed + fails)
 
 
-def build_region(operation: str, inside: Conjunction, failures: tuple[str, ...], fresh: Count) -> Region:
+def build_region(
+    operation: str, inside: Conjunction, failures: tuple[str, ...], fresh: Count, *, is_nearly_everywhere: bool = False
+) -> Region:
     """Return the region of an operation with its sentence, which says that answers outside are right.
 
-    Beside it stands how many fresh answers inside fail. That all of them do is not claimed: a few may be right by chance.
+    is_nearly_everywhere: whether the region holds nearly all calls, so that it is hardly a condition.
+    Beside the sentence stands how many fresh answers inside fail. That all do is not claimed: a few may be right by chance.
     """
     words = describe_conditions(inside.of_call, inside.of_element)
     failure = ", or ".join(failures) + ("," if len(failures) > 1 else "")
     what = f"{failure} only {words}" if inside.conditions else f"{failure} {words}"
+    if is_nearly_everywhere and inside.conditions:
+        what = f"{failure} nearly everywhere: {words}"
     fails = "are wrong" if failures == (WRONG,) else "fail so"
     told = f"{fresh.failed} of {fresh.inside} fresh calls inside {fails}, 0 of {fresh.outside} outside"
     if not inside.conditions:

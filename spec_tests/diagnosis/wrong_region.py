@@ -247,4 +247,5 @@ class _Search:
         if not fresh.is_enough:
             self.answers += fresh.right_inside
             return None
-        return build_region(self.answers[0].call.operation.name, region, self.failures, fresh.count), fresh.count
+        name, nearly = self.answers[0].call.operation.name, fresh.is_nearly_everywhere
+        return build_region(name, region, self.failures, fresh.count, is_nearly_everywhere=nearly), fresh.count
