@@ -22,9 +22,8 @@ def describe_equation(candidate: Candidate) -> Explanation:
     if candidate.mode is not None:
         what += f" {candidate.mode.words}, and right elsewhere"
     counterparts = _Counterparts(candidate)
-    return Explanation(
-        "equation", candidate.id, what, candidate.part, counterparts.predict, tuple(facts), equation_of=counterparts.equation
-    )
+    what_it_is = ("equation", candidate.id, what, candidate.part, counterparts.predict, tuple(facts))
+    return Explanation(*what_it_is, equation_of=counterparts.equation)
 
 
 class _Counterparts:

@@ -52,7 +52,7 @@ class Fit:
     deviation: Any
     told_apart: int = 0  # wrong elements that the deviation explains and the right equation cannot
     speaking: int = 0  # calls with such elements
-    finite: int = 0  # calls in which a finite answer speaks for it: a wrong one, or one beside those that it makes NaN
+    finite: int = 0  # calls in which a finite answer speaks for it: a wrong or right one, unless it holds in a mode that is NaN
     silent: int = 0  # other calls with wrong elements for which it has no value, such as those of a query that then sees no key
     distance: float = 0.0  # the largest distance of the deviation from a wrong element, relative to that of the truth
 
@@ -92,6 +92,7 @@ def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], 
     for call in right:
         if is_late() or not explains(deviation, call):
             return None
+        fit.finite += getattr(deviation, "mode", None) is None and bool(np.isfinite(answer_of(call)).any())
     for call in wrong:
         if is_late():
             return None

@@ -23,6 +23,8 @@ class Region(Explanation):
     failures: tuple[str, ...] = (WRONG,)  # what is seen inside
     only: bool = False  # whether some answers inside were right, perhaps since their values hid the error
 
+    is_whole: bool = False  # whether it also says what is computed inside
+
     def covers(self, call: Call) -> bool:
         """Whether an element of the result lies inside. An answer need not be known."""
         return bool(self.inside.covers(Answer(call, self.failures[0], np.zeros(call.value.size, dtype=bool))).any())

@@ -34,4 +34,5 @@ declaration = Declaration(
     arguments=arguments,
     core={"token_ids": 0},
     precision="exact",
+    linear=("weight",),
 )

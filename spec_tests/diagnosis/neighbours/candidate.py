@@ -75,6 +75,10 @@ class Candidate:
 
         return in_one_mode
 
+    def in_mode(self, mode: Mode | None) -> Candidate:
+        """Return the same change in another mode."""
+        return replace(self, mode=mode)
+
     def inside(self, operation: str) -> Candidate | None:
         """Return the same change in another operation, None if that does not evaluate the changed function."""
         other = source_of(operation)
