@@ -52,6 +52,7 @@ class Alternative:
     words: str = ""  # for `where`
     mode: Mode | None = None
     kind: str = "equation"
+    evaluations: int = 1  # of the right equation that one of this costs
 
     @property
     def sentence(self) -> str:

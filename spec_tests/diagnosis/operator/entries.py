@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .axes import plural
+from .binding import bound
 from .indices import BLOCKS, IndexSet, Sizes, list_places, list_sets
 
 MAX_OUTER = 12  # sets along a first axis, within each of which sets along a second one are tried
@@ -36,8 +37,8 @@ def list_entry_sets(
         for found in list_sets(*_project(inside, outside, axis), sizes):
             yield _along_column(found, axis - inside.ndim, columns)
     if inside.ndim - rank > 2:
-        rows_of = [x.any(axis=tuple(range(rank))).reshape(-1, x.shape[-1]).any(axis=1) for x in (inside, outside)]
-        for found in list_sets(*rows_of, sizes):
+        held, free = (np.asarray(x.any(axis=tuple(range(rank)))).reshape(-1, x.shape[-1]).any(axis=1) for x in (inside, outside))
+        for found in list_sets(np.asarray(held), np.asarray(free), sizes):
             yield _along_rows(found)
     for axis in range(rank):
         for outer in itertools.islice(_list_holding(inside, axis, sizes), MAX_OUTER):
@@ -52,7 +53,7 @@ def list_entry_sets(
 
 def _project(inside: np.ndarray, outside: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
     others = tuple(a for a in range(inside.ndim) if a != axis)
-    return inside.any(axis=others), outside.any(axis=others)
+    return np.asarray(inside.any(axis=others)), np.asarray(outside.any(axis=others))
 
 
 def _list_holding(inside: np.ndarray, axis: int, sizes: Sizes) -> Iterator[IndexSet]:
@@ -105,22 +106,26 @@ def _list_diagonals(
     sizes: Sizes,
 ) -> Iterator[EntrySet]:  # fmt: skip
     """Yield the sets that compare the index of a row with that of a column."""
-    i, j = np.indices(inside.shape, sparse=True)[row], np.indices(inside.shape, sparse=True)[column]
+    grids: tuple[np.ndarray, ...] = np.indices(inside.shape, sparse=True)
+    i, j = grids[row], grids[column]
     away = np.broadcast_to(j - i, inside.shape)[inside]
     one, other = rows[row], columns[column - inside.ndim]
     axes = row - rank, column - inside.ndim
     tests: list[tuple[str, Callable[..., np.ndarray], float]] = []
-    for least, sign, test in ((away.min(), "≥", np.greater_equal), (away.max(), "≤", np.less_equal), (away.min(), "=", np.equal)):
-        for place in list_places(int(least), sizes):
+    ends: tuple[tuple[int, str, Callable[..., np.ndarray]], ...] = (
+        (int(away.min()), "≥", np.greater_equal), (int(away.max()), "≤", np.less_equal), (int(away.min()), "=", np.equal),
+    )  # fmt: skip
+    for least, sign, reach in ends:
+        for place in list_places(least, sizes):
             words = f"{plural(other)} j of {one} i with j − i {sign} {place.words}"
-            tests.append((words, lambda i, j, s, p=place, t=test: t(j - i, p.at(s)), 0.5 + place.cost))
+            tests.append((words, bound(lambda i, j, s, p, t: t(j - i, p.at(s)), place, reach), 0.5 + place.cost))
     for block in BLOCKS:
         ways: tuple[tuple[str, Callable[..., np.ndarray]], ...] = (
             ("another", np.not_equal), ("a later", np.greater), ("an earlier", np.less), ("the same", np.equal),
         )  # fmt: skip
         for text, test in ways:
             words = f"{plural(other)} in {text} block of {block} than the {one}"
-            tests.append((words, lambda i, j, s, b=block, t=test: t(j // b, i // b), 1.0))
+            tests.append((words, bound(lambda i, j, s, b, t: t(j // b, i // b), block, test), 1.0))
     for words, compare, cost in tests:
         held = np.broadcast_to(compare(i, j, sizes), inside.shape)
         if held[inside].all() and not held[outside].any():

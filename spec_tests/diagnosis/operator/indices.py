@@ -12,6 +12,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from .binding import bound
+
 BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)
 ORDINALS = MappingProxyType({2: "second", 3: "third", 4: "fourth"})
 Sizes = Mapping[str, int]
@@ -102,32 +104,34 @@ def _list_sets(chosen: np.ndarray, length: int, sizes: Sizes) -> Iterator[IndexS
     yield IndexSet("every {one} but the last", lambda i, n, s: i < n - 1)
     for step in (2, 3, 4):
         if length > step:
-            words = {0: "the even {many}", 1: "the odd {many}"} if step == 2 else {}
+            halves = {0: "the even {many}", 1: "the odd {many}"} if step == 2 else {}
             for rest in range(step):
-                said = words.get(rest, f"every {ORDINALS[step]} {{one}}{f', from {rest} on,' if rest else ''}")
-                yield IndexSet(said, lambda i, n, s, p=step, r=rest: i % p == r, 0.25)
+                said = halves.get(rest, f"every {ORDINALS[step]} {{one}}{f', from {rest} on,' if rest else ''}")
+                yield IndexSet(said, bound(lambda i, n, s, p, r: i % p == r, step, rest), 0.25)
     for block in BLOCKS:
         if length > block:
             words = f"the {{many}} after the last whole block of {block}"
-            yield IndexSet(words, lambda i, n, s, b=block: (i >= n // b * b) & (n >= b), 0.5)
-            yield IndexSet(f"the {{many}} in the first block of {block}", lambda i, n, s, b=block: i < b, 0.5)
-            yield IndexSet(f"the {{many}} in every second block of {block}", lambda i, n, s, b=block: i // b % 2 == 1, 0.75)
-            yield IndexSet(f"the first {{one}} of each block of {block}", lambda i, n, s, b=block: i % b == 0, 0.75)
-            yield IndexSet(f"the last {{one}} of each block of {block}", lambda i, n, s, b=block: i % b == b - 1, 0.75)
+            yield IndexSet(words, bound(lambda i, n, s, b: (i >= n // b * b) & (n >= b), block), 0.5)
+            yield IndexSet(f"the {{many}} in the first block of {block}", bound(lambda i, n, s, b: i < b, block), 0.5)
+            yield IndexSet(
+                f"the {{many}} in every second block of {block}", bound(lambda i, n, s, b: i // b % 2 == 1, block), 0.75
+            )
+            yield IndexSet(f"the first {{one}} of each block of {block}", bound(lambda i, n, s, b: i % b == 0, block), 0.75)
+            yield IndexSet(f"the last {{one}} of each block of {block}", bound(lambda i, n, s, b: i % b == b - 1, block), 0.75)
     if length % 2 == 0:
         yield IndexSet("the second half of the {many}", lambda i, n, s: i >= n // 2, 0.5)
         yield IndexSet("the first half of the {many}", lambda i, n, s: i < n // 2, 0.5)
     for place in list_places(first, sizes):
         if first:
-            yield IndexSet(f"the {{many}} from {place.words} on", lambda i, n, s, p=place: i >= p.at(s), 1 + place.cost)
+            yield IndexSet(f"the {{many}} from {place.words} on", bound(lambda i, n, s, p: i >= p.at(s), place), 1 + place.cost)
         if first == last:
             words = f"{{one}} {place.words}"
-            yield IndexSet(words, lambda i, n, s, p=place: i == p.at(s), 1 + place.cost, is_one=True)
+            yield IndexSet(words, bound(lambda i, n, s, p: i == p.at(s), place), 1 + place.cost, is_one=True)
     for place in list_places(last + 1, sizes):
-        yield IndexSet(f"the {{many}} before {place.words}", lambda i, n, s, p=place: i < p.at(s), 1 + place.cost)
+        yield IndexSet(f"the {{many}} before {place.words}", bound(lambda i, n, s, p: i < p.at(s), place), 1 + place.cost)
     for k in (2, 3, 4):
-        yield IndexSet(f"the last {k} {{many}}", lambda i, n, s, k=k: i >= n - k, 1.0)
-        yield IndexSet(f"the first {k} {{many}}", lambda i, n, s, k=k: i < k, 1.0)
+        yield IndexSet(f"the last {k} {{many}}", bound(lambda i, n, s, k: i >= n - k, k), 1.0)
+        yield IndexSet(f"the first {k} {{many}}", bound(lambda i, n, s, k: i < k, k), 1.0)
     if first and (length - first) > 4:
         k = length - first
         yield IndexSet(f"the last {k} {{many}}", lambda i, n, s: i >= n - k, 1.5)
@@ -162,10 +166,10 @@ def list_plain_maps(length: int) -> Iterator[IndexMap]:
     for block in BLOCKS:
         if block < length:
             words = f"the {{many}} are in reverse order within each block of {block}"
-            yield IndexMap(words, lambda i, n, s, b=block: np.minimum(i // b * b + b, n) - 1 - i % b, 0.75)
-            yield IndexMap(f"{{one}} i is {{one}} i modulo {block}", lambda i, n, s, b=block: i % b, 0.75)
+            yield IndexMap(words, bound(lambda i, n, s, b: np.minimum(i // b * b + b, n) - 1 - i % b, block), 0.75)
+            yield IndexMap(f"{{one}} i is {{one}} i modulo {block}", bound(lambda i, n, s, b: i % b, block), 0.75)
             yield IndexMap(
-                f"the first {{one}} of each block of {block} stands for all", lambda i, n, s, b=block: i // b * b, 0.75
+                f"the first {{one}} of each block of {block} stands for all", bound(lambda i, n, s, b: i // b * b, block), 0.75
             )
 
 
@@ -173,8 +177,8 @@ def _list_maps(at: np.ndarray, to: np.ndarray, length: int, sizes: Sizes) -> Ite
     yield from list_plain_maps(length)
     for name, size in sizes.items():
         if 1 < size <= length:
-            yield IndexMap(f"{{one}} i is {{one}} i modulo {name}", lambda i, n, s, k=name: i % max(s.get(k, 1), 1), 0.5)
-            yield IndexMap(f"{{one}} i is {{one}} i // {name}", lambda i, n, s, k=name: i // max(s.get(k, 1), 1), 0.5)
+            yield IndexMap(f"{{one}} i is {{one}} i modulo {name}", bound(lambda i, n, s, k: i % max(s.get(k, 1), 1), name), 0.5)
+            yield IndexMap(f"{{one}} i is {{one}} i // {name}", bound(lambda i, n, s, k: i // max(s.get(k, 1), 1), name), 0.5)
             yield IndexMap(f"the {{many}} are transposed in blocks of {name}", _interleave(name), 0.5)
     shifts = set((to - at).tolist())
     if len(shifts) == 1 and (shift := shifts.pop()) not in (0, 1, -1):
@@ -182,12 +186,14 @@ def _list_maps(at: np.ndarray, to: np.ndarray, length: int, sizes: Sizes) -> Ite
             sign, words = (1, "+") if shift > 0 else (-1, "−")
             yield IndexMap(
                 f"{{one}} i is {{one}} i {words} {place.words}, modulo their number",
-                lambda i, n, s, p=place, sign=sign: (i + sign * p.at(s)) % max(n, 1),
+                bound(lambda i, n, s, p, sign: (i + sign * p.at(s)) % max(n, 1), place, sign),
                 1 + place.cost,
             )
     if len(set(to.tolist())) == 1 and len(to) > 1:
         for place in list_places(int(to[0]), sizes):
-            yield IndexMap(f"{{one}} {place.words} stands for all", lambda i, n, s, p=place: 0 * i + p.at(s), 1 + place.cost)
+            yield IndexMap(
+                f"{{one}} {place.words} stands for all", bound(lambda i, n, s, p: 0 * i + p.at(s), place), 1 + place.cost
+            )
 
 
 def _interleave(name: str) -> Callable[[np.ndarray, int, Sizes], np.ndarray]:

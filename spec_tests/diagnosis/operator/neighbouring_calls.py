@@ -11,6 +11,7 @@ from ...calls.call import Call
 from ...specification.registry import Specification, argument_dimensions
 from .alternative import Alternative, Named, call_right, take
 from .axes import name_axes, name_dimension, plural
+from .binding import bound
 from .indices import IndexMap, list_plain_maps
 
 Change = Callable[[Any, Named], Any]  # of one argument
@@ -35,6 +36,8 @@ def list_neighbouring_calls(call: Call) -> Iterator[Alternative]:
         yield Alternative(name, f"{one} and {other} are taken for each other", _exchanged(one, other), 1.0)
         for given, used in ((one, other), (other, one)):
             yield Alternative(name, f"{used} is taken for {given} where they have one shape", _replaced(given, used), 1.0)
+    for what, compute in _list_repetitions(spec, call):
+        yield Alternative(name, what, compute, 0.75)
     for what, compute in (*_list_shared_turns(spec, call), *_list_group_turns(spec, call)):
         yield Alternative(name, what, compute, 1.0)
 
@@ -57,6 +60,27 @@ def _replaced(given: str, used: str) -> Callable[[Specification, Named], Any]:
         one, other = named.get(given), named.get(used)
         fits = one is not None and other is not None and one.shape == other.shape
         return call_right(spec, {**named, given: other} if fits else named)
+
+    return compute
+
+
+def _list_repetitions(spec: Specification, call: Call) -> Iterator[tuple[str, Callable[[Specification, Named], Any]]]:
+    """Yield the operation applied to its own result, and to its result with weights of 1 and biases of 0."""
+    first = spec.positional[0] if spec.positional else ""
+    x = call.named.get(first)
+    if spec.is_gradient or spec.has_several_results or not isinstance(x, np.ndarray) or x.shape != call.value.shape:
+        return
+    yield f"{first} goes through {spec.name} twice", _repeated(first, {})
+    gains = {name: float("bias" not in name) for name in ("weight", "bias") if isinstance(call.named.get(name), np.ndarray)}
+    if gains:
+        said = " and ".join(f"{name} {value:g}" for name, value in gains.items())
+        yield f"{first} goes through {spec.name} twice, the first time with {said}", _repeated(first, gains)
+
+
+def _repeated(first: str, gains: dict[str, float]) -> Callable[[Specification, Named], Any]:
+    def compute(spec: Specification, named: Named) -> Any:
+        plain = {name: named[name] * 0.0 + value for name, value in gains.items() if named.get(name) is not None}
+        return call_right(spec, {**named, first: call_right(spec, {**named, **plain})})
 
     return compute
 
@@ -128,21 +152,21 @@ def _list_options(spec: Specification, call: Call) -> Iterator[tuple[str, str, C
             continue
         if default is not parameter.empty and not _is_same(value, default):
             said = f"{name} is left out" if default is None else f"{name} is {default!r}, whatever is given"
-            yield name, said, lambda x, named, d=default: d, 0.0
+            yield name, said, bound(lambda x, named, d: d, default), 0.0
         if isinstance(value, bool):
             yield name, f"{name} means the opposite", lambda x, named: x if x is None else not x, 0.25
             continue
         if isinstance(value, int):
             for more in (1, -1):
                 words = f"{name} is one {'larger' if more > 0 else 'smaller'} than was given"
-                yield name, words, lambda x, named, m=more: x if x is None else x + m, 0.5
+                yield name, words, bound(lambda x, named, m: x if x is None else x + m, more), 0.5
         if isinstance(value, float) and value:
             yield name, f"{name} is taken as 0", lambda x, named: x if x is None else 0.0 * x, 0.5
             yield name, f"1 / {name} is taken for {name}", lambda x, named: x if x is None else 1 / x, 0.75
         if value is None and default is None and parameter.kind is parameter.KEYWORD_ONLY:
             for number in (0, 1):
                 words = f"{name} is taken as {number} where it is not given"
-                yield name, words, lambda x, named, v=number: v if x is None else x, 0.5
+                yield name, words, bound(lambda x, named, v: v if x is None else x, number), 0.5
 
 
 def _is_same(value: Any, default: Any) -> bool:
@@ -161,7 +185,7 @@ def _list_arrays(spec: Specification, call: Call) -> Iterator[tuple[str, str, Ch
         if x.dtype.kind in "iu":
             for more in (1, -1):
                 words = f"each entry of {name} is one {'larger' if more > 0 else 'smaller'} than was given"
-                yield name, words, lambda a, named, m=more: a + m, 0.5
+                yield name, words, bound(lambda a, named, m: a + m, more), 0.5
             yield name, f"{name} is taken as 0, 1, 2, …", _counting, 0.75
             yield name, f"{name} is taken as 0", lambda a, named: 0 * a, 0.75
             yield name, f"{name} is negated", lambda a, named: -a, 0.75

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...specification.registry import Specification
+from .binding import bound
 
 Values = Mapping[str, Any]  # the sizes and options of a call
 
@@ -44,20 +45,20 @@ def list_numbers(value: float, values: Values, gap: float) -> Iterator[Number]:
 def _list_all(values: Values) -> Iterator[Number]:
     yield from CONSTANTS
     for name in (name for name, value in values.items() if _is_number(value)):
-        yield Number(name, lambda v, n=name: float(v[n]), 0.25)
-        yield Number(f"1 / {name}", lambda v, n=name: 1 / v[n], 0.25)
-        yield Number(f"√{name}", lambda v, n=name: math.sqrt(v[n]), 0.5)
-        yield Number(f"1 / √{name}", lambda v, n=name: 1 / math.sqrt(v[n]), 0.5)
-        yield Number(f"({name} − 1) / {name}", lambda v, n=name: (v[n] - 1) / v[n], 0.75)
-        yield Number(f"{name} / ({name} − 1)", lambda v, n=name: v[n] / (v[n] - 1), 0.75)
-        yield Number(f"{name}²", lambda v, n=name: float(v[n]) ** 2, 0.75)
-        yield Number(f"(1 − {name})", lambda v, n=name: 1.0 - v[n], 0.75)
-        yield Number(f"1 / (1 − {name})", lambda v, n=name: 1 / (1.0 - v[n]), 0.75)
+        yield Number(name, bound(lambda v, n: float(v[n]), name), 0.25)
+        yield Number(f"1 / {name}", bound(lambda v, n: 1 / v[n], name), 0.25)
+        yield Number(f"√{name}", bound(lambda v, n: math.sqrt(v[n]), name), 0.5)
+        yield Number(f"1 / √{name}", bound(lambda v, n: 1 / math.sqrt(v[n]), name), 0.5)
+        yield Number(f"({name} − 1) / {name}", bound(lambda v, n: (v[n] - 1) / v[n], name), 0.75)
+        yield Number(f"{name} / ({name} − 1)", bound(lambda v, n: v[n] / (v[n] - 1), name), 0.75)
+        yield Number(f"{name}²", bound(lambda v, n: float(v[n]) ** 2, name), 0.75)
+        yield Number(f"(1 − {name})", bound(lambda v, n: 1.0 - v[n], name), 0.75)
+        yield Number(f"1 / (1 − {name})", bound(lambda v, n: 1 / (1.0 - v[n]), name), 0.75)
     for one, other in itertools.permutations([name for name, value in values.items() if _is_number(value)], 2):
-        yield Number(f"{one} / {other}", lambda v, a=one, b=other: v[a] / v[b], 0.75)
+        yield Number(f"{one} / {other}", bound(lambda v, a, b: v[a] / v[b], one, other), 0.75)
         if one < other:
-            yield Number(f"{one} · {other}", lambda v, a=one, b=other: float(v[a]) * v[b], 1.0)
-            yield Number(f"1 / ({one} · {other})", lambda v, a=one, b=other: 1 / (float(v[a]) * v[b]), 1.0)
+            yield Number(f"{one} · {other}", bound(lambda v, a, b: float(v[a]) * v[b], one, other), 1.0)
+            yield Number(f"1 / ({one} · {other})", bound(lambda v, a, b: 1 / (float(v[a]) * v[b]), one, other), 1.0)
 
 
 def _is_number(value: Any) -> bool:

@@ -13,6 +13,7 @@ from ...specification.registry import Specification
 from ..evidence import answer_of, wrong_in
 from .alternative import Alternative, Named, call_right, map_parts, say_part, take
 from .axes import name_axes, plural, split_parts
+from .binding import bound
 from .indices import IndexMap, list_maps, list_plain_maps
 from .numbers import Number, collect_values, list_numbers
 
@@ -124,7 +125,7 @@ def _list_others(
     for name, x in call.named.items():
         if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.shape == shape:
             words = "the cotangent, unchanged" if name == "cotangent" else f"{name}, unchanged"
-            yield f"{said} is {words}", lambda spec, named, y, n=name: named[n] if named[n].shape == y.shape else y, 0.5
+            yield f"{said} is {words}", bound(lambda spec, named, y, n: named[n] if named[n].shape == y.shape else y, name), 0.5
 
 
 def _another_result(other: str) -> Change:

@@ -9,7 +9,6 @@ import numpy as np
 
 from ...calls.call import Call
 from ...calls.in_domain import sizes_of
-from ...specification import tuned
 from ...specification.work import Budget
 from ..equation_check import EquationCheck
 from ..evidence import Evidence, wrong_in
@@ -109,7 +108,6 @@ class _Search:
             if alternative.id in seen:
                 continue
             seen.add(alternative.id)
-            self.budget.meter.add(tuned.WORK_OF_EVALUATION)
             if self._may_explain(alternative):
                 found.setdefault(alternative.id, alternative)
                 continue
@@ -121,6 +119,8 @@ class _Search:
     def _may_explain(self, alternative: Alternative) -> bool:
         function, speaks = alternative.function, False
         for screen in self.screens:
+            spec = screen.call.operation.spec
+            self.budget.meter.add_evaluation(spec.steps, screen.call.size, alternative.evaluations)
             values = screen.evaluate(function)
             if values is None:
                 return False
@@ -160,15 +160,16 @@ class _Search:
             return
         for axis in range(-held[part].ndim, 0):
             others = tuple(a for a in range(held[part].ndim) if a != axis + held[part].ndim)
-            for indices in list_sets(held[part].any(axis=others), free[part].any(axis=others), sizes):
+            inside_of, free_of = (np.asarray(x.any(axis=others)) for x in (held[part], free[part]))
+            for indices in list_sets(inside_of, free_of, sizes):
                 where, one = Where(axis, indices), names[axis]
                 said = f"in {indices.say(one, plural(one))}"
                 if spec.is_gradient or path:
                     said += f" of {say_part(spec, part)}"
                 yield alternative.within(path, where, said)
         if held[part].ndim > 2:
-            rows = [x.reshape(-1, x.shape[-1]).any(axis=1) for x in (held[part], free[part])]
-            for indices in list_sets(*rows, sizes):
+            inside_of, free_of = (np.asarray(x.reshape(-1, x.shape[-1]).any(axis=1)) for x in (held[part], free[part]))
+            for indices in list_sets(inside_of, free_of, sizes):
                 said = f"in {indices.say('row', 'rows')}" + (f" of {say_part(spec, part)}" if spec.is_gradient or path else "")
                 yield alternative.within(path, Where(0, indices), said)
 

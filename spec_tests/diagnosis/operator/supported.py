@@ -17,6 +17,7 @@ from .coefficients import result_for
 from .reading import Matrix
 
 MAX_READ = 2048  # entries of an argument whose right weights are read from the equation
+MAX_READ_WORK = 8_000_000  # elements of the arguments and results of the calls with one-hot values
 MAX_WORK = 4_000_000  # elements of the arguments and results of the calls, one for each set of entries that a row leaves out
 Held = Callable[[np.ndarray, Named], np.ndarray]
 """Which entries: a row for each element of a result, and a column for each index of the leading axes of an argument."""
@@ -41,9 +42,23 @@ def list_supported(matrix: Matrix, call: Call) -> Iterator[Alternative]:
         return
     left_out = support & (np.abs(used) <= gap * np.abs(right))
     if left_out.any():
-        for words, held in (*_SETS, *_list_capacities(spec, call, support, left_out, matrix.rank)):
+        weights, lost = (
+            _by_leading_axes(x, matrix.rank, is_of_experts=is_of_experts) for x in (np.where(support, right, 0), left_out)
+        )
+        for words, held in (*_SETS, *_list_capacities(spec, call, weights != 0, lost != 0)):
+            if not np.array_equal(held(weights, call.named), lost != 0):
+                continue
             said = f"{place}{words.format(one=one, many=plural(one), of=of)} left out"
-            yield Alternative(name, said, _left_out(matrix.argument, matrix.part, held), 1.0)
+            compute, count = _left_out(matrix.argument, matrix.part, held), 2 * weights.shape[1]
+            yield Alternative(name, said, compute, 1.0, evaluations=count)
+
+
+def _by_leading_axes(x: np.ndarray, rank: int, *, is_of_experts: bool) -> np.ndarray:
+    """Return a matrix in the rows and columns of `Held`: the largest entries over the axes of the argument that do not lead."""
+    columns = x.ndim - rank
+    leading = 1 if is_of_experts else max(columns - 1, 1)
+    rows, within = int(np.prod(x.shape[:rank])), int(np.prod(x.shape[rank : rank + leading]))
+    return np.asarray(np.abs(x.reshape(rows, within, -1)).max(axis=2, initial=0.0))
 
 
 def _last(weights: np.ndarray, named: Named) -> np.ndarray:
@@ -76,14 +91,12 @@ _SETS: tuple[tuple[str, Held], ...] = (
 )
 
 
-def _list_capacities(
-    spec: Specification, call: Call, support: np.ndarray, left_out: np.ndarray, rank: int
-) -> Iterator[tuple[str, Held]]:
+def _list_capacities(spec: Specification, call: Call, counted: np.ndarray, left_out: np.ndarray) -> Iterator[tuple[str, Held]]:
     """Yield the sets of those rows that come after so many others that count the same entry, as beyond an expert's capacity."""
-    if rank < 1 or support.ndim - rank < 2:
+    if spec.is_gradient or "x" not in call.named or call.value.shape != call.named["x"].shape:
         return
-    rows = support.any(axis=-1).reshape(-1, support.shape[rank - 1], int(np.prod(support.shape[rank:-1]))).any(axis=1)
-    lost = left_out.any(axis=-1).reshape(-1, support.shape[rank - 1], rows.shape[1]).any(axis=1)
+    width = max(call.named["x"].shape[-1], 1)
+    rows, lost = (np.asarray(x.reshape(-1, width, x.shape[1]).any(axis=1)) for x in (counted, left_out))
     kept = int((rows & ~lost).sum(axis=0).max(initial=0))
     sizes, count = sizes_of(spec, call.named), len(rows)
     k, experts = _count_chosen(call.named), max(sizes.get("experts", 1), 1)
@@ -135,7 +148,7 @@ def _read_weights(spec: Specification, named: Named, argument: str, part: str) -
         argument, together = "b2", {"b2": 1}
     x = np.zeros(plain[argument].shape)
     leading = x.shape[: together[argument]]
-    if int(np.prod(leading)) > MAX_READ:
+    if (count := int(np.prod(leading))) > MAX_READ or count * x.size > MAX_READ_WORK:
         raise ValueError("too many entries to read")
     zero = np.asarray(result_for(spec, {**plain, argument: x}, part), dtype=float)
     columns = []
