@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -202,13 +203,23 @@ class _Search:
         (self.wrong if np.any(wrong_in(call)) else self.right).append(call)
 
 
+def _has_values(alternative: Alternative, call: Call) -> bool:
+    """Whether the alternative can be evaluated on a call: some read the right equation, which takes too long for a large one."""
+    with suppress(Exception), np.errstate(all="ignore"):
+        call.evaluate(np.asarray, alternative.function)
+        return True
+    return False
+
+
 def describe_alternative(alternative: Alternative) -> Explanation:
     """Return an alternative as an explanation, which predicts every answer of its operation."""
 
     def predict(call: Call) -> bool | None:
         if call.operation.name != alternative.operation:
             return None
-        return True if explains(alternative, call) else None if allows(alternative, call) else False
+        if explains(alternative, call):
+            return True
+        return None if allows(alternative, call) or not _has_values(alternative, call) else False
 
     def find_equation(operation: str) -> Callable[..., Any] | None:
         return alternative.function if operation == alternative.operation else None
