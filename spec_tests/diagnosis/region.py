@@ -23,6 +23,7 @@ class Region(Explanation):
     failures: tuple[str, ...] = (WRONG,)  # what is seen inside
     only: bool = False  # whether some answers inside were right, perhaps since their values hid the error
 
+    seen: str = ""  # what stands in place of each wrong answer inside, if it is always the same
     is_whole: bool = False  # whether it also says what is computed inside
 
     def covers(self, call: Call) -> bool:

@@ -37,6 +37,21 @@ def make_whole(region: Region, halves: Sequence[Explanation], answers: Iterable[
     return region
 
 
+def say_what_is_seen(region: Region, answers: Iterable[Answer]) -> Region:
+    """Return the region of wrong answers with what stands in their place, if it is always the same: NaN, or 0."""
+    if region.failures != (WRONG,) or region.is_whole:
+        return region
+    seen = [answer.call.observed.ravel()[answer.wrong] for answer in answers if _shows_wrong(answer)]
+    for word, is_seen in (("NaN", np.isnan), ("0", lambda x: x == 0)):
+        if len(seen) >= MIN_EXPLAINED and all(is_seen(np.asarray(x, dtype=float)).all() for x in seen):
+            return replace(region, what=f"{word} {region.what.removeprefix(f'{WRONG} ')}", seen=word)
+    return region
+
+
+def _shows_wrong(answer: Answer) -> bool:
+    return answer.failure == WRONG and answer.wrong is not None and answer.call.observed is not None
+
+
 def _both(region: Region, half: Explanation) -> Callable[[Call], bool | None]:
     """Return what says whether an answer is that of the explanation inside of the region, and right outside."""
 

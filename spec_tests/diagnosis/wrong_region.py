@@ -26,7 +26,7 @@ from .region_fit import fit
 from .region_scans import list_contrasts, list_scans
 from .region_threshold import sharpen
 from .region_wishes import list_probes
-from .whole_sentence import make_whole
+from .whole_sentence import make_whole, say_what_is_seen
 
 MAX_ROUNDS = 40  # of fitting and contradicting
 
@@ -58,7 +58,7 @@ def find_wrong_region(
     """
     search = _Search(evidence, ask, budget, failure)
     region = search.run()
-    return region and make_whole(region, halves, search.asked)
+    return region and say_what_is_seen(make_whole(region, halves, search.asked), search.asked)
 
 
 class _Search:

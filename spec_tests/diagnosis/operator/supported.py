@@ -29,7 +29,7 @@ def list_supported(matrix: Matrix, call: Call) -> Iterator[Alternative]:
     right, used = matrix.right, matrix.used
     largest = np.abs(right).max(initial=0.0)
     support = np.abs(right) > 1e-9 * largest
-    if not support.any() or (np.abs(used)[~support] > gap * largest).any():
+    if used.ndim == matrix.rank or not support.any() or (np.abs(used)[~support] > gap * largest).any():
         return
     columns = name_axes(spec, matrix.argument, used.ndim - matrix.rank)
     is_of_experts = columns[0] == "expert"
