@@ -79,8 +79,7 @@ def _is_contradicted(deviation: Deviation, wrong: Sequence[Call], ask: Ask, is_l
     for wish in _list_wishes(own[0]) if is_of_one_size else ():
         if is_late():
             return False
-        call = next(iter(ask(wish)), None)
-        if call is not None and not is_wrong(call) and not explains(deviation, call):
+        if any(not is_wrong(call) and not explains(deviation, call) for call in islice(ask(wish), 1)):
             return True
     return False
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..calls.call import Call
 from .asking import WRONG, Answer
-from .evidence import wrong_in
+from .evidence import answer_of, wrong_in
 from .explanation import Explanation
 from .region import Region
 
@@ -41,9 +41,9 @@ def say_what_is_seen(region: Region, answers: Iterable[Answer]) -> Region:
     """Return the region of wrong answers with what stands in their place, if it is always the same: NaN, or 0."""
     if region.failures != (WRONG,) or region.is_whole:
         return region
-    seen = [answer.call.observed.ravel()[answer.wrong] for answer in answers if _shows_wrong(answer)]
+    seen = [np.ravel(answer_of(answer.call))[answer.wrong] for answer in answers if _shows_wrong(answer)]
     for word, is_seen in (("NaN", np.isnan), ("0", lambda x: x == 0)):
-        if len(seen) >= MIN_EXPLAINED and all(is_seen(np.asarray(x, dtype=float)).all() for x in seen):
+        if len(seen) >= MIN_EXPLAINED and all(is_seen(x).all() for x in seen):
             return replace(region, what=f"{word} {region.what.removeprefix(f'{WRONG} ')}", seen=word)
     return region
 
