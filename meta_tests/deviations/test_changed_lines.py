@@ -1,5 +1,7 @@
 """Test how the lines of a changed equation are listed."""
 
+from spec_tests.diagnosis.equation_words import describe_equation
+from spec_tests.diagnosis.neighbours.candidate import Candidate
 from spec_tests.diagnosis.neighbours.edit import changed_lines
 from spec_tests.diagnosis.neighbours.listing import list_edits
 from spec_tests.diagnosis.neighbours.source import source_of
@@ -20,3 +22,16 @@ def test_a_line_that_is_left_out_has_no_line_in_its_place() -> None:
         before, after = changed_lines((edit,))
         assert before
         assert after == []
+
+
+def test_a_change_of_a_helper_is_said_with_the_line_that_calls_it() -> None:
+    """A reader of the operation does not know the helper, and cannot mend it."""
+    calls = list(answered_calls(backend("deviation:softmax/axis-ignored"), "rms_norm_vjp", "float64", "lines", 4))
+    source = source_of("rms_norm_vjp")
+    seen = trace(source, [lambda equation, call=call: call.evaluate(lambda x: x, equation) for call in calls])
+    edits = [edit for edit in list_edits(source, seen, 1) if edit.site.name == "summed_to"]
+    assert edits
+    candidate = Candidate(source, (edits[0],))
+    assert candidate.part == "rms_norm_vjp"
+    assert candidate.in_helpers == [("summed_to", "return (dx, summed_to(c * n, weight.shape))")]
+    assert "in summed_to, which `return (dx, summed_to(c * n, weight.shape))` calls" in describe_equation(candidate).what

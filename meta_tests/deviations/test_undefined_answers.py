@@ -73,3 +73,19 @@ def test_an_equation_without_values_for_most_wrong_calls_is_not_named(undefined:
         id="nearly", operation="rms_norm", kind="equation", function=nearly, shows_in=lambda dtype: True
     )
     assert (try_fit(candidate, answers("rms_norm", cubed, arguments), []) is not None) == is_named
+
+
+@pytest.mark.parametrize(("wholly", "is_named"), [(True, False), (False, True)])
+def test_an_equation_explains_nan_only_if_finite_answers_speak_for_it(wholly: bool, is_named: bool) -> None:
+    """Many equations make a whole answer NaN. That one makes some rows NaN, and no others, says more."""
+
+    def undefined(x: Any, weight: Any, *, eps: float) -> Any:
+        y = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps) * weight
+        return y + 0.0 * np.log(-np.square(x[..., :1]) if wholly else x[..., :1])
+
+    arguments = [((RANDOM.normal(size=(6, size)), 2 + RANDOM.random(size)), {"eps": 0.1}) for size in (3, 4, 5)]
+    candidate: Any = SimpleNamespace(
+        id="undefined", operation="rms_norm", kind="equation", function=undefined, shows_in=lambda dtype: True
+    )
+    calls = answers("rms_norm", lambda x, weight, *, eps: undefined(x, weight, eps=eps), arguments)
+    assert (try_fit(candidate, calls, []) is not None) == is_named

@@ -240,3 +240,10 @@ def test_a_region_predicts_answers() -> None:
     never, short = MadeFault("rms_norm", (), lambda *_: False), MadeFault("rms_norm", (), lambda y, a, k, m: a[0].shape[-1] < 4)
     assert region.predicts(answered(never, (2, 7))[0]) is (None if region.only else False)
     assert region.predicts(answered(short, (2, 3))[0]) is False
+
+
+def test_a_region_of_nearly_all_calls_is_said_to_be_nearly_everywhere() -> None:
+    """That the answers are wrong where epsilon exceeds 0 is no condition to look into."""
+    region, _ = search(MadeFault("rms_norm", (), lambda y, a, k, m: k["eps"] > 0), 1)
+    assert region is not None
+    assert region.what.startswith("wrong nearly everywhere: ")

@@ -18,7 +18,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -31,15 +31,14 @@ from spec_tests.deviations import SUBSTITUTED, catalogue, deviations_of, find
 from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
-from spec_tests.diagnosis.nearest_equation import search_equation
 from spec_tests.diagnosis.region import Region
 from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.implementation.backend import Backend
 from spec_tests.inputs.chosen_draw import draw_small_call
 from spec_tests.specification.work import Budget
-from spec_tests.trials.asker import ask_about, choose
-from spec_tests.trials.causes import EQUATION_SHARE
+from spec_tests.trials.asker import answer_instead, ask_about, choose
 from spec_tests.trials.failure_budget import work_left, work_to_search
+from spec_tests.trials.new_cause import search
 from spec_tests.trials.trial import Trial
 
 from ..support.in_process import attempt, backend, trials_of
@@ -105,20 +104,39 @@ def examine(name: str, operation: str, under_test: Backend, seed: int, units: fl
         return Row(name, seed, UNSEEN)
     evidence, dtype = failure
     budget, start, before = Budget(under_test.meter, units), time.process_time(), under_test.meter.units
-
-    def ask(wish: Wish | None = None) -> Iterator[Call]:
-        return answered_calls(under_test, operation, dtype, f"asked {seed}", ASKED_CALLS, wish)
-
     row = Row(name, seed, NOTHING, dtype, wrong=len(evidence.wrong))
-    region = called = None
-    found = search_equation(evidence, budget=budget.part(EQUATION_SHARE), last=budget, ask=ask, **options)
-    if not found:
-        called = Trial(under_test, dtype).operation(operation)
-        region = find_wrong_region(evidence, ask=ask_about(called, seed=0, budget=budget), budget=budget)
+    questions = _Questions(under_test, dtype, seed)
+    found = search(evidence, operation, questions, budget, **options)
     row.seconds, row.work = round(time.process_time() - start, 2), under_test.meter.units - before
-    if found:
-        return judge(row, found, list(answered_calls(under_test, operation, dtype, f"fresh {seed}", FRESH_CALLS)))
-    return row if region is None or called is None else judge_region(row, region, called, evidence)
+    if isinstance(found, Region):
+        return judge_region(row, found, Trial(under_test, dtype).operation(operation), evidence)
+    return (
+        row
+        if found is None
+        else judge(row, found, list(answered_calls(under_test, operation, dtype, f"fresh {seed}", FRESH_CALLS)))
+    )
+
+
+@dataclass(frozen=True)
+class _Questions:
+    """Answers the questions of the search with calls that are drawn with the seed, so that others are fresh."""
+
+    under_test: Backend
+    dtype: str
+    seed: int
+
+    def ask(self, name: str, wish: Wish | None = None) -> Iterator[Call]:
+        return answered_calls(self.under_test, name, self.dtype, f"asked {self.seed}", ASKED_CALLS, wish)
+
+    def answer_instead(self, call: Call, arguments: dict[str, Any]) -> Call | None:
+        return answer_instead(call, arguments)
+
+    def ask_in_float32(self, call: Call) -> Call | None:
+        return None
+
+    def find_region(self, name: str, evidence: Evidence, budget: Budget, halves: Sequence[Explanation]) -> Region | None:
+        ask = ask_about(Trial(self.under_test, self.dtype).operation(name), seed=0, budget=budget)
+        return find_wrong_region(evidence, ask=ask, budget=budget, halves=halves)
 
 
 def judge(row: Row, found: Explanation, fresh: list[Call]) -> Row:

@@ -14,12 +14,17 @@ from ..specification.registry import argument_dimensions, dimensions
 from .signature import read_parameters
 
 if TYPE_CHECKING:
+    from ..specification.registry import Specification
     from .call import Call
 
 
 def dimension_sizes(call: Call) -> dict[str, int]:
     """Return the size of each named dimension in a call."""
-    spec, named = call.operation.spec, call.named
+    return sizes_of(call.operation.spec, call.named)
+
+
+def sizes_of(spec: Specification, named: dict[str, Any]) -> dict[str, int]:
+    """Return the size of each named dimension of an operation's arguments, which are given by name."""
     sizes = {}
     if {"h", "num_heads"} <= dimensions(spec) | named.keys():
         sizes = {"h": named["num_heads"], "h_kv": named.get("num_kv_heads") or named["num_heads"]}
@@ -29,20 +34,20 @@ def dimension_sizes(call: Call) -> dict[str, int]:
         for label, size in zip(labels, shape[len(shape) - len(labels) :], strict=False):
             *factors, last = label.split()  # "h d_k" is one dimension of size h * d_k, and "2 h" one of size 2 h
             sizes[last] = size // max(math.prod(int(f) if f.isdigit() else sizes.get(f, 1) for f in factors), 1)
-    if not argument_dimensions(spec) and (shape := _shape(_first_argument(call), named)):
+    if not argument_dimensions(spec) and (shape := _shape(_first_argument(spec), named)):
         (label,) = dimensions(spec)
         sizes[label] = shape[named.get("axis", -1)]
     return sizes
 
 
-def _first_argument(call: Call) -> str:
+def _first_argument(spec: Specification) -> str:
     """Return the name of the first array, apart from the cotangent: that of a reduction lacks the reduced axis."""
-    return next((name for name in call.operation.spec.positional if name != "cotangent"), "")
+    return next((name for name in spec.positional if name != "cotangent"), "")
 
 
 def is_empty(call: Call) -> bool:
     """Return whether the result or the first argument has no elements: the sum of no rows is a number."""
-    return 0 in call.value.shape or 0 in (_shape(_first_argument(call), call.named) or ())
+    return 0 in call.value.shape or 0 in (_shape(_first_argument(call.operation.spec), call.named) or ())
 
 
 def _find_largest(positions: Any) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,9 +12,8 @@ from ..calls.call import Call
 from ..calls.in_domain import dimension_sizes
 from ..specification.work import Budget
 from .evidence import wrong_in
-from .fit import allows, explains
+from .fit import Candidate, allows, explains
 from .further_calls import FurtherCalls
-from .neighbours.candidate import Candidate
 from .neighbours.mode import Mode, Setting, find_shared
 
 MIN_FURTHER_CALLS = 32  # on which an equation without a mode is tested if the budget is spent before all are made
@@ -26,6 +25,17 @@ BESIDE, BESIDE_OF_ITS_SIZES = 2, 4  # calls without one setting that all wrong a
 Add = Callable[[Call], None]
 
 
+class Equation(Candidate, Protocol):
+    """An equation that may hold in one mode alone: a neighbour of the reference equation, or an alternative to it."""
+
+    @property
+    def mode(self) -> Mode | None: ...
+
+    def in_mode(self, mode: Mode | None) -> Any:
+        """Return the same equation in another mode."""
+        ...
+
+
 class EquationCheck:
     """The further calls of one failure, and the budget until the end of which they may be made."""
 
@@ -34,7 +44,7 @@ class EquationCheck:
         self._shared: Mode | None = None  # the settings of the wrong answers for which `_beside` was made
         self._beside: Iterator[Call] = iter(())  # the calls that violate one of them and were not made yet
 
-    def is_refuted(self, candidate: Candidate, wrong: Sequence[Call], add: Add) -> bool:
+    def is_refuted(self, candidate: Equation, wrong: Sequence[Call], add: Add) -> bool:
         """Whether an answer contradicts an equation. `add` is called with that answer.
 
         It is tested on calls that differ from those with wrong answers in one setting that they share, then on any others.
@@ -64,7 +74,7 @@ class EquationCheck:
             yield from self.further.wished(wish, BESIDE)
             yield from self.further.wished(wish.but(sizes=dimension_sizes(wrong), as_drawn=False), BESIDE_OF_ITS_SIZES)
 
-    def find_mode(self, candidate: Candidate, wrong: Sequence[Call], right: Sequence[Call], add: Add) -> Mode | None:
+    def find_mode(self, candidate: Equation, wrong: Sequence[Call], right: Sequence[Call], add: Add) -> Mode | None:
         """Return the mode in which an equation holds that explains all wrong answers, None if there is none.
 
         Of the settings that all wrong answers share, those are needed without which alone right answers contradict the equation.
@@ -84,7 +94,7 @@ class EquationCheck:
             return None
         mode = Mode(tuple(setting for setting, is_needed in needs.items() if is_needed))
         for call in self._ask_outside(mode, shared, candidate.operation):
-            if contradicts(call, replace(candidate, mode=mode)):
+            if contradicts(call, candidate.in_mode(mode)):
                 add(call)
                 return None
             if self.last.is_spent():
@@ -98,7 +108,7 @@ class EquationCheck:
                 if other not in mode.settings:
                     yield from self.further.wished(shared.wish(operation, one, other), OUTSIDE_OF_TWO)
 
-    def _needs(self, candidate: Candidate, shared: Mode, setting: Setting, known: Sequence[Call]) -> bool | None:
+    def _needs(self, candidate: Equation, shared: Mode, setting: Setting, known: Sequence[Call]) -> bool | None:
         """Whether right answers contradict an equation in calls that differ from those with wrong answers in one setting alone.
 
         None if only some do, if a wrong answer does, or if the budget is spent. A right answer does not count if
@@ -124,10 +134,10 @@ class EquationCheck:
         return None if against else False
 
 
-def contradicts(call: Call, candidate: Candidate) -> bool:
+def contradicts(call: Call, candidate: Equation) -> bool:
     """Whether an answer contradicts an equation. Outside of its mode the right equation holds."""
     if candidate.mode is not None:
         if not candidate.mode.holds_for(call):
             return bool(np.any(wrong_in(call)))
-        candidate = replace(candidate, mode=None)  # what becomes of it is kept, whatever mode is tried
+        candidate = candidate.in_mode(None)  # what becomes of it is kept, whatever mode is tried
     return not allows(candidate, call) and not explains(candidate, call)  # the cheaper question first

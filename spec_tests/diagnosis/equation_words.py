@@ -17,12 +17,13 @@ def describe_equation(candidate: Candidate) -> Explanation:
     facts = [("line", line) for line in before] + [("yours", line) for line in after]
     facts += candidate.steps
     what = f"the answers are those of `{'; '.join(after)}`" if after else f"the answers are those without `{'; '.join(before)}`"
+    if helpers := candidate.in_helpers:
+        what += f" in {' and '.join(name for name, _ in helpers)}, which `{helpers[0][1]}` calls"
     if candidate.mode is not None:
         what += f" {candidate.mode.words}, and right elsewhere"
     counterparts = _Counterparts(candidate)
-    return Explanation(
-        "equation", candidate.id, what, candidate.part, counterparts.predict, tuple(facts), equation_of=counterparts.equation
-    )
+    what_it_is = ("equation", candidate.id, what, candidate.part, counterparts.predict, tuple(facts))
+    return Explanation(*what_it_is, equation_of=counterparts.equation)
 
 
 class _Counterparts:

@@ -5,18 +5,17 @@ Each explanation predicts answers, so that later failures can be compared with i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..calls.call import Call
 from ..deviations import Deviation, deviations_of, deviations_of_parts
-from ..specification.work import Budget, IsOver, never
+from ..specification.work import IsOver, never
 from .evidence import Evidence
 from .explanation import Explanation
 from .fit import predicts
 from .known_deviations import Ask, diagnose
 from .near_misses import find_near_miss
-from .nearest_equation import search_equation
 
 
 def explain(
@@ -31,15 +30,6 @@ def explain(
         return [_describe_deviation(deviation) for deviation in deviations]
     near_miss = None if is_late() else find_near_miss(evidence, known, is_late)
     return [near_miss] if near_miss else []
-
-
-def search(evidence: Evidence, ask: Callable[[], Iterable[Call]], budget: Budget, last: Budget) -> list[Explanation]:
-    """Return what a search finds where nothing known explains the evidence, [] if it finds nothing before the budget is spent.
-
-    `ask` returns answers to further calls, on which what was found is tested, until `last` is spent.
-    """
-    found = search_equation(evidence, budget=budget, last=last, ask=ask)
-    return [found] if found else []
 
 
 def _describe_deviation(deviation: Deviation) -> Explanation:

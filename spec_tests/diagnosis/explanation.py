@@ -27,5 +27,6 @@ class Explanation:
     An equation says every answer. A region says that an answer inside is wrong and that one outside is right.
     """
     facts: tuple[tuple[str, str], ...] = ()  # further lines of the message, as (label, text)
+    is_far: bool = False  # whether another explanation may say the bug in plainer words
     equation_of: Callable[[str], Callable[..., Any] | None] = lambda operation: None
     """The equation that an operation has according to this explanation, with the reference's arguments; None if there is none."""

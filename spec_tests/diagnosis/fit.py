@@ -2,6 +2,7 @@
 
 The equation of a deviation runs on the same arguments and number types as the reference equation, so it too has an error bound.
 It explains answers if each lies within its bound, and if the wrong ones lie where the two bounds do not overlap.
+Where an equation is NaN, its bound claims nothing, and anything may make an answer NaN: finite answers must speak for it too.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class Fit:
     deviation: Any
     told_apart: int = 0  # wrong elements that the deviation explains and the right equation cannot
     speaking: int = 0  # calls with such elements
+    finite: int = 0  # calls in which a finite answer speaks for it: a wrong or right one, unless it holds in a mode that is NaN
     silent: int = 0  # other calls with wrong elements for which it has no value, such as those of a query that then sees no key
     distance: float = 0.0  # the largest distance of the deviation from a wrong element, relative to that of the truth
 
@@ -90,6 +92,7 @@ def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], 
     for call in right:
         if is_late() or not explains(deviation, call):
             return None
+        fit.finite += getattr(deviation, "mode", None) is None and bool(np.isfinite(answer_of(call)).any())
     for call in wrong:
         if is_late():
             return None
@@ -98,12 +101,13 @@ def try_fit(deviation: Candidate, wrong: Sequence[Call], right: Sequence[Call], 
                 break
         else:
             return None
-        told_apart, undefined, distance = explanation
+        told_apart, finite, undefined, distance = explanation
         fit.told_apart += told_apart
         fit.speaking += told_apart > 0
+        fit.finite += finite > 0
         fit.silent += undefined > 0 and told_apart == 0
         fit.distance = max(fit.distance, distance)
-    return fit if fit.speaking > fit.silent else None
+    return fit if fit.speaking > fit.silent and fit.finite else None
 
 
 def explains(deviation: Candidate, call: Call) -> bool:
@@ -208,10 +212,10 @@ def shows(deviation: Candidate, call: Call) -> bool:
 
 
 @_cache
-def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, int, float] | None:
-    """Return how many wrong elements only the deviation explains, for how many it has no value, and how close it comes.
+def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, int, int, float] | None:
+    """Return how many wrong elements only the deviation explains, and how many finite elements speak for it, too.
 
-    Return None if it contradicts the answer.
+    Then for how many wrong elements it has no value, and how close it comes. Return None if it contradicts the answer.
     """
     observed, truth = answer_of(call), truth_of(call)
     try:
@@ -243,11 +247,13 @@ def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, int
     overflowing = np.isinf(expected.value) & (observed == expected.value)
     alone = wrong & (disjoint | (nan & np.isnan(observed)) | overflowing)
     if not np.any(alone):
-        return 0, int(np.sum(undefined)), 0.0
+        return 0, 0, int(np.sum(undefined)), 0.0
     with np.errstate(all="ignore"):
         hidden = expected.storage.half_gap(observed, expected.value)  # the rounding of the answer may hide as much
         distance = np.maximum(np.abs(observed - expected.value) - hidden, 0)[alone] / np.abs(observed - truth.value)[alone]
-    return int(np.sum(alone)), int(np.sum(undefined)), float(np.max(np.nan_to_num(distance, nan=0.0, posinf=0.0)))
+    finite = (alone & ~np.isnan(observed)) if np.any(alone & ~np.isnan(observed)) else expected.claimed & np.isfinite(observed)
+    counts = int(np.sum(alone)), int(np.sum(finite)), int(np.sum(undefined))
+    return *counts, float(np.max(np.nan_to_num(distance, nan=0.0, posinf=0.0)))
 
 
 def _is_as_near(observed: np.ndarray, deviating: np.ndarray, truth: Expectation, expected: Expectation) -> np.ndarray:

@@ -28,6 +28,8 @@ MIN_ALONE = 4  # ordinary answers outside of one condition alone; two or three m
 
 MAX_ASKED_ALONE = 40  # to have so many
 
+NEARLY_ALL = 0.9  # of the calls that laws draw: a region that holds so many of them is said to be nearly everywhere
+
 MIN_WRONG = 3  # fresh answers inside a region
 
 STRICT_SHARE = 0.9  # of the answers inside, where all should fail: values hide an error seldom, or the region is another
@@ -48,15 +50,17 @@ class FreshAnswers:
     right_inside: list[Answer] = field(default_factory=list)
     alone: Counter[Condition] = field(default_factory=Counter)  # how many answers are outside by this condition alone
     plain: Count = field(default_factory=Count)  # of the answers to plain calls, without right ones to strange values
+    drawn: Count = field(default_factory=Count)  # of the answers to calls as laws draw them
     others: Count = field(default_factory=Count)  # of the answers that fail in another way than the region says
     asked: int = 0
     is_plain: bool = False  # whether the last wish was for a plain call
+    is_drawn: bool = False  # whether that was one as laws draw it
 
     def wish_next(self, ask: Ask, known: Sequence[Answer], source: random.Random) -> Wish | None:
         """Return the wish for the next answer, None if there is none."""
         number = self.asked
         self.asked += 1
-        self.is_plain = False
+        self.is_plain = self.is_drawn = False
         if number >= 2 * FRESH:
             untested = self._list_untested()
             return (
@@ -68,7 +72,8 @@ class FreshAnswers:
         self.is_plain = number % PLAIN_PERIOD == 0
         if not self.is_plain:
             return (wish_inside if number % 2 else wish_outside)(ask, self.region, known, source)
-        return Wish(as_drawn=number % (2 * PLAIN_PERIOD) == 0)
+        self.is_drawn = number % (2 * PLAIN_PERIOD) == 0
+        return Wish(as_drawn=self.is_drawn)
 
     def add(self, answer: Answer, *, fails: bool) -> None:
         """Count an answer that does not contradict the region."""
@@ -78,6 +83,8 @@ class FreshAnswers:
             self.right_inside.append(answer)
         if self.is_plain and (fails or answer.ordinary):
             self.plain = self.plain.add(inside=bool(covered.any()), outside=bool((~covered).any()), fails=fails)
+        if self.is_drawn:
+            self.drawn = self.drawn.add(inside=bool(covered.any()), outside=not covered.any(), fails=fails)
         violated = [c for c in self.region.of_call if not c.holds(answer.facts.get(c.fact))]
         if answer.ordinary and len(violated) == 1:
             self.alone[violated[0]] += 1
@@ -101,6 +108,12 @@ class FreshAnswers:
         """Return the conditions that too few right answers speak for."""
         conditions = self.region.of_call if len(self.region.conditions) > 1 else ()
         return [condition for condition in conditions if self.alone[condition] < MIN_ALONE]
+
+    @property
+    def is_nearly_everywhere(self) -> bool:
+        """Whether the region holds nearly all calls that laws draw, with all of their elements."""
+        seen = self.drawn.inside + self.drawn.outside
+        return not self.region.of_element and seen >= MIN_FRESH and self.drawn.inside >= NEARLY_ALL * seen
 
     @property
     def is_enough(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 
 from ..calls.call import Call, Callee
 from ..calls.in_domain import dimension_sizes
@@ -14,6 +15,7 @@ from .fit import Candidate, Fit, allows, explains, is_nearer, shows, try_fit
 
 MAX_CANDIDATES = 3  # more than these are no diagnosis
 MIN_WRONG_CALLS = 2  # that a deviation explains, if it leaves others to another cause
+FURTHER_CALLS = 12  # as laws draw them, on which each deviation is tested that explains all that is known
 OTHER_SIZES = (1, 2, 3)  # by so much a dimension is larger in the calls that test what explains wrong answers of one size
 
 Ask = Callable[[Wish], Iterable[Call]]  # answered calls that have what the wish names
@@ -60,18 +62,24 @@ def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsOver) 
 
 
 def _is_contradicted(deviation: Deviation, wrong: Sequence[Call], ask: Ask, is_late: IsOver) -> bool:
-    """Whether the wrong answers that the deviation explains are of one size, and right answers of other sizes contradict it.
+    """Whether right answers to further calls contradict the deviation.
 
-    The answer of a bug that shows at one size alone may be that of a deviation that is wrong at many sizes.
+    The few wrong answers that are known may have an option in common for which two bugs give the same. Where they have one size,
+    calls of other sizes are asked for too: a bug that shows at one size alone may give there what a deviation gives at many.
     """
-    own = [call for call in wrong if len(wrong) == 1 or shows(deviation, call)]
-    if deviation.kind == "arithmetic" or len({tuple(dimension_sizes(call).items()) for call in own}) != 1:
+    if deviation.kind == "arithmetic":
         return False  # right answers may be those of another arithmetic by luck
-    for wish in _list_wishes(own[0]):
+    own = [call for call in wrong if len(wrong) == 1 or shows(deviation, call)]
+    is_of_one_size = len({tuple(dimension_sizes(call).items()) for call in own}) == 1
+    for call in islice(ask(Wish(as_drawn=True)), FURTHER_CALLS):
         if is_late():
             return False
-        call = next(iter(ask(wish)), None)
-        if call is not None and not is_wrong(call) and not explains(deviation, call):
+        if not is_wrong(call) and not explains(deviation, call):
+            return True
+    for wish in _list_wishes(own[0]) if is_of_one_size else ():
+        if is_late():
+            return False
+        if any(not is_wrong(call) and not explains(deviation, call) for call in islice(ask(wish), 1)):
             return True
     return False
 

@@ -32,6 +32,7 @@ def find_near_miss(
 ) -> Explanation | None:
     """Return the first near miss that explains every wrong answer. `known` are explanations of other answers.
 
+    An option is one only if answers are right for several values of it, as of earlier calls: one value is a half.
     Once `is_late` returns True, no other option is tried.
     """
     if not evidence.wrong:
@@ -44,16 +45,22 @@ def find_near_miss(
     if in_float32(evidence, known):
         what = "the right equation, all or some of it computed in float32"
         return near_miss(FLOAT64_IN_FLOAT32, what, predicts=partial(_is_in_float32, known))
-    if found := another_option(evidence, is_late):
-        option, values = found
-        several = " or ".join([str(value) for value in values[:MAX_SHOWN_VALUES]] + ["others"] * (len(values) > MAX_SHOWN_VALUES))
-        return near_miss(
-            f"another {option}",
-            f"the right answer for another {option} than was given",
-            predicts=partial(_is_for_another_option, operation.name, option, values),
-            facts=((option, several),),
-        )
-    return None
+    found = another_option(evidence, is_late)
+    return describe_option(operation.name, *found) if found and len(found[1]) > 1 else None
+
+
+def find_fixed_option(evidence: Evidence, is_late: Callable[[], bool] = lambda: False) -> Explanation | None:
+    """Return the option for one value of which every wrong answer is right. Right answers may be against it: it is a half."""
+    found = another_option(evidence, is_late)
+    return describe_option(evidence.wrong[0].operation.name, *found) if found and len(found[1]) == 1 else None
+
+
+def describe_option(operation: str, option: str, values: list[Any]) -> Explanation:
+    """Return the explanation that answers are right for some values of an option: of one that is fixed, or of earlier calls."""
+    several = " or ".join([str(value) for value in values[:MAX_SHOWN_VALUES]] + ["others"] * (len(values) > MAX_SHOWN_VALUES))
+    predicts = partial(_is_for_another_option, operation, option, values)
+    what = f"the right answer for another {option} than was given"
+    return Explanation("near miss", f"another {option}", what, operation, predicts, facts=((option, several),))
 
 
 def _is_in_class(operation: str, precision: str, known: Sequence[Explanation], call: Call) -> bool | None:

@@ -40,6 +40,7 @@ PLAIN, LESS_PLAIN, ODD = (0.0, 1.0), (1.0, 1.25), (1.25, float("inf"))  # the co
 JUDGING_SHARE = 0.2  # of the budget, kept for error bounds
 MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are judged after all others
 MAX_UNLIKELY = 200  # of these, the nearest
+MAX_HALVES = 4
 PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
 
 
@@ -50,18 +51,23 @@ def search_equation(
     last: Budget | None = None,
     ask: Ask | None = None,
     withheld: frozenset[str] = frozenset(),
+    halves: list[Explanation] | None = None,
 ) -> Explanation | None:
     """Return the nearest equation that explains the evidence and, if `ask` is given, the answers to the calls that it makes.
 
     budget: once it is spent, no other equation is tried.
     last: until it is spent, an equation that was found by then is tested on further calls; the budget, if not given.
     withheld: names of rules that are not used, as measurements need it.
+    halves: equations that explain all wrong answers, but contradict some right ones, are added to it.
     """
     if not evidence.wrong or budget.is_spent():
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # changed lines may be odd Python, and compute means of nothing
-        fits = Search(evidence, budget, withheld, ask, last).run()
+        search = Search(evidence, budget, withheld, ask, last)
+        fits = search.run()
+    if halves is not None and not fits:
+        halves += map(describe_equation, search.halves)
     return describe_equation(fits[0].deviation) if fits else None
 
 
@@ -87,6 +93,7 @@ class Search:
         self.unknown: list[Edit] = []  # edits with a constant to be solved for
         self.solved: list[Edit] = []  # those of the operation's own lines, which were tried alone
         self.ranked: list[tuple[float, Edit]] = []  # edits of the operation's own lines, by how near they come alone
+        self.halves: list[Candidate] = []  # that explain all wrong answers, and that some right ones contradict
         self.unlikely: list[tuple[float, Candidate]] = []  # possible, but far off; judged if nothing else explains everything
 
     def run(self) -> list[Fit]:
@@ -148,7 +155,10 @@ class Search:
         if try_fit(candidate, self.wrong, [], self.test.last.is_spent) is None:
             return None
         mode = self.test.find_mode(candidate, self.wrong, self.right, self._add)
-        return self._confirm(replace(candidate, mode=mode), known) if mode and mode.settings else None
+        fit = self._confirm(replace(candidate, mode=mode), known) if mode and mode.settings else None
+        if fit is None and len(self.halves) < MAX_HALVES:
+            self.halves.append(candidate)
+        return fit
 
     def _values(self, candidate: Candidate) -> bytes:
         """Return the values of an equation on the screened calls. Equations with the same values need not be told apart."""

@@ -23,6 +23,9 @@ class Region(Explanation):
     failures: tuple[str, ...] = (WRONG,)  # what is seen inside
     only: bool = False  # whether some answers inside were right, perhaps since their values hid the error
 
+    seen: str = ""  # what stands in place of each wrong answer inside, if it is always the same
+    is_whole: bool = False  # whether it also says what is computed inside
+
     def covers(self, call: Call) -> bool:
         """Whether an element of the result lies inside. An answer need not be known."""
         return bool(self.inside.covers(Answer(call, self.failures[0], np.zeros(call.value.size, dtype=bool))).any())
@@ -40,14 +43,19 @@ class Count:
         return Count(self.inside + inside, self.outside + outside, self.failed + fails)
 
 
-def build_region(operation: str, inside: Conjunction, failures: tuple[str, ...], fresh: Count) -> Region:
+def build_region(
+    operation: str, inside: Conjunction, failures: tuple[str, ...], fresh: Count, *, is_nearly_everywhere: bool = False
+) -> Region:
     """Return the region of an operation with its sentence, which says that answers outside are right.
 
-    Beside it stands how many fresh answers inside fail. That all of them do is not claimed: a few may be right by chance.
+    is_nearly_everywhere: whether the region holds nearly all calls, so that it is hardly a condition.
+    Beside the sentence stands how many fresh answers inside fail. That all do is not claimed: a few may be right by chance.
     """
     words = describe_conditions(inside.of_call, inside.of_element)
     failure = ", or ".join(failures) + ("," if len(failures) > 1 else "")
     what = f"{failure} only {words}" if inside.conditions else f"{failure} {words}"
+    if is_nearly_everywhere and inside.conditions:
+        what = f"{failure} nearly everywhere: {words}"
     fails = "are wrong" if failures == (WRONG,) else "fail so"
     told = f"{fresh.failed} of {fresh.inside} fresh calls inside {fails}, 0 of {fresh.outside} outside"
     if not inside.conditions:

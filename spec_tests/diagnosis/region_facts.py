@@ -16,6 +16,7 @@ from ..specification.formats import is_floating
 from ..specification.pytree import leaves
 from ..specification.registry import argument_dimensions
 from .region_axis import describe_axis
+from .seen_keys import describe_seen_keys
 
 WITH_OPTIONS = "with options"
 
@@ -36,7 +37,7 @@ def describe_for_region(call: Call) -> dict[str, Any]:
     facts[WITH_OPTIONS] = bool(options)
     facts |= {f"with {name}": is_given for name, is_given in list_given_weights(call).items()}
     sizes = dimension_sizes(call)
-    facts |= _describe_shape(call) | _describe_values(call) | _describe_lengths(call)
+    facts |= _describe_shape(call) | _describe_values(call) | _describe_lengths(call) | describe_seen_keys(call)
     rows = {BATCH_ENTRIES: facts[BATCH_ENTRIES]} if BATCH_ENTRIES in facts else {}
     for (one, size), (other, other_size) in combinations((sizes | rows).items(), 2):
         facts[f"{one} = {other}"] = size == other_size

@@ -10,6 +10,7 @@ from .condition import Condition, is_integer, join
 from .element_facts import BEYOND
 from .region_axis import AFTER, BEFORE, FIRST, LAST, MIDDLE, NEGATIVE, RANK
 from .region_facts import AMONG, EQUAL_ENTRIES, EQUAL_LENGTHS, FULL_CACHE, UNUSED_COLUMNS, WITH_OPTIONS
+from .seen_keys import NO_KEY, ONE_KEY
 
 ORDINALS = MappingProxyType({2: "second", 3: "third", 4: "fourth"})
 
@@ -42,6 +43,8 @@ COUNTED = MappingProxyType(
 FLAGS = MappingProxyType(
     {  # the words for a fact that is true, and for one that is false
         WITH_OPTIONS: ("with any optional argument", "without optional arguments"),
+        NO_KEY: ("where a query sees no key", "where each query sees a key"),
+        ONE_KEY: ("where a query sees one key alone", "where no query sees one key alone"),
         "empty": ("where an array is empty", "where no array is empty"),
         "batches that broadcast": ("where batches broadcast", "where the batches are equal"),
         NEGATIVE: ("where axis is negative", "where axis is not negative"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -19,12 +19,14 @@ from .asking import RIGHT, WRONG, Answer, Ask, Wish
 from .condition import Condition
 from .conjunction import Conjunction
 from .evidence import Evidence
+from .explanation import Explanation
 from .fresh_answers import FreshAnswers
 from .region import Count, Region, build_region
 from .region_fit import fit
 from .region_scans import list_contrasts, list_scans
 from .region_threshold import sharpen
 from .region_wishes import list_probes
+from .whole_sentence import make_whole, say_what_is_seen
 
 MAX_ROUNDS = 40  # of fitting and contradicting
 
@@ -45,14 +47,18 @@ FIRST_ASKED = 12  # answers to begin with, of each sort
 GATHERING, CONTRADICTING = 0.35, 0.75  # shares of the budget, after which these steps end
 
 
-def find_wrong_region(evidence: Evidence, *, ask: Ask, budget: Budget, failure: str = "") -> Region | None:
+def find_wrong_region(
+    evidence: Evidence, *, ask: Ask, budget: Budget, failure: str = "", halves: Sequence[Explanation] = ()
+) -> Region | None:
     """Return where the answers are wrong; None if no region predicts fresh answers, or if the budget is spent before.
 
-    `failure` is what is looked for in place of wrong
-    values, such as "the call raised ValueError": see `Answer.failure`. Without it, that is wrong values if the evidence holds
-    some, else the first failure found.
+    `halves` explain all wrong answers of the evidence, and some right ones too: one may be what is wrong in the region.
+    `failure` is what is looked for in place of wrong values, such as "the call raised ValueError": see `Answer.failure`.
+    Without it, that is wrong values if the evidence holds some, else the first failure found.
     """
-    return _Search(evidence, ask, budget, failure).run()
+    search = _Search(evidence, ask, budget, failure)
+    region = search.run()
+    return region and say_what_is_seen(make_whole(region, halves, search.asked), search.asked)
 
 
 class _Search:
@@ -247,4 +253,5 @@ class _Search:
         if not fresh.is_enough:
             self.answers += fresh.right_inside
             return None
-        return build_region(self.answers[0].call.operation.name, region, self.failures, fresh.count), fresh.count
+        name, nearly = self.answers[0].call.operation.name, fresh.is_nearly_everywhere
+        return build_region(name, region, self.failures, fresh.count, is_nearly_everywhere=nearly), fresh.count

@@ -61,4 +61,5 @@ declaration = Declaration(
     results={"parameter": "", "first_moment": "", "second_moment": ""},
     changeable=("weight_decay",),
     open_questions={"adamw_epsilon": draw_question, "adamw_decay": draw_question},
+    linear=("parameter", "first_moment"),
 )

@@ -47,4 +47,5 @@ declaration = Declaration(
     dtypes=("float32", "float64"),
     changeable=("weight_decay",),
     open_questions={"adamw_epsilon": draw_question, "adamw_decay": draw_question},
+    linear=("parameter",),
 )

@@ -41,4 +41,5 @@ declaration = Declaration(
     precision="fused",
     results={"y": "", "residual": ""},
     open_questions={"residual_rounding": draw_rounded_sums},
+    linear=("weight",),
 )

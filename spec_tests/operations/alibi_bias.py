@@ -39,4 +39,5 @@ declaration = Declaration(
     arguments=arguments,
     core={"slopes": 1},
     unbatched=True,
+    linear=("slopes",),
 )

@@ -79,4 +79,5 @@ declaration = Declaration(
         "fully_masked_rows": draw_fully_masked_rows,
         "lse_base": draw_lse,
     },
+    linear=("v",),
 )

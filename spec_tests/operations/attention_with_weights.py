@@ -20,4 +20,5 @@ declaration = Declaration(
     composed=True,
     results={"out": "", "weights": ""},
     open_questions={"causal_alignment": draw_unequal_causality, "fully_masked_rows": draw_fully_masked_rows},
+    linear=("v",),
 )

@@ -42,4 +42,5 @@ declaration = Declaration(
     core={"token_ids": 0},
     branches={"large table": draw_large_table},
     precision="exact",
+    linear=("weight",),
 )

@@ -25,4 +25,5 @@ declaration = Declaration(
     core={"x": 1},
     composed=True,
     choices={"activation": ACTIVATIONS},
+    linear=("w2", "b2"),
 )

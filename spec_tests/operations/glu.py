@@ -21,4 +21,5 @@ declaration = Declaration(
     equation=glu,
     arguments=arguments,
     core={"x": 1},
+    linear=("w2", "b2"),
 )

@@ -94,4 +94,5 @@ declaration = Declaration(
     composed=True,
     open_questions={"causal_alignment": draw_unequal_causality, "fully_masked_rows": draw_fully_masked_rows},
     broadcasts=True,
+    linear=("v",),
 )

@@ -54,4 +54,5 @@ declaration = Declaration(
     results={"k_cache": "", "v_cache": ""},
     updates=("k_cache", "v_cache"),
     short=True,
+    linear=("k_cache", "v_cache", "k", "v"),
 )

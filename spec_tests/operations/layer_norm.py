@@ -19,4 +19,5 @@ declaration = Declaration(
     core={"x": 1},
     precision="fused",
     mixed_dtypes=True,
+    linear=("weight", "bias"),
 )

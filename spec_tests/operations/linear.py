@@ -22,4 +22,5 @@ declaration = Declaration(
     equation=linear,
     arguments=arguments,
     core={"x": 1},
+    linear=("x", "weight", "bias"),
 )

@@ -58,4 +58,5 @@ declaration = Declaration(
     composed=True,
     open_questions={"fully_masked_rows": draw_fully_masked_rows},
     broadcasts=True,
+    linear=("v",),
 )

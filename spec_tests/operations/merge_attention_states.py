@@ -64,4 +64,5 @@ declaration = Declaration(
     results={"out": "", "lse": WIDER},
     wide_arguments=("lse_a", "lse_b"),
     open_questions={"fully_masked_rows": draw_empty_states, "lse_base": lambda draw: (draw_states(draw), {})},
+    linear=("out_a", "out_b"),
 )

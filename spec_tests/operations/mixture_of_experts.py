@@ -76,4 +76,5 @@ declaration = Declaration(
     cost=4,
     chooses=True,
     choices={"renormalize": (True, False)},
+    linear=("w2", "b2"),
 )

@@ -112,4 +112,5 @@ declaration = Declaration(
     constant_arguments=("inverse_frequencies",),
     choices={"layout": LAYOUTS},
     short=True,
+    linear=("w_o", "b_o", "w_v", "b_v"),
 )

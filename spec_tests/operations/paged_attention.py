@@ -82,4 +82,5 @@ declaration = Declaration(
     composed=True,
     open_questions={"fully_masked_rows": draw_blind_queries},
     short=True,
+    linear=("v_pages",),
 )

@@ -94,4 +94,5 @@ declaration = Declaration(
     constant_arguments=("inverse_frequencies",),
     choices={"layout": LAYOUTS},
     changeable=("attention_factor",),
+    linear=("x",),
 )

@@ -202,4 +202,5 @@ declaration = Declaration(
         "softcap_bias": draw_softcap_and_bias,
     },
     broadcasts=True,  # the batch axes of q, k and v, as an optional variant
+    linear=("v",),
 )

@@ -27,4 +27,5 @@ declaration = Declaration(
     arguments=arguments,
     core={"x": 1},
     composed=True,
+    linear=("w2", "b2", "w3", "b3"),
 )

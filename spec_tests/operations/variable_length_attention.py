@@ -102,4 +102,5 @@ declaration = Declaration(
     open_questions={"fully_masked_rows": draw_blind_queries},
     unbatched=True,
     short=True,
+    linear=("v",),
 )

@@ -29,7 +29,7 @@ def format_closing(verdicts: Sequence[Verdict], told: Sequence[ToldCause] = (), 
         own = [v for v in verdicts if v.backend == backend]
         bugs = group_bugs([v for v in own if not v.known])
         cut = cuts.get(backend)
-        lines += _format_backend(backend, own, bugs, told, cut)
+        lines += _format_backend(backend, own, bugs, cut)
         if command := _find_command(backend, bugs, told):
             lines.append(f"next: {command}")
         elif not bugs and (advice := _advise(own, cut)):
@@ -37,9 +37,7 @@ def format_closing(verdicts: Sequence[Verdict], told: Sequence[ToldCause] = (), 
     return lines
 
 
-def _format_backend(
-    backend: str, verdicts: list[Verdict], bugs: list[Bug], told: Sequence[ToldCause], cut: Cut | None
-) -> list[str]:
+def _format_backend(backend: str, verdicts: list[Verdict], bugs: list[Bug], cut: Cut | None) -> list[str]:
     failed = {v.operation for v in list_failures(verdicts) if not v.known}
     known = {v.operation for v in verdicts if v.status == "failed" and v.known}
     errors = list_errors(verdicts)
@@ -61,10 +59,8 @@ def _format_backend(
     if errors:
         lines += _wrap(_describe_errors(errors), "    ")
     for number, bug in enumerate(bugs, 1):
-        is_told = any(cause.backend == backend and cause.cause.is_same(bug.cause) for cause in told)
         tier = "" if bug.tier == EQUATION else f"{bug.tier}: "
-        line = f"{number}. {tier}{bug.operation} ({_describe_extent(bug)}): {bug.what}"
-        lines += [f"  {textwrap.shorten(line, MAX_WIDTH - 2, placeholder=' …')}"] if is_told else _wrap(line, "     ")
+        lines += _wrap(f"{number}. {tier}{bug.operation} ({_describe_extent(bug)}): {bug.what}", "     ")
     for text in describe_unrequired(verdicts):
         lines += _wrap(text, "    ")
     for title, names in groups.items():

@@ -47,6 +47,7 @@ class Declaration:
     passes_choices_on: bool = False  # a choice in one row shows in later rows of its sequence, too
     wide_arguments: tuple[str, ...] = ()  # floating arguments that are float32 where the others have 16 bits
     constant_arguments: tuple[str, ...] = ()  # floating arguments that have no gradient
+    linear: tuple[str, ...] = ()  # arguments in each of which the equation is linear, but for a constant
     choices: Mapping[str, tuple[Any, ...]] = field(
         default_factory=dict
     )  # the values of each keyword that has a fixed set of values
@@ -101,7 +102,7 @@ class Declaration:
             yield f"precision = {self.precision!r} is no class; write one of {', '.join(CLASSES)}"
         if self.cost is not None and self.cost <= 0:
             yield f"cost = {self.cost} must be larger than 0"
-        for name in ("core", "wide_arguments", "constant_arguments", "updates", "structure", "choices", "changeable"):
+        for name in ("core", "wide_arguments", "constant_arguments", "linear", "updates", "structure", "choices", "changeable"):
             yield from self._find_strangers(name, getattr(self, name))
         yield from self._find_strangers("list_like", filter(None, [self.list_like]))
         if isinstance(self.chooses, str):

@@ -24,6 +24,7 @@ LABEL = re.compile(r"\w+( \w+)*|\w+ ?/ ?\d+")
 BEFORE = re.compile(r"(?P<names>\w+(?: and \w+)*) (?P<to>broadcastable to )?$")
 AFTER_OR = re.compile(r"\bor (?:broadcastable to )?$")
 ENTRIES = re.compile(r"(\w+): ")  # at the beginning of a group
+LIKE = re.compile(r"as (\w+)")  # at the beginning of the results
 EACH = "each"  # entry of a list
 ANY = "any shape"
 BATCH = "..."
@@ -55,6 +56,8 @@ class Shapes:
     broadcast: Mapping[str, Shape] = field(default_factory=dict)  # of arguments that only have to broadcast to it
     entry_of: Mapping[str, str] = field(default_factory=dict)  # the argument that a name is an entry of
     results: Mapping[str, Shape] = field(default_factory=dict)
+    single: Shape | None = None  # of the one result, if it has no name
+    like: str = ""  # the argument whose shape the one result has
     words: frozenset[str] = frozenset()  # all words before the arrow
 
 
@@ -72,7 +75,17 @@ def parse_shapes(docstring: str) -> Shapes:
             if container:
                 entry_of[name] = container[1]
     results = {name: shape for name, shape, _ in _parse_items(right)}
-    return Shapes(arguments, broadcast, entry_of, results, frozenset(re.findall(r"\w+", left)))
+    like = LIKE.match(right.strip())
+    words = frozenset(re.findall(r"\w+", left))
+    return Shapes(arguments, broadcast, entry_of, results, _parse_single(right.strip()), like[1] if like else "", words)
+
+
+def _parse_single(right: str) -> Shape | None:
+    """Return the shape of a result without a name, None if the results have names or are said in words."""
+    group = GROUP.match(right)
+    if group is None or " the " in f" {group[1]} " or re.match(r"\(\w+ \(", right):
+        return None
+    return _parse_shape(group[1].strip())
 
 
 def _find_section(docstring: str) -> str:

@@ -147,6 +147,19 @@ def ask_about(operation: Operation, *, seed: Any, budget: Budget | None = None) 
     return Asker(operation, seed=seed, budget=budget or unlimited(operation.backend.meter))
 
 
+def answer_instead(call: Call, arguments: dict[str, Any]) -> Call | None:
+    """Return a call with other values of some arguments, answered in the same layout; None if it has no answer."""
+    operation = call.operation
+    assert isinstance(operation, Operation | Gradient)
+    positional = tuple(arguments.get(name, x) for name, x in zip(operation.spec.positional, call.arguments, strict=False))
+    other = Call(replace(operation, recorder=Recorder()), positional, {k: arguments.get(k, x) for k, x in call.keywords.items()})
+    with suppress(Exception):  # a call without a readable result is no evidence
+        native = other.operation.native(other, call.layout)
+        operation.values(other, operation.run(other, native))
+        return other
+    return None
+
+
 def answer_in_float32(call: Call) -> Call | None:
     """Return the call in float32, answered by the same backend; None if the backend does not take it."""
     assert isinstance(call.operation, Operation | Gradient)

@@ -3,8 +3,11 @@
 from ..deviations import put_into_oracle
 from ..diagnosis.evidence import is_wrong
 from ..diagnosis.wrong_region import find_wrong_region
-from .asker import answer_in_float32, ask_about, choose
+from .asker import answer_in_float32, answer_instead, ask_about, choose
 from .causes import Causes
 from .failure import Failure
 
-__all__ = ["Causes", "Failure", "answer_in_float32", "ask_about", "choose", "find_wrong_region", "is_wrong", "put_into_oracle"]
+__all__ = [
+    "Causes", "Failure", "answer_in_float32", "answer_instead", "ask_about", "choose", "find_wrong_region", "is_wrong",
+    "put_into_oracle",
+]  # fmt: skip

@@ -18,38 +18,29 @@ from typing import Protocol
 
 from ..calls.call import Call
 from ..calls.violation import NoAnswer
-from ..diagnosis.asking import Wish
 from ..diagnosis.evidence import Evidence, is_wrong
-from ..diagnosis.explain import explain, search
+from ..diagnosis.explain import explain
 from ..diagnosis.explanation import Explanation
-from ..diagnosis.narrow_arithmetic import find_narrow_arithmetic
 from ..diagnosis.region import Region
 from ..implementation.backend import Backend
 from ..specification.formats import FLOAT64_IN_FLOAT32
-from ..specification.work import Budget
 from .failure import Failure
 from .failure_budget import FailureBudget
+from .new_cause import Questions, search
 from .unwritten_memory import find_unwritten
 
 UNEXPLAINED = "unexplained"
 UNWRITTEN = "unwritten memory"  # the id of answers that are what the memory held
-EQUATION_SHARE = 0.6  # of the budget that is left when nothing known explains a failure
 SETTLING_CALLS = 16  # whose answers decide between explanations that are equally good
 
 
-class Asker(Protocol):
+class Asker(Questions, Protocol):
     """What the search for a cause asks of a trial, which can call the backend."""
 
     @property
     def backend(self) -> Backend: ...
 
     def find_other_calls(self, failing: list[Call]) -> list[Call]: ...
-
-    def ask(self, name: str, wish: Wish | None = None) -> Iterator[Call]: ...
-
-    def find_region(self, name: str, evidence: Evidence, budget: Budget) -> list[Explanation]: ...
-
-    def ask_in_float32(self, call: Call) -> Call | None: ...
 
     def forward_of(self, gradient: Call) -> Call: ...
 
@@ -203,13 +194,8 @@ class Causes:
         explanations = explain(evidence, known, is_late, partial(asker.ask, failure.culprit))
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged
-        if not explanations:
-            part = budget.search.part(EQUATION_SHARE)  # what is left is to test what was found, or to search for a region
-            explanations = search(evidence, partial(asker.ask, failure.culprit), part, budget.search)
-        if not explanations and (found := find_narrow_arithmetic(evidence, asker.ask_in_float32, is_late)):
+        if not explanations and (found := search(evidence, failure.culprit, asker, budget.search)):
             explanations = [found]
-        if not explanations and failure.wrong_calls:
-            explanations = asker.find_region(failure.culprit, evidence, budget.search)
         if explanations:
             if len(explanations) > 1:  # what was seen does not decide between them
                 explanations = _settle(explanations, islice(asker.ask(failure.culprit), SETTLING_CALLS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..diagnosis.asking import Wish
     from ..diagnosis.evidence import Evidence
     from ..diagnosis.explanation import Explanation
+    from ..diagnosis.region import Region
     from .causes import Cause, Causes
     from .failure import Failure
 
@@ -167,17 +168,23 @@ class Trial:
         fresh = [call for name in dict.fromkeys(call.operation.name for call in failing) for call in self._fresh_calls(name)]
         return fresh + [call for calls in self.backend.recorded_calls.values() for call in calls]
 
-    def find_region(self, name: str, evidence: Evidence, budget: Budget) -> list[Explanation]:
-        """Return where the answers of an operation are wrong, [] if no region predicts fresh answers or the budget is spent."""
+    def find_region(self, name: str, evidence: Evidence, budget: Budget, halves: Sequence[Explanation] = ()) -> Region | None:
+        """Return where the answers of an operation are wrong, None if no region predicts fresh answers or the budget is spent.
+
+        One of `halves`, each of which explains all wrong answers of the evidence, may be what is wrong there.
+        """
         if self.tally.losses or budget.is_spent():
-            return []
+            return None
         ask = cause_search().ask_about(self.operation(name), seed=0, budget=budget)
-        region = cause_search().find_wrong_region(evidence, ask=ask, budget=budget)
-        return [region] if region else []
+        return cause_search().find_wrong_region(evidence, ask=ask, budget=budget, halves=halves)
 
     def ask_in_float32(self, call: Call) -> Call | None:
         """Return the call in float32, answered; None if it has no answer, or if an earlier call was lost."""
         return None if self.tally.losses else cause_search().answer_in_float32(call)
+
+    def answer_instead(self, call: Call, arguments: dict[str, Any]) -> Call | None:
+        """Return a call with other values of some arguments, answered; None if it has no answer, or an earlier call was lost."""
+        return None if self.tally.losses else cause_search().answer_instead(call, arguments)
 
     def forward_of(self, gradient: Call) -> Call:
         """Return the forward call with the arguments of a gradient."""

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from ...specification.registry import specification
-from .edit import Edit, changed_lines, compile_edits
+from .edit import Edit, changed_lines, compile_edits, without_marks
 from .mode import Mode
-from .source import STEPS, Source, source_of
+from .source import STEPS, Site, Source, source_of
 
 COST_OF_A_SETTING = 0.5  # of a mode
 
@@ -30,8 +30,20 @@ class Candidate:
 
     @property
     def part(self) -> str:
-        """The operation whose lines are changed: the operation itself, or a part of it."""
-        return max(self.edits, key=lambda edit: edit.site.depth).site.operation
+        """The operation whose lines are changed, or call a helper whose lines are: the operation itself, or a part of it."""
+        deepest = max((edit.site for edit in self.edits), key=lambda site: site.depth)
+        callers = [site for site, _ in self.source.find_callers(deepest)]
+        return max(callers, key=lambda site: site.depth).operation if callers else self.operation
+
+    @property
+    def in_helpers(self) -> list[tuple[str, str]]:
+        """The helpers whose lines are changed, each with the first line of an equation that calls it."""
+        helpers = list(dict.fromkeys(edit.site for edit in self.edits if not edit.site.is_equation))
+        return [(site.name, line) for site in helpers for line in self._first_line_that_calls(site)]
+
+    def _first_line_that_calls(self, helper: Site) -> list[str]:
+        nearest_first = sorted(self.source.find_callers(helper), key=lambda found: -found[0].depth)
+        return [without_marks(line) for _, line in nearest_first][:1]
 
     @cached_property
     def id(self) -> str:
@@ -62,6 +74,10 @@ class Candidate:
             return (changed if mode.read(self.operation, arguments, keywords) else self.source)(*arguments, **keywords)
 
         return in_one_mode
+
+    def in_mode(self, mode: Mode | None) -> Candidate:
+        """Return the same change in another mode."""
+        return replace(self, mode=mode)
 
     def inside(self, operation: str) -> Candidate | None:
         """Return the same change in another operation, None if that does not evaluate the changed function."""

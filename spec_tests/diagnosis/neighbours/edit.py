@@ -105,8 +105,12 @@ def _list_original_lines(site: Site) -> list[str]:
 
 def _list_lines(function: ast.FunctionDef) -> list[str]:
     """Return the source lines of a function as a reader needs them: without the marks that change no value."""
-    readable = _MarkRemover().visit(ast.parse(ast.unparse(function)))
-    return [line.strip() for line in ast.unparse(readable).splitlines()[1:]]
+    return [line.strip() for line in without_marks(ast.unparse(function)).splitlines()[1:]]
+
+
+def without_marks(text: str) -> str:
+    """Return the text of lines without the marks that change no value."""
+    return ast.unparse(_MarkRemover().visit(ast.parse(text)))
 
 
 class _MarkRemover(ast.NodeTransformer):

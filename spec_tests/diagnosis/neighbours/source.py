@@ -59,6 +59,16 @@ class Site:
         """The operation whose file holds the function."""
         return self.module.rpartition(".")[2]
 
+    @property
+    def is_equation(self) -> bool:
+        """Whether it is the equation of an operation, rather than a helper of some."""
+        return self.name == self.operation and self.name in (*operations(), *gradients())
+
+    def list_calls(self, name: str) -> list[str]:
+        """Return the lines that call a function of this name."""
+        statements = [node for node in ast.walk(self.tree) if isinstance(node, ast.stmt) and not hasattr(node, "body")]
+        return [ast.unparse(node) for node in sorted(statements, key=lambda node: node.lineno) if _calls(node, name)]
+
     def compile(self, tree: ast.FunctionDef | None = None) -> FunctionType:
         """Return the function as its syntax tree now is, or another tree, with the names of this copy."""
         code = compile(ast.Module([tree or self.tree], []), f"<{self.module}>", "exec")
@@ -99,6 +109,26 @@ class Source:
         namespace, name = self._top
         return namespace[name](*arguments, **keywords)
 
+    def find_callers(self, site: Site) -> list[tuple[Site, str]]:
+        """Return the equations that call a function, each with the first line that does. Other helpers may stand between.
+
+        An equation is its own caller, without a line.
+        """
+        if site.is_equation:
+            return [(site, "")]
+        found: dict[Site, str] = {}
+        names, new = {site.name}, [site.name]
+        while new:
+            name = new.pop(0)
+            for caller in self.sites:
+                lines = caller.list_calls(name)
+                if lines and caller.is_equation:
+                    found.setdefault(caller, lines[0])
+                elif lines and caller.name not in names:
+                    names.add(caller.name)
+                    new.append(caller.name)
+        return list(found.items())
+
     def _put(self, site: Site, function: FunctionType) -> None:
         for namespace in site.callers:
             namespace[site.name] = function
@@ -126,6 +156,10 @@ class Source:
                 return self(*arguments, **keywords)
 
         return equation
+
+
+def _calls(node: ast.AST, name: str) -> bool:
+    return any(isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == name for inner in ast.walk(node))
 
 
 @cache

@@ -1,0 +1,259 @@
+"""Calls of the right equation beside the one that was made: without an option, or with an input in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...calls.call import Call
+from ...specification.registry import Specification, argument_dimensions
+from .alternative import Alternative, Named, call_right, take
+from .axes import name_axes, name_dimension, plural
+from .binding import bound
+from .indices import IndexMap, list_plain_maps
+
+Change = Callable[[Any, Named], Any]  # of one argument
+MAX_AXES = 4
+GROUPS: tuple[tuple[str, Callable[[np.ndarray, int, int], np.ndarray]], ...] = (  # of head i of h and so many key/value heads
+    ("query head i reads key/value head i modulo h_kv", lambda i, h, groups: i % groups),
+    ("all query heads read the first key/value head", lambda i, h, groups: 0 * i),
+    ("all query heads read the last key/value head", lambda i, h, groups: 0 * i + groups - 1),
+    ("query head i reads key/value head min(i, h_kv − 1)", lambda i, h, groups: np.minimum(i, groups - 1)),
+    ("query heads read the key/value heads in reverse order", lambda i, h, groups: groups - 1 - i * groups // h),
+    ("each query head reads the key/value head of the head before", lambda i, h, groups: np.maximum(i - 1, 0) * groups // h),
+    ("each query head reads the key/value head of the next head", lambda i, h, groups: np.minimum(i + 1, h - 1) * groups // h),
+)
+
+
+def list_neighbouring_calls(call: Call) -> Iterator[Alternative]:
+    """Yield the right answers to neighbouring calls, as alternatives to the right answer to a call."""
+    spec, name = call.operation.spec, call.operation.name
+    for argument, what, change, cost in (*_list_options(spec, call), *_list_arrays(spec, call)):
+        yield Alternative(name, what, _instead(argument, change), cost)
+    for one, other in _list_pairs(spec, call):
+        yield Alternative(name, f"{one} and {other} are taken for each other", _exchanged(one, other), 1.0)
+        for given, used in ((one, other), (other, one)):
+            yield Alternative(name, f"{used} is taken for {given} where they have one shape", _replaced(given, used), 1.0)
+    for what, compute in _list_repetitions(spec, call):
+        yield Alternative(name, what, compute, 0.75)
+    for what, compute in (*_list_shared_turns(spec, call), *_list_group_turns(spec, call)):
+        yield Alternative(name, what, compute, 1.0)
+
+
+def _instead(argument: str, change: Change) -> Callable[[Specification, Named], Any]:
+    def compute(spec: Specification, named: Named) -> Any:
+        if named.get(argument) is None and argument not in spec.defaults:
+            return call_right(spec, named)
+        return call_right(spec, {**named, argument: change(named.get(argument), named)})
+
+    return compute
+
+
+def _exchanged(one: str, other: str) -> Callable[[Specification, Named], Any]:
+    return lambda spec, named: call_right(spec, {**named, one: named[other], other: named[one]})
+
+
+def _replaced(given: str, used: str) -> Callable[[Specification, Named], Any]:
+    def compute(spec: Specification, named: Named) -> Any:
+        one, other = named.get(given), named.get(used)
+        fits = one is not None and other is not None and one.shape == other.shape
+        return call_right(spec, {**named, given: other} if fits else named)
+
+    return compute
+
+
+def _list_repetitions(spec: Specification, call: Call) -> Iterator[tuple[str, Callable[[Specification, Named], Any]]]:
+    """Yield the operation applied to its own result, and to its result with weights of 1 and biases of 0."""
+    first = spec.positional[0] if spec.positional else ""
+    x = call.named.get(first)
+    if spec.is_gradient or spec.has_several_results or not isinstance(x, np.ndarray) or x.shape != call.value.shape:
+        return
+    yield f"{first} goes through {spec.name} twice", _repeated(first, {})
+    gains = {name: float("bias" not in name) for name in ("weight", "bias") if isinstance(call.named.get(name), np.ndarray)}
+    if gains:
+        said = " and ".join(f"{name} {value:g}" for name, value in gains.items())
+        yield f"{first} goes through {spec.name} twice, the first time with {said}", _repeated(first, gains)
+
+
+def _repeated(first: str, gains: dict[str, float]) -> Callable[[Specification, Named], Any]:
+    def compute(spec: Specification, named: Named) -> Any:
+        plain = {name: named[name] * 0.0 + value for name, value in gains.items() if named.get(name) is not None}
+        return call_right(spec, {**named, first: call_right(spec, {**named, **plain})})
+
+    return compute
+
+
+def _list_shared_turns(spec: Specification, call: Call) -> Iterator[tuple[str, Callable[[Specification, Named], Any]]]:
+    """Yield the changes of the order along one dimension, of all arrays that have it: of the keys of k and v, for example."""
+    having: dict[str, list[tuple[str, int]]] = {}
+    for name, labels in argument_dimensions(spec).items():
+        if isinstance(call.named.get(name), np.ndarray) and name != "cotangent":
+            for axis, label in enumerate(labels, start=-len(labels)):
+                having.setdefault(label, []).append((name, axis))
+    for label, places in having.items():
+        names = list(dict.fromkeys(name for name, _ in places))
+        length = call.named[places[0][0]].shape[places[0][1]]
+        if len(names) > 1 and length > 1 and " " not in label:
+            one = name_dimension(spec, label)
+            for subset in (names[i:] for i in range(min(len(names) - 1, 3))):
+                kept = [(name, axis) for name, axis in places if name in subset]
+                for turn in list_plain_maps(length):
+                    said = f"in {', '.join(subset[:-1])} and {subset[-1]}, {turn.say(one, plural(one))}"
+                    yield said, _turned_together(kept, turn)
+
+
+def _turned_together(places: list[tuple[str, int]], turn: IndexMap) -> Callable[[Specification, Named], Any]:
+    def compute(spec: Specification, named: Named) -> Any:
+        changed = dict(named)
+        for name, axis in places:
+            changed[name] = _taken(axis, turn)(changed.get(name), named)
+        return call_right(spec, changed)
+
+    return compute
+
+
+def _list_group_turns(spec: Specification, call: Call) -> Iterator[tuple[str, Callable[[Specification, Named], Any]]]:
+    """Yield the other ways in which query heads may be shared out among key/value heads, where an array has an axis for each."""
+    labels = argument_dimensions(spec)
+    heads = [(name, axes.index("h") - len(axes)) for name, axes in labels.items() if "h" in axes and name in call.named]
+    shared = [(name, axes.index("h_kv") - len(axes)) for name, axes in labels.items() if "h_kv" in axes]
+    shared = [(name, axis) for name, axis in shared if isinstance(call.named.get(name), np.ndarray)]
+    heads = [(name, axis) for name, axis in heads if isinstance(call.named.get(name), np.ndarray) and name != "cotangent"]
+    if not heads or not shared or spec.is_gradient:
+        return
+    for words, source in GROUPS:
+        yield words, _grouped(heads[0], shared, source)
+
+
+def _grouped(
+    head: tuple[str, int], shared: list[tuple[str, int]], source: Callable[[np.ndarray, int, int], np.ndarray]
+) -> Callable[[Specification, Named], Any]:
+    def compute(spec: Specification, named: Named) -> Any:
+        count = named[head[0]].shape[head[1]]
+        changed = dict(named)
+        for name, axis in shared:
+            groups = named[name].shape[axis]
+            changed[name] = take(named[name], source(np.arange(count), count, groups), axis)
+        return call_right(spec, changed)
+
+    return compute
+
+
+def _list_options(spec: Specification, call: Call) -> Iterator[tuple[str, str, Change, float]]:
+    """Yield the changes of one option: it is left out, it is the other of two, a number is 0 or next to it."""
+    for name, parameter in spec.parameters.items():
+        value, default = call.named.get(name, parameter.default), parameter.default
+        if name in ("wrt", "axis") or (default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY):
+            continue
+        if isinstance(value, np.ndarray) and default is None:
+            yield name, f"{name} is left out", lambda x, named: None, 0.0
+            continue
+        if default is not parameter.empty and not _is_same(value, default):
+            said = f"{name} is left out" if default is None else f"{name} is {default!r}, whatever is given"
+            yield name, said, bound(lambda x, named, d: d, default), 0.0
+        if isinstance(value, bool):
+            yield name, f"{name} means the opposite", lambda x, named: x if x is None else not x, 0.25
+            continue
+        if isinstance(value, int):
+            for more in (1, -1):
+                words = f"{name} is one {'larger' if more > 0 else 'smaller'} than was given"
+                yield name, words, bound(lambda x, named, m: x if x is None else x + m, more), 0.5
+        if isinstance(value, float) and value:
+            yield name, f"{name} is taken as 0", lambda x, named: x if x is None else 0.0 * x, 0.5
+            yield name, f"1 / {name} is taken for {name}", lambda x, named: x if x is None else 1 / x, 0.75
+        if value is None and default is None and parameter.kind is parameter.KEYWORD_ONLY:
+            for number in (0, 1):
+                words = f"{name} is taken as {number} where it is not given"
+                yield name, words, bound(lambda x, named, v: v if x is None else x, number), 0.5
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return value is default or (default is not None and not isinstance(value, np.ndarray) and value == default)
+
+
+def _list_arrays(spec: Specification, call: Call) -> Iterator[tuple[str, str, Change, float]]:
+    """Yield the changes of one array."""
+    for name, x in call.named.items():
+        if not isinstance(x, np.ndarray) or not x.size:
+            continue
+        if x.dtype.kind == "b":
+            yield name, f"the entries of {name} mean the opposite", lambda a, named: ~a, 0.0
+            yield from _list_turns(spec, name, x)
+            continue
+        if x.dtype.kind in "iu":
+            for more in (1, -1):
+                words = f"each entry of {name} is one {'larger' if more > 0 else 'smaller'} than was given"
+                yield name, words, bound(lambda a, named, m: a + m, more), 0.5
+            yield name, f"{name} is taken as 0, 1, 2, …", _counting, 0.75
+            yield name, f"{name} is taken as 0", lambda a, named: 0 * a, 0.75
+            yield name, f"{name} is negated", lambda a, named: -a, 0.75
+            yield from _list_turns(spec, name, x)
+            continue
+        if name != "cotangent":
+            yield name, f"{name} is taken as 0", lambda a, named: 0.0 * a, 0.5
+            yield name, f"{name} is taken as 1", lambda a, named: 0.0 * a + 1.0, 0.5
+            yield name, f"{name} is negated", lambda a, named: -a, 0.75
+            yield name, f"{name} is doubled", lambda a, named: a + a, 1.0
+        yield from _list_turns(spec, name, x)
+
+
+def _counting(x: Any, named: Named) -> Any:
+    return x if not x.shape else np.broadcast_to(np.arange(x.shape[-1]), x.shape)
+
+
+def _list_turns(spec: Specification, name: str, x: np.ndarray) -> Iterator[tuple[str, str, Change, float]]:
+    """Yield the changes of the order of an array: along one axis, or of its last two axes where they have one length."""
+    for axis, one in enumerate(name_axes(spec, name, x.ndim), start=-x.ndim):
+        length = x.shape[axis]
+        if length < 2 or axis < -MAX_AXES:
+            continue
+        for turn in list_plain_maps(length):
+            yield name, f"in {name}, {turn.say(one, plural(one))}", _taken(axis, turn), 1.0 + turn.cost
+    for axis, label in enumerate(labels := argument_dimensions(spec).get(name, ()), start=-len(labels)):
+        if len(factors := label.split()) == 2 and not factors[0].isdigit():
+            one = name_dimension(spec, factors[0])
+            for turn in list_plain_maps(8):
+                yield name, f"in {name}, {turn.say(one, plural(one))}", _taken_in_blocks(axis, factors[0], turn), 1.0 + turn.cost
+            inner = plural(name_dimension(spec, factors[1]))
+            yield name, f"in {name}, the {plural(one)} come after the {inner}", _taken_in_blocks(axis, factors[0], None), 1.0
+    if x.ndim > 1 and x.shape[-1] == x.shape[-2] > 1:
+        yield name, f"{name} is transposed where it is square", _transposed, 0.5
+
+
+def _taken(axis: int, turn: IndexMap) -> Change:
+    def change(x: Any, named: Named) -> Any:
+        if x is None or x.ndim < -axis:
+            return x
+        length = x.shape[axis]
+        return take(x, turn.source(np.arange(length), length, {}), axis)
+
+    return change
+
+
+def _taken_in_blocks(axis: int, outer: str, turn: IndexMap | None) -> Change:
+    """Return the change of the order of blocks, as of heads along an axis of heads and features. None exchanges the two."""
+
+    def change(x: Any, named: Named) -> Any:
+        count = named.get("num_heads") if outer == "h" else named.get("num_kv_heads") or named.get("num_heads")
+        if x is None or not count or x.shape[axis] % count:
+            return x
+        order = np.arange(x.shape[axis]).reshape(count, -1)
+        order = order.T if turn is None else order[turn.source(np.arange(count), count, {})]
+        return take(x, order.ravel(), axis)
+
+    return change
+
+
+def _transposed(x: Any, named: Named) -> Any:
+    return np.swapaxes(x, -1, -2) if x is not None and x.ndim > 1 and x.shape[-1] == x.shape[-2] else x
+
+
+def _list_pairs(spec: Specification, call: Call) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of real arrays that have one shape."""
+    arrays = [n for n, x in call.named.items() if isinstance(x, np.ndarray) and x.dtype.kind == "f" and n in spec.parameters]
+    for i, one in enumerate(arrays):
+        for other in arrays[i + 1 :]:
+            if call.named[one].shape == call.named[other].shape:
+                yield one, other

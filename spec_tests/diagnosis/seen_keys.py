@@ -1,0 +1,32 @@
+"""How many keys the queries of a call of attention see, as far as its mask, causality and window say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..calls.call import Call
+
+NO_KEY, ONE_KEY = "a query sees no key", "a query sees one key alone"
+
+
+def describe_seen_keys(call: Call) -> dict[str, bool]:
+    """Return whether some query sees no key, and whether some sees one; {} for other operations, and for packed sequences."""
+    q, k = call.named.get("q"), call.named.get("k")
+    if q is None or k is None or any(name.startswith("cu_seqlens") for name in call.named) or not {"n", "m"} <= _labels(call):
+        return {}
+    n, m = q.shape[-2], k.shape[-2]
+    i, j = np.arange(n)[:, None] + m - n, np.arange(m)
+    seen = np.ones((n, m), dtype=bool)
+    if call.named.get("is_causal"):
+        seen &= j <= i
+    left, right = call.named.get("left_window"), call.named.get("right_window")
+    if isinstance(left, int):
+        seen &= j >= i - left
+    if isinstance(right, int):
+        seen &= j <= i + right
+    counts = (seen & call.named["mask"] if isinstance(call.named.get("mask"), np.ndarray) else seen).sum(axis=-1)
+    return {NO_KEY: bool((counts == 0).any()), ONE_KEY: bool((counts == 1).any())}
+
+
+def _labels(call: Call) -> set[str]:
+    return {label for shape in call.operation.spec.shapes.arguments.values() for label in shape.labels}
