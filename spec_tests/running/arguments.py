@@ -17,8 +17,8 @@ import pytest
 
 from ..implementation.facilities import can_limit_memory, find_obstacles_to_processes
 from ..inputs.choices import parse_choices
-from ..isolation.description import domain_as_python, find_domain_complaints
-from ..isolation.server_command import names_process
+from ..processes.command import names_process
+from ..processes.description import domain_as_python, find_domain_complaints
 from ..sharding.statements import MAX_WORLD_SIZE
 from ..specification.registry import gradients, operations
 from ..specification.run_settings import Limits

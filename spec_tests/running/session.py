@@ -16,14 +16,14 @@ from ..implementation.lookup import DEVIATION_PREFIX, BackendError
 from ..implementation.printable import printable
 from ..implementation.search_path import fix_judge_finders
 from ..inputs.effort import EFFORTS
-from ..isolation.server_command import names_process
-from ..isolation.tampering import PatchDetector, count_hooks
+from ..processes.command import names_process
 from ..sharding.statements import choose_world_size
 from ..specification.first_use import import_modules
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.levels import LEVELS
 from ..specification.registry import gradients, import_specifications, operations
 from ..specification.run_settings import RunSettings, set_settings
+from ..tampering.detector import PatchDetector, count_hooks
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 from .arguments import (
@@ -134,7 +134,7 @@ class Session:
 
     def _load(self, text: str) -> Backend:
         if names_process(text):
-            from ..isolation.server_backend import load_process
+            from ..processes.server_backend import load_process
 
             return load_process(text, self.folder, operations(), gradients())
         world_size = choose_world_size(text, self.folder, self.world_size)
@@ -144,8 +144,8 @@ class Session:
             return load_sharded(text, self.folder, operations(), gradients(), world_size)
         if world_size is None and not self.isolate:
             return self._load_in_process(text, self.patch_detector)
-        from ..isolation.remote import load_isolated
-        from ..isolation.settled_imports import settle_imports
+        from ..processes.isolated_backend import load_isolated
+        from ..tampering.settled_imports import settle_imports
 
         settle_imports(self.folders_of_backends)
         return load_isolated(text, self.folder, operations(), gradients(), world_size)
