@@ -6,9 +6,10 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..implementation.framework import CannotMakeArray
@@ -46,6 +47,9 @@ os.execvp(sys.argv[1], sys.argv[1:])
 """
 
 
+DESCRIBE = MappingProxyType({"request": "describe"})
+
+
 class ServerProcess(Supervisor):
     """A server that answers one request at a time."""
 
@@ -65,6 +69,13 @@ class ServerProcess(Supervisor):
         try:
             self._check_silence()
             self.send(pack(metadata, arrays), deadline)
+        except TimeoutError:
+            raise self.describe_timeout(seconds) from None
+        return self.receive_answer(deadline, seconds)
+
+    def receive_answer(self, deadline: float, seconds: float) -> Answer:
+        """Return the answer to the request that was sent. Raise as `ask` does if there is none before the deadline."""
+        try:
             size = read_length(bytes(self.receive(LENGTH.size, deadline)))
             header = read_header(bytes(self.receive(size, deadline)))
             answer = read_answer(header, self.receive(header.data_bytes, deadline))
@@ -95,6 +106,8 @@ class Connection:
     def __init__(self, command: ServerCommand):
         self.command = command
         self.process: ServerProcess | None = None
+        self.spare: ServerProcess | None = None  # which has been asked to describe itself
+        self.keeps_spare = command.is_python  # another server may be the only one that its device allows
         self.description: Description | None = None
         self.generation = 0  # how many processes have been started
         self.timeout_seconds = 0.0  # of the next request; 0: the limit of --time-limit
@@ -153,17 +166,21 @@ class Connection:
                 return self._discard_malformed(MalformedMessage(str(error)))
             fault = Fault(answer.text, facts, raised=(kind, place) if kind else None, lost=answer.lost)
         if answer.lost:
+            fault.device_lost = True
             fault.facts.append(("therefore", "its process is replaced"))
             self.discard_process(fault)
         return fault
 
     def start(self) -> ServerProcess:
-        """Start the process, and have it describe itself. A process that replaces another must describe itself alike."""
+        """Start the process, and have it describe itself. A process that replaces another must describe itself alike.
+
+        Once one was lost, a spare process imports the backend while this one works.
+        """
         self.discard_process(Fault(""))
-        self.process = process = ServerProcess(self.command)
+        self.process, self.spare = self._take_spare() or self._launch(), None
         self.generation += 1
-        seconds = max(self.command.start_seconds, current_settings().limits.seconds if self.command.is_python else 0)
-        answer = self._ask(process, {"request": "describe"}, {}, seconds)
+        seconds = self._start_seconds
+        answer = self._guard(self.process, lambda process: process.receive_answer(time.monotonic() + seconds, seconds))
         if answer.kind == "error":
             raise self.discard_process(Fault(printable_line(answer.text), lost=True))
         try:
@@ -176,14 +193,38 @@ class Connection:
             raise self.discard_process(Fault("started again, its process describes itself differently", lost=True))
         self.description = description
         if not self.command.is_python:
-            limit_memory(process.child.pid, current_settings().limits.memory)
+            limit_memory(self.process.child.pid, current_settings().limits.memory)
+        if self.keeps_spare and self.generation > 1:
+            self.spare = self._launch()
+        return self.process
+
+    @property
+    def _start_seconds(self) -> float:
+        return max(self.command.start_seconds, current_settings().limits.seconds if self.command.is_python else 0)
+
+    def _launch(self) -> ServerProcess:
+        """Return a new process that was asked to describe itself."""
+        process = ServerProcess(self.command)
+        with suppress(ProcessEnded, TimeoutError):  # which shows when the answer is read
+            process.send(pack(DESCRIBE, {}), time.monotonic() + self._start_seconds)
         return process
+
+    def _take_spare(self) -> ServerProcess | None:
+        """Return the spare process, if there is one and it lives."""
+        if self.spare is not None and self.spare.child.poll() is not None:
+            self.spare.close()
+            self.spare = None
+        return self.spare
 
     def _ask(
         self, process: ServerProcess, metadata: Mapping[str, str], arrays: Mapping[str, ProcessArray], seconds: float
     ) -> Answer:
+        return self._guard(process, lambda process: process.ask(metadata, arrays, seconds))
+
+    def _guard(self, process: ServerProcess, ask: Callable[[ServerProcess], Answer]) -> Answer:
+        """Return what a process answers. Raise a Fault if it does not, and end the process."""
         try:
-            return process.ask(metadata, arrays, seconds)
+            return ask(process)
         except ProcessEnded:
             raise self.discard_process(process.describe_end()) from None
         except MalformedMessage as error:
@@ -209,6 +250,13 @@ class Connection:
             self.process.close()
         self.process, self.forgotten = None, []
         return fault
+
+    def close(self) -> None:
+        """End the process, and the spare one."""
+        self.discard_process(Fault(""))
+        if self.spare is not None:
+            self.spare.close()
+            self.spare = None
 
 
 def limit_memory(process: int, size: int | None) -> None:

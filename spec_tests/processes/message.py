@@ -72,7 +72,7 @@ class Answer:
 
 def pack(metadata: Mapping[str, str], arrays: Mapping[str, ProcessArray]) -> bytes:
     """Return a message."""
-    header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
+    header: dict[str, Any] = {"__metadata__": {**metadata}} if metadata else {}
     parts, start = [], 0
     for name, x in sorted(arrays.items(), key=lambda item: (PLACES[item[1].dtype], item[0])):
         parts.append(_as_stored(x).tobytes())

@@ -11,7 +11,6 @@ import pytest
 
 from ..implementation import environment
 from ..implementation.backend import Backend, load
-from ..implementation.guard import Fault
 from ..implementation.lookup import DEVIATION_PREFIX, BackendError
 from ..implementation.printable import printable
 from ..implementation.search_path import fix_judge_finders
@@ -174,7 +173,7 @@ class Session:
             self.patch_detector.release()
         for backend in self.__dict__.get("backends", ()):
             if connection := getattr(backend.framework, "connection", None):
-                connection.discard_process(Fault(""))
+                connection.close()
 
     @property
     def folders_of_backends(self) -> list[Path]:

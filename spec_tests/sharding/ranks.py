@@ -58,7 +58,7 @@ class Ranks:
                 **{"RANK": str(rank), "LOCAL_RANK": str(rank)},
                 STORE: str(Path(self.folder.name) / "store"),
             }
-            connection.command = replace(self.command, environment=environment)
+            connection.command, connection.keeps_spare = replace(self.command, environment=environment), False
         answers = self._run([connection.start for connection in self.connections])
         if faults := [answer for answer in answers if isinstance(answer, BaseException)]:
             self.discard_process(Fault(""))
@@ -132,6 +132,9 @@ class Ranks:
             self.folder.cleanup()
             self.folder = None
         return fault
+
+    def close(self) -> None:
+        self.discard_process(Fault(""))
 
 
 def _choose(failures: list[BaseException]) -> BaseException:
