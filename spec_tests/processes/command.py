@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..implementation import cs336
 from ..implementation.environment import environment_of
-from ..implementation.lookup import BackendError
+from ..implementation.lookup import BackendError, built_in_backends, split_file
 from ..implementation.search_path import backend_path
 from ..importers import find_opener
 from ..specification.run_settings import current_settings
@@ -78,6 +79,34 @@ def python_command(text: str, folder: Path, names: Collection[str], world_size: 
     environment = environment_of(text, folder) | ({} if world_size is None else {WORLD_SIZE: str(world_size)})
     words = (sys.executable, "-u", "-c", START_CODE, json.dumps(options))
     return ServerCommand(words, folder, text, environment, is_python=True)
+
+
+def other_python_command(text: str, folder: Path, python: tuple[str, ...]) -> ServerCommand:
+    """Return the command of the server for the backend that --backend=text names, in another Python.
+
+    Raise BackendError if the text names what another Python cannot load.
+    """
+    file, attribute = split_file(text)
+    built_in = built_in_backends().get(text)
+    is_module = all(part.isidentifier() for part in text.partition(":")[0].split("."))
+    if not (file or built_in or is_module) or find_opener(folder / text) is not None:
+        raise BackendError(f"--backend={text}: --python loads a .py file or a module, and this is neither; leave --python out")
+    if file and not (folder / file).is_file():
+        raise BackendError(f"--backend={text}: there is no file {folder / file}")
+    name = built_in.stem.replace("_", "-") if built_in else Path(file or text.partition(":")[0]).stem
+    name += f":{attribute}" if attribute else ""
+    options = {
+        "text": text,
+        "name": name,
+        "folder": str(folder),
+        "file": str(built_in or folder / file) if built_in or file else None,
+        "attribute": attribute or ("" if file else text.partition(":")[2]),
+        "adapters": str(Path(cs336.__file__)),
+        "install": "uv add" if Path(python[0]).stem == "uv" else f"{shlex.join(python)} -m pip install",
+        "memory": current_settings().limits.memory,
+    }
+    words = (*python, "-u", str(Path(__file__).with_name("standalone_server.py")), json.dumps(options))
+    return ServerCommand(words, folder, name, environment_of(text, folder), is_python=True)
 
 
 def names_process(text: str) -> bool:

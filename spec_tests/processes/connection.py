@@ -47,6 +47,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 """
 
 
+MAX_SENTENCE_CHARACTERS = 1000  # of why a backend cannot be loaded, whose end may be the line to type
 DESCRIBE = MappingProxyType({"request": "describe"})
 
 
@@ -54,7 +55,7 @@ class ServerProcess(Supervisor):
     """A server that answers one request at a time."""
 
     def __init__(self, command: ServerCommand):
-        self.is_python = command.is_python
+        self.is_python, self.has_answered = command.is_python, False
         # at the end of the run, for it to end by itself at the end of its input; what a Python backend has started would remain
         self.patience_seconds = 0.0 if command.is_python else 1.0
         self.aborts = command.is_python
@@ -82,6 +83,7 @@ class ServerProcess(Supervisor):
         except TimeoutError:
             raise self.describe_timeout(seconds) from None
         self.print_output()
+        self.has_answered = True
         return answer
 
     def _check_silence(self) -> None:
@@ -93,8 +95,8 @@ class ServerProcess(Supervisor):
 
     def locate(self) -> list[tuple[str, str]]:
         """Return the line of a Python backend that faulthandler has printed, or else the last line that was printed."""
-        if self.is_python:
-            frames = [frame for frame in TRACEBACK_FRAME.findall(self.printed) if "spec_tests/" not in frame[0]]
+        frames = [frame for frame in TRACEBACK_FRAME.findall(self.printed) if "spec_tests/" not in frame[0]]
+        if self.is_python and (frames or self.has_answered):
             return [("where", f"line {line} of {Path(file).name}, in {name}") for file, line, name in frames[-1:]]
         lines = [line for line in self.printed.splitlines() if line.strip()]
         return [("printed", lines[-1].strip())] if lines else []
@@ -116,6 +118,12 @@ class Connection:
         self.calls = 0  # that may have changed arrays: after each, their contents are read again
         self.last_number = 0  # of the last array that was sent to be kept; the server gives its own objects negative numbers
         self.forgotten: list[int] = []  # numbers of objects that this side no longer refers to
+
+    @property
+    def described(self) -> Description:
+        """What the server says of itself, once it was started."""
+        assert self.description is not None
+        return self.description
 
     @property
     def confinement(self) -> str:
@@ -182,7 +190,7 @@ class Connection:
         seconds = self._start_seconds
         answer = self._guard(self.process, lambda process: process.receive_answer(time.monotonic() + seconds, seconds))
         if answer.kind == "error":
-            raise self.discard_process(Fault(printable_line(answer.text), lost=True))
+            raise self.discard_process(Fault(printable_line(answer.text, MAX_SENTENCE_CHARACTERS), lost=True))
         try:
             if answer.kind != "describe":
                 raise MalformedMessage(f"it answered `describe` with {answer.kind} {answer.text}".rstrip())

@@ -15,7 +15,8 @@ from ..implementation.environment import backend_file
 from ..implementation.guard import Fault
 from ..implementation.lookup import BackendError
 from ..implementation.printable import printable_line
-from .command import python_command
+from ..implementation.recognition import recognize
+from .command import other_python_command, python_command
 from .connection import Connection
 from .description import PythonSide
 from .python_server import BACKEND_PROPERTIES
@@ -27,6 +28,8 @@ class PythonSource:
 
     `make_function` makes the function of a name. Its file is the one that the suite finds, because the process may name any.
     """
+
+    translate_call: Callable[..., Any]  # where the process has one
 
     def __init__(
         self, side: PythonSide, names: Collection[str], file: Path | None, make_function: Callable[[str, Any], Callable[..., Any]]
@@ -100,23 +103,40 @@ def load_isolated(
     connection = Connection(python_command(text, folder, names, world_size))
     with describing(text):
         connection.start()
-        description = connection.description
-        assert description is not None
-        assert description.python is not None
-        framework = RemoteFramework(connection, description.python.framework)
+        framework, source = build_source(connection, names, backend_file(text, folder))
         if world_size is not None:
             framework.world_size, framework.version = world_size, describe_ranks(framework.version, world_size)
-        source = PythonSource(
-            description.python,
-            names,
-            backend_file(text, folder),
-            lambda name, parameters: RemoteFunction(framework, name, parameters),
-        )
-        if description.python.translates_calls:
-            source.translate_call = lambda *call, **keywords: translate_call(connection, *call, **keywords)  # type: ignore[attr-defined]
-        backend = IsolatedBackend(description.name, source, framework, text)
-    validate(backend, operations)
-    return backend
+        backend = IsolatedBackend(connection.described.name, source, framework, text)
+    return validate(backend, operations)
+
+
+def load_in_python(text: str, folder: Path, operations: Collection[str], python: tuple[str, ...]) -> Backend:
+    """Return the backend that --backend=text names, in a process of another Python, which these words start.
+
+    Raise BackendError, whose text is one sentence.
+    """
+    connection = Connection(other_python_command(text, folder, python))
+    with describing(text):
+        connection.start()
+        framework, source = build_source(connection, None, backend_file(text, folder))
+        backend = IsolatedBackend(connection.described.name, recognize(source), framework, text)
+    return validate(backend, operations)
+
+
+def build_source(
+    connection: Connection, names: Collection[str] | None, file: Path | None
+) -> tuple[RemoteFramework, PythonSource]:
+    """Return the framework and the source of a backend whose process has described it; with all functions if names is None."""
+    side = connection.described.python
+    if side is None:
+        raise ValueError("it is no backend in Python")
+    framework = RemoteFramework(connection, side.framework)
+    if names is None:
+        names = [name for name in side.parameters if name not in BACKEND_PROPERTIES]
+    source = PythonSource(side, names, file, lambda name, parameters: RemoteFunction(framework, name, parameters))
+    if side.translates_calls:
+        source.translate_call = lambda *call, **keywords: translate_call(connection, *call, **keywords)
+    return framework, source
 
 
 def translate_call(connection: Connection, operation: str, *arrays: Any, **keywords: Any) -> Any:
@@ -131,7 +151,9 @@ def describing(text: str) -> Iterator[None]:
     try:
         yield
     except Fault as fault:
-        what = fault.what if fault.what.startswith("--backend=") else f"--backend={text}: while it was imported, {fault.what}"
-        raise BackendError(what) from None
+        if fault.what.startswith("--backend="):
+            raise BackendError(fault.what) from None
+        printed = "".join(f"; it printed {fact!r}" for label, fact in fault.facts if label == "printed")
+        raise BackendError(f"--backend={text}: while it was imported, {fault.what}{printed}") from None
     except (LookupError, TypeError, ValueError) as error:
         raise BackendError(f"--backend={text}: its process describes it in no known way ({error})") from None

@@ -138,6 +138,8 @@ class RemoteFramework(ProcessFramework):
             self.connection.state = ""
 
     def lay_out(self, array: np.ndarray, dtype: str, layout: str) -> Any:
+        if layout != "contiguous" and "layouts" not in self.connection.described.extensions:
+            raise CannotMakeArray("its process makes contiguous arrays alone")
         self.connection.last_number += 1
         number = self.connection.last_number
         return RemoteArray(self.connection, number, unmade=Making(number, self.as_array(array, dtype), layout))

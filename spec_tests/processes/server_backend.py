@@ -16,6 +16,7 @@ from ..specification.registry import Specification, specification
 from .command import parse_command
 from .connection import Connection
 from .description import Description, Signature, find_misfits
+from .isolated_backend import IsolatedBackend, build_source, describing
 from .message import PROTOCOL_VERSION, Answer, ProcessArray, format_keyword, pack
 from .process_framework import CopyingFramework
 
@@ -127,10 +128,13 @@ def load_process(text: str, folder: Path, operations: Collection[str], gradients
     except Fault as fault:
         printed = "".join(f"; it printed {fact!r}" for label, fact in fault.facts if label == "printed")
         raise BackendError(f"--backend={text}: when it was asked to describe itself, {fault.what}{printed}") from None
-    assert connection.description is not None
-    for misfit in find_misfits(connection.description, known):
+    description, name = connection.described, printable_line(command.name)
+    if description.python is not None:
+        with describing(text):
+            remote, source = build_source(connection, known, command.file)
+        return validate(IsolatedBackend(name, source, remote, text), operations)
+    for misfit in find_misfits(description, known):
         connection.discard_process(Fault(""))
         raise BackendError(f"--backend={text}: {misfit}")
-    framework = ServerFramework(connection, connection.description)
-    name = printable_line(command.name)
-    return validate(Backend(name, ServerSource(connection, connection.description, known), framework, text), operations)
+    framework = ServerFramework(connection, description)
+    return validate(Backend(name, ServerSource(connection, description, known), framework, text), operations)

@@ -21,7 +21,7 @@ from ..specification.first_use import import_modules
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.levels import LEVELS
 from ..specification.registry import gradients, import_specifications, operations
-from ..specification.run_settings import RunSettings, set_settings
+from ..specification.run_settings import RunSettings, current_settings, set_settings
 from ..tampering.detector import PatchDetector, count_hooks
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
@@ -31,6 +31,7 @@ from .arguments import (
     parse_limits,
     parse_max_calls,
     parse_memory_budget,
+    parse_python,
     parse_seeds,
     parse_shapes,
     parse_world_size,
@@ -87,6 +88,7 @@ class Session:
                 limits,
                 requests,
                 failures_folder=failures,
+                python=parse_python(option, config.invocation_params.dir),
                 measures_skill=option("skill"),
                 max_calls=parse_max_calls(option, getattr(config, "workerinput", {}).get("workercount", 1)),
             )
@@ -132,6 +134,12 @@ class Session:
         return self.check_dtypes(loaded)
 
     def _load(self, text: str) -> Backend:
+        if python := current_settings().python:
+            from ..processes.isolated_backend import load_in_python
+            from ..tampering.settled_imports import settle_imports
+
+            settle_imports(self.folders_of_backends)
+            return load_in_python(text, self.folder, operations(), python)
         if names_process(text):
             from ..processes.server_backend import load_process
 
