@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -10,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from spec_tests.implementation import cs336
+
 from ..support.paths import BACKENDS, ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, complaints, environment, suite, write
 
+SERVER = ROOT / "spec_tests" / "processes" / "standalone_server.py"
 OTHER_PYTHON = f"--python={sys.executable}"
 
 
@@ -28,19 +32,15 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_verdicts_are_those_of_one_process(tmp_path: Path) -> None:
-    """But for memory layouts, which are not tried."""
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)
     args = ("--backend=mine.py", "--dtype=float32", "--hypothesis-seed=3", "-k", "rms_norm.reference or relu.")
     in_process, other = suite(tmp_path, *args), suite(tmp_path, *args, OTHER_PYTHON)
     assert in_process.code == other.code == 1
-    tried = [fact for fact in other.facts if "contiguous arrays alone" not in fact["reason"]]
-    expected = {fact["id"]: fact for fact in in_process.facts}
-    assert len(tried) > 10
-    for fact in tried:
-        assert fact["status"] == expected[fact["id"]]["status"]
-    for fact in [fact for fact in tried if not fact["refused"]]:
+    assert in_process.statuses == other.statuses
+    assert len(other.facts) > 10
+    for fact, expected in zip(other.facts, in_process.facts, strict=True):
         compared = ("class", "worst", "median", "refused", "example")
-        assert [fact[key] for key in compared] == [expected[fact["id"]][key] for key in compared], fact["id"]
+        assert [fact[key] for key in compared] == [expected[key] for key in compared], fact["id"]
     assert f"--python={sys.executable} --dtype=float32" in other.text  # the command that shows a failure again has it
 
 
@@ -149,6 +149,18 @@ def test_a_framework_of_its_own_without_numpy(bare: Path, tmp_path: Path) -> Non
     assert {"relu.reference mine float32", "relu.reference mine float64"} <= {
         name for name, status in run.statuses.items() if status == "passed"
     }
+
+
+def test_its_server_is_one_of_the_protocol(tmp_path: Path) -> None:
+    """Started by hand, as a server in any language is. It says that it keeps arrays, so that laws about memory are tried."""
+    write(tmp_path, mine=NUMPY + "\n\ndef relu(x):\n    np.maximum(x, 0, out=x)\n    return x\n")
+    place = {"folder": str(tmp_path), "file": str(tmp_path / "mine.py"), "attribute": "", "adapters": str(cs336.__file__)}
+    options = json.dumps({"text": "mine.py", "name": "mine", "install": "pip install", "memory": None, **place})
+    command = [sys.executable, "-u", str(SERVER), options]
+    (tmp_path / "mine.json").write_text(json.dumps({"command": command, "name": "by_hand"}))
+    run = suite(tmp_path, "--backend=mine.json", "--effort=smoke", "-k", "relu.reference or relu.inputs_unchanged")
+    statuses = {fact["id"]: fact["status"] for fact in run.facts}
+    assert statuses == {"relu.reference": "passed", "relu.inputs_unchanged": "failed"}, run.text
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from spec_tests.implementation.framework import Foreign
+from spec_tests.implementation.layouts import LAYOUTS, View, find_view
 from spec_tests.processes.message import (
     LENGTH,
     MAX_DATA_BYTES,
@@ -69,17 +70,28 @@ def test_arrays_arrive_bit_for_bit(dtype: str, shape: tuple[int, ...]) -> None:
     first = ProcessArray(dtype, np.random.default_rng(0).integers(0, 2, shape).astype(kind))
     second = ProcessArray("float32", np.arange(5, dtype=np.float32)[::-1])
     received = send(
-        {"a": first, "b": [second, (first,)], "c": Making(4, first, "transposed"), "d": Kept(-1, dtype, "cpu", first)}
+        {"a": first, "b": [second, (first,)], "c": Making(4, dtype, View(first.values)), "d": Kept(-1, dtype, "cpu", first)}
     )
     c, d = received["c"], received["d"]
-    assert (c.number, c.layout, d.number) == (4, "transposed", -1)
+    assert (c.number, c.dtype, d.number) == (4, dtype, -1)
+    made = ProcessArray(c.dtype, c.view.buffer)
     for found, sent in (
-        (received["a"], first), (received["b"][0], second), (received["b"][1][0], first), (c.array, first), (d.values, first),
+        (received["a"], first), (received["b"][0], second), (received["b"][1][0], first), (made, first), (d.values, first),
     ):  # fmt: skip
         assert found.dtype == sent.dtype
         assert found.values.shape == sent.values.shape
         assert found.values.dtype == sent.values.dtype
         assert found.values.tobytes() == sent.values.tobytes()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_view_arrives(layout: str) -> None:
+    for shape in ((), (0, 3), (3,), (2, 3), (2, 1, 3)):
+        view = find_view(np.ones(shape, np.float32), layout, "numpy")
+        received = send([Making(1, "float32", view)])[0].view
+        assert received.buffer.tobytes() == view.buffer.tobytes()
+        for name in ("index", "order", "shape", "is_read_only"):
+            assert getattr(received, name) == getattr(view, name)
 
 
 def test_bfloat16_is_rounded_to_the_nearest() -> None:
@@ -110,7 +122,11 @@ def test_what_has_no_type_in_json_is_sent_as_what_is_nearest() -> None:
     [
         *({"array": "9"}, {"array": []}, {"unknown": 1}, {"list": 1, "tuple": 2}, {}, {"dict": [["a"]]}, {"range": [1, 2, 0]}),
         *({"dict": 3}, {"handle": "x"}, {"tuple": 3}, {"kept": [1, "f", "cpu", 3, []]}, {"kept": [1]}, {"make": [1, {}, ""]}),
-        *({"kept": [1, "float32", "cpu", {"array": "0"}, 3]}, {"make": [1, {"array": "1"}, "contiguous"]}),
+        *(
+            {"kept": [1, "float32", "cpu", {"array": "0"}, 3]},
+            {"make": [1, {"array": "1"}, {}]},
+            {"make": [1, {"array": "0"}, {"index": [3]}]},
+        ),
     ],
     ids=json.dumps,
 )

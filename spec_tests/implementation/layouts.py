@@ -71,7 +71,11 @@ def find_view(array: np.ndarray, layout: str, framework: str) -> View:
 def lay_out(framework: ArrayMaker, array: np.ndarray, dtype: str, layout: str) -> Any:
     """Return a native array equal to `array` in this layout, as `find_view` describes it."""
     view = find_view(array, layout, framework.name)
-    native = framework.native(view.buffer, dtype)
+    return apply_view(framework, framework.native(view.buffer, dtype), view)
+
+
+def apply_view(framework: ArrayMaker, native: Any, view: View) -> Any:
+    """Return the native array whose buffer this is."""
     if view.order:
         return framework.xp.permute_dims(native, view.order)
     if view.shape is not None:

@@ -7,14 +7,11 @@ because the backend could find them in its process.
 from __future__ import annotations
 
 import faulthandler
-import inspect
 import json
 import os
 import re
-import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
@@ -25,10 +22,13 @@ from ..implementation.autodiff import Differentiation
 from ..implementation.environment import DEVICES
 from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault, Refused, as_fault
+from ..implementation.layouts import apply_view
 from ..implementation.lookup import BackendError, identify, resolve
 from ..implementation.rank_devices import read_ranks
 from ..specification.pytree import tree_map
 from .message import CODES, EXTENSIONS, LENGTH, PROTOCOL_VERSION, ProcessArray, pack, read_header, unpack
+from .own_process import die_with_the_parent, limit_memory, open_channel
+from .standalone_backend import describe_signature
 from .survivors import adopt_orphans
 from .trees import Handle, Kept, Making, read_tree, write_tree
 
@@ -169,7 +169,7 @@ class Server:
         if isinstance(x, Handle):
             return self.objects[x.number]
         if isinstance(x, Making):
-            self.objects[x.number] = made = self.framework.lay_out(x.array.values, x.array.dtype, x.layout)
+            self.objects[x.number] = made = apply_view(self.framework, self.framework.native(x.view.buffer, x.dtype), x.view)
             return made
         return self.framework.native(x.values, x.dtype) if isinstance(x, ProcessArray) else x
 
@@ -225,15 +225,6 @@ def describe_fault(fault: Exception) -> dict[str, str]:
     return {**said, "lost": "true"} if fault.lost else said
 
 
-def describe_signature(function: Any) -> list[list[Any]] | None:
-    """Return the name, the kind and whether it has a default of each parameter. Return None if there is no signature."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return None
-    return [[p.name, int(p.kind), p.default is not p.empty] for p in parameters]
-
-
 def watch_oracle(event: str, arguments: tuple[Any, ...]) -> None:
     """Note if a module of the equations is imported, run or read, under whatever name. Python calls this for each audit event."""
     if event == "import":
@@ -246,27 +237,6 @@ def watch_oracle(event: str, arguments: tuple[Any, ...]) -> None:
         return
     if isinstance(text, str | bytes) and ORACLE in re.split(r"[./\\]", os.fsdecode(text)):
         SEEN_OF_ORACLE.append(event)
-
-
-def limit_memory(size: int | None) -> None:
-    """Limit the bytes of the process's data. The limit is not on its address space: drivers reserve much that they never use."""
-    with suppress(ImportError):  # the run has said so
-        import resource
-
-        if size is not None:
-            resource.setrlimit(resource.RLIMIT_DATA, (size, size))
-
-
-def die_with_the_parent() -> None:
-    """Have the system kill this process when its parent ends, in whatever way, and before others when memory runs out.
-
-    This works on Linux only.
-    """
-    with suppress(Exception):
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, server: Server) -> None:
@@ -284,19 +254,6 @@ def serve(requests: BinaryIO, answers: BinaryIO, server: Server) -> None:
             answer = pack(describe_fault(Fault(f"its answer cannot be sent: {error}")), {})
         answers.write(answer)
         answers.flush()
-
-
-def open_channel() -> tuple[BinaryIO, BinaryIO]:
-    """Return standard input and output as files for messages, which what the backend starts does not hold open.
-
-    What is read from standard input later is empty, and what is printed goes to standard error.
-    """
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return requests, answers
 
 
 def main(text: str, folder: str, names: Iterable[str], memory: int | None) -> None:

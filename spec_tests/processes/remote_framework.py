@@ -10,6 +10,7 @@ import numpy as np
 
 from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault
+from ..implementation.layouts import find_view
 from ..implementation.printable import printable_line
 from ..specification.pytree import tree_map
 from .connection import Connection
@@ -141,8 +142,8 @@ class RemoteFramework(ProcessFramework):
         if layout != "contiguous" and "layouts" not in self.connection.described.extensions:
             raise CannotMakeArray("its process makes contiguous arrays alone")
         self.connection.last_number += 1
-        number = self.connection.last_number
-        return RemoteArray(self.connection, number, unmade=Making(number, self.as_array(array, dtype), layout))
+        number, x = self.connection.last_number, self.as_array(array, dtype)
+        return RemoteArray(self.connection, number, unmade=Making(number, x.dtype, find_view(x.values, layout, self.name)))
 
     def tile(self, x: Any, copies: int) -> Any:
         values = x.values

@@ -58,6 +58,17 @@ class Arrays:
         values = numpy.frombuffer(data, wanted).reshape(shape).copy()
         return values if self.xp is numpy else self.xp.asarray(values)
 
+    def lay_out(self, buffer: Any, view: dict[str, Any]) -> Any:
+        """Return the array that is this view of a buffer."""
+        if "order" in view:
+            return self.xp.transpose(buffer, view["order"])
+        if "shape" in view:
+            return self.xp.broadcast_to(buffer, tuple(view["shape"]))
+        if "read_only" in view:
+            buffer.flags.writeable = False
+        index = tuple(... if part == "..." else slice(*part) for part in view.get("index", ()))
+        return buffer[index] if index else buffer
+
     def read(self, x: Any) -> Sent:
         """Return the array as a message has it. One of another dtype than the protocol's is widened."""
         values, name = importlib.import_module("numpy").asarray(x), self.dtype_of(x)
@@ -105,6 +116,9 @@ class TorchArrays(Arrays):
         torch, wanted = self.module, getattr(self.module, dtype)
         x = torch.frombuffer(bytearray(data), dtype=wanted).reshape(shape) if data else torch.zeros(tuple(shape), dtype=wanted)
         return x if self.device is None else x.to(self.device)
+
+    def lay_out(self, buffer: Any, view: dict[str, Any]) -> Any:
+        return buffer.permute(view["order"]) if "order" in view else super().lay_out(buffer, view)
 
     def read(self, x: Any) -> Sent:
         name, x = self.dtype_of(x), x.detach().cpu()

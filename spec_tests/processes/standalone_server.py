@@ -1,17 +1,15 @@
 """The server for a backend in another Python than the suite's (`--python`), which needs nothing but the backend's framework.
 
-It speaks the process protocol with the extensions trees, handles and linearization, and is run as a file, with the standard
-library alone. `python_server.py` is the one that has the suite's packages, and takes all extensions.
+It speaks the process protocol with the extensions trees, handles, layouts and linearization, and is run as a file, with the
+standard library alone. `python_server.py` is the one that has the suite's packages, and takes all extensions.
 """
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import importlib.util
 import json
 import os
-import signal
 import struct
 import sys
 from pathlib import Path
@@ -21,7 +19,7 @@ from typing import Any, BinaryIO
 if sys.version_info < (3, 10):  # noqa: UP036, which is about the suite's own Python
     sys.exit(f"--python needs Python 3.10 or later, and {sys.executable} is {sys.version.split()[0]}")
 
-EXTENSIONS = ("trees", "handles", "linearization")
+EXTENSIONS = ("trees", "handles", "layouts", "linearization")
 REQUESTS = ("call", "linearize", "pull_back", "read", "overwrite", "translate_call")  # methods of the server
 STATED = ("dtypes", "domain", "conventions", "precision", "version", "device", "beyond")
 PLAIN = (bool, int, float, str, type(None))
@@ -37,7 +35,7 @@ def import_neighbour(name: str) -> Any:
     return module
 
 
-backend = import_neighbour("standalone_backend")
+backend, own_process = import_neighbour("standalone_backend"), import_neighbour("own_process")
 NAMES = MappingProxyType({code: name for name, (code, _) in backend.CODES.items()})
 
 
@@ -122,7 +120,7 @@ class Server:
             self.arrays = (backend.TorchArrays if framework == "torch" else backend.Arrays)(framework, device)
         except Exception as error:
             raise backend.Refusal(f"--backend={self.text}: {backend.explain(error, self.place['install'])}") from error
-        limit_memory(self.memory)
+        own_process.limit_memory(self.memory)
         version = str(getattr(self.arrays.module, "__version__", "unknown"))
         python = {
             "module": self.name, "kind": "module",
@@ -212,6 +210,7 @@ class Server:
             dtype, shape, data = arrays[value if tag == "array" else value[1]["array"]]
             try:
                 made = self.arrays.make(dtype, shape, data)
+                made = self.arrays.lay_out(made, value[2]) if tag == "make" else made
             except Exception as error:
                 raise CannotMake(f"{self.arrays.name} makes no array of shape {tuple(shape)} ({error})") from error
             return self.objects.setdefault(value[0], made) if tag == "make" else made
@@ -261,26 +260,10 @@ class Server:
 # --- the process ------------------------------------------------------------------------------------------------------
 
 
-def limit_memory(size: int | None) -> None:
-    """Limit the bytes of the process's data, where the system can."""
-    if size is not None and (resource := backend.import_optional("resource")) is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (size, size))
-
-
-def die_with_the_parent() -> None:
-    """Have the system kill this process when its parent ends, and before others when memory runs out. Linux can."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        Path("/proc/self/oom_score_adj").write_text("1000")
-
-
 def main(folder: str, **options: Any) -> None:
     """Serve the backend that the options name, from a run in this folder."""
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)  # what print writes goes to standard error
-    die_with_the_parent()
+    requests, answers = own_process.open_channel()
+    own_process.die_with_the_parent()
     faulthandler.enable()
     sys.path[0] = folder  # in place of the folder of this file, whose modules are the suite's
     server = Server(**options)

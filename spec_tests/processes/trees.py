@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..implementation.framework import PLAIN_TYPES, Foreign
+from ..implementation.layouts import View
 from .message import MalformedMessage, ProcessArray, read_json
 
 
@@ -26,11 +27,11 @@ class Handle:
 
 @dataclass(frozen=True)
 class Making:
-    """Asks the process to make an array in this layout, and to keep it under this number."""
+    """Asks the process to make an array, which is this view of a buffer, and to keep it under this number."""
 
     number: int
-    array: ProcessArray
-    layout: str
+    dtype: str
+    view: View
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,10 @@ def _encode(x: Any, arrays: dict[str, ProcessArray]) -> Any:
     if isinstance(x, Handle):
         return {"handle": x.number}
     if isinstance(x, Making):
-        return {"make": [x.number, _encode(x.array, arrays), x.layout]}
+        index = ["..." if part is ... else [part.start, part.stop, part.step] for part in x.view.index]
+        view = {"index": index, "order": x.view.order, "shape": x.view.shape, "read_only": x.view.is_read_only}
+        said = {name: value for name, value in view.items() if value}
+        return {"make": [x.number, _encode(ProcessArray(x.dtype, x.view.buffer), arrays), said]}
     if isinstance(x, Kept):
         return {"kept": [x.number, x.dtype, x.device, _encode(x.values, arrays), [_encode(y, arrays) for y in x.ranks]]}
     if isinstance(x, np.generic):
@@ -95,8 +99,7 @@ def _decode(node: Any, arrays: Mapping[str, ProcessArray]) -> Any:
     if tag == "handle":
         return Handle(int(value))
     if tag == "make":
-        number, ((_, name),), layout = int(value[0]), value[1].items(), str(value[2])
-        return Making(number, arrays[name], layout)
+        return _read_making(value, arrays)
     if tag == "kept":
         return _read_kept(value, arrays)
     if tag == "dict":
@@ -108,6 +111,15 @@ def _decode(node: Any, arrays: Mapping[str, ProcessArray]) -> Any:
     if tag == "foreign":
         return Foreign(str(value))
     raise ValueError(f"an object of the kind {tag}")
+
+
+def _read_making(value: Any, arrays: Mapping[str, ProcessArray]) -> Making:
+    number, array, view = value
+    buffer = arrays[array["array"]]
+    index = tuple(... if part == "..." else slice(*part) for part in view.get("index", ()))
+    order, shape = tuple(view.get("order", ())), view.get("shape")
+    lies = View(buffer.values, index, order, None if shape is None else tuple(shape), view.get("read_only", False))
+    return Making(int(number), buffer.dtype, lies)
 
 
 def _read_kept(value: Any, arrays: Mapping[str, ProcessArray]) -> Kept:
