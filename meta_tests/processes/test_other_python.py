@@ -141,9 +141,19 @@ def relu(x):
 """
 
 
+OF_STUB = """
+from importlib.util import find_spec
+import torch
+
+framework = "torch"
+relu = torch.relu
+assert not any(map(find_spec, ("spec_tests", "reference_numpy", "numpy", "connection")))
+"""
+
+
 def test_a_framework_of_its_own_without_numpy(bare: Path, tmp_path: Path) -> None:
     """The environment has a stub of PyTorch, and neither NumPy nor anything else."""
-    write(tmp_path, torch=STUB, mine="import torch\n\nframework = 'torch'\nrelu = torch.relu\n")
+    write(tmp_path, torch=STUB, mine=OF_STUB)
     run = suite(tmp_path, "--backend=mine.py", f"--python={bare}", "--effort=smoke", "-k", "relu. and not vjp")
     assert run.code == 0, run.text
     assert {"relu.reference mine float32", "relu.reference mine float64"} <= {
@@ -233,6 +243,16 @@ def test_what_is_missing_in_the_suite_s_own_python_is_named_too(tmp_path: Path) 
     assert missing.endswith("; install it first, or name the Python that has it, as in --python=.venv/bin/python")
     assert "it asks for a CUDA device while it is imported, and there is none here (RuntimeError: Found no NVIDIA driver" in cuda
     assert "it asks for the version of the package no-such, which is not installed here" in version
+
+
+def test_uv_run_is_a_python(tmp_path: Path) -> None:
+    """A stand-in for uv, which starts this Python."""
+    write(tmp_path, mine=NUMPY + RELU, missing="import no_such_package\n")
+    (tmp_path / "uv").write_text(f'#!/bin/sh\n[ "$1 $2" = "run python" ] || exit 9\nshift 2\nexec {sys.executable} "$@"\n')
+    (tmp_path / "uv").chmod(0o755)
+    assert suite(tmp_path, "--backend=mine.py", "--python=./uv run", "--effort=smoke", "-k", "relu.reference").code == 0
+    (missing,) = complaints(tmp_path, ("--backend=missing.py", "--python=./uv run"))
+    assert missing.endswith("; type uv add no_such_package")
 
 
 def test_what_is_no_python_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ sys.path[:] = options.pop("path")
 from spec_tests.processes.python_server import main
 main(**options)
 """
+OF_THIS_PYTHON = ("PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV")  # variables that another Python must not get
 KEYS = ("command", "folder", "environment", "start_seconds", "name")  # of such a file
 
 
@@ -106,7 +107,8 @@ def other_python_command(text: str, folder: Path, python: tuple[str, ...]) -> Se
         "memory": current_settings().limits.memory,
     }
     words = (*python, "-u", str(Path(__file__).with_name("standalone_server.py")), json.dumps(options))
-    return ServerCommand(words, folder, name, environment_of(text, folder), is_python=True)
+    environment = {**dict.fromkeys(OF_THIS_PYTHON, ""), **environment_of(text, folder)}
+    return ServerCommand(words, folder, name, environment, is_python=True)
 
 
 def names_process(text: str) -> bool:

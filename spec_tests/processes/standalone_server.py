@@ -265,7 +265,8 @@ def main(folder: str, **options: Any) -> None:
     requests, answers = own_process.open_channel()
     own_process.die_with_the_parent()
     faulthandler.enable()
-    sys.path[0] = folder  # in place of the folder of this file, whose modules are the suite's
+    own = Path(__file__).parent  # whose modules are the suite's
+    sys.path[:] = [folder, *(place for place in sys.path if Path(place) != own)]
     server = Server(**options)
     while (request := receive(requests)) is not None:
         is_last = request[0].get("request") == "quit"
