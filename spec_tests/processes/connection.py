@@ -56,7 +56,7 @@ class ServerProcess(Supervisor):
 
     def __init__(self, command: ServerCommand):
         self.is_python, self.has_answered = command.is_python, False
-        # at the end of the run, for it to end by itself at the end of its input; what a Python backend has started would remain
+        # At the end of the run, for it to end by itself. Not for a Python backend: what it has started would be no descendant.
         self.patience_seconds = 0.0 if command.is_python else 1.0
         self.aborts = command.is_python
         words = list(command.words)
@@ -135,10 +135,11 @@ class Connection:
         process = self.process or self.start()
         answer = self._ask(process, metadata, arrays, self.timeout_seconds or current_settings().limits.seconds)
         self.imports_oracle |= answer.metadata.get("oracle") == "true"
+        text = answer.text if self.command.is_python else printable_line(answer.text)
         if answer.kind == "not_implemented":
-            raise Refused(printable_line(answer.text) or "not implemented")
+            raise Refused(text or "not implemented")
         if answer.kind == "cannot_make":
-            raise CannotMakeArray(printable_line(answer.text))
+            raise CannotMakeArray(text)
         if answer.kind == "describe":
             raise self.discard_process(Fault("its process answered a call with a description", lost=True))
         if answer.kind == "error":

@@ -14,17 +14,19 @@ import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 SUITE = Path(__file__).parents[1]
-CODES = {  # of the protocol, and how many bytes an element has
+CODES = MappingProxyType({  # of the protocol, and how many bytes an element has
     "float64": ("F64", 8), "float32": ("F32", 4), "bfloat16": ("BF16", 2), "float16": ("F16", 2), "int64": ("I64", 8),
     "int32": ("I32", 4), "bool": ("BOOL", 1),
-}  # fmt: skip
+})  # fmt: skip
 FLOATS = ("float64", "float32", "bfloat16", "float16")
 ONE = struct.pack("<f", 1.0)
-DISTRIBUTIONS = {"PIL": "pillow", "cv2": "opencv-python", "sklearn": "scikit-learn", "yaml": "pyyaml"}  # that have other names
+DISTRIBUTIONS = MappingProxyType(  # that have other names than their packages
+    {"PIL": "pillow", "cv2": "opencv-python", "sklearn": "scikit-learn", "yaml": "pyyaml"}
+)
 Sent = tuple[str, list[int], bytes]  # an array in a message: its dtype, its shape and its elements
 
 
