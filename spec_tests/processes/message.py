@@ -73,10 +73,12 @@ class Answer:
 def pack(metadata: Mapping[str, str], arrays: Mapping[str, ProcessArray]) -> bytes:
     """Return a message."""
     header: dict[str, Any] = {"__metadata__": {**metadata}} if metadata else {}
-    parts, start = [], 0
+    parts: list[bytes | memoryview] = []
+    start = 0
     for name, x in sorted(arrays.items(), key=lambda item: (PLACES[item[1].dtype], item[0])):
-        parts.append(_as_stored(x).tobytes())
-        end = start + len(parts[-1])
+        stored = np.ascontiguousarray(_as_stored(x))
+        parts.append(stored.reshape(-1).view(np.uint8).data if stored.size else b"")
+        end = start + stored.nbytes
         header[name] = {"dtype": CODES[x.dtype], "shape": x.values.shape, "data_offsets": (start, end)}
         start = end
     text = json.dumps(header, separators=(",", ":")).encode()

@@ -44,7 +44,7 @@ class ProcessFramework:
         """Return the values as a message has them."""
         dtype = self.integer if dtype == "int64" else dtype
         with np.errstate(over="ignore"):
-            return ProcessArray(dtype, np.array(array, dtype=numpy_dtype(dtype)))
+            return ProcessArray(dtype, np.asarray(array, dtype=numpy_dtype(dtype)))
 
     def lay_out(self, array: np.ndarray, dtype: str, layout: str) -> Any:
         raise NotImplementedError
@@ -77,7 +77,7 @@ class CopyingFramework(ProcessFramework):
     def lay_out(self, array: np.ndarray, dtype: str, layout: str) -> Any:
         if layout != "contiguous":
             raise CannotMakeArray("a message has contiguous arrays alone")
-        return self.as_array(array, dtype)
+        return self.as_array(np.array(array), dtype)  # a copy: nothing is sent before the call
 
     def describe_type(self, x: Any) -> str:
         return f"arrays named {', '.join(map(printable_line, x))}" if isinstance(x, dict) else super().describe_type(x)
