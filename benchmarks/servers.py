@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from meta_tests.support.servers import EXAMPLES, SERVERS
-from spec_tests.isolation.safetensors_wire import ProcessArray
-from spec_tests.isolation.server_command import parse_command
-from spec_tests.isolation.server_process import ServerConnection
+from spec_tests.processes.command import parse_command
+from spec_tests.processes.connection import Connection
+from spec_tests.processes.message import ProcessArray
 
 from .cpu_time import format_table, measure_command, publish
 
@@ -86,7 +86,7 @@ def time_calls(call: Callable[[], Any], seconds: float) -> float:
 
 def measure_server(command: str, folder: Path, seconds: float) -> dict[str, float]:
     """Return how many small calls a server answers in a second, and how many megabytes travel in one, both ways together."""
-    connection = ServerConnection(parse_command(f"process:{command}", folder))
+    connection = Connection(parse_command(f"process:{command}", folder))
     request = {"request": "call", "operation": "relu"}
     arrays = {shape: {"x": ProcessArray("float32", np.ones(shape, np.float32))} for shape in (SMALL, LARGE)}
     small, large = (time_calls(lambda x=x: connection.call(request, x), seconds) for x in arrays.values())  # type: ignore[misc]

@@ -22,7 +22,7 @@ FILES = {  # files that belong to another part than their folder
     "calls/in_domain": "data", "calls/rounding": "conversion", "calls/violation": "bound", "helpers/assertions": "bound",
     "implementation/autodiff": "backend", "implementation/domain": "data",
     "implementation/framework": "conversion", "implementation/layouts": "conversion",
-    "implementation/guard": "guard", "implementation/process_state": "guard", "isolation/tampering": "guard",
+    "implementation/guard": "guard", "implementation/process_state": "guard", "tampering/detector": "guard",
 }  # fmt: skip
 FUNCTIONS = {  # functions that belong to another part than their file
     ("calls/call", "value"): "oracle",

@@ -27,7 +27,7 @@ COLUMNS = {  # where a box stands in its row, in widths of a box; arrows between
     LAWS: 1.2, "report": 3.5,
     "operations": 0.0, "helpers": 1.2, "trials": 2.4,
     "inputs": 1.2, "diagnosis": 3.5, "sharding": 4.6,
-    "calls": 1.2, "deviations": 3.0, "isolation": 4.6,
+    "calls": 1.2, "deviations": 2.6, "tampering": 3.7, "processes": 4.8,
     "bounds": 1.2, "implementation": 3.0,
     "importers": 3.8,
     EQUATIONS: 0.6, "specification": 2.4,

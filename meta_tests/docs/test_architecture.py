@@ -21,7 +21,7 @@ QUESTIONS = {  # the beginning of each, and a file that its answer must name
     "Where does an error bound come from": "bounds/bounded.py",
     "Where is a deviation named": "deviations/<operation>.py",
     "How does a backend's text become an object": "implementation/lookup.py",
-    "What runs in the isolated process": "isolation/server.py",
+    "What runs in the isolated process": "processes/python_server.py",
     "Who writes `report.jsonl`": "running/recording.py",
     "Where is an option parsed": "running/options.py",
     "What must I add for a new operation": "reference_numpy/<operation>.py",
@@ -68,7 +68,7 @@ def test_the_table_and_the_picture_are_those_of_the_source() -> None:
 def test_the_picture_shows_the_imports() -> None:
     script = packages()
     pairs = script.imports()
-    assert {("calls", "bounds"), ("isolation", "implementation"), ("bounds", "reference_numpy")} <= pairs
+    assert {("calls", "bounds"), ("processes", "implementation"), ("bounds", "reference_numpy")} <= pairs
     shown = set(script.arrows(pairs))
     assert {one: script.reachable(one, shown) for one, _ in pairs} == {one: script.reachable(one, pairs) for one, _ in pairs}
     assert {name for row in script.rows() for name in row} == set(script.COLUMNS)

@@ -68,7 +68,7 @@ def test_a_name_that_python_lacks_on_a_system_is_seen(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     (source := tmp_path / "source.py").write_text("import os, pwd\nfrom os import getpid, getuid\nos.fork(), os.getpid()\n")
     assert set(list_used(source, find_missing("win32"))) == {"pwd", "os.getuid", "os.fork"}
-    assert find_unlisted({("isolation/survivors.py", "os.fork")})
+    assert find_unlisted({("processes/survivors.py", "os.fork")})
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])

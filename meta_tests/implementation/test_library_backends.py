@@ -78,7 +78,8 @@ def test_without_its_library_a_backend_is_refused_in_one_sentence(tmp_path: Path
     refusals = complaints(tmp_path, *(f"--backend={name}" for name in [*names, "of_cupy.py"]), env=environment(ROOT, tmp_path))
     for name, complaint in zip(names, refusals[:-1], strict=True):
         assert re.fullmatch(
-            rf"--backend={name}: it imports '[\w.]+', which is not installed here \(line \d+ of \S+\); install it first",
+            rf"--backend={name}: it imports '[\w.]+', which is not installed here \(line \d+ of \S+\); install it first, or "
+            r"name the Python that has it, as in --python=\.venv/bin/python",
             complaint,
         )
     assert refusals[-1].startswith("--backend=of_cupy.py: its framework 'cupy' cannot be imported")

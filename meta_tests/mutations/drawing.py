@@ -23,7 +23,7 @@ MODULES = (
     *("calls/operation", "calls/call_facts", "inputs/regimes", "inputs/values", "helpers/assertions", "specification/formats"),
     *("implementation/process_state", "implementation/states", "running/exit_status", "report/records"),
     *("report/verdicts", "trials/coverage", "trials/shares", "diagnosis/condition", "diagnosis/region_words"),
-    *("diagnosis/region_facts", "diagnosis/region_conditions", "isolation/wire", "isolation/snapshot"),
+    *("diagnosis/region_facts", "diagnosis/region_conditions", "processes/message", "tampering/snapshot"),
 )
 PER_MODULE = 2
 _ARITHMETIC, _COMPARISON = "(Add|Sub|Mul|Div)", "(Lt|LtE|Gt|GtE|Eq|NotEq)"

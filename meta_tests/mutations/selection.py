@@ -20,7 +20,8 @@ FOLDERS = MappingProxyType(
         "implementation/": "implementation/test_states implementation/test_guard",
         "running/": "running/test_ends_of_runs",
         "report/": "report/test_verdicts report/test_records report/test_table",
-        "isolation/": "isolation/test_snapshots isolation/test_wire",
+        "processes/": "processes/test_trees processes/test_message_limits processes/test_process_messages",
+        "tampering/": "tampering/test_snapshots",
         "diagnosis/": "deviations/test_conditions deviations/test_region_words deviations/test_facts_of_calls",
     }
 )

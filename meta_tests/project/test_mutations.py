@@ -88,7 +88,7 @@ import json
 from meta_tests.mutations.mutation import Mutation
 from meta_tests.mutations.trying import copy_checkout, import_libraries, try_mutation
 
-file, limit = "spec_tests/isolation/wire.py", "MAX_DIGITS = 20  #"
+file, limit = "spec_tests/processes/message.py", "MAX_DIGITS = 20  #"
 import_libraries()
 with copy_checkout() as folder:
     before = (folder / file).read_text()
@@ -103,11 +103,11 @@ print(json.dumps([[outcome.outcome, outcome.by] for outcome in found]))
 @pytest.mark.nightly
 def test_a_mutation_is_tried_in_a_copy() -> None:
     """One that must be killed, and one that changes nothing, which must survive; the checkout stays as it is."""
-    before = read_source("spec_tests/isolation/wire.py")
+    before = read_source("spec_tests/processes/message.py")
     run = python(ROOT, "-c", TRY)
     assert run.returncode == 0, run.stderr
     killed, survived = json.loads(run.stdout.splitlines()[-1])
     assert killed[0] == KILLED
-    assert killed[1].startswith("meta_tests/isolation/test_wire.py::")
+    assert killed[1].startswith("meta_tests/processes/test_trees.py::")
     assert survived == [SURVIVED, ""]
-    assert read_source("spec_tests/isolation/wire.py") == before
+    assert read_source("spec_tests/processes/message.py") == before

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from spec_tests.isolation.tampering import WITH_A_REPORT
 from spec_tests.report import Report, ReportError, format_record, read
 from spec_tests.report.records import to_record
 from spec_tests.report.schema import FILE, format_schema
 from spec_tests.report.verdict import Message
+from spec_tests.tampering.detector import WITH_A_REPORT
 
 from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, Run, environment, python, suite, write

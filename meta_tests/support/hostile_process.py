@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spec_tests.isolation.survivors import MARK, find_started, new_mark
+from spec_tests.processes.survivors import MARK, find_started, new_mark
 
 from .paths import ROOT
 from .pytest_process import environment

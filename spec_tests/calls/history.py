@@ -126,6 +126,12 @@ def list_lost(backend: Backend) -> dict[Call, Lost]:
     return {call: loss for history in backend.call_histories.values() for call, loss in history.lost.items()}
 
 
+def count_lost_devices(backend: Backend, operation: str) -> int:
+    """Return how many calls of an operation have cost the device so far."""
+    history: History | None = backend.call_histories.get(operation)
+    return sum(loss.device_lost for loss in history.lost.values()) if history else 0
+
+
 def describe_shapes(call: Call) -> str:
     """Return the shapes of the arrays of a call, as "x of shape (4, 8)"."""
     shapes = dict(_find_shapes(call.named))

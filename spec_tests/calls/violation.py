@@ -33,11 +33,15 @@ class NoAnswer(Violation):
 class Lost(NoAnswer):
     """The call timed out or ended its process. To repeat it would cost as much again."""
 
+    device_lost = False  # whether it has cost the device
+
 
 def from_fault(fault: Fault) -> NoAnswer:
     """Return the violation that a fault of the backend is."""
     violation = (Lost if fault.timed_out or fault.lost else NoAnswer)(fault.what, fault.facts)
     violation.raised = fault.raised
+    if isinstance(violation, Lost):
+        violation.device_lost = fault.device_lost
     return violation
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..isolation.confinement import hidden_from_others
+from ..processes.confinement import hidden_from_others
 from ..report import ReportError, read_data
 from ..report.score import Score, compute_score
 from ..running.fresh_run import run_fresh

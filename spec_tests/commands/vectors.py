@@ -27,7 +27,6 @@ def main(argv: list[str]) -> int:
     import pytest
 
     from ..inputs.effort import EFFORTS
-    from ..isolation.safetensors_wire import MissingLibrary, import_safetensors
     from ..running.arguments import validate_choices
     from ..specification.formats import DTYPES
     from ..specification.registry import gradients, operations
@@ -41,12 +40,11 @@ def main(argv: list[str]) -> int:
         names = validate_choices("operation", options.operations, known) or known
         dtypes = validate_choices("dtype", options.dtype, DTYPES)
         (effort,) = validate_choices("effort", [options.effort], EFFORTS)
-        import_safetensors()
         with using_settings(effort=effort):
             for record in write_vectors(options.export, names, max(options.count, 0), options.seed, dtypes):
                 share = f"{record['caught']} of {record['deviations']} deviations"
                 print(f"{record['operation']:<32} {record['vectors']:>3} vectors, {record['bytes']:>8} bytes, catch {share}")
-    except (MissingLibrary, pytest.UsageError) as error:
+    except pytest.UsageError as error:
         parser.error(str(error))
     except OSError as error:
         parser.error(f"{error.filename or options.export} cannot be written ({error.strerror})")

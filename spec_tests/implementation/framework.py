@@ -20,7 +20,7 @@ from array_api_compat import to_device
 
 from ..specification.formats import DTYPES
 from .backward import accumulate, linearize
-from .guard import Fault, run_guarded
+from .guard import Fault, Refused, run_guarded
 from .layouts import lay_out
 from .lost_device import is_alive, lose, lose_in
 from .process_state import PROCESS_SETTINGS, Setting, device_settings, framework_settings
@@ -132,6 +132,10 @@ class Framework:
     def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
         try:
             return run_guarded(step, seconds, self._settings)
+        except Refused as refusal:  # after a launch, perhaps, whose error no later call must get
+            if not (self.place.startswith("cpu") or is_alive(self)):
+                raise lose(self, Fault(f"the call was refused, and it has cost the device ({refusal})")) from refusal
+            raise
         except Fault as fault:
             if not (fault.timed_out or fault.lost or is_alive(self)):
                 lose(self, fault)

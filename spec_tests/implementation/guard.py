@@ -44,6 +44,7 @@ class Fault(Exception):
         self.raised = raised  # the type of the exception that the step raised, and its place in the backend's code
         self.timed_out = timed_out
         self.lost = lost  # whether its process has ended, or can no longer use its device
+        self.device_lost = False  # whether it is the device that is lost
 
 
 class _Timeout(BaseException):

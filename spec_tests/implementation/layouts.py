@@ -37,6 +37,8 @@ def find_view(array: np.ndarray, layout: str, framework: str) -> View:
     gives wrong values. An array that cannot have the layout is the whole buffer.
     """
     ndim = array.ndim
+    if ndim == 0 or layout == "contiguous" or array.size == 0:
+        return View(array)
     poison = {"f": np.nan, "b": True}.get(array.dtype.kind, 0)
 
     def make_view(shape: tuple[int, ...], index: tuple[Any, ...]) -> View:
@@ -44,8 +46,6 @@ def find_view(array: np.ndarray, layout: str, framework: str) -> View:
         buffer[index] = array
         return View(buffer, index)
 
-    if ndim == 0 or layout == "contiguous" or array.size == 0:
-        return View(array)
     if layout == "transposed" and ndim >= 2:
         order = tuple(reversed(range(ndim)))
         return View(np.ascontiguousarray(array.transpose(order)), order=order)
@@ -71,7 +71,11 @@ def find_view(array: np.ndarray, layout: str, framework: str) -> View:
 def lay_out(framework: ArrayMaker, array: np.ndarray, dtype: str, layout: str) -> Any:
     """Return a native array equal to `array` in this layout, as `find_view` describes it."""
     view = find_view(array, layout, framework.name)
-    native = framework.native(view.buffer, dtype)
+    return apply_view(framework, framework.native(view.buffer, dtype), view)
+
+
+def apply_view(framework: ArrayMaker, native: Any, view: View) -> Any:
+    """Return the native array whose buffer this is."""
     if view.order:
         return framework.xp.permute_dims(native, view.order)
     if view.shape is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import re
 import sys
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import PackageNotFoundError, entry_points
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +25,8 @@ BUILT_IN = SUITE / "backends" if (SUITE / "backends").is_dir() else SUITE.parent
 DEVIATION_PREFIX = "deviation:"  # before the id of a deviation of the catalogue
 ENTRY_POINT_GROUP = "spec_tests.backends"
 PLACES = "Or give a path to a .py file, a dotted module name, file.py:attribute or module:attribute."
+OTHER_PYTHON = "name the Python that has it, as in --python=.venv/bin/python"
+ASKS_FOR_CUDA = re.compile("cuda|nvidia driver", re.IGNORECASE)
 MAX_NAME_CHARACTERS = 60  # of the name that a backend states
 
 
@@ -178,6 +181,19 @@ def _module_exists(module: str) -> bool:
         return False
 
 
+def _explain(error: BaseException, where: str) -> str:
+    """Return the clause for what an import has raised. `standalone_backend.py` says the same in another Python."""
+    said = f"{type(error).__name__}: {error}"
+    if isinstance(error, PackageNotFoundError):
+        return f"it asks for the version of the package {error.name}, which is not installed here{where}; {OTHER_PYTHON}"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return f"it imports {error.name!r}, which is not installed here{where}; install it first, or {OTHER_PYTHON}"
+    if isinstance(error, RuntimeError | AssertionError) and ASKS_FOR_CUDA.search(str(error)):
+        reason = "it asks for a CUDA device while it is imported, and there is none here"
+        return f"{reason} ({said}){where}; choose the device when a function is called, or run this where there is one"
+    return f"importing it raised {said}{where}"
+
+
 def _load_safely(text: str, load: Any) -> Any:
     """Call `load` and put back the state of the process. Raise BackendError for what it raises, with the line that raised it."""
     state = ProcessState()
@@ -192,9 +208,6 @@ def _load_safely(text: str, load: Any) -> Any:
             file = Path(frame.filename)
             if file.suffix == ".py" and SUITE not in file.parents and file.parent.name != "importlib":
                 where = f" (line {frame.lineno} of {frame.filename})"
-        problem = f"importing it raised {type(error).__name__}: {error}{where}"
-        if isinstance(error, ModuleNotFoundError) and error.name:
-            problem = f"it imports {error.name!r}, which is not installed here{where}; install it first"
-        raise BackendError(f"--backend={text}: {problem}") from error
+        raise BackendError(f"--backend={text}: {_explain(error, where)}") from error
     finally:
         state.restore()

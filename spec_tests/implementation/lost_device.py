@@ -30,7 +30,7 @@ def is_alive(framework: DeviceUser) -> bool:
 
 def lose(framework: DeviceUser, fault: Fault) -> Fault:
     """Note that the device is lost since the fault, and return the fault."""
-    framework.device_lost = fault.lost = True
+    framework.device_lost = fault.lost = fault.device_lost = True
     fault.facts.append(("since then", "its device answers nothing more"))
     return fault
 

@@ -1,6 +1,7 @@
 """Formats in which kernels already exist: each file without a leading _ takes one of them as a backend."""
 
 from ._imported import NotTaken
+from ._recognition import recognize
 from ._registry import find_opener, take
 
-__all__ = ["NotTaken", "find_opener", "take"]
+__all__ = ["NotTaken", "find_opener", "recognize", "take"]

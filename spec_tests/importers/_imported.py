@@ -7,10 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..specification.tiers import EQUATION
-
-DEFAULT_DTYPES = ("float32",)  # in which imported code is tried unless its file states others
-PROMISED_TIERS = (EQUATION,)  # of a contract: nobody who wrote it has promised this suite more
+from ._promises import DEFAULT_DTYPES, PROMISED_TIERS
 
 
 class NotTaken(Exception):

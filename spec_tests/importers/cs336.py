@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from . import _cs336_training as training
-from ._imported import DEFAULT_DTYPES, PROMISED_TIERS
+from ._promises import DEFAULT_DTYPES, PROMISED_TIERS
 
 KIND = "an adapters file of CS336"
 ORDER = 0
@@ -91,6 +89,13 @@ def _choose_max_seq_len(positions: Any, n: int) -> int:
     return 1 << (needed - 1).bit_length()
 
 
+def _broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """Return the shape to which shapes broadcast that fit together, as NumPy does. The file runs where NumPy may not be."""
+    rank = max(map(len, shapes))
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    return tuple(next((size for size in sizes if size != 1), 1) for sizes in zip(*padded, strict=True))
+
+
 def _accepts(function: Callable[..., Any], arguments: dict[str, Any]) -> bool:
     try:
         inspect.signature(function).bind(**arguments)
@@ -148,7 +153,7 @@ class Edition2025:
 
     @staticmethod
     def scaled_dot_product_attention(q: Any, k: Any, v: Any, mask: Any = None) -> AdapterCall:
-        batch = np.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v)))
+        batch = _broadcast_shapes(*(x.shape[:-2] for x in (q, k, v)))
         q, k, v = (x.expand(*batch, *x.shape[-2:]) for x in (q, k, v))  # the assignment's Q, K and V do not broadcast
         mask = mask if mask is None else mask.expand(*mask.shape[:-2], q.shape[-2], k.shape[-2])
         return "run_scaled_dot_product_attention", {"Q": q, "K": k, "V": v, "mask": mask}

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..inputs.choices import format_choices
 from ..inputs.effort import current_effort
+from ..specification.run_settings import current_settings
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 
@@ -23,6 +24,7 @@ def format_replay_command(invariant: Invariant, trial: Trial, choices: Sequence[
         argument = f", example={example!r}" if example else ""
         return f"spec_tests.check(…, {invariant.id_for(trial.operation_name)!r}, dtype={trial.dtype!r}{argument})"
     words = [f"--backend={trial.backend.text}"]
+    words += [f"--python={shlex.join(current_settings().python)}"] * bool(current_settings().python)
     words += [f"--dtype={trial.dtype}"] * (trial.dtype in trial.backend.dtypes)
     words += [f"--precision={trial.precision}"] * bool(trial.precision)
     words += [f"--world-size={trial.backend.framework.world_size}"] * (trial.backend.framework.world_size > 1)

@@ -7,6 +7,8 @@ import json
 import math
 import os
 import re
+import shlex
+import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +19,8 @@ import pytest
 
 from ..implementation.facilities import can_limit_memory, find_obstacles_to_processes
 from ..inputs.choices import parse_choices
-from ..isolation.description import domain_as_python, find_domain_complaints
-from ..isolation.server_command import names_process
+from ..processes.command import names_process
+from ..processes.description import domain_as_python, find_domain_complaints
 from ..sharding.statements import MAX_WORLD_SIZE
 from ..specification.registry import gradients, operations
 from ..specification.run_settings import Limits
@@ -48,7 +50,7 @@ def validate_choices(option: str, values: Iterable[str], allowed: Iterable[str])
 def parse_limits(option: Callable[[str], Any]) -> Limits:
     """Parse --time-limit and --memory-limit."""
     seconds, size, isolated = option("time_limit"), option("memory_limit"), option("isolate")
-    isolated, confined = isolated or any(map(names_process, option("backend"))), isolated == STRICT
+    isolated, confined = isolated or option("python") or any(map(names_process, option("backend"))), isolated == STRICT
     try:
         limit = float(seconds or Limits.seconds)
         if not 0 < limit < math.inf:
@@ -56,7 +58,7 @@ def parse_limits(option: Callable[[str], Any]) -> Limits:
     except ValueError:
         raise pytest.UsageError(f"--time-limit={seconds}: give a number of seconds, as in --time-limit=60") from None
     if isolated and (obstacles := find_obstacles_to_processes()):
-        name = "--isolate" if option("isolate") else "--backend=process:…"
+        name = "--isolate" if option("isolate") else "--python" if option("python") else "--backend=process:…"
         raise pytest.UsageError(
             f"{name}: this system lacks {', '.join(obstacles)}; test a backend in the suite's own process here"
         )
@@ -132,6 +134,20 @@ def parse_max_calls(option: Callable[[str], Any], workers: int) -> int | None:
     if text.isascii() and text.isdecimal() and int(text) > 0:
         return -(-int(text) // workers)
     raise pytest.UsageError(f"--max-calls={text}: give a whole number greater than 0, of calls of each backend")
+
+
+def parse_python(option: Callable[[str], Any], folder: Path) -> tuple[str, ...]:
+    """Parse --python: the words that start another Python, () if the option is not given."""
+    text = option("python")
+    if text is None:
+        return ()
+    words = shlex.split(text)
+    program = words and shutil.which(os.path.normpath(folder / words[0]) if os.sep in words[0] else words[0])
+    if not program:
+        raise pytest.UsageError(
+            f"--python={text}: there is no such program in {folder}; give the path of a Python, as in --python=.venv/bin/python"
+        )
+    return (program, *words[1:], *["python"] * (Path(program).stem == "uv" and "python" not in words))
 
 
 def parse_world_size(option: Callable[[str], Any]) -> int | None:

@@ -47,7 +47,7 @@ def main() -> None:
     """Run pytest as the caller's message on the standard input says, and exit with its status."""
     import pytest
 
-    from ..isolation.confinement import hidden_from_others
+    from ..processes.confinement import hidden_from_others
     from .unnamed_report import UnnamedReport
 
     plan = json.load(sys.stdin)

@@ -89,6 +89,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "dest": "spec_isolate",
         "help": "and keep this process from others and from the judge's files, as far as the system allows",
     },
+    "python": {
+        "metavar": "COMMAND",
+        "help": "run the backend in this Python, in which the suite need not be installed, such as .venv/bin/python, or uv run",
+    },
     "world-size": {
         "metavar": "N",
         "help": "the number of ranks of a sharded backend (default: the first that it states)",

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ..implementation.facilities import describe_lesser_guarantees
-from ..isolation.server_command import names_process
+from ..processes.command import names_process
 from ..trials.collection import is_law
 from .collected import find_untryable
 from .options import read_option

@@ -272,7 +272,7 @@ def build_header(config: pytest.Config) -> Header:
         shapes=current_settings().shape_count,
         required=tuple(split_names(option("require"))),
         required_levels=tuple(split_names(option("require_level"))),
-        isolate=bool(option("isolate")),
+        isolate=bool(option("isolate") or option("python")),
         world_size=int(option("world_size")) if option("world_size") else None,
         known={kind: path for kind in ("failing", "flaky") if (path := option(f"known_{kind}"))},
         selection=find_selection(config),

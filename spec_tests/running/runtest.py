@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ..calls.history import count_lost_devices
 from ..calls.violation import STATE, Violation
 from ..implementation.framework import Framework
 from ..implementation.printable import printable_line
@@ -25,6 +26,8 @@ from .verdict_record import build_verdict, identify_trial
 if TYPE_CHECKING:
     from ..trials.failure import Failure
     from .session import Session
+
+MAX_LOST_DEVICES = 3  # by calls of one operation, after which its other laws are left out
 
 
 def judge(session: Session, node: str, invariant: Invariant, test: Any, trial: Trial) -> None:
@@ -52,6 +55,7 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
     if trial.backend.framework.device_lost or missing:
         _look(session, invariant, trial, failed=False)  # this may be the last law
         _skip_untried(session, invariant, trial, missing)
+    _skip_after_lost_devices(trial, invariant.subject(trial.operation_name))
     unrequired = _find_unrequired(session, invariant, trial)
     kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial))
     violation = _find_violation(session, test, trial, entry, shrink=not unrequired)
@@ -138,6 +142,13 @@ def _skip_untried(session: Session, invariant: Invariant, trial: Trial, reason: 
         _meet(invariant, trial, violation := Violation(f"required, but {missing}"))
         raise violation
     pytest.skip(reason)
+
+
+def _skip_after_lost_devices(trial: Trial, operation: str) -> None:
+    """Skip the item if calls of its operation have cost the device too often: each costs the start of a new process."""
+    if count_lost_devices(trial.backend, operation) >= MAX_LOST_DEVICES:
+        trial.tally.cut = f"{MAX_LOST_DEVICES} calls of {operation} that lost the device"
+        pytest.skip(f"left out: {MAX_LOST_DEVICES} calls of {operation} have lost the device, and each takes a new process")
 
 
 def _find_required_shortfall(session: Session, invariant: Invariant, trial: Trial) -> Violation | None:

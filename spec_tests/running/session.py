@@ -11,20 +11,19 @@ import pytest
 
 from ..implementation import environment
 from ..implementation.backend import Backend, load
-from ..implementation.guard import Fault
 from ..implementation.lookup import DEVIATION_PREFIX, BackendError
 from ..implementation.printable import printable
 from ..implementation.search_path import fix_judge_finders
 from ..inputs.effort import EFFORTS
-from ..isolation.server_command import names_process
-from ..isolation.tampering import PatchDetector, count_hooks
+from ..processes.command import names_process
 from ..sharding.statements import choose_world_size
 from ..specification.first_use import import_modules
 from ..specification.formats import DTYPES, PRECISIONS
 from ..specification.levels import LEVELS
 from ..specification.registry import gradients, import_specifications, operations
-from ..specification.run_settings import RunSettings, set_settings
+from ..specification.run_settings import RunSettings, current_settings, set_settings
 from ..specification.tiers import OPTIONAL_TIERS
+from ..tampering.detector import PatchDetector, count_hooks
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 from .arguments import (
@@ -33,6 +32,7 @@ from .arguments import (
     parse_limits,
     parse_max_calls,
     parse_memory_budget,
+    parse_python,
     parse_seeds,
     parse_shapes,
     parse_world_size,
@@ -90,6 +90,7 @@ class Session:
                 limits,
                 requests,
                 failures_folder=failures,
+                python=parse_python(option, config.invocation_params.dir),
                 measures_skill=option("skill"),
                 max_calls=parse_max_calls(option, getattr(config, "workerinput", {}).get("workercount", 1)),
             )
@@ -136,8 +137,14 @@ class Session:
         return self.check_dtypes(loaded)
 
     def _load(self, text: str) -> Backend:
+        if python := current_settings().python:
+            from ..processes.isolated_backend import load_in_python
+            from ..tampering.settled_imports import settle_imports
+
+            settle_imports(self.folders_of_backends)
+            return load_in_python(text, self.folder, operations(), python)
         if names_process(text):
-            from ..isolation.server_backend import load_process
+            from ..processes.server_backend import load_process
 
             return load_process(text, self.folder, operations(), gradients())
         world_size = choose_world_size(text, self.folder, self.world_size)
@@ -147,8 +154,8 @@ class Session:
             return load_sharded(text, self.folder, operations(), gradients(), world_size)
         if world_size is None and not self.isolate:
             return self._load_in_process(text, self.patch_detector)
-        from ..isolation.remote import load_isolated
-        from ..isolation.settled_imports import settle_imports
+        from ..processes.isolated_backend import load_isolated
+        from ..tampering.settled_imports import settle_imports
 
         settle_imports(self.folders_of_backends)
         return load_isolated(text, self.folder, operations(), gradients(), world_size)
@@ -177,7 +184,7 @@ class Session:
             self.patch_detector.release()
         for backend in self.__dict__.get("backends", ()):
             if connection := getattr(backend.framework, "connection", None):
-                connection.discard_process(Fault(""))
+                connection.close()
 
     @property
     def folders_of_backends(self) -> list[Path]:

@@ -9,6 +9,12 @@ import pytest
 from .options import LISTING_OPTIONS, PREFIX, add_short_spellings, concerns_suite, find_used
 
 
+def leave_out_conftests(config: pytest.Config, args: list[str]) -> None:
+    """Load no conftest file in a run with --python: they are of that environment, and may need what this one lacks."""
+    if find_used(args, PREFIX, ["python"]) or (find_used(args, "--", ["python"]) and names_suite(config, args)):
+        config.known_args_namespace.noconftest = True
+
+
 def take_spellings(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
     """Add the options without the prefix, if the run names spec_tests. Raise UsageError if it is unclear whose option one is.
 

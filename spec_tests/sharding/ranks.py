@@ -5,12 +5,16 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..implementation.guard import Fault, Refused
-from ..isolation.connection import Connection, read_answer
-from ..isolation.survivors import kill_all
+from ..processes.command import python_command
+from ..processes.connection import Connection
+from ..processes.description import Description, PythonSide
+from ..processes.remote_framework import from_wire, to_wire
+from ..processes.survivors import kill_all
 
 STORE = "SPEC_TESTS_STORE"  # the variable that names the file by which the ranks find each other
 POLL_SECONDS = 0.5  # between looks for processes that have still to be killed
@@ -22,11 +26,12 @@ class Ranks:
     """A process for each rank. If one is lost, or fails where others do not, all are replaced at the next request."""
 
     def __init__(self, text: str, folder: Path, names: list[str], world_size: int):
-        self.connections = [Connection(text, folder, names) for _ in range(world_size)]
-        self.stated_environment = self.connections[0].environment
+        self.command = python_command(text, folder, names, world_size)
+        self.connections = [Connection(self.command) for _ in range(world_size)]
         self.pool = ThreadPoolExecutor(world_size, thread_name_prefix="rank")
         self.folder: tempfile.TemporaryDirectory[str] | None = None
         self.generation = 0  # how often the processes have been started
+        self.timeout_seconds = 0.0  # of the next request; 0: the limit of --time-limit
 
     @property
     def imports_oracle(self) -> bool:
@@ -41,35 +46,38 @@ class Ranks:
     def are_running(self) -> bool:
         return all(connection.process is not None for connection in self.connections)
 
-    def start(self) -> list[dict[str, Any]]:
-        """Start all processes, load the backend in each, and return each description. Raise a Fault if one fails."""
+    def start(self) -> tuple[Description, PythonSide]:
+        """Start all processes, load the backend in each, and return what rank 0 says of it. Raise a Fault if one fails."""
         self.discard_process(Fault(""))
         self.folder = tempfile.TemporaryDirectory(prefix="spec_tests-ranks-")
         self.generation += 1
-        size = len(self.connections)
         for rank, connection in enumerate(self.connections):
-            connection.environment = {
+            environment = {
                 "OMP_NUM_THREADS": "1",  # as torchrun sets it: the ranks share the machine
-                **self.stated_environment,
-                **{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(size)},
+                **self.command.environment,
+                **{"RANK": str(rank), "LOCAL_RANK": str(rank)},
                 STORE: str(Path(self.folder.name) / "store"),
             }
-        answers = self._run([connection.load for connection in self.connections])
+            connection.command, connection.keeps_spare = replace(self.command, environment=environment), False
+        answers = self._run([connection.start for connection in self.connections])
         if faults := [answer for answer in answers if isinstance(answer, BaseException)]:
             self.discard_process(Fault(""))
             raise _choose(faults)
-        return answers
+        description = self.connections[0].description
+        assert description is not None
+        assert description.python is not None
+        return description, description.python
 
-    def ask(self, name: str, arguments: Sequence[Sequence[Any]], seconds: float) -> list[Any]:
+    def ask(self, name: str, arguments: Sequence[Sequence[Any]]) -> list[Any]:
         """Send a request that runs a function of the backend to each rank, and return the answer of each.
 
         Raise Refused if all refuse. Raise a Fault if one fails; unless all fail alike, the processes are replaced.
         """
         for connection in self.connections:
-            connection.timeout_seconds = seconds
+            connection.timeout_seconds = self.timeout_seconds
             connection.calls += 1
         steps = [
-            (lambda connection=connection, sent=sent: read_answer(connection, connection.ask(name, *sent)))
+            (lambda connection=connection, sent=sent: from_wire(connection, connection.run(name, *to_wire(connection, sent))))
             for connection, sent in zip(self.connections, arguments, strict=True)
         ]
         answers = self._run(steps)
@@ -124,6 +132,9 @@ class Ranks:
             self.folder.cleanup()
             self.folder = None
         return fault
+
+    def close(self) -> None:
+        self.discard_process(Fault(""))
 
 
 def _choose(failures: list[BaseException]) -> BaseException:

@@ -13,12 +13,10 @@ from ..implementation.environment import backend_file
 from ..implementation.facilities import find_obstacles_to_processes
 from ..implementation.guard import Fault
 from ..implementation.lookup import BackendError
-from ..implementation.printable import printable_line
-from ..isolation.remote import build_signature
-from ..isolation.server import BACKEND_PROPERTIES
+from ..processes.isolated_backend import PythonSource, build_signature, describing
 from ..specification.registry import Specification, specification
 from .ranks import Ranks
-from .sharded_framework import CutOf, ShardedFramework, send
+from .sharded_framework import CutOf, ShardedFramework
 from .statements import Shards
 
 
@@ -32,7 +30,7 @@ class ShardedFunction:
 
     def __call__(self, *arrays: Any, **keywords: Any) -> Any:
         cut = CutArguments(self.framework, self.shards, self.spec, arrays, keywords)
-        answers = self.framework.ask("call", lambda rank, connection: [self.spec.name, *cut.send(rank, connection)])
+        answers = self.framework.ask("call", lambda rank: [self.spec.name, *cut.by_rank[rank]])
         if self.spec.is_gradient:
             return self.framework.merge(answers, gradient_cuts(self.shards, self.spec))
         return self.framework.merge(answers, result_cuts(self.shards, self.spec))
@@ -54,11 +52,6 @@ class CutArguments:
         self.by_rank = [
             ([x[rank] for x in named], {name: x[rank] for name, x in options.items()}) for rank in range(framework.world_size)
         ]
-
-    def send(self, rank: int, connection: Any) -> list[Any]:
-        """Queue requests that make the arrays in a rank's process. Return what stands for the arguments: a list and a dict."""
-        arrays, keywords = self.by_rank[rank]
-        return [send(connection, arrays), send(connection, keywords)]
 
 
 def shard_cotangent(framework: ShardedFramework, shards: Shards, operation: str, cotangent: Any) -> list[Any]:
@@ -92,19 +85,6 @@ def gradient_cuts(shards: Shards, spec: Specification) -> CutOf:
     return cut_of
 
 
-class ShardedSource:
-    """The source of a sharded backend: what its processes report of it, and its functions with their signatures."""
-
-    def __init__(
-        self, framework: ShardedFramework, shards: Shards, description: dict[str, Any], names: list[str], file: Path | None
-    ):
-        self.__name__, self.__file__, self.kind = description["module"], str(file) if file else None, description["kind"]
-        self.__dict__.update({name: value for name, value in description["stated"].items() if name in BACKEND_PROPERTIES})
-        for name in names:
-            if name in description["functions"]:
-                setattr(self, name, ShardedFunction(framework, shards, name, description["functions"][name]))
-
-
 @dataclass(frozen=True)
 class ShardedBackend(Backend):
     """A Backend whose functions run on several ranks, each in a process of its own."""
@@ -122,11 +102,8 @@ class ShardedBackend(Backend):
         framework, forward = self.framework, specification(what.operation)
         cut = CutArguments(framework, self.shards, forward, what.arrays, what.keywords)
 
-        def prepare(rank: int, connection: Any) -> list[Any]:
-            arrays, keywords = cut.send(rank, connection)
-            return [[what.operation, list(what.positional), list(what.results), arrays, keywords]]
-
-        answers = framework.ask("linearize", prepare)
+        names = what.operation, list(what.positional), list(what.results)
+        answers = framework.ask("linearize", lambda rank: [*names, *cut.by_rank[rank]])
         y = framework.merge([answer[0] for answer in answers], result_cuts(self.shards, forward))
         pulls, generation = [answer[1] for answer in answers], framework.ranks.generation
 
@@ -134,7 +111,7 @@ class ShardedBackend(Backend):
             if generation != framework.ranks.generation or not framework.ranks.are_running:
                 raise Fault("the processes of its ranks were replaced after the forward pass", lost=True)
             pieces = shard_cotangent(framework, self.shards, what.operation, cotangent)
-            gradients = framework.ask("pull_back", lambda rank, connection: [pulls[rank], send(connection, pieces[rank])])
+            gradients = framework.ask("pull_back", lambda rank: [pulls[rank], pieces[rank]])
             return framework.merge(gradients, gradient_cuts(self.shards, spec))
 
         return y, pull_back
@@ -147,20 +124,17 @@ def load_sharded(text: str, folder: Path, operations: Collection[str], gradients
     names = [*operations, *gradients]
     ranks = Ranks(text, folder, names, world_size)
     try:
-        description = ranks.start()[0]
-        framework = ShardedFramework(ranks, description["framework"])
-        shards = Shards(description["stated"]["shards"])
-        source = ShardedSource(framework, shards, description, names, backend_file(text, folder))
-        backend = ShardedBackend(printable_line(str(description["name"])), source, framework, text, shards=shards)
-    except Fault as fault:
-        what = fault.what if fault.what.startswith("--backend=") else f"--backend={text}: while it was imported, {fault.what}"
-        raise BackendError(what) from None
-    except (LookupError, TypeError, ValueError) as error:
-        ranks.discard_process(Fault(""))
-        raise BackendError(f"--backend={text}: {error}") from None
-    try:
-        validate(backend, operations)
+        with describing(text):
+            description, side = ranks.start()
+            framework = ShardedFramework(ranks, side.framework)
+        try:
+            shards = Shards(side.stated["shards"])
+        except (LookupError, ValueError) as error:
+            raise BackendError(f"--backend={text}: {error}") from None
+        source = PythonSource(
+            side, names, backend_file(text, folder), lambda name, parameters: ShardedFunction(framework, shards, name, parameters)
+        )
+        return validate(ShardedBackend(description.name, source, framework, text, shards=shards), operations)
     except BackendError:
         ranks.discard_process(Fault(""))
         raise
-    return backend

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from ..implementation.framework import numpy_dtype
 from ..implementation.guard import Fault
 from ..implementation.printable import printable_line
-from ..isolation.connection import Connection, RemoteArray, make_array, to_wire
-from ..isolation.copying_framework import CopyingFramework
-from ..isolation.remote import check_version, describe_ranks
-from ..isolation.safetensors_wire import ProcessArray
+from ..processes.message import ProcessArray
+from ..processes.process_framework import CopyingFramework
+from ..processes.remote_framework import RemoteArray, check_version, describe_ranks
 from ..specification.pytree import tree_map
 from .ranks import Ranks
 from .shards import Cut
@@ -33,7 +29,6 @@ class RankArray(ProcessArray):
 class ShardedFramework(CopyingFramework):
     """The ArrayFramework of a backend on several ranks. The protocol says what each method does."""
 
-    device: str | None = None
     place = "its ranks"
 
     def __init__(self, ranks: Ranks, properties: dict[str, Any]):
@@ -42,24 +37,15 @@ class ShardedFramework(CopyingFramework):
         self.name, self.integer = printable_line(str(properties["name"])), str(properties["integer"])
         self.dtypes, self.differentiates = tuple(properties["dtypes"]), str(properties["differentiates"])
         self.version = describe_ranks(check_version(self.name, printable_line(str(properties["version"]))), self.world_size)
-        self.timeout_seconds = 0.0
-
-    def run_guarded(self, step: Callable[[], Any], seconds: float) -> Any:
-        self.timeout_seconds = seconds
-        try:
-            return step()
-        finally:
-            self.timeout_seconds = 0.0
 
     def of_rank(self, answer: Any, rank: int) -> Any:
         return tree_map(lambda x: x.by_rank[rank] if isinstance(x, RankArray) else x, answer)
 
-    def ask(self, name: str, prepare: Callable[[int, Connection], list[Any]]) -> list[Any]:
+    def ask(self, name: str, prepare: Callable[[int], Sequence[Any]]) -> list[Any]:
         """Send a request to each rank, with arguments that `prepare` makes for it. Return each rank's answer."""
         if not self.ranks.are_running:
             self.ranks.start()
-        arguments = [prepare(rank, connection) for rank, connection in enumerate(self.ranks.connections)]
-        return self.ranks.ask(name, [list(map(to_wire, sent)) for sent in arguments], self.timeout_seconds)
+        return self.ranks.ask(name, [prepare(rank) for rank in range(self.world_size)])
 
     def shards_of(self, tree: Any, cut: Cut | None) -> list[Any]:
         """Return the argument of each rank: for each array its shard, and anything else as it is."""
@@ -100,22 +86,8 @@ class ShardedFramework(CopyingFramework):
         return RankArray(dtype, joined, (whole,) * len(pieces))
 
 
-def send(connection: Connection, tree: Any) -> Any:
-    """Queue requests that make the arrays of an argument in a rank's process. Return what stands for them."""
-
-    def make(x: Any) -> Any:
-        if not isinstance(x, ProcessArray):
-            return x
-        return make_array(connection, x.values.astype(numpy_dtype(x.dtype), copy=False), x.dtype)
-
-    return tree_map(make, tree)
-
-
 def _read(x: RemoteArray) -> ProcessArray:
-    values = x.contents["values"]
-    if isinstance(values, str):
-        raise Fault(values)
-    return ProcessArray(str(x.contents["dtype"]), np.array(values))
+    return ProcessArray(x.contents.dtype, x.values)
 
 
 def _describe_kind(answer: Any) -> str:

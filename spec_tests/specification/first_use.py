@@ -1,7 +1,7 @@
 """Import modules of the suite when a run first uses them.
 
 What is not imported costs a run nothing: neither its own import, nor a look at what it holds. A backend in this process may have
-replaced what an import runs. In a run that watches this process, `isolation/tampering.py` therefore looks before each import.
+replaced what an import runs. In a run that watches this process, `tampering/detector.py` therefore looks before each import.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..deviations import deviations_of
-from ..isolation.safetensors_wire import ProcessArray, format_keyword, pack
+from ..processes.message import ProcessArray, format_keyword, pack
 from ..specification.pytree import leaves
 from ..specification.version import SPEC_VERSION, __version__
 from .candidates import Candidate, find_candidates

@@ -1,0 +1,1 @@
+"""Tests of spec_tests/processes, with broken, dishonest and hostile backends, in one process and in two."""

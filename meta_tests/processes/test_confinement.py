@@ -1,0 +1,214 @@
+"""Test that the process of a backend is kept from its judge: what a confined process can do, and what becomes of a score."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import spec_tests
+from spec_tests.processes.confinement import Launch, hidden_from_others
+from spec_tests.processes.launcher import Confinement, Refused
+
+from ..support.pytest_process import EPS_OUTSIDE, NUMPY, environment
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the confinement is made of what Linux has")
+NAMESPACE = "process namespace"
+WITHOUT_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces; echo 0 > /proc/sys/user/max_pid_namespaces; exec "$@"'
+
+
+def start(folder: Path, body: str) -> tuple[subprocess.Popen[str], list[str]]:
+    """Start a confined program, and return it with what is in force."""
+    launch = Launch([sys.executable, "-c", textwrap.dedent(body)], {"MINE": "1"}, folder)
+    process = subprocess.Popen(launch.command, cwd=folder, pass_fds=[launch.inherited], stdout=subprocess.PIPE, text=True)
+    return process, list(launch.read().in_force)
+
+
+def run(folder: Path, body: str) -> tuple[str, int, list[str]]:
+    process, in_force = start(folder, body)
+    text = process.communicate(timeout=120)[0]
+    return text.strip(), process.returncode, in_force
+
+
+def needs_namespaces(in_force: list[str]) -> None:
+    if NAMESPACE not in in_force:
+        pytest.skip("this system forbids namespaces of processes")
+
+
+ATTACKS = {  # each prints "done" if it succeeds
+    "signals the judge": f"import os; os.kill({os.getpid()}, 0); print('done')",
+    "signals every process": "import os; os.kill(-1, 0); print('done')",
+    "reads command lines": "from pathlib import Path\nif len([*Path('/proc').glob('[0-9]*/cmdline')]) > 2: print('done')",
+    "reads an environment": f"open('/proc/{os.getpid()}/environ', 'rb').read(); print('done')",
+    "opens the judge's memory": f"open('/proc/{os.getpid()}/mem', 'r+b'); print('done')",
+    "lists the judge's files": f"import os; os.listdir('/proc/{os.getpid()}/fd'); print('done')",
+    "writes into a library": "import os; open(os.__file__, 'r+'); print('done')",
+    "writes into the suite": f"open({spec_tests.__file__!r}, 'r+'); print('done')",
+    "changes a library": "import os; os.chmod(os.__file__, os.stat(os.__file__).st_mode); print('done')",
+    "mounts it anew": """
+        import ctypes, os
+        libc = ctypes.CDLL(None)
+        libc.unshare(0x10020000)
+        if libc.mount(b"none", os.path.dirname(os.__file__).encode(), None, 4128, None) == 0: print("done")
+        """,
+    "takes the first process of the namespace": "import os; os.kill(1, 9); print(*['done'] * (not os.path.exists('/proc/1')))",
+    "gains privileges": "import os; os.setuid(12345); print('done')",
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_confined_process_reaches_nothing_of_its_judge(tmp_path: Path, attack: str) -> None:
+    text, _, in_force = run(tmp_path, ATTACKS[attack])
+    needs_namespaces(in_force)
+    assert text == ""
+
+
+def test_the_attacks_succeed_without_confinement(tmp_path: Path) -> None:
+    for attack in ("signals the judge", "reads command lines", "reads an environment", "lists the judge's files"):
+        done = subprocess.run([sys.executable, "-c", ATTACKS[attack]], capture_output=True, text=True, check=False)
+        assert done.stdout == "done\n", attack
+
+
+def test_it_has_its_environment_and_writes_to_its_folder(tmp_path: Path) -> None:
+    text, status, _ = run(tmp_path, "import os; open('mine', 'w'); print(os.environ['MINE'])")
+    assert (text, status) == ("1", 0)
+    assert (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("import sys; sys.exit(3)", 3),
+        ("import os; os.abort()", -signal.SIGABRT),
+        ("import os; os.kill(os.getpid(), 9)", -signal.SIGKILL),
+        ("import ctypes; ctypes.string_at(0)", -signal.SIGSEGV),
+    ],
+)
+def test_its_end_is_that_of_the_backend(tmp_path: Path, body: str, status: int) -> None:
+    assert run(tmp_path, body)[1] == status
+
+
+def test_an_abort_from_outside_reaches_it(tmp_path: Path) -> None:
+    body = "import signal, sys, time\nsignal.signal(6, lambda *a: sys.exit(7))\nprint('ready', flush=True)\ntime.sleep(600)"
+    process, _ = start(tmp_path, body)
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGABRT)
+    assert process.returncode == 7
+
+
+def test_what_it_has_started_ends_with_it(tmp_path: Path) -> None:
+    """A daemon without a parent, a session or an environment of before holds the pipe open until it ends."""
+    daemon = "import os\nif os.fork() == 0:\n    os.setsid()\n    os.execve('/bin/sleep', ['sleep', '600'], {})"
+    _, status, in_force = run(tmp_path, daemon)
+    needs_namespaces(in_force)
+    assert status == 0
+
+
+def test_a_step_that_is_refused_is_named() -> None:
+    confinement = Confinement()
+
+    def refuse() -> None:
+        raise Refused("Operation not permitted")
+
+    assert not confinement.attempt("another user", refuse)
+    assert confinement.attempt("no capabilities", lambda: None)
+    assert (confinement.in_force, confinement.dropped) == (["no capabilities"], ["another user (Operation not permitted)"])
+
+
+def test_a_hidden_process_is_dumpable_again() -> None:
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+    before = prctl(3, 0, 0, 0, 0)
+    with hidden_from_others():
+        assert prctl(3, 0, 0, 0, 0) == 0
+    assert prctl(3, 0, 0, 0, 0) == before
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+FORGES = '''
+import json, os, signal
+from hashlib import sha256
+from pathlib import Path
+
+SEALED = {"record": "footer", "complete": True, "reason": "finished", "exit_status": 0}
+
+
+def forge():
+    """Write a sealed report wherever one may be read, plant modules, and end the process that judges."""
+    lines = json.dumps({"record": "header", "schema": 1}) + "\\n"
+    data = lines + json.dumps({**SEALED, "sha256": sha256(lines.encode()).hexdigest()}) + "\\n"
+    for path in find_reports():
+        try:
+            path.write_text(data)
+        except (OSError, ValueError):
+            pass
+    for name in ("jinja2", "json", "sitecustomize", "spec_tests"):
+        Path(f"{name}.py").write_text("import os; os._exit(0)")
+    if KILLS:
+        os.kill(os.getppid(), signal.SIGKILL)
+
+
+def find_reports():
+    """Yield what may be a report of the two processes above this one, and of no other run on the machine."""
+    process, own = os.getpid(), Path(os.environ["TMPDIR"]).resolve()
+    for _ in range(2):
+        try:
+            process = int((Path("/proc") / str(process) / "stat").read_text().rpartition(")")[2].split()[1])
+            files = [*(Path("/proc") / str(process) / "fd").iterdir()] if process > 1 else []
+            yield from (file for file in files if os.readlink(file).startswith("/memfd:report"))
+            words = (Path("/proc") / str(process) / "cmdline").read_bytes().decode().split("\\0")
+        except OSError:
+            continue
+        folders = [Path(word.rpartition("=")[2]).resolve() for word in words if "report" in word]
+        yield from (folder / "report.jsonl" for folder in folders if folder.is_relative_to(own))
+    yield from own.glob("**/report.jsonl")
+'''
+ZEROS = """
+def rms_norm(x, weight, *, eps):
+    forge()
+    return np.zeros_like(x)
+"""
+
+
+@pytest.mark.rotating
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [False, True], ids=["forges", "forges and kills"])
+def test_a_forger_scores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: bool) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # the kernel forges nothing outside of it
+    (tmp_path / "kernel.py").write_text(f"{NUMPY}{FORGES}\nKILLS = {kills}\n{ZEROS}")
+    found = spec_tests.score("kernel.py", "rms_norm", effort="smoke", seed=5, time_limit=20)
+    assert found.value == 0
+    assert found.confinement
+
+
+@pytest.mark.rotating
+@pytest.mark.slow
+def test_a_system_without_namespaces_says_so(tmp_path: Path) -> None:
+    """The kernel is judged as elsewhere, and what protects less is printed. One that kills the judge scores nothing."""
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-Ur", "true"], check=False).returncode:
+        pytest.skip("this system does not let a test forbid namespaces")
+    (tmp_path / "kernel.py").write_text(f"{NUMPY}open('imports', 'a').write('once ')\n{EPS_OUTSIDE}")
+    (tmp_path / "kills.py").write_text(f"{NUMPY}{FORGES}\nKILLS = True\n{ZEROS}")
+    found = {}
+    for name in ("kernel.py", "kills.py"):
+        words = ["-m", "spec_tests", "score", name, "rms_norm", "--effort=smoke", "--seed=5", "--json"]
+        command = ["unshare", "-Ur", "sh", "-c", WITHOUT_NAMESPACES, "sh", sys.executable, *words]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment(TMPDIR=str(tmp_path)), capture_output=True, text=True, check=False
+        )
+        found[name] = json.loads(done.stdout)
+    assert 0 < found["kernel.py"]["value"] <= 0.25
+    assert (tmp_path / "imports").read_text() == "once "
+    assert f"not on this system: {NAMESPACE}" in found["kernel.py"]["confinement"]
+    assert "another user (Operation not permitted)" in found["kernel.py"]["confinement"]
+    assert found["kills.py"]["value"] == 0

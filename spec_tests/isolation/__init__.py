@@ -1,1 +1,0 @@
-"""Keep the backend and its judge apart: find patches in one process, or pass messages between two."""

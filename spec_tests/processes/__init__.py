@@ -1,0 +1,1 @@
+"""Run a backend in a process of its own: start it, pass messages between it and the suite, and end it."""
