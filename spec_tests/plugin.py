@@ -7,7 +7,8 @@ package are imported inside functions, when a run uses them.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -221,9 +222,27 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     test = pyfuncitem.obj
     pyfuncitem.obj = partial(judge, pyfuncitem.config.stash[SESSION], pyfuncitem.nodeid, invariant, test)
     try:
-        return (yield)
+        with _shown_statistics(pyfuncitem):
+            return (yield)
     finally:
         pyfuncitem.obj = test
+
+
+@contextmanager
+def _shown_statistics(item: pytest.Function) -> Iterator[None]:
+    """Let --hypothesis-show-statistics show those of an item, which Hypothesis's plugin does for tests with @given alone."""
+    if not item.config.getoption("hypothesis_show_statistics", False):
+        yield
+        return
+    from .trials.engine import noted_statistics
+
+    texts: list[str] = []
+    try:
+        with noted_statistics(item.nodeid, texts.append):
+            yield
+    finally:
+        if texts:
+            item.hypothesis_statistics = "\n".join(texts)  # type: ignore[attr-defined]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # outside of the wrappers of others, so that what they change is seen

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..specification.aliases import KEYWORDS
-from ._imported import DEFAULT_DTYPES, find_name, list_parameters
+from ._imported import find_name, list_parameters
+from ._promises import DEFAULT_DTYPES
 from ._signatures import Match
 
 NAMESPACES: Mapping[str, str] = MappingProxyType(

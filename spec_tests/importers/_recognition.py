@@ -14,7 +14,8 @@ from typing import Any
 from ..specification.aliases import CLASS_NAMES, GUIDE, OPERATIONS
 from ..specification.registry import operations
 from ._function_forms import NAMESPACES, Form, FormProbe
-from ._imported import DEFAULT_DTYPES, is_module_instance, list_parameters
+from ._imported import is_module_instance, list_parameters
+from ._promises import DEFAULT_DTYPES
 from ._signatures import match_parameters
 
 ALIBI = "alibi_bias"

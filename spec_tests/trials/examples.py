@@ -1,15 +1,14 @@
-"""The examples of one invariant, drawn at random. Hypothesis replays and shrinks those that no known cause explains.
+"""The examples of one invariant. Hypothesis runs them, with choices of ours, and shrinks those that no known cause explains.
 
-Passing examples are drawn without Hypothesis, because its bookkeeping for them took a fifth of a run. Its seed, its profiles and
-its database keep their meaning. The examples that its database holds from earlier runs are tried first.
+Its seed, its profiles and its database keep their meaning. Examples that its database holds from earlier runs are tried first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -26,47 +25,40 @@ from ..inputs.covering import Covering
 from ..specification.run_settings import current_settings
 from ..specification.work import Budget
 from .call_limit import find_limit
+from .engine import Ended, EngineChoices, run_examples
 from .lost_calls import note_lost_calls
 from .reducing import ReducedChoices, reduce_choices
 from .trial import Trial
 
 if TYPE_CHECKING:
     from .causes import Cause
+    from .failure import Failure
 
 SHRINKING_SHARE = 0.25  # of the work for a failure; the search for its cause has what is left
 
 
 class RandomChoices:
-    """A source of random choices, in place of Hypothesis's. Without `random` it makes the simplest example."""
+    """Random choices for an example. `covering` plans those that have a name. It belongs to all examples of a trial."""
 
-    def __init__(self, random: Random | None, operation: str = "", covering: Covering | None = None):
-        """`covering` plans the choices that have a name. It belongs to all examples of a trial."""
-        self.random, self.numbers = random, list[int]()
-        self.choose_shape = shape_choices(operation, random) if random else None
-        self.covering = covering if random else None
+    def __init__(self, random: Random, operation: str = "", covering: Covering | None = None):
+        self.random, self.covering = random, covering
+        self.choose_shape = shape_choices(operation, random)
         self.planned: int | None = None  # the place of the next choice
         if self.covering:
             self.covering.start()
 
     def plan(self, options: Sequence[Mapping[str, Hashable]], *, of_shape: bool) -> None:
         """Plan the next choice, which is one of these options. Each gives a kind to one factor, or to several."""
-        if self.covering and self.random and not (of_shape and self.choose_shape):
+        if self.covering and not (of_shape and self.choose_shape):
             place = self.covering.choose(options, self.random)
             self.planned = place if len(options) > 1 else None
 
     def draw_integer(self, low: int, high: int) -> int:
         place, self.planned = self.planned, None
-        if place is None:
-            self.numbers.append(self.random.randint(low, high) if self.random else low)
-        else:
-            self.numbers.append(low + place)
-        return self.numbers[-1]
+        return self.random.randint(low, high) if place is None else low + place
 
     def draw_shape(self, low: int, high: int) -> int:
-        if self.choose_shape is None:
-            return self.draw_integer(low, high)
-        self.numbers.append(self.choose_shape(low, high))
-        return self.numbers[-1]
+        return self.draw_integer(low, high) if self.choose_shape is None else self.choose_shape(low, high)
 
     def mark_overrun(self) -> None:
         """Do nothing, since there is no shrinking."""
@@ -202,30 +194,49 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
             find_cause(trial, database_used)
         skip_minimal = profile.max_examples <= effort.current_effort().skip_minimal_up_to
         count = profile.max_examples if Phase.generate in profile.phases else 0
-        covering = Covering(*trial.part) if count > 1 else None  # one example has nothing to share
         tally.planned = count * len(current_settings().seeds or (None,))
-        for random in chain.from_iterable(draw_sources(count, skip_minimal=skip_minimal)):
+        covering, operation, drawn = Covering(), test.invariant.drawn_operation(trial.operation_name), 0
+
+        def try_example(choices: EngineChoices) -> None:
+            """Run an example. If it fails of a known cause, count it. Raise a violation of any other cause."""
+            nonlocal drawn
             if limit := find_limit(trial.backend):
                 tally.cut = limit
-                break
+                raise Ended
             if trial.backend.framework.device_lost:  # by the search for a cause; no call can be blamed for what comes now
-                break
-            choices = RandomChoices(random, test.invariant.drawn_operation(trial.operation_name), covering)
+                raise Ended
+            drawn += 1
             try:
                 test.replay(trial, choices)
             except Violation as violation:
                 failure = tally.failure
-                if not will_shrink or failure is None:
+                if not will_shrink or failure is None or (cause := trial.causes.find(failure, trial)) is None:
                     raise
-                database = SingleExampleDatabase(choices.numbers, database_used)
-                if (cause := trial.causes.find(failure, trial)) is None:
-                    cause = find_cause(trial, database)
-                else:
-                    trial.count(cause, failure)
-                if cause and failure.severity > max(trial.shown_severity(cause), better.get(cause, (0, database))[0]):
-                    better[cause] = failure.severity, database
-                if isinstance(violation, Lost):
-                    break  # another such call may take as long
+                trial.count(cause, failure)
+                choices.note("fails, of a cause that was found before")
+                go_on_after(violation, failure, cause, SingleExampleDatabase(choices.numbers, database_used))
+
+        def go_on_after(violation: Violation, failure: Failure, cause: Cause | None, database: ExampleDatabase) -> None:
+            """Keep the example, to be shown later, if its error matters more to a person than that of the one that is shown."""
+            if cause and failure.severity > max(trial.shown_severity(cause), better.get(cause, (0, database))[0]):
+                better[cause] = failure.severity, database
+            if isinstance(violation, Lost):
+                raise Ended  # another such call may take as long
+
+        def run_all(sources: Iterator[RandomChoices | None]) -> None:
+            """Run the examples of a seed. After each that fails of a new cause, look for the cause, and go on."""
+            nonlocal drawn
+            drawn = 0
+            while drawn < count and (failed := run_examples(try_example, sources, count - drawn, profile, test.__name__)):
+                failure = tally.failure
+                if not isinstance(failed.error, Violation) or not will_shrink or failure is None:
+                    raise failed.error
+                database = SingleExampleDatabase(failed.choices.numbers, database_used)
+                go_on_after(failed.error, failure, find_cause(trial, database), database)
+
+        with suppress(Ended):
+            for randoms in draw_sources(count, skip_minimal=skip_minimal):
+                run_all(RandomChoices(random, operation, covering) if random else None for random in randoms)
         for shown, (severity, example) in better.items() if not trial.backend.framework.device_lost else ():
             show_better(trial, example, shown, severity)
         if tally.reported is not None:
