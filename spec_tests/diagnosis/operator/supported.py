@@ -36,7 +36,7 @@ def list_supported(matrix: Matrix, call: Call) -> Iterator[Alternative]:
     one = columns[0] if is_of_experts else columns[-2] if len(columns) > 1 else columns[-1]
     of = "" if spec.is_gradient or is_of_experts else f" of {matrix.argument}"
     place = f"in {say_part(spec, matrix.part)}, " if spec.is_gradient or matrix.part else ""
-    if np.allclose(used[support], 1.0, atol=gap) and not np.allclose(right[support], 1.0, atol=gap):
+    if (np.abs(used[support] - 1) <= gap).all() and not (np.abs(right[support] - 1) <= gap).all():
         said = f"{place}each {one}{of} counts once, without its weight"
         yield Alternative(name, said, _unweighted(matrix.argument, matrix.part), 0.5)
         return
