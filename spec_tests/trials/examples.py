@@ -195,7 +195,8 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
         skip_minimal = profile.max_examples <= effort.current_effort().skip_minimal_up_to
         count = profile.max_examples if Phase.generate in profile.phases else 0
         tally.planned = count * len(current_settings().seeds or (None,))
-        covering, operation, drawn = Covering(), test.invariant.drawn_operation(trial.operation_name), 0
+        covering = Covering(*trial.part) if count > 1 else None  # one example has nothing to share
+        operation, drawn = test.invariant.drawn_operation(trial.operation_name), 0
 
         def try_example(choices: EngineChoices) -> None:
             """Run an example. If it fails of a known cause, count it. Raise a violation of any other cause."""
