@@ -110,7 +110,8 @@ class Cause:
 
     def takes_in(self, failure: Failure) -> bool:
         """Whether it cannot be told apart from the cause of a failure that nothing explains."""
-        return not isinstance(failure.violation, NoAnswer) and self.is_unexplained and self.operation == failure.culprit
+        is_open = self.is_unexplained or bool(self.shown)
+        return not isinstance(failure.violation, NoAnswer) and is_open and self.operation == failure.culprit
 
     def is_same(self, other: Cause) -> bool:
         """Whether two causes are one: they share an id, as where the one settles which explanation of the other is right."""
@@ -186,7 +187,7 @@ class Causes:
             return Cause(failure.symptoms, failure.culprit, [], failure)
         others = asker.find_other_calls(failure.calls)
         if failure.wrong_calls and (shown := find_unwritten([*failure.wrong_calls, *others])):
-            return Cause((f"{failure.culprit}: {UNWRITTEN}",), failure.culprit, [], failure, shown=shown)
+            return Cause((f"{failure.culprit}: {UNWRITTEN}",), failure.culprit, [], failure, shown=shown, dtypes={failure.dtype})
         is_late = budget.known.is_spent
         evidence = Evidence.gather(failure.calls, others, self.predicts, is_late)
         counts = len(evidence.wrong), len(evidence.right)
