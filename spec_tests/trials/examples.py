@@ -5,6 +5,7 @@ Its seed, its profiles and its database keep their meaning. Examples that its da
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -176,8 +177,8 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
                 raise
         return False
 
-    def draw_sources(count: int, *, skip_minimal: bool) -> Iterator[Iterator[Random | None]]:
-        """Yield the sources of `count` examples for each seed of the run. Without a source an example is the minimal one."""
+    def draw_sources(*, skip_minimal: bool) -> Iterator[Iterator[Random | None]]:
+        """Yield the sources of examples for each seed of the run. Without a source an example is the minimal one."""
         for number in current_settings().seeds or (None,):
             if number is not None:
                 random = Random(f"{run_seed} {number} {key}")
@@ -185,7 +186,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
                 random = Random(
                     key if profile.derandomize and seed is None else None if run_seed is None else f"{run_seed} {key}"
                 )
-            yield (random if i or skip_minimal else None for i in range(count))
+            yield (random if i or skip_minimal else None for i in itertools.count())
 
     def run(trial: Trial) -> None:
         tally, will_shrink = trial.tally, Phase.shrink in profile.phases
@@ -225,10 +226,16 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
                 raise Ended  # another such call may take as long
 
         def run_all(sources: Iterator[RandomChoices | None]) -> None:
-            """Run the examples of a seed. After each that fails of a new cause, look for the cause, and go on."""
+            """Run the examples of a seed, and further ones until one is answered: the backend may have refused those few."""
             nonlocal drawn
             drawn = 0
-            while drawn < count and (failed := run_examples(try_example, sources, count - drawn, profile, test.__name__)):
+            run_up_to(count, sources)
+            while drawn < trial.most_examples and not tally.examples and tally.reported is None:
+                run_up_to(drawn + 1, sources)
+
+        def run_up_to(limit: int, sources: Iterator[RandomChoices | None]) -> None:
+            """Run examples until so many are drawn. After each that fails of a new cause, look for the cause, and go on."""
+            while drawn < limit and (failed := run_examples(try_example, sources, limit - drawn, profile, test.__name__)):
                 failure = tally.failure
                 if not isinstance(failed.error, Violation) or not will_shrink or failure is None:
                     raise failed.error
@@ -236,7 +243,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
                 go_on_after(failed.error, failure, find_cause(trial, database), database)
 
         with suppress(Ended):
-            for randoms in draw_sources(count, skip_minimal=skip_minimal):
+            for randoms in draw_sources(skip_minimal=skip_minimal) if count else ():
                 run_all(RandomChoices(random, operation, covering) if random else None for random in randoms)
         for shown, (severity, example) in better.items() if not trial.backend.framework.device_lost else ():
             show_better(trial, example, shown, severity)

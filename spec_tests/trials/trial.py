@@ -61,6 +61,7 @@ class Trial:
     unmet_need: str = ""  # why the invariant cannot be tried on the backend, if it needs what the backend lacks
     redundant: bool = False  # deselected: too costly at this effort, or it would only say again that an operation is absent
     max_examples: int = 1  # in this dtype
+    most_examples: int = 1  # in this dtype, if the backend answers none of those before
     part: tuple[int, int] = (0, 1)  # its place among the trials of this law in several dtypes, and their number
     tally: Tally = field(default_factory=Tally)
     announce: Callable[[Failure], None] = lambda failure: None  # is told of a failure before the search for its cause begins
