@@ -7,8 +7,7 @@ package are imported inside functions, when a run uses them.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,8 +76,7 @@ def _requested_listings(config: pytest.Config) -> list[str]:
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    requested = _requested_listings(config)
-    if not requested:
+    if not (requested := _requested_listings(config)):
         return None
     from .implementation.printable import escape_unencodable
     from .running import listing
@@ -212,37 +210,20 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-    invariant, _ = _invariant_and_trial(pyfuncitem)
-    if invariant is None:
+    if (invariant := _invariant_and_trial(pyfuncitem)[0]) is None:
         return (yield)
     from functools import partial
 
+    from .running.hypothesis_statistics import shown_statistics
     from .running.runtest import judge
 
     test = pyfuncitem.obj
     pyfuncitem.obj = partial(judge, pyfuncitem.config.stash[SESSION], pyfuncitem.nodeid, invariant, test)
     try:
-        with _shown_statistics(pyfuncitem):
+        with shown_statistics(pyfuncitem):
             return (yield)
     finally:
         pyfuncitem.obj = test
-
-
-@contextmanager
-def _shown_statistics(item: pytest.Function) -> Iterator[None]:
-    """Let --hypothesis-show-statistics show those of an item, which Hypothesis's plugin does for tests with @given alone."""
-    if not item.config.getoption("hypothesis_show_statistics", False):
-        yield
-        return
-    from .trials.engine import noted_statistics
-
-    texts: list[str] = []
-    try:
-        with noted_statistics(item.nodeid, texts.append):
-            yield
-    finally:
-        if texts:
-            item.hypothesis_statistics = "\n".join(texts)  # type: ignore[attr-defined]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # outside of the wrappers of others, so that what they change is seen

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spec_tests.implementation import cs336
+from spec_tests.importers import cs336
 
 from ..support.paths import BACKENDS, ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, complaints, environment, suite, write

@@ -25,7 +25,8 @@ ON_DEMAND = (  # folders whose modules are imported only when needed
 )  # fmt: skip
 AFTER_A_FAILURE = (  # modules that only a run with a failure imports
     "report.failure", "report.reproduction", "report.script",
-    "trials.asker", "trials.cause_search", "trials.causes", "trials.failure", "trials.raising_region",
+    "trials.asker", "trials.cause_search", "trials.causes", "trials.failure", "trials.new_cause", "trials.raising_region",
+    "trials.unwritten_memory",
 )  # fmt: skip
 WITH_A_REPORT = (  # modules that only a run with --report imports
     "report.backend_results", "report.badge", "report.github_step", "report.page", "report.schema", "report.score",

@@ -7,7 +7,6 @@ fails: so statistics, observability, settings and the seed are those that users 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -159,17 +158,3 @@ def run_examples(
         if failed is None or failed.error is not error:
             raise
     return failed
-
-
-@contextmanager
-def noted_statistics(node: str, note: Callable[[str], None]) -> Iterator[None]:
-    """Tell what Hypothesis's statistics say of each run of its engine within the block. `node` names the test in them."""
-    from hypothesis.statistics import collector, describe_statistics
-
-    def describe(statistics: Any) -> None:
-        if statistics.get("generate-phase") or statistics.get("shrink-phase"):
-            statistics["nodeid"] = node
-            note(describe_statistics(statistics))
-
-    with collector.with_value(describe):  # type: ignore[arg-type]
-        yield

@@ -94,7 +94,7 @@ def as_hypothesis_test(test: Any) -> Any:
     def run_example(trial: Trial, data: Any) -> None:
         test.replay(trial, data.conjecture_data)
 
-    run_example.__name__, run_example.__qualname__ = test.__name__, test.__qualname__
+    run_example.__name__ = run_example.__qualname__ = test.invariant.id
     return given(data=st.data())(run_example)
 
 
@@ -113,7 +113,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
         "report_multiple_bugs": False,
         "phases": [phase for phase in Phase if phase not in skipped],
     }
-    profile, key = settings(**{**ours, **overrides}), f"{test.invariant.id} {trial.id}"
+    profile, key, law = settings(**{**ours, **overrides}), f"{test.invariant.id} {trial.id}", test.invariant.id
     run_seed = seed if seed is not None else core.global_force_seed
     database_used = profile.database if run_seed is None else None
 
@@ -235,7 +235,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
 
         def run_up_to(limit: int, sources: Iterator[RandomChoices | None]) -> None:
             """Run examples until so many are drawn. After each that fails of a new cause, look for the cause, and go on."""
-            while drawn < limit and (failed := run_examples(try_example, sources, limit - drawn, profile, test.__name__)):
+            while drawn < limit and (failed := run_examples(try_example, sources, limit - drawn, profile, law)):
                 failure = tally.failure
                 if not isinstance(failed.error, Violation) or not will_shrink or failure is None:
                     raise failed.error
