@@ -11,7 +11,7 @@ from .specification.tiers import SURROUNDINGS
 from .trials.invariant import invariant
 
 
-@invariant("B", cost=16, needs=("about:core", "states"), dtypes=("float32",), max_examples=4, about_state=True, tier=SURROUNDINGS)
+@invariant("B", cost=8, needs=("about:core", "states"), dtypes=("float32",), max_examples=4, about_state=True, tier=SURROUNDINGS)
 def test_states(operation: Operation, draw: Draw) -> None:
     """Without gradients, in inference mode and with another default dtype, the operation gives what it gives otherwise, in the
     same dtype, also after a call with other values. Under autocast it gives that too, or what arithmetic in autocast's dtype may

@@ -72,7 +72,7 @@ def test_a_right_answer_that_the_equation_gives_too_says_nothing_about_an_option
     name = "multihead_self_attention"
     found = search(backend(f"deviation:{name}/queries-and-keys-not-normed"), name)
     assert found is not None
-    _, _, where = found.what.partition("` where ")
+    _, _, where = found.what.partition(" where ")
     for option in ("inverse_frequencies", "sinks", "scale", "softcap", "left_window", "attention_factor = 1.0"):
         assert option in where
 

@@ -62,7 +62,7 @@ def test_the_readme_counts_the_findings() -> None:
     assert conventions == 3
     assert "Three of them are conventions rather than errors" in readme
     unreported = sum(words.startswith("no report") and "PyTorch's" not in words for words in upstream)
-    assert f"for {unreported} of them we found no report" in readme
+    assert f"For {unreported} of them we found no report" in readme
 
 
 def test_the_pages_are_in_the_table() -> None:

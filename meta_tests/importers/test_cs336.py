@@ -68,7 +68,7 @@ WRONG = {
     "rms_norm.eps_as_given": (MODEL, "nn.Parameter(torch.ones(d_model)), eps", "nn.Parameter(torch.ones(d_model)), 1e-5"),
     "softmax.axis": (TESTS, "return softmax(in_features, dim)", "return softmax(in_features, -1)"),
     "softmax.no_overflow": (FUNCTIONS, "x - x.amax(dim, keepdim=True)", "x"),
-    "cross_entropy.shift": (FUNCTIONS, "logits - logits.amax(-1, keepdim=True)", "logits"),
+    "cross_entropy.reference": (FUNCTIONS, "logits - logits.amax(-1, keepdim=True)", "logits"),
     "cross_entropy.uniform": (FUNCTIONS, "- chosen).mean()", "- chosen).sum()"),
     "cosine_schedule.mirrored_steps": (FUNCTIONS, "(step - warmup) / (end - warmup)", "step / end"),
     "cosine_schedule.warmup_is_proportional": (FUNCTIONS, "largest * step / warmup", "largest * (step + 1) / warmup"),
@@ -103,7 +103,7 @@ WRONG = {
     "transformer_block.residual_path": (MODEL, "h + self.ffn(self.ln2(h))", "self.ffn(self.ln2(h))"),
     "transformer_block.norms_are_their_own": (MODEL, "self.ffn(self.ln2(h))", "self.ffn(self.ln1(h))"),
     "transformer_block.composition": (MODEL, "h = x + self.attn(self.ln1(x))", "h = x + self.ln1(self.attn(x))"),
-    "transformer_lm.zero_head_or_last_norm": (MODEL, "self.lm_head(self.ln_final(h))", "self.lm_head(h)"),
+    "transformer_lm.reference": (MODEL, "self.lm_head(self.ln_final(h))", "self.lm_head(h)"),
 }
 
 

@@ -1,5 +1,6 @@
 """Test that the examples of a comparison with the oracle meet the pairs that an operation allows, far sooner than by chance."""
 
+from collections import Counter
 from contextlib import suppress
 from random import Random
 
@@ -16,6 +17,8 @@ from spec_tests.trials.trial import Trial
 from ..measure.covering import describe, is_of_shapes_and_options, measure
 from ..support.drawn_values import RecordedChoices
 from ..support.in_process import backend
+
+ATTENTION = "scaled_dot_product_attention"
 
 
 def draw_examples(name: str, covering: Covering | None, count: int, seed: int) -> list[tuple[int, ...]]:
@@ -130,3 +133,33 @@ def test_the_kinds_of_values_and_batches() -> None:
         None, True, "half", "0", "tiny", "small", "below 1", "1", "above 1", "−above 1", "-inf", "list",
     ]  # fmt: skip
     assert [kind_of_shape(x) for x in ((), (3,), (2, 1, 3), (11, 50))] == ["0", "1", "3 with 1", "2 of many"]
+
+
+def test_pairs_that_are_impossible_hold_no_choice() -> None:
+    """A factor that only one kind of another brings about: its pairs with the other kinds are never met."""
+    covering, source, taken = Covering(), Random(5), list[bool]()
+    for _ in range(300):
+        covering.start()
+        taken.append(covering.choose([{"option": kind} for kind in ("absent", "absent", "given")], source) == 2)
+        if taken[-1]:
+            covering.choose([{"value": kind} for kind in range(20)], source)
+    assert sum(taken[:60]) >= 20
+    assert 0.2 < sum(taken[100:]) / 200 < 0.5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_options_keep_their_shares(seed: int) -> None:
+    """That an option is given, and what it is given as, are two factors. If they had one name, each would hide the other's pairs."""
+    operation, random, covering, found = (
+        Trial(backend("numpy-cpu"), "float32").operation(ATTENTION),
+        Random(seed),
+        Covering(),
+        Counter(),
+    )
+    with using_effort("default"):
+        for _ in range(200):
+            recorded = RecordedChoices(RandomChoices(random, ATTENTION, covering))
+            draw = recorded.make_draw(recorded.draw_integer, operation, recorded.draw_shape)
+            call = draw.call()
+            found.update(name for name, value in call.keywords.items() if value is not None and value is not False)
+    assert min(found[name] for name in ("bias", "is_causal", "scale", "softcap")) >= 20, found

@@ -31,13 +31,14 @@ from spec_tests.inputs.planned_examples import plan_examples
 from spec_tests.running.selection import cost_of
 from spec_tests.trials.invariant import Invariant
 
-from ..support.in_process import attempt, backend, trials_of
+from ..support.in_process import WRONG, attempt, backend, trials_of
 from ..support.kept_rows import compute_rows
 from ..support.paths import DOCS, ROOT
 from .kill_matrix import select_deviations
 
 EVIDENCE = DOCS / "measured" / "evidence.json"
 TABLE = ROOT / "spec_tests" / "inputs" / "planned_examples.py"
+WRONG_BACKEND = "wrong:"  # how the names of wrong backends begin, after their operation
 MARK = "# --- written by python -m meta_tests.measure.evidence ---\n"
 
 MISSED = 1 / 100  # of the runs: so often a known bug may be missed
@@ -82,14 +83,16 @@ def tried_laws(operation: str, name: str) -> dict[str, TriedLaw]:
 
 
 def try_bug(name: str) -> Row:
-    """Try a deviation by every law in its whole share, and return what catches it."""
-    deviation = catalogue()[name]
+    """Try a deviation, or a wrong backend, by every law in its whole share, and return what catches it."""
+    operation, _, wrong = name.partition(f"/{WRONG_BACKEND}")
+    deviation = None if wrong else catalogue()[name]
+    operation = deviation.operation if deviation else operation
     caught: dict[str, dict[str, int]] = {}
-    laws = tried_laws(deviation.operation, "deviation:rms_norm/eps-outside-sqrt")
+    laws = tried_laws(operation, "deviation:rms_norm/eps-outside-sqrt")
     with using_effort("default"):
-        for test, trial in trials_of(deviation.operation, backend(f"deviation:{name}")):
+        for test, trial in trials_of(operation, backend(f"wrong/{wrong}.py" if wrong else f"deviation:{name}")):
             law = test.invariant.id_for(trial.operation_name)
-            if deviation.shows_in(trial.dtype) and law in laws:
+            if (deviation is None or deviation.shows_in(trial.dtype)) and law in laws:
                 trial.max_examples = max(laws[law].whole, effort.current_effort().skip_minimal_up_to + 1)
                 if attempt(test, trial, 1):
                     caught.setdefault(law, {})[trial.dtype] = trial.tally.examples
@@ -150,7 +153,13 @@ def _shorten(reasons: list[str]) -> str:
 
 
 def read_rows() -> list[Row]:
-    return [row for row in json.loads(EVIDENCE.read_text(encoding="utf-8")) if row["id"] in catalogue()]
+    known = {*catalogue(), *list_wrong_backends()}
+    return [row for row in json.loads(EVIDENCE.read_text(encoding="utf-8")) if row["id"] in known]
+
+
+def list_wrong_backends() -> list[str]:
+    """Return the names of the wrong backends among the bugs: operation/wrong:file."""
+    return [f"{path.stem.partition('__')[0]}/{WRONG_BACKEND}{path.stem}" for path in WRONG]
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
@@ -166,7 +175,7 @@ def main() -> int:
     options = parser.parse_args()
     rows = read_rows()
     if options.tries:
-        lacking = [name for name in select_deviations() if name not in {row["id"] for row in rows}]
+        lacking = [name for name in (*list_wrong_backends(), *select_deviations()) if name not in {row["id"] for row in rows}]
         for row in compute_rows("evidence", {name: name for name in lacking}, try_bug, options.workers):
             rows.append(row)
             write_rows(EVIDENCE, rows)

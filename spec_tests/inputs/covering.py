@@ -20,6 +20,8 @@ Kind = Callable[[Any], Hashable]  # from a value to the kind that stands for it
 
 Item = tuple[str, Hashable]  # a factor and the kind of its value
 
+PATIENCE = 2  # examples of a kind without a new pair, after which no further pairs are expected of it
+
 VALUES = ("array", "hidden", "cotangent")  # how factors begin that are about values of arrays
 
 
@@ -38,13 +40,16 @@ class Covering:
         self.known = 0  # those of all factors
         self.values = 0  # those of the factors that are about values of arrays
         self.met: dict[int, int] = {}  # by the bit of a kind: the kinds that stood beside it in an example
+        self.idle: dict[int, int] = defaultdict(int)  # by the bit of a kind: how many of its last examples have met no new pair
         self.chosen: dict[str, int] = {}  # the bit of each factor of the present example
 
     def start(self) -> None:
         """Begin an example. What the one before has chosen is met, even if it was refused: it would be again."""
         together = sum(self.chosen.values())
         for bit in self.chosen.values():
-            self.met[bit] = self.met.get(bit, 0) | together
+            met = self.met.get(bit, 0)
+            self.idle[bit] = 0 if together & ~met & ~self.values else self.idle[bit] + 1
+            self.met[bit] = met | together
         self.chosen = {}
 
     def choose(self, options: Sequence[Mapping[str, Hashable]], random: Random) -> int:
@@ -82,17 +87,18 @@ class Covering:
     def _rank(self, bits: tuple[int, ...], others: int, ahead: int) -> tuple[int, ...]:
         """Return how many of these kinds are new, and how many of their pairs: with what is chosen, and with what may come.
 
-        Pairs of this part come first. Pairs with kinds of values come last: there are most of them, and each array meets most
-        kinds in its rows.
+        Many pairs are impossible, as that of no option with a value of one. So what may come counts only until examples of a kind
+        have met nothing new. Choices then fall by their shares again. Pairs of this part come first. Pairs with kinds of values
+        come last: there are most of them, and each array meets most kinds in its rows.
         """
         new = own = with_chosen = with_coming = with_values = 0
         for bit in bits:
-            met = self.met.get(bit, 0)
+            met, coming = self.met.get(bit, 0), ahead if self.idle[bit] < PATIENCE else 0
             new += not met
             with_chosen += (others & ~met & ~self.values).bit_count()
             own += (others & ~met & ~self.values & self.own.get(bit, 0)).bit_count()
-            with_coming += (ahead & ~met & ~self.values).bit_count()
-            with_values += ((others | ahead) & ~met & self.values).bit_count()
+            with_coming += (coming & ~met & ~self.values).bit_count()
+            with_values += (others & ~met & self.values).bit_count()
         return new, own, with_chosen, with_coming, with_values
 
     @property

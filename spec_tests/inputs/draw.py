@@ -269,7 +269,8 @@ class Draw(ValueDraw):
         count = n if self._all_arguments or not n else self.one_of(self.planned(factor, counts, str))
         choices = tuple(itertools.combinations(names, count))
         if self.plan:
-            self.plan([{name: "given" if name in used else "absent" for name in names} for used in choices], of_shape=False)
+            kinds = [{f"{name} or not": "given" if name in used else "absent" for name in names} for used in choices]
+            self.plan(kinds, of_shape=False)
         return always | set(self.one_of(choices))
 
     def settle(self, used: set[str], names: Mapping[str, str]) -> set[str]:

@@ -47,6 +47,7 @@ PLANNED: Mapping[str, int] = MappingProxyType({
     "multihead_self_attention.sinks_with_equal_scores": 44,  # multihead_self_attention/sinks-ignored and 1 more
     "multihead_self_attention.window_forgets": 44,  # multihead_self_attention/window-counts-the-own-key
     "operation.batch_independence": 20,  # layer_norm/batch-of-nan-given-up
+    "operation.batch_invariant": 16,  # linear/wrong:linear__weights_packed_once_without_gradients
     "operation.broadcasting": 20,  # local_attention/smaller-batches-taken-in-turn
     "operation.dtype_shape_device": 32,  # embedding/float32-returned and 1 more
     "operation.every_argument_counts": 20,  # logsumexp/cached-by-identity
@@ -59,6 +60,7 @@ PLANNED: Mapping[str, int] = MappingProxyType({
     "scaled_dot_product_attention.causal_alignment": 16,  # scaled_dot_product_attention/causal-top-left
     "scaled_dot_product_attention.constant_values": 8,  # scaled_dot_product_attention/sum-accumulated-in-half
     "scaled_dot_product_attention.fully_masked_rows": 20,  # scaled_dot_product_attention/blind-by-bias-gets-the-mean
+    "scaled_dot_product_attention.masked_keys_might_be_absent": 40,  # scaled_dot_product_attention/wrong:scaled_dot_product_attention__first_tile_hidden
     "scaled_dot_product_attention.no_queries": 10,  # scaled_dot_product_attention/entries-beyond-the-grid-left-out
     "scaled_dot_product_attention.nothing_flows_where_capped": 8,  # scaled_dot_product_attention/cap-after-the-mask
     "scaled_dot_product_attention.quarantine": 8,  # scaled_dot_product_attention/hidden-values-multiplied
@@ -67,7 +69,7 @@ PLANNED: Mapping[str, int] = MappingProxyType({
     "scaled_dot_product_attention.sums_to_one": 20,  # scaled_dot_product_attention/wide-values-read-with-the-width-of-keys
     "scaled_dot_product_attention.two_keys": 8,  # scaled_dot_product_attention/only-64-features
     "sigmoid.relative_tail": 8,  # sigmoid/tail-lost-beside-one
-    "silu.infinities": 8,  # silu/infinities-clamped
+    "silu.infinities": 32,  # silu/infinities-clamped and 1 more
     "sliding_window_mask.causal_mask": 14,  # sliding_window_mask/tail-of-128-left-zero
     "sliding_window_mask.wide_window": 17,  # sliding_window_mask/width-of-32-bits
     "transformer_block.attention_half_with_options": 15,  # transformer_block/sinks-dropped

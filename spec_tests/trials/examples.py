@@ -94,7 +94,7 @@ def as_hypothesis_test(test: Any) -> Any:
     def run_example(trial: Trial, data: Any) -> None:
         test.replay(trial, data.conjecture_data)
 
-    run_example.__name__ = run_example.__qualname__ = test.invariant.id
+    run_example.__name__ = run_example.__qualname__ = test.invariant.id.replace(".", "_")
     return given(data=st.data())(run_example)
 
 
@@ -113,7 +113,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
         "report_multiple_bugs": False,
         "phases": [phase for phase in Phase if phase not in skipped],
     }
-    profile, key, law = settings(**{**ours, **overrides}), f"{test.invariant.id} {trial.id}", test.invariant.id
+    profile, key, law = settings(**{**ours, **overrides}), f"{test.invariant.id} {trial.id}", test.invariant.id.replace(".", "_")
     run_seed = seed if seed is not None else core.global_force_seed
     database_used = profile.database if run_seed is None else None
 
