@@ -149,7 +149,7 @@ def test_pairs_that_are_impossible_hold_no_choice() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_options_keep_their_shares(seed: int) -> None:
-    """That an option is given, and what it is given as, are two factors. If they had one name, each would hide the other's pairs."""
+    """That an option is given, and what it is given as, are two factors. Under one name each would hide the other's pairs."""
     operation, random, covering, found = (
         Trial(backend("numpy-cpu"), "float32").operation(ATTENTION),
         Random(seed),

@@ -149,7 +149,9 @@ def render(planned: dict[str, tuple[int, list[str]]]) -> str:
 
 
 def _shorten(reasons: list[str]) -> str:
-    return reasons[0] + (f" and {len(reasons) - 1} more" if len(reasons) > 1 else "")
+    operation = reasons[0].partition("/")[0]
+    first = reasons[0].replace(f"{WRONG_BACKEND}{operation}__", WRONG_BACKEND)
+    return first + (f" and {len(reasons) - 1} more" if len(reasons) > 1 else "")
 
 
 def read_rows() -> list[Row]:

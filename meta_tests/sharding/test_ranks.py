@@ -131,7 +131,8 @@ def test_a_rank_that_fails_is_one_fault_and_the_next_call_is_answered(operation:
 
 def test_each_law_about_ranks_can_fail(tmp_path: Path) -> None:
     write(tmp_path, apart=APART)
-    run = suite(tmp_path, "--backend=apart.py", "--world-size=2", "--effort=default", "--hypothesis-seed=1", "-k", "relu.rank or relu_vjp.rank")
+    words = ("--effort=default", "--hypothesis-seed=1", "-k", "relu.rank or relu_vjp.rank")
+    run = suite(tmp_path, "--backend=apart.py", "--world-size=2", *words)
     found = {fact["id"]: fact["status"] for fact in run.facts}
     expected = {"ranks": "failed", "rank_identical": "not held"}
     assert found == {f"{name}.{law}": status for name in ("relu", "relu_vjp") for law, status in expected.items()}

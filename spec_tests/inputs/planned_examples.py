@@ -47,7 +47,7 @@ PLANNED: Mapping[str, int] = MappingProxyType({
     "multihead_self_attention.sinks_with_equal_scores": 44,  # multihead_self_attention/sinks-ignored and 1 more
     "multihead_self_attention.window_forgets": 44,  # multihead_self_attention/window-counts-the-own-key
     "operation.batch_independence": 20,  # layer_norm/batch-of-nan-given-up
-    "operation.batch_invariant": 16,  # linear/wrong:linear__weights_packed_once_without_gradients
+    "operation.batch_invariant": 16,  # linear/wrong:weights_packed_once_without_gradients
     "operation.broadcasting": 20,  # local_attention/smaller-batches-taken-in-turn
     "operation.dtype_shape_device": 32,  # embedding/float32-returned and 1 more
     "operation.every_argument_counts": 20,  # logsumexp/cached-by-identity
@@ -60,7 +60,7 @@ PLANNED: Mapping[str, int] = MappingProxyType({
     "scaled_dot_product_attention.causal_alignment": 16,  # scaled_dot_product_attention/causal-top-left
     "scaled_dot_product_attention.constant_values": 8,  # scaled_dot_product_attention/sum-accumulated-in-half
     "scaled_dot_product_attention.fully_masked_rows": 20,  # scaled_dot_product_attention/blind-by-bias-gets-the-mean
-    "scaled_dot_product_attention.masked_keys_might_be_absent": 40,  # scaled_dot_product_attention/wrong:scaled_dot_product_attention__first_tile_hidden
+    "scaled_dot_product_attention.masked_keys_might_be_absent": 40,  # scaled_dot_product_attention/wrong:first_tile_hidden
     "scaled_dot_product_attention.no_queries": 10,  # scaled_dot_product_attention/entries-beyond-the-grid-left-out
     "scaled_dot_product_attention.nothing_flows_where_capped": 8,  # scaled_dot_product_attention/cap-after-the-mask
     "scaled_dot_product_attention.quarantine": 8,  # scaled_dot_product_attention/hidden-values-multiplied
