@@ -212,7 +212,7 @@ def relu(x):
 def test_a_replacement_between_two_looks_fails_the_run(call: int, tmp_path: Path) -> None:
     """The judge accepts everything from this call on. The look that follows finds it, and later laws are judged as ever."""
     write(tmp_path, mine=NUMPY + PATCHES_LATE.format(call=call))
-    run = suite(tmp_path, "--backend=mine.py", "-k", "relu and not vjp", "--hypothesis-seed=0")
+    run = suite(tmp_path, "--backend=mine.py", "--effort=default", "-k", "relu and not vjp", "--hypothesis-seed=0")
     assert run.code == 1, run.text
     assert "the backend replaced spec_tests.bounds.expectation.Expectation.accepts, on which the verdict depends" in run.text
     assert run.count("failed") > 1

@@ -6,7 +6,8 @@ value, since it rounds once, and what precedes is in float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ._flashinfer_definition import Definition
@@ -154,14 +155,16 @@ def _paged_attention(example: Example) -> Parts:
     return (q, spread(k), spread(v), table, lengths), {"is_causal": True}, (({}, (out,)) for _, (out, _) in expected)
 
 
-EXAMPLES: dict[str, Callable[[Example], Parts]] = {
-    "rms_norm": lambda example: _norm(example, adds=False),
-    "add_rms_norm": lambda example: _norm(example, adds=True),
-    "softmax": lambda example: _softmax(example, logarithm=False),
-    "log_softmax": lambda example: _softmax(example, logarithm=True),
-    **dict.fromkeys(("silu", "relu", "sigmoid", "gelu"), _pointwise),
-    "gated_activation": _gated,
-    "attention_with_lse": _attention_with_lse,
-    "variable_length_attention": _ragged_attention,
-    "paged_attention": _paged_attention,
-}
+EXAMPLES: Mapping[str, Callable[[Example], Parts]] = MappingProxyType(
+    {
+        "rms_norm": lambda example: _norm(example, adds=False),
+        "add_rms_norm": lambda example: _norm(example, adds=True),
+        "softmax": lambda example: _softmax(example, logarithm=False),
+        "log_softmax": lambda example: _softmax(example, logarithm=True),
+        **dict.fromkeys(("silu", "relu", "sigmoid", "gelu"), _pointwise),
+        "gated_activation": _gated,
+        "attention_with_lse": _attention_with_lse,
+        "variable_length_attention": _ragged_attention,
+        "paged_attention": _paged_attention,
+    }
+)
