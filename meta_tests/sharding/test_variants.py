@@ -14,7 +14,7 @@ SAMPLE = {  # a fault by its operation and its name, and the law that fails firs
     ("linear", "every rank adds its share of the bias, whose gradient is then 1/n"): "linear_vjp.reference",
     ("linear", "rank 0 alone adds the bias after the sum"): "linear.ranks",
     ("rms_norm", "the gradient of the replicated gain is not reduced"): "rms_norm_vjp.reference",
-    ("embedding", "the first row of a rank is found as if shards were even"): "embedding.table",
+    ("embedding", "the first row of a rank is found as if shards were even"): "embedding.reference",
     ("mixture_of_experts", "the experts' outputs are reduced twice"): "mixture_of_experts.reference",
     ("log_softmax", "what fills up the vocabulary takes part in the softmax"): "log_softmax.reference",
     ("scaled_dot_product_attention", "the keys are taken for those of the rank after"): "scaled_dot_product_attention.reference",

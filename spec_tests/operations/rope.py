@@ -80,9 +80,11 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def draw_turned_back(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Draw negative positions, for rope.inverse."""
+    """Draw negative positions, for rope.inverse. A domain with a largest position is that of a table, which begins at 0."""
     (x, positions), options = arguments(draw)
-    return (x, -positions if draw.operation.domain.get("positions", "arbitrary") == "arbitrary" else positions), options
+    domain = draw.operation.domain
+    turns = domain.get("positions", "arbitrary") == "arbitrary" and "max_position" not in domain
+    return (x, -positions if turns else positions), options
 
 
 declaration = Declaration(
