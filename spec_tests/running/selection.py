@@ -104,22 +104,15 @@ class Selection:
         for place, trial in enumerate(present):
             trial.part = (place, len(present)) if invariant.compares_with_oracle else (0, 1)
             trial.unmet_need, trial.max_examples = _unmet_need(trial, invariant), count_examples(invariant, cost, len(present))
-            trial.most_examples = count_share(invariant, cost, len(present))
+            trial.most_examples = effort.current_effort().examples(cost, len(present))
         return present
 
 
 def count_examples(invariant: Invariant, cost: float, dtypes: int) -> int:
     """Return how many examples of an invariant the current effort tries in each of so many dtypes."""
-    if invariant.compares_with_oracle:
-        return count_share(invariant, cost, dtypes)
-    planned = effort.current_effort().planned_examples(cost, dtypes, invariant.planned_examples)
-    return min(planned, invariant.max_examples or planned)
-
-
-def count_share(invariant: Invariant, cost: float, dtypes: int) -> int:
-    """Return the whole share of examples of an invariant in each of so many dtypes."""
-    share = effort.current_effort().examples(cost, dtypes)
-    return min(share, invariant.max_examples or share)
+    current, whole = effort.current_effort(), invariant.compares_with_oracle
+    count = current.examples(cost, dtypes) if whole else current.planned_examples(cost, dtypes, invariant.planned_examples)
+    return min(count, invariant.max_examples or count)
 
 
 def find_missing_requirement(trial: Trial, invariant: Invariant, required: tuple[str, ...]) -> str:
