@@ -69,7 +69,7 @@ def run(folder: Path, source: str, *options: str) -> tuple[Run, str]:
 @pytest.mark.rotating
 def test_the_failure_stands_wherever_the_device_is_lost(tmp_path: Path) -> None:
     """The device is lost at a later call in each run: while shrinking, in the calls of a diagnosis, and in its questions."""
-    for limit in (10, 60, 200):
+    for limit in (10, 60, 120):
         done, words = run(tmp_path, SCRAMBLED.format(limit=limit), "-k", "relu.reference or sigmoid.reference")
         fact = next(fact for fact in done.facts if fact["operation"] == "relu")
         (cause,) = fact["causes"]  # no call is blamed for what came after

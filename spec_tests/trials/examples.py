@@ -196,7 +196,6 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
         skip_minimal = profile.max_examples <= effort.current_effort().skip_minimal_up_to
         count = profile.max_examples if Phase.generate in profile.phases else 0
         tally.planned = count * len(current_settings().seeds or (None,))
-        covering = Covering(*trial.part) if count > 1 else None  # one example has nothing to share
         operation, drawn = test.invariant.drawn_operation(trial.operation_name), 0
 
         def try_example(choices: EngineChoices) -> None:
@@ -244,6 +243,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
 
         with suppress(Ended):
             for randoms in draw_sources(skip_minimal=skip_minimal) if count else ():
+                covering = Covering(*trial.part) if count > 1 else None  # one example has nothing to share
                 run_all(RandomChoices(random, operation, covering) if random else None for random in randoms)
         for shown, (severity, example) in better.items() if not trial.backend.framework.device_lost else ():
             show_better(trial, example, shown, severity)

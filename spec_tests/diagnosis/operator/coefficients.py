@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from .reading import Matrix
 MAX_TIMES = 64  # that an entry counts
 MAX_PATTERNS = 64  # of rows that count other entries
 NEGLIGIBLE = 1e-9  # of the largest coefficient
-TIMES = {0: "is left out", 2: "counts twice", -1: "counts with the opposite sign"}
-SEVERAL = {0: "are left out", 2: "count twice", -1: "count with the opposite sign"}
+TIMES = MappingProxyType({0: "is left out", 2: "counts twice", -1: "counts with the opposite sign"})
+SEVERAL = MappingProxyType({0: "are left out", 2: "count twice", -1: "count with the opposite sign"})
 
 
 def list_coefficients(matrix: Matrix, call: Call) -> Iterator[Alternative]:
