@@ -76,11 +76,13 @@ def test_local_window(transformer_lm: Operation, draw: Draw) -> None:
     """A local layer sees the left_window tokens before each token, and a global one sees all of them."""
     ids, weights, alone, keywords, is_global = draw_one_audible_layer(draw)
     n = ids.shape[-1]
-    t, window = draw.near(n - 1, n // 2, low=0, high=n - 1), draw.near(0, n // 2, low=0, high=n)
-    first = 0 if is_global else max(t - window, 0)
+    drawn, window = draw.near(n - 1, n // 2, low=0, high=n - 1), draw.near(0, n // 2, low=0, high=n)
     plain = {name: x for name, x in keywords.items() if name != "global_every"}
-    y = transformer_lm(ids, weights, **keywords, left_window=window)
-    assert_equal(y[..., t : t + 1, :], transformer_lm(ids[..., first : t + 1], alone, **plain)[..., -1:, :])
+    for left in dict.fromkeys((window, 0)):
+        y = transformer_lm(ids, weights, **keywords, left_window=left)
+        for t in dict.fromkeys((drawn, n - 1)):  # the last token sees most
+            first = 0 if is_global else max(t - left, 0)
+            assert_equal(y[..., t : t + 1, :], transformer_lm(ids[..., first : t + 1], alone, **plain)[..., -1:, :])
 
 
 @invariant("B", source=SOURCE, cost=2)
