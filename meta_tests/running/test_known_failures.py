@@ -159,7 +159,7 @@ def test_an_entry_may_be_a_pattern(patterns: list[dict[str, str]], known: str, t
     for name, pattern in stated.items():
         facts = [fact for fact in run.facts if fact["backend"] == name]
         assert {fact["known"] for fact in facts if fact["status"] == "failed"} == {known}, pattern
-        assert {fact["id"] for fact in facts if fact["status"] == "passed"} == {"relu.reference"}
+        assert "relu.reference" in {fact["id"] for fact in facts if fact["status"] == "passed"}
         assert not any(fact["stale"] for fact in facts), pattern  # a law that holds makes no pattern stale
 
 

@@ -12,7 +12,7 @@ NAMES = {
     "softmax": "the maximum is not subtracted",
     "rms_norm": "epsilon stands outside the square root",
     "gelu": "the answers are those of `",
-    "linear": "wrong only in columns 48 and up",
+    "linear": "the result is 0, in the output features from 48 on",
     "swiglu": "w3 gates and w1 goes straight through",
 }
 
