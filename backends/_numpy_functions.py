@@ -92,7 +92,11 @@ def silu(x):
     return _not_minus_inf(x) * sigmoid(x)
 
 
-_normal_cdf = np.vectorize(lambda x: math.erfc(-x / math.sqrt(2)) / 2, otypes=[float])
+_erfc = np.vectorize(math.erfc, otypes=[float])
+
+
+def _normal_cdf(x):
+    return _erfc(-x.astype(np.float64) / math.sqrt(2)) / 2
 
 
 def gelu(x, *, approximate="none"):

@@ -46,7 +46,7 @@ class StagedExpectation(Expectation):
     def leave_open(self, open_: np.ndarray, lost: np.ndarray) -> None:
         """Note the elements that depend on an open choice, and those among them of which nothing is claimed."""
         self.open, self.lost = open_, lost
-        self._stages.clear()
+        self._stages = {stage: self._with_error(one.error) for stage, one in self._stages.items()}
 
     @property
     def value(self) -> np.ndarray:  # type: ignore[override]

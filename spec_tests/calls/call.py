@@ -12,6 +12,7 @@ import numpy as np
 from ..bounds.bounded import Bounded
 from ..bounds.derivation import StagedExpectation, expect
 from ..bounds.expectation import Expectation
+from ..bounds.sampled_error import Evaluate
 from ..implementation.backend import Backend
 from ..specification.conventions import Convention, apply_conventions, conventions_of
 from ..specification.float_errors import ignored_float_errors
@@ -263,7 +264,12 @@ class Call:
             return StagedExpectation(self._unanswered().evaluate, arithmetic, self.storage, sampled=sampled, exact=exact)
         evaluate = partial(self._unanswered().evaluate, equation=equation)
         if self.chooses:
-            return expect_by_choice(self, evaluate, arithmetic, partial(StagedExpectation, storage=self.storage, sampled=sampled))
+
+            def derive(evaluate: Evaluate, arithmetic: Arithmetic, *, exact: np.ndarray | None = None) -> StagedExpectation:
+                exact = None if self._settles_a_rounding else exact
+                return StagedExpectation(evaluate, arithmetic, self.storage, sampled=sampled, exact=exact)
+
+            return expect_by_choice(self, evaluate, arithmetic, derive)
         if exact is not None and not self._settles_a_rounding:
             return StagedExpectation(evaluate, arithmetic, self.storage, sampled=sampled, exact=exact)
         return expect(evaluate, arithmetic, self.storage, sampled=sampled)

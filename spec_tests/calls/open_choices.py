@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,11 +9,17 @@ import numpy as np
 from ..bounds.choices import Choices, judged_by
 from ..bounds.derivation import StagedExpectation, expect
 from ..bounds.sampled_error import Evaluate
+from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import INTEGER, Arithmetic, Format, JoinedFormat
 from ..specification.registry import Specification
 from .parts import Parts
+from .real_numbers import drop_errors
 
-Derive = Callable[[Evaluate, Arithmetic], StagedExpectation]
+
+class Derive(Protocol):
+    """What makes an expectation. The value in float64 is passed where it is known, so that an answer may be its rounding."""
+
+    def __call__(self, evaluate: Evaluate, arithmetic: Arithmetic, *, exact: np.ndarray | None = None) -> StagedExpectation: ...
 
 
 class HasSpecification(Protocol):
@@ -102,19 +107,22 @@ def _expect_nearest(
     derive: Derive,
     storage: Format | JoinedFormat,
 ) -> StagedExpectation:
-    """Return the expectation of the choice of each row that is nearest to its answer, measured by the allowed error.
+    """Return the expectation of the choice of each row that is nearest to its answer.
 
-    The worst case says which choice is nearest, and which are impossible. If the expectation rejects the answer by the nearest
-    choice, the other possible ones are tried.
+    The values in float64 say which choice is nearest. If the expectation rejects a row of the answer by it, the others are tried
+    that are possible in the worst case.
     """
-    shares = np.stack([_share_of_worst_case(evaluate, arithmetic, storage, made, observed) for made in alternatives])
-    order, stacked = np.argsort(shares, axis=0, kind="stable"), np.stack(alternatives)
-    shares = np.take_along_axis(shares, order, axis=0)
-    ranked = np.take_along_axis(stacked, order[..., None], axis=0)
-    nearest = _derive_forced(ranked[0], evaluate, arithmetic, derive)
+    values = [_evaluate_forced(made, evaluate) for made in alternatives]
+    distances = np.stack([_distance(observed, value) for value in values])
+    order = np.argsort(distances, axis=0, kind="stable")[..., None]
+    ranked = np.take_along_axis(np.stack(alternatives), order, axis=0)
+    exact = np.take_along_axis(np.stack(values), order[:1], axis=0)[0]
+    nearest = _derive_forced(ranked[0], evaluate, arithmetic, derive, exact)
     forced, rejected = ranked[0], ~np.all(nearest.accepts(observed), axis=-1)
-    for share, made in zip(shares[1:], ranked[1:], strict=True):
-        tried = rejected & (share <= 1)
+    for made in ranked[1:]:
+        if not np.any(rejected):
+            break
+        tried = rejected & (_share_of_worst_case(evaluate, arithmetic, storage, made, observed) <= 1)
         if np.any(tried):
             expectation = _derive_forced(np.where(tried[..., None], made, forced), evaluate, arithmetic, derive)
             accepted = tried & np.all(expectation.accepts(observed), axis=-1)
@@ -122,8 +130,24 @@ def _expect_nearest(
     return nearest if forced is ranked[0] else _derive_forced(forced, evaluate, arithmetic, derive)
 
 
-def _derive_forced(made: np.ndarray, evaluate: Evaluate, arithmetic: Arithmetic, derive: Derive) -> StagedExpectation:
-    return derive(_judge(evaluate, Choices(forced=made)), arithmetic)
+def _evaluate_forced(made: np.ndarray, evaluate: Evaluate) -> np.ndarray:
+    """Return the value in float64 by this choice. Errors that arguments carry are dropped."""
+    with ignored_float_errors():
+        return np.asarray(_judge(evaluate, Choices(forced=made))(lambda x: np.asarray(drop_errors(x))))
+
+
+def _distance(observed: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Return how far each row of the answer is from its value. What is no number is infinitely far from all but its equal."""
+    with ignored_float_errors():
+        distance = np.abs(observed - value)
+    distance = np.where((observed == value) | np.isnan(observed) & np.isnan(value), 0.0, np.nan_to_num(distance, nan=np.inf))
+    return np.asarray(np.max(distance, axis=-1, initial=0.0))
+
+
+def _derive_forced(
+    made: np.ndarray, evaluate: Evaluate, arithmetic: Arithmetic, derive: Derive, exact: np.ndarray | None = None
+) -> StagedExpectation:
+    return derive(_judge(evaluate, Choices(forced=made)), arithmetic, exact=exact)
 
 
 def _share_of_worst_case(

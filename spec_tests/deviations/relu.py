@@ -89,4 +89,4 @@ def nan_becomes_zero(function: Any, x: Any) -> Any:
 
     Shows: NaN alone. Hides: every number.
     """
-    return function(np.fmax(x, 0))
+    return function(np.asarray(np.fmax(x, 0), dtype=x.dtype))

@@ -13,6 +13,7 @@ import math
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -72,17 +73,19 @@ class Covering:
 
     def _bit(self, factor: str, kind: Hashable) -> int:
         item = factor, kind
-        if item not in self.bits:
-            bit = 1 << len(self.bits)
-            for other, its_bit in self.bits.items() if self.parts > 1 else ():
-                if _hash_pair(item, other) % self.parts == self.part:
-                    self.own[bit] |= its_bit
-                    self.own[its_bit] |= bit
-            self.bits[item] = bit
-            self.of_factor[factor] |= bit
-            self.known |= bit
-            self.values |= bit * factor.startswith(VALUES)
-        return self.bits[item]
+        known = self.bits.get(item)
+        if known:
+            return known
+        bit = 1 << len(self.bits)
+        for other, its_bit in self.bits.items() if self.parts > 1 else ():
+            if _hash_pair(item, other) % self.parts == self.part:
+                self.own[bit] |= its_bit
+                self.own[its_bit] |= bit
+        self.bits[item] = bit
+        self.of_factor[factor] |= bit
+        self.known |= bit
+        self.values |= bit * factor.startswith(VALUES)
+        return bit
 
     def _rank(self, bits: tuple[int, ...], others: int, ahead: int) -> tuple[int, ...]:
         """Return how many of these kinds are new, and how many of their pairs: with what is chosen, and with what may come.
@@ -93,12 +96,14 @@ class Covering:
         """
         new = own = with_chosen = with_coming = with_values = 0
         for bit in bits:
-            met, coming = self.met.get(bit, 0), ahead if self.idle[bit] < PATIENCE else 0
+            met = self.met.get(bit, 0)
             new += not met
-            with_chosen += (others & ~met & ~self.values).bit_count()
-            own += (others & ~met & ~self.values & self.own.get(bit, 0)).bit_count()
-            with_coming += (coming & ~met & ~self.values).bit_count()
-            with_values += (others & ~met & self.values).bit_count()
+            unmet = others & ~met
+            plain = unmet & ~self.values
+            with_chosen += plain.bit_count()
+            own += (plain & self.own[bit]).bit_count() if self.parts > 1 else 0
+            with_coming += (ahead & ~met & ~self.values).bit_count() if self.idle[bit] < PATIENCE else 0
+            with_values += (unmet & self.values).bit_count()
         return new, own, with_chosen, with_coming, with_values
 
     @property
@@ -128,6 +133,7 @@ def kind_of_value(value: Any) -> Hashable:
     return f"{'−' * (value < 0)}{order}"
 
 
+@cache
 def kind_of_size(size: int) -> str:
     """Return how a size stands to the blocks that kernels have: powers of two, and three times powers of two."""
     if size <= 2:
