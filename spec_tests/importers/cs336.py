@@ -52,6 +52,9 @@ ADAPTER_FUNCTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "cosine_schedule": ("run_get_lr_cosine_schedule",),
     }
 )
+ADAPTERS = frozenset(
+    name for names in (*ADAPTER_FUNCTIONS.values(), *(names for names, _ in training.FUNCTIONS.values())) for name in names
+)
 UPCASTS = "rms_norm"  # which the hand-out wants to compute in float32 and to return in the dtype of its input
 FREE = (UPCASTS, "cosine_schedule")  # operations in other dtypes than float32: the latter has no arrays
 UPCAST_DTYPES = ("bfloat16", "float16")
@@ -75,9 +78,8 @@ DOMAIN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 def take(source: Any) -> Adapters | None:
     """Return the backend of an adapters file: it names no framework and has a function of the assignment. None for others."""
-    functions = [*ADAPTER_FUNCTIONS.values(), *(names for names, _ in training.FUNCTIONS.values())]
-    present = (hasattr(source, name) for names in functions for name in names)
-    return Adapters(source) if not hasattr(source, "framework") and any(present) else None
+    present = any(hasattr(source, name) for name in ADAPTERS)
+    return Adapters(source) if not hasattr(source, "framework") and present else None
 
 
 def _choose_max_seq_len(positions: Any, n: int) -> int:
