@@ -135,3 +135,18 @@ def test_exceptions_at_two_places_are_one_cause_if_the_same_calls_raise_them() -
 
     (cause,) = run(make_backend(relu=relu), "relu")
     assert "; it raises for " in cause.symptom
+
+
+def normalize_along_axis_2(x: np.ndarray, weight: np.ndarray, *, eps: float) -> np.ndarray:
+    return x / np.sqrt(np.mean(np.square(x), axis=2, keepdims=True) + x.dtype.type(eps)) * weight
+
+
+def test_an_exception_belongs_to_the_equation_that_explains_the_wrong_answers() -> None:
+    under_test = make_backend(rms_norm=normalize_along_axis_2)
+    own = [pair for pair in trials(under_test) if pair[0].invariant.id_for(pair[1].operation_name) == "rms_norm.reference"]
+    for test, trial in own:
+        attempt(test, trial, seed=1, shrink=True)
+    exception, explained = sorted(under_test.causes, key=lambda cause: bool(cause.explanations))
+    assert exception.symptom.endswith("; it raises for batch_dims < 2")
+    assert "np.mean(np.square(x), axis=2, keepdims=True)" in explained.explanations[0].what
+    assert explained.is_same(exception)

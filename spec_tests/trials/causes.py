@@ -18,6 +18,7 @@ from typing import Protocol
 
 from ..calls.call import Call
 from ..calls.violation import Lost, NoAnswer
+from ..deviations._oracle_backend import prepare
 from ..diagnosis.evidence import Evidence, is_wrong
 from ..diagnosis.explain import explain
 from ..diagnosis.explanation import Explanation
@@ -109,6 +110,16 @@ class Cause:
             if explanation.kind != "region" or call.operation.name == self.example.culprit  # a region is one of one operation
         )
 
+    def raises(self, call: Call) -> bool:
+        """Whether the equation of an explanation cannot be computed for a call, as that of an axis which the arrays lack."""
+        for explanation in self.explanations:
+            if (equation := explanation.equation_of(call.operation.name)) is not None:
+                try:
+                    call.evaluate(lambda x: x, prepare(call.operation.name, equation, call.operation.storage))
+                except (IndexError, ValueError):
+                    return True
+        return False
+
     def covers(self, call: Call) -> bool:
         """Whether it is a region that holds the call, though the error may not show in its answer."""
         return any(isinstance(explanation, Region) and explanation.covers(call) for explanation in self.explanations)
@@ -183,6 +194,10 @@ class Causes:
         if known := next((other for other in self.found if other.is_same(cause)), None):
             known.dtypes |= cause.dtypes
             return known
+        for other in self.found:
+            explained, exception = (cause, other) if cause.explanations else (other, cause)
+            if exception.kind == "exception" and exception.example.calls and explained.raises(exception.example.calls[-1]):
+                cause.ids += other.ids  # what explains the wrong answers explains why other calls have none
         self.found.append(cause)
         return cause
 
