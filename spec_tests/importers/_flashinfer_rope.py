@@ -6,10 +6,10 @@ from typing import Any
 
 from ._flashinfer_definition import Bound, Call, Definition
 from ._imported import NotTaken, find_name, import_torch
+from ._promises import MAX_POSITION
 
 CACHES = ("cos_sin_cache",)  # a row for each position: the cosines of the pairs, then their sines
 FLAG = "is_neox"  # whether the pairs are (k, k + r/2)
-MAX_POSITION = 4095  # of a table that is made for each call
 
 
 def bind_rope(stated: Definition, call: Call) -> Bound:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ._imported import NotTaken
+from ._promises import MAX_POSITION
 
 LAST = -1
 HEADED = 4  # axes of (batch, heads, n, d)
-MAX_POSITION = 4095  # a table has as many rows
 Bound = tuple[str, Callable[..., Any], dict[str, Any]]
 Run = Callable[..., Any]
 
