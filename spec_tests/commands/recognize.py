@@ -103,8 +103,8 @@ def _load_apart(path: Path) -> Found:
     reason = f"loading it took more than {SECONDS:g} s"
     try:
         if receiver.poll(SECONDS):
-            given = json.loads(receiver.recv_bytes())
-            return Found(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+            given: dict[str, Any] = json.loads(receiver.recv_bytes())
+            return Found(**given | {name: tuple(value) for name, value in given.items() if isinstance(value, list)})
     except (EOFError, OSError):
         reason = "its process ended"
     finally:
@@ -146,7 +146,7 @@ def _describe(found: Found) -> str:
 
 def _format_table(found: list[Found]) -> str:
     """Return the counts of each format. What says that it is an operation is recognized if it is taken."""
-    by_kind = defaultdict(list[Found])
+    by_kind = defaultdict[str, list[Found]](list)
     for one in found:
         by_kind[one.kind.partition(" (")[0]].append(one)
     width = max(map(len, [*by_kind, "format"]), default=0)

@@ -56,8 +56,8 @@ def find_other_convention(evidence: Evidence) -> Explanation | None:
     """Return the convention that every wrong answer follows in place of the one that holds of the backend."""
     operation = evidence.wrong[0].operation
     for convention in conventions_of(operation.name):
-        held = {call.conventions.get(convention.name) for call in evidence.wrong}
-        if len(held) != 1 or None in held:
+        held = {call.conventions.get(convention.name, "") for call in evidence.wrong}
+        if len(held) != 1 or "" in held:
             continue
         (right,) = held
         for value in (value for value in convention.values if value != right):

@@ -21,6 +21,7 @@ from ..trials.trial import Trial
 from .causes import state_explanations
 from .reproduction import format_array, format_replay_command
 from .script import build_script
+from .script_state import add_state
 from .verdict import Message, join_explanations
 
 RAISED = "the call raised "  # how `guard.as_fault` begins
@@ -60,7 +61,9 @@ def describe_failure(invariant: Invariant, trial: Trial, finding: Finding) -> Me
         diagnosis=state_explanations(cause),
         explains=describe_confidence(cause),
         first="" if finding.is_new else f"{cause.example.law} in {cause.example.dtype}",
-        script="" if cause.told else build_script(trial, failure.calls, name),
+        script=""
+        if cause.told
+        else add_state(build_script(trial, failure.calls, name), failure.surroundings, trial.backend.framework.device or "cpu"),
         again=format_replay_command(invariant, trial, failure.choices),
     )
 
