@@ -15,9 +15,10 @@ def log_softmax(x: Any, *, axis: int) -> Any:
     Units
         Nats.
     Domain
-        x < +inf, and at least one entry of each vector finite; the axis not empty.
+        x < +inf, and at least one entry of each vector finite.
     Edges
-        An entry of -inf gives -inf and changes no other. A vector of -inf alone gives NaN.
+        An entry of -inf gives -inf and changes no other. A vector of -inf alone gives NaN, an axis
+        without entries an empty result.
     Choices
         The logarithm of softmax(x) is the same number only while softmax(x) does not underflow; x minus
         logsumexp(x) is the same number but loses digits when a large offset is common to all entries.
@@ -31,5 +32,6 @@ def log_softmax(x: Any, *, axis: int) -> Any:
     array([    0., -2000.])
     """
     x = float64(x)
-    shifted = x - exact(np.max(x, axis=axis, keepdims=True))
-    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+    shifted = x - exact(np.max(x, axis=axis, keepdims=True, initial=-np.inf))
+    with np.errstate(divide="ignore"):  # log(0) is that of the sum of no entries, which no entry of the result needs
+        return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))

@@ -15,10 +15,10 @@ def logsumexp(x: Any, *, axis: int) -> Any:
     Units
         Nats.
     Domain
-        x < +inf; the axis not empty.
+        x < +inf.
     Edges
         max(x) <= y <= max(x) + log(n). A vector of -inf alone gives -inf, the logarithm of an empty sum (the
-        shift is 0 there, or the result would be NaN).
+        shift is 0 there, or the result would be NaN). So does an axis without entries.
     Choices
         The axis is dropped from the result, as by default in PyTorch, JAX and SciPy.
     Source
@@ -31,6 +31,6 @@ def logsumexp(x: Any, *, axis: int) -> Any:
     array([1000.6931,      -inf])
     """
     x = float64(x)
-    m = exact(finite_or_zero(np.max(x, axis=axis, keepdims=True)))
+    m = exact(finite_or_zero(np.max(x, axis=axis, keepdims=True, initial=-np.inf)))
     with np.errstate(divide="ignore"):  # log(0) = -inf is the answer for a vector of -inf
         return np.squeeze(m + np.log(np.sum(np.exp(x - m), axis=axis, keepdims=True)), axis=axis)

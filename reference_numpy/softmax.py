@@ -15,10 +15,10 @@ def softmax(x: Any, *, axis: int) -> Any:
     Units
         Scores in nats in, probabilities out.
     Domain
-        x < +inf, and at least one entry of each vector finite; the axis not empty.
+        x < +inf, and at least one entry of each vector finite.
     Edges
         An entry of -inf gives exactly 0 and changes no other. One finite entry gives exactly one-hot. A vector
-        of -inf alone has no softmax: NaN here.
+        of -inf alone has no softmax: NaN here. An axis without entries gives an empty result.
     Choices
         The shift m changes nothing but the range: without it exp overflows at 710 in float64, at 89 in
         float32 and at 12 in float16. The axis has no default (libraries use the last, or the second).
@@ -31,5 +31,5 @@ def softmax(x: Any, *, axis: int) -> Any:
     array([0.09  , 0.2447, 0.6652])
     """
     x = float64(x)
-    e = np.exp(x - exact(np.max(x, axis=axis, keepdims=True)))
+    e = np.exp(x - exact(np.max(x, axis=axis, keepdims=True, initial=-np.inf)))
     return e / np.sum(e, axis=axis, keepdims=True)

@@ -12,9 +12,12 @@ from reference_numpy.attention_with_lse import attention_with_lse
 from reference_numpy.attention_with_lse_vjp import attention_with_lse_vjp
 from reference_numpy.merge_attention_states import merge_attention_states
 from reference_numpy.merge_attention_states_vjp import merge_attention_states_vjp
+from spec_tests.calls.operation import Operation
+from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.diagnosis.near_misses import find_other_convention
 from spec_tests.implementation.backend import Backend, build_backend
 from spec_tests.specification.conventions import apply_conventions
-from spec_tests.specification.registry import operations
+from spec_tests.specification.registry import operations, specification
 
 from ..backends.correct import states
 from ..backends.correct.states_in_bits import BITS, LseInBits
@@ -45,6 +48,28 @@ def test_another_base_than_the_stated_one_fails(stated: str, computed: str) -> N
     broken = caught_by(build(attention_with_lse=function, conventions={"lse_base": stated}), seed=1, only="attention_with_lse.")
     assert {"attention_with_lse.reference", "attention_with_lse.lse_of_scores", "attention_with_lse.lse_base"} <= broken.keys()
     assert broken["attention_with_lse.lse_base"].what == f"lse_base is {computed} here, where the backend states {stated}"
+
+
+def attend_wrongly(q: Any, k: Any, v: Any, mask: Any = None, **options: Any) -> Any:
+    out, lse = states.attention_with_lse(q, k, v, mask, **options)
+    return out, lse * 1.5
+
+
+@pytest.mark.parametrize(("stated", "computed"), [("e", attend_in_bits), ("2", states.attention_with_lse), ("2", attend_wrongly)])
+def test_the_base_that_every_wrong_answer_has_is_named(stated: str, computed: Any) -> None:
+    under_test = build(attention_with_lse=computed, conventions={"lse_base": stated})
+    operation = Operation(specification("attention_with_lse"), under_test, "float32", "eager")
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        operation(*(rng.integers(-8, 9, (1, 2, 5, 4)) / 4 for _ in range(3)))
+    found = find_other_convention(Evidence.gather(operation.recorder.calls, []))
+    if computed is attend_wrongly:
+        assert found is None
+        return
+    assert found is not None
+    words = {"e": "e (natural, in nats)", "2": "2 (to the base 2, in bits)"}
+    other = "2" if stated == "e" else "e"
+    assert found.what == f"lse_base is {words[other]} where it has to be {words[stated]}"
 
 
 @pytest.mark.rotating

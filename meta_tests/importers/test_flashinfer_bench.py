@@ -156,7 +156,52 @@ def run(x, weight):
     return (h * torch.rsqrt((h * h).mean(-1, keepdim=True) + eps) * (1 + weight.double())).to(x.dtype)"""),
         "rms_norm",
     ),
+    "geglu of the tanh form": (
+        define("geglu", ROWS, """
+def run(x):
+    a, b = x.chunk(2, -1)
+    return torch.nn.functional.gelu(a, approximate="tanh") * b""", y=("rows", "six6")),
+        "gated_activation",
+    ),
+    "gelu without a form": (
+        define("gelu", ROWS, 'def run(x):\n    return torch.nn.functional.gelu(x, approximate="tanh")'),
+        "gelu",
+    ),
+    "norm and sum": (
+        define("fused_add_rmsnorm", {"x": ("rows", "width12"), "residual": ("rows", "width12"), "weight": ("width12",)}, """
+def run(x, residual, weight):
+    total = x.double() + residual.double()
+    y = total * torch.rsqrt((total * total).mean(-1, keepdim=True) + 1e-6) * weight.double()
+    return y.to(x.dtype), total.to(x.dtype)""", y=("rows", "width12"), updated_residual=("rows", "width12")),
+        "add_rms_norm",
+    ),
+    "rotation by a table": (
+        define("rope", {"q": ("tokens", "heads2", "width8"), "k": ("tokens", "one1", "width8"),
+                        "cos_sin_cache": ("places", "turned4"), "positions": ("tokens",)}, """
+def turn(x, table):
+    cos, sin = table[:, None].chunk(2, -1)
+    a, b, rest = x[..., :2], x[..., 2:4], x[..., 4:]
+    return torch.cat([a * cos - b * sin, b * cos + a * sin, rest], -1)
+
+
+def run(q, k, cos_sin_cache, positions):
+    return turn(q, cos_sin_cache[positions]), turn(k, cos_sin_cache[positions])""",
+            q_out=("tokens", "heads2", "width8"), k_out=("tokens", "one1", "width8")),
+        "rope",
+    ),
+    "rotation by cosines and sines": (
+        define("rope_d8", {"q": ("b", "heads2", "n", "width8"), "k": ("b", "few", "n", "width8"),
+                           "cos": ("b", "n", "width8"), "sin": ("b", "n", "width8")}, """
+def run(q, k, cos, sin):
+    def turn(x):
+        a, b = x.chunk(2, -1)
+        return x * cos[:, None] + torch.cat([-b, a], -1) * sin[:, None]
+
+    return turn(q), turn(k)""", q_out=("b", "heads2", "n", "width8"), k_out=("b", "few", "n", "width8")),
+        "rope",
+    ),
 }  # fmt: skip
+TAKEN["rotation by a table"][0]["inputs"]["positions"]["dtype"] = "int64"
 
 
 @pytest.mark.parametrize("case", TAKEN)
@@ -169,6 +214,15 @@ def test_what_a_definition_means_is_taken_and_conforms(open_definition: Open, ca
 
 DECLINED = {
     "dtype": (define("silu", ROWS, "def run(x):\n    return x", dtype="float8_e5m2"), "is stated for float8_e5m2"),
+    "capped": (
+        define("softmax_capped", ROWS, "def run(x):\n    return torch.softmax(30 * torch.tanh(x / 30), -1)", dtype="bfloat16"),
+        "its reference is not softmax",
+    ),
+    "wrong key": (
+        define("rope", {"q": ("b", "h", "n", "d8"), "k": ("b", "h", "n", "d8"), "cos": ("b", "n", "d8"), "sin": ("b", "n", "d8")},
+            "def run(q, k, cos, sin):\n    return q, k", q_out=("b", "h", "n", "d8"), k_out=("b", "h", "n", "d8")),
+        "its reference is not rope",
+    ),
     "reference": (define("softmax", ROWS, "def run(x):\n    return torch.softmax(2 * x, -1)"), "its reference is not softmax"),
     "norm": (
         define(
@@ -176,7 +230,7 @@ DECLINED = {
         ),
         "its reference is not rms_norm",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", DECLINED)
@@ -216,3 +270,43 @@ def test_both_results_of_ragged_attention_are_tested_and_widths_differ(open_defi
     other = {**definition, "name": "other", "reference": definition["reference"].replace(".softmax(-1)", ".softmax(-1) * 1.5")}
     with pytest.raises(NotTaken):  # a reference that is no attention is not judged
         open_definition(other)
+
+
+PAGED = """
+def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, last_page_len, sm_scale):
+    out, lse = torch.zeros_like(q), torch.full(q.shape[:2], -torch.inf)
+    a, c, size = qo_indptr.tolist(), kv_indptr.tolist(), k_cache.shape[1]
+    for i, last in enumerate(last_page_len.tolist()):
+        pages = kv_indices[c[i] : c[i + 1]].long()
+        k, v = (x[pages].flatten(0, 1)[: (len(pages) - 1) * size + last].double() for x in (k_cache, v_cache))
+        s = torch.einsum("nhd,mhd->hnm", q[a[i] : a[i + 1]].double(), k) * sm_scale
+        n, m = s.shape[1:]
+        s = s.masked_fill(~torch.ones(n, m, dtype=torch.bool).tril(m - n), -torch.inf)
+        out[a[i] : a[i + 1]] = torch.einsum("hnm,mhe->nhe", s.softmax(-1).nan_to_num(), v).to(q.dtype)
+        lse[a[i] : a[i + 1]] = (s.logsumexp(-1) / 0.6931471805599453).T.float()
+    return out, lse
+"""
+
+
+def test_several_queries_of_paged_attention_are_tested_with_both_results(open_definition: Open) -> None:
+    integers = ("qo_indptr", "kv_indptr", "kv_indices", "last_page_len")
+    pages = ("pages", "slots4", "heads2", "width8")
+    arrays = {"q": ("nq", "heads2", "width8"), "k_cache": pages, "v_cache": pages}
+    definition = define(
+        "gqa_paged_prefill", arrays | {name: (name[:3],) for name in integers} | {"sm_scale": ()}, PAGED,
+        output=("nq", "heads2", "width8"), lse=("nq", "heads2"),
+    )  # fmt: skip
+    for name in integers:
+        definition["inputs"][name]["dtype"] = "int32"
+    under_test = open_definition(definition)
+    assert under_test.convention("lse_base", "attention_with_lse") == "2"
+    for operation in ("paged_attention", "attention_with_lse"):
+        assert caught_by(under_test, seed=1, only=f"{operation}.reference") == {}
+
+
+def test_a_folder_with_a_definition_alone_is_tried_with_its_reference(tmp_path: Path) -> None:
+    definition, operation = TAKEN["silu"]
+    (tmp_path / "definition.json").write_text(json.dumps(definition))
+    imported = open_path(tmp_path, import_file)
+    assert list(imported.renamed_operations) == [operation]
+    imported.folder.cleanup()

@@ -35,6 +35,15 @@ def test_builds_for_a_gpu_alone_are_refused(tmp_path: Path) -> None:
     assert "its builds are torch26-cxx98-cu118-x86_64-linux: none is universal or for a CPU" in flatten(run.text)
 
 
+def test_sources_without_what_is_compiled_are_refused_with_what_they_need(tmp_path: Path) -> None:
+    package = tmp_path / "norms/torch-ext/norms"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("from ._ops import ops\n")
+    run = suite(tmp_path, f"--backend={tmp_path / 'norms'}")
+    assert run.code == 4
+    assert "it is a kernel repository of Hugging Face, which needs its compiled _ops" in flatten(run.text)
+
+
 def test_an_installed_package_is_taken_by_its_name(tmp_path: Path) -> None:
     package = tmp_path / "my_norms"
     package.mkdir()

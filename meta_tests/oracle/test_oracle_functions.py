@@ -224,3 +224,16 @@ def test_wrong_arguments_are_named(call: Any, text: str) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011
         call()
     assert str(raised.value) == text
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("shape", [(5, 0, 0), (0, 3), (3, 0)])
+def test_an_axis_without_entries_has_the_softmax_and_the_logsumexp_of_frameworks(shape: tuple[int, ...], axis: int) -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.zeros(shape, dtype=torch.float64)
+    assert function("softmax")(x.numpy(), axis=axis).shape == torch.softmax(x, axis).shape == shape
+    assert function("log_softmax")(x.numpy(), axis=axis).shape == torch.log_softmax(x, axis).shape == shape
+    assert np.array_equal(function("logsumexp")(x.numpy(), axis=axis), torch.logsumexp(x, axis).numpy())
+    (dx,) = function("softmax_vjp")(x.numpy(), x.numpy(), axis=axis)
+    assert dx.shape == shape

@@ -106,3 +106,47 @@ def test_operation_or_place_makes_equal_exceptions_one() -> None:
     assert not here & symptom("no memory", "a.py:1 in f")
     assert not here & symptom("no kernel", "a.py:1 in f", kind="TypeError")
     assert len(symptom("a or b", "")) == 1
+
+
+def turn_by_a_short_table(x: np.ndarray, positions: np.ndarray, *, theta: float) -> np.ndarray:
+    """Return the rotation of tokens whose table has as many rows as there are tokens."""
+    n, d = x.shape[-2:]
+    angles = (np.arange(n)[:, None] * theta ** (-np.arange(0, d, 2) / d))[positions]
+    a, b = x[..., ::2], x[..., 1::2]
+    turned = np.stack([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)], -1)
+    return turned.reshape(x.shape).astype(x.dtype)
+
+
+def test_an_exception_is_said_with_the_positions_that_raise_it() -> None:
+    under_test = make_backend(rope=turn_by_a_short_table, domain={"rope": {"max_position": 100}})
+    (attempted,) = [pair for pair in trials(under_test) if pair[0].invariant.id_for(pair[1].operation_name) == "rope.reference"]
+    attempt(*attempted, seed=1, shrink=True)
+    exceptions = [cause.symptom for cause in under_test.causes if cause.kind == "exception"]
+    assert [symptom.partition("; ")[2] for symptom in exceptions] == ["it raises for a position of n or more"]
+
+
+def test_exceptions_at_two_places_are_one_cause_if_the_same_calls_raise_them() -> None:
+    def relu(x: np.ndarray) -> np.ndarray:
+        if x.ndim > 1 and x.shape[0] % 2:
+            raise ValueError("the grid has an odd number of rows")
+        if x.ndim > 1:
+            raise IndexError("too many indices")
+        return np.maximum(x, 0)
+
+    (cause,) = run(make_backend(relu=relu), "relu")
+    assert "; it raises for " in cause.symptom
+
+
+def normalize_along_axis_2(x: np.ndarray, weight: np.ndarray, *, eps: float) -> np.ndarray:
+    return x / np.sqrt(np.mean(np.square(x), axis=2, keepdims=True) + x.dtype.type(eps)) * weight
+
+
+def test_an_exception_belongs_to_the_equation_that_explains_the_wrong_answers() -> None:
+    under_test = make_backend(rms_norm=normalize_along_axis_2)
+    own = [pair for pair in trials(under_test) if pair[0].invariant.id_for(pair[1].operation_name) == "rms_norm.reference"]
+    for test, trial in own:
+        attempt(test, trial, seed=1, shrink=True)
+    exception, explained = sorted(under_test.causes, key=lambda cause: bool(cause.explanations))
+    assert exception.symptom.endswith("; it raises for batch_dims < 2")
+    assert "np.mean(np.square(x), axis=2, keepdims=True)" in explained.explanations[0].what
+    assert explained.is_same(exception)

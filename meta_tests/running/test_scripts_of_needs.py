@@ -173,7 +173,7 @@ def test_where_calls_are_lost(tmp_path: Path) -> None:
         failed = operation.call(np.ones((2, 40)))
         with pytest.raises(Lost):
             operation.run(failed)
-        region = find_raising_region(trial, failed)
+        region = find_raising_region(operation, failed)
     assert region is not None
     assert region.words.startswith("refuses d > 16")
     assert region.advice == 'domain = {"relu": {"d": range(1, 17)}}'

@@ -152,8 +152,11 @@ def _rint(like: Bounded, x: Bounded) -> Bounded:
 
 
 @implements
-def _max(like: Bounded, x: Bounded, *, axis: int, keepdims: bool = False) -> Bounded:
-    return like.at(*(np.max(part, axis=axis, keepdims=keepdims) for part in x.pair))
+def _max(like: Bounded, x: Bounded, *, axis: int, keepdims: bool = False, initial: float = -np.inf) -> Bounded:
+    value, error = x.pair
+    return like.at(
+        np.max(value, axis=axis, keepdims=keepdims, initial=initial), np.max(error, axis=axis, keepdims=keepdims, initial=0.0)
+    )
 
 
 @implements

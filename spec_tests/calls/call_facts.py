@@ -13,6 +13,8 @@ from .call import Call
 from .in_domain import batch_ranks, dimension_sizes
 
 UNEQUAL_BATCHES = "batches that broadcast"
+BEYOND = "a position of n or more"
+NOT_AS_HEADS = "positions of several sequences, other in number than the heads"
 
 
 def describe_call(call: Call) -> tuple[dict[str, Any], frozenset[str]]:
@@ -48,6 +50,19 @@ def describe_call(call: Call) -> tuple[dict[str, Any], frozenset[str]]:
         options.add(UNEQUAL_BATCHES)
     facts[UNEQUAL_BATCHES] = len(batches) > 1
     return facts, frozenset(options)
+
+
+def describe_positions(call: Call) -> dict[str, bool]:
+    """Return facts of the positions of a call, {} if it has none: what code that indexes or broadcasts them may not take."""
+    named = call.named
+    if (positions := named.get("positions")) is None or not positions.size:
+        return {}
+    first = named[call.operation.spec.positional[0]]
+    facts = {BEYOND: bool(positions.max() >= first.shape[-2])}
+    if "num_heads" in named:  # positions (batch, n) of arrays (batch, n, d), whose heads come between these axes
+        sequences = positions.shape[-2] if positions.ndim > 1 else 1
+        facts[NOT_AS_HEADS] = sequences not in (1, named["num_heads"])
+    return facts
 
 
 def _classify_positions(positions: np.ndarray) -> str:

@@ -1,4 +1,4 @@
-"""Near misses: the right equation, but in a looser precision class, in float32, or for another option than was given.
+"""Near misses: the right equation, but in a looser precision class, in float32, or for another option or convention.
 
 A looser class and float32 may come on top of another bug: where a known explanation has an equation, it is tried too.
 """
@@ -17,8 +17,9 @@ from ..bounds.bounded import Bounded
 from ..bounds.expectation import Expectation
 from ..calls.call import Call
 from ..deviations._oracle_backend import prepare
+from ..specification.conventions import conventions_of
 from ..specification.formats import FLOAT64_IN_FLOAT32, FORMATS, PRECISIONS, Arithmetic
-from .evidence import Evidence, answer_of, wrong_in
+from .evidence import Evidence, answer_of, is_wrong, wrong_in
 from .explanation import Explanation
 
 MIN_FLOAT32_SHARE = 1 / 64  # of the float32 bound; among many elements one comes that near to the worst case
@@ -45,8 +46,37 @@ def find_near_miss(
     if in_float32(evidence, known):
         what = "the right equation, all or some of it computed in float32"
         return near_miss(FLOAT64_IN_FLOAT32, what, predicts=partial(_is_in_float32, known))
-    found = another_option(evidence, is_late)
-    return describe_option(operation.name, *found) if found and len(found[1]) > 1 else None
+    if found := find_other_convention(evidence):
+        return found
+    option = another_option(evidence, is_late)
+    return describe_option(operation.name, *option) if option and len(option[1]) > 1 else None
+
+
+def find_other_convention(evidence: Evidence) -> Explanation | None:
+    """Return the convention that every wrong answer follows in place of the one that holds of the backend."""
+    operation = evidence.wrong[0].operation
+    for convention in conventions_of(operation.name):
+        held = {call.conventions.get(convention.name, "") for call in evidence.wrong}
+        if len(held) != 1 or "" in held:
+            continue
+        (right,) = held
+        for value in (value for value in convention.values if value != right):
+            follows = partial(_follows, operation.name, convention.name, value)
+            if all(map(follows, evidence.wrong)) and not any(map(follows, evidence.right)):
+                shown, held_one = (f"{name} ({convention.values[name].words})" for name in (value, right))
+                what = f"{convention.name} is {shown} where it has to be {held_one}"
+                return Explanation("near miss", f"another {convention.name}", what, operation.name, follows)
+    return None
+
+
+def _follows(operation: str, convention: str, value: str, call: Call) -> bool | None:
+    """Whether the answer of a call is right under another value of a convention, and not under the one that holds."""
+    held = call.conventions.get(convention)
+    if call.operation.name != operation or held in (None, value):
+        return None
+    judged = Call(call.operation, call.arguments, call.keywords, formats=call.formats)
+    judged.settle({**call.conventions, convention: value})
+    return is_wrong(call) and _accept(call, iter([judged.expectation(call.operation.precision)])) is not None
 
 
 def find_fixed_option(evidence: Evidence, is_late: Callable[[], bool] = lambda: False) -> Explanation | None:

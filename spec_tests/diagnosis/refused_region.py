@@ -124,9 +124,9 @@ def _describe_flag(operation: str, name: str, refuses_true: bool) -> Region:
         argument = name.removeprefix("with ")
         if refuses_true:
             return Region(f"refuses {argument}", f"leave {argument} out of the signature of {operation}")
-        return Region(f"refuses calls without {argument}", "no domain can state it")
+        return Region(f"refuses calls without {argument}", "")
     if " " in name:  # another property of the call, which is no name of an argument
-        return Region(f"refuses {name}" if refuses_true else f"refuses every call without {name}", "no domain can state it")
+        return Region(f"refuses {name}" if refuses_true else f"refuses every call without {name}", "")
     return Region(f"refuses {name} = {refuses_true}", _write_domain(operation, name, (not refuses_true,)))
 
 

@@ -293,7 +293,8 @@ def _find_complaints(backend: Backend, operations: Collection[str]) -> Iterator[
     if not any(found):
         hints = backend.state("absence_hints", {}).values()
         meant = "".join(f"; it {hint}" if index == 0 else f"\nIt {hint}" for index, hint in enumerate(hints))
-        yield f"it defines none of the operations, which are {', '.join(sorted(operations))}{meant}"
+        known = "" if hints else f", which are {', '.join(sorted(operations))}"
+        yield f"it defines none of the operations{known}{meant}"
     if backend.text and backend.name != backend.text and backend.name in built_in_backends():
         yield f"it calls itself {backend.name}, which is a backend of the suite's own; give it another name"
     stated = backend.state("dtypes", ())

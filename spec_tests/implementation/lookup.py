@@ -63,7 +63,8 @@ def identify(source: Any, text: str = "") -> tuple[Any, str, Framework]:
     if not isinstance(framework_name, str):
         raise BackendError(f'{label}: it does not say whose arrays it takes; add a line framework = "torch", or "numpy"')
     try:
-        return source, name, Framework(framework_name, getattr(source, "device", None))
+        device = getattr(source, "device", None)  # scripts keep a device of PyTorch under this name
+        return source, name, Framework(framework_name, None if device is None else str(device))
     except Unavailable as error:
         raise BackendError(f"{label}: {error}; {_list_other_backends(text)}") from error
 

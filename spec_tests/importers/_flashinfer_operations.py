@@ -7,6 +7,7 @@ from typing import Any
 
 from ._flashinfer_attention import bind_paged_attention, bind_variable_length_attention
 from ._flashinfer_definition import Bound, Call, Definition, is_float
+from ._flashinfer_rope import bind_rope
 from ._imported import NotTaken, find_name, import_torch
 
 STATES = ("hidden_states", "input", "x")
@@ -18,25 +19,27 @@ def _bind_norm(stated: Definition, call: Call, *, adds: bool) -> Bound:
     if not states or {*stated.inputs} - {"eps"} != wanted or len(stated.shape("weight")) != 1:
         raise NotTaken("")
     rank, (width,) = len(stated.shape(states)), stated.shape("weight")
-    eps_is_input, output = "eps" in stated.inputs, next(iter(stated.outputs))
+    eps_is_input, (output, *sums) = "eps" in stated.inputs, stated.outputs
+    if len(sums) > adds or any("residual" not in name for name in sums):
+        raise NotTaken(f"its outputs are {', '.join(stated.outputs)}, where the norm comes first and then the sum")
     domain = {"batch_dims": (rank - 1,), "empty": False, "dtype": stated.dtypes, **stated.restrict(d=width)}
     domain |= {} if eps_is_input else {"eps": (stated.find_epsilon(),)}
     words = "eps is its input" if eps_is_input else f"eps = {domain['eps'][0]:g}"
 
     def run(eps: float, **arrays: Any) -> Any:
         given = arrays | ({"eps": eps} if eps_is_input else {})
-        return call(stated.sizes(**arrays), **given)[output]
+        return call(stated.sizes(**arrays), **given)
 
     def rms_norm(x: Any, weight: Any, *, eps: float) -> Any:
-        return run(eps, **{states: x, "weight": weight})
+        return run(eps, **{states: x, "weight": weight})[output]
 
     def add_rms_norm(x: Any, residual: Any, weight: Any, *, eps: float) -> Any:
         total = x + residual
-        return run(eps, **{states: x, "residual": residual, "weight": weight}), total
+        found = run(eps, **{states: x, "residual": residual, "weight": weight})
+        return found[output], found[sums[0]] if sums else total
 
-    if adds and len(stated.outputs) > 1:
-        raise NotTaken(f"its outputs are {', '.join(stated.outputs)}, where the norm alone is taken")
-    return (add_rms_norm, f"{words}; the sum is added by the importer", domain) if adds else (rms_norm, words, domain)
+    words += "" if sums or not adds else "; the sum is added by the importer"
+    return (add_rms_norm if adds else rms_norm), words, domain
 
 
 def bind_linear(stated: Definition, call: Call) -> Bound:
@@ -78,7 +81,7 @@ def _bind_rows(operation: str, words: tuple[str, ...]) -> Callable[[Definition, 
         if operation in ALONG_AXIS:
             return along_axis, f"x is {name}, over its last axis", {**domain, "axis": (-1,), **stated.restrict(n=width)}
         if operation == "gelu":
-            return gelu, f"x is {name}", {**domain, "approximate": ("tanh" if "tanh" in stated.words else "none",)}
+            return gelu, f"x is {name}", domain
         return run, f"x is {name}", domain
 
     return bind
@@ -86,8 +89,7 @@ def _bind_rows(operation: str, words: tuple[str, ...]) -> Callable[[Definition, 
 
 def bind_gated_activation(stated: Definition, call: Call) -> Bound:
     """The product of one half with the activation of the other: of a packed array, or of two."""
-    activation = next((name for words, name in GATES if {*words} <= stated.words), "")
-    if not activation or len(stated.outputs) != 1 or len(stated.inputs) not in (1, 2):
+    if not any({*words} <= stated.words for words in GATES) or len(stated.outputs) != 1 or len(stated.inputs) not in (1, 2):
         raise NotTaken("")
     names, (output,) = list(stated.inputs), stated.outputs
     if len({len(stated.shape(name)) for name in names}) != 1:
@@ -99,7 +101,7 @@ def bind_gated_activation(stated: Definition, call: Call) -> Bound:
 
     *batch, width = stated.shape(names[0])
     domain: dict[str, Any] = {"batch_dims": (len(batch),), "empty": False, "dtype": stated.dtypes,
-              "activation": (activation,), "layout": ("concatenated",), "gate": ("first",)}  # fmt: skip
+              "layout": ("concatenated",), "gate": ("first",)}  # fmt: skip
     if width in stated.fixed:
         domain["h"] = (stated.fixed[width] // (2 if len(names) == 1 else 1),)
     return (
@@ -129,10 +131,7 @@ def bind_embedding(stated: Definition, call: Call) -> Bound:
 
 
 ALONG_AXIS = ("softmax", "log_softmax")
-GATES = (
-    (("gelu", "tanh", "mul"), "gelu_tanh"), (("gelu", "and", "mul"), "gelu"), (("silu", "and", "mul"), "silu"),
-    (("silu", "mul"), "silu"), (("swiglu",), "silu"), (("geglu",), "gelu"),
-)  # fmt: skip
+GATES = (("gelu", "mul"), ("silu", "mul"), ("swiglu",), ("geglu",))  # words that name one; a call shows which it is
 OPERATIONS: tuple[tuple[str, Callable[[Definition, Call], Bound]], ...] = (
     ("rms_norm", lambda stated, call: _bind_norm(stated, call, adds=False)),
     ("add_rms_norm", lambda stated, call: _bind_norm(stated, call, adds=True)),
@@ -144,4 +143,5 @@ OPERATIONS: tuple[tuple[str, Callable[[Definition, Call], Bound]], ...] = (
     ("linear", bind_linear),
     ("variable_length_attention", bind_variable_length_attention),
     ("paged_attention", bind_paged_attention),
+    ("rope", bind_rope),
 )

@@ -145,13 +145,16 @@ def _layer_norm(eps: float) -> Candidate:
     return Candidate("layer_norm", "over all dimensions but the first", evaluate, _bind_layer_norm, {**ROWS, "eps": (eps,)})
 
 
-def _linear(transposes_a: bool, transposes_b: bool) -> Candidate:
+def _linear(transposes_a: bool, transposes_b: bool, rank: int = 2) -> Candidate:
+    """The product of two matrices, or of an array A of so many axes, whose rows are multiplied, with a matrix B."""
+
     def evaluate(inputs: tuple[Any, ...]) -> Any:
         a, b = inputs
-        return (a.mT if transposes_a else a) @ (b.mT if transposes_b else b) if a.ndim == b.ndim == 2 else None
+        is_one = a.ndim == rank and b.ndim == 2
+        return (a.mT if transposes_a else a) @ (b.mT if transposes_b else b) if is_one else None
 
     words = f"the product of {'the transpose of ' * transposes_a}A and {'the transpose of ' * transposes_b}B"
-    return Candidate("linear", words, evaluate, _bind_linear(transposes_a, transposes_b), ROWS)
+    return Candidate("linear", words, evaluate, _bind_linear(transposes_a, transposes_b), {**ROWS, "batch_dims": (rank - 1,)})
 
 
 def _attention(is_causal: bool) -> Candidate:
@@ -184,6 +187,7 @@ PLAIN_CANDIDATES = (
     _along_axis("softmax"),
     _along_axis("log_softmax"),
     *(_linear(a, b) for a in (False, True) for b in (False, True)),
+    *(_linear(False, b, rank) for b in (False, True) for rank in (3, 4)),
     _attention(False),
     _attention(True),
     Candidate("cross_entropy", "the mean over rows", lambda x: _functional().cross_entropy(*x), _bind_cross_entropy, ROWS),

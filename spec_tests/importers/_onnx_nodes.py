@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ._imported import NotTaken
+from ._promises import MAX_POSITION
 
 LAST = -1
 HEADED = 4  # axes of (batch, heads, n, d)
-MAX_POSITION = 4095  # a table has as many rows
 Bound = tuple[str, Callable[..., Any], dict[str, Any]]
 Run = Callable[..., Any]
 
@@ -162,7 +162,9 @@ def _bind_rope(run: Run, attributes: dict[str, Any], inputs: Inputs) -> Bound:
         raise NotTaken(f"its array has {inputs.rank} axes, where (batch, heads, n, d) is taken")
 
     def rope(x: Any, positions: Any, *, theta: float, layout: str, rotary_dim: int | None = None) -> Any:
-        turned = attributes.get("rotary_embedding_dim", 0) or x.shape[-1]
+        turned = width or x.shape[-1]
+        if turned != (x.shape[-1] if rotary_dim is None else rotary_dim):
+            raise NotImplementedError(f"it turns {turned} of {x.shape[-1]} features")
         rows = x.reshape(-1, 1, *x.shape[-2:])
         places = np.broadcast_to(positions, x.shape[:-1]).reshape(-1, x.shape[-2])
         frequencies = theta ** (-np.arange(0, turned, 2) / turned)
@@ -171,9 +173,8 @@ def _bind_rope(run: Run, attributes: dict[str, Any], inputs: Inputs) -> Bound:
         tables = (np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype))
         return run(rows, *tables, *((places.astype(np.int64),) if inputs.count > 3 else ())).reshape(x.shape)
 
-    layout = "interleaved" if attributes.get("interleaved", 0) else "half"
+    layout, width = "interleaved" if attributes.get("interleaved", 0) else "half", attributes.get("rotary_embedding_dim", 0)
     domain = {"layout": (layout,), "batch_dims": (2,), "max_position": MAX_POSITION, "empty": False}
-    width = attributes.get("rotary_embedding_dim", 0)
     return "rope", rope, domain | ({"rotary_dim": (width,)} if width else {"rotary_dim": (None,)})
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from ..specification.aliases import KEYWORDS
 from ._imported import NotTaken, find_name, import_torch, list_parameters
+from ._promises import MAX_POSITION
 
 THETA_NAMES = ("theta", *KEYWORDS["theta"])
 WIDTH_NAMES = ("d_k", "dim", "head_dim", "d_head", "head_size", "rotary_dim")
 LENGTH_NAMES = (
     "max_seq_len", "max_position_embeddings", "max_len", "context_length", "max_seq_length", "max_positions", "seq_len",
 )  # fmt: skip
-MAX_POSITION = 4095  # a module that is made of a largest position makes a table of as many rows in every call
 PROBED_WIDTH = 4
 
 

@@ -69,7 +69,7 @@ def _find_roles(matrices: dict[str, tuple[int, ...]]) -> dict[str, str]:
 
     Where another matrix is the way down, w1 and w2 are the gate and the way up.
     """
-    own = {name: name.removesuffix(".weight").rpartition(".")[2] for name in matrices}
+    own = {name: name.removesuffix(".weight").rpartition(".")[2].lower() for name in matrices}
     down = [name for name, shape in matrices.items() if shape == (D, HIDDEN) and own[name] in ROLES["w2"]]
     up = [name for name, shape in matrices.items() if shape == (HIDDEN, D)]
     gates = [name for name in up if own[name] in ROLES["w1"]]

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from . import _cs336_training as training
-from ._promises import DEFAULT_DTYPES, PROMISED_TIERS
+from ._promises import DEFAULT_DTYPES, MAX_POSITION, PROMISED_TIERS
 
 KIND = "an adapters file of CS336"
 ORDER = 0
@@ -52,13 +52,15 @@ ADAPTER_FUNCTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "cosine_schedule": ("run_get_lr_cosine_schedule",),
     }
 )
-UPCASTS = "rms_norm"  # which the hand-out wants to compute in float32 and to return in the dtype of its input
+ADAPTERS = frozenset(
+    name for names in (*ADAPTER_FUNCTIONS.values(), *(names for names, _ in training.FUNCTIONS.values())) for name in names
+)
+UPCASTS = "rms_norm"  # which the hand-out of 2025 wants to compute in float32 and to return in the dtype of its input
 FREE = (UPCASTS, "cosine_schedule")  # operations in other dtypes than float32: the latter has no arrays
 UPCAST_DTYPES = ("bfloat16", "float16")
 THETAS = (10_000.0, 500_000.0, 100.0, 2.5)
 EPS_VALUES = (1e-5,)  # of the hand-out: run_transformer_block and run_transformer_lm take no eps
 HEADS_DOMAIN: Mapping[str, Any] = MappingProxyType({"d": "h d_k", "d_v": "d_k", "batch_dims": (1,)})
-MAX_POSITION = 4095  # a function may compute its table of angles again in every call, and a mask of as many rows and columns
 MODEL_DOMAIN: Mapping[str, Any] = MappingProxyType({**HEADS_DOMAIN, "eps": EPS_VALUES, "theta": THETAS})
 DOMAIN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -75,9 +77,8 @@ DOMAIN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 def take(source: Any) -> Adapters | None:
     """Return the backend of an adapters file: it names no framework and has a function of the assignment. None for others."""
-    functions = [*ADAPTER_FUNCTIONS.values(), *(names for names, _ in training.FUNCTIONS.values())]
-    present = (hasattr(source, name) for names in functions for name in names)
-    return Adapters(source) if not hasattr(source, "framework") and any(present) else None
+    present = any(hasattr(source, name) for name in ADAPTERS)
+    return Adapters(source) if not hasattr(source, "framework") and present else None
 
 
 def _choose_max_seq_len(positions: Any, n: int) -> int:
@@ -249,9 +250,8 @@ class Adapters:
     def __init__(self, module: Any):
         self.module, self.edition = module, Edition2024 if hasattr(module, "run_positionwise_feedforward") else Edition2025
         self.__name__, self.__file__ = module.__name__, module.__file__
-        self.dtypes = getattr(
-            module, "dtypes", (*DEFAULT_DTYPES, *UPCAST_DTYPES) if hasattr(module, "run_rmsnorm") else DEFAULT_DTYPES
-        )
+        upcasts = self.edition is Edition2025 and hasattr(module, "run_rmsnorm")  # the hand-out of 2024 says nothing of 16 bits
+        self.dtypes = getattr(module, "dtypes", (*DEFAULT_DTYPES, *UPCAST_DTYPES) if upcasts else DEFAULT_DTYPES)
         for name in ("device", "name", "version", "conventions", "precision", "synchronize"):
             if hasattr(module, name):
                 setattr(self, name, getattr(module, name))

@@ -1,7 +1,7 @@
 """JSON files of flashinfer-bench and SOL-ExecBench: a definition of a kernel, and a solution with its source.
 
 The solution's Python or Triton source is written into a folder of its own and imported. Languages that need a compiler are
-refused. A definition alone is tried with its own `reference`.
+refused. A definition alone is tried with its own `reference`, also where it lies in a folder.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from ._flashinfer_attention import WITH_LSE
 from ._flashinfer_definition import Definition
-from ._flashinfer_examples import Example
+from ._flashinfer_examples import find_form
 from ._flashinfer_operations import OPERATIONS
 from ._imported import Imported, NotTaken, import_torch
 
@@ -63,11 +63,14 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     for operation, bind in OPERATIONS:
         try:
             function, words, domain = bind(stated, call)
-            example = Example(stated, operation, bind(stated, _take_results(stated.load_reference(), stated))[0])
-            function.conventions = example.find_conventions()  # type: ignore[attr-defined]
+            reference, _, _ = bind(stated, _take_results(stated.load_reference(), stated))
+            form = find_form(stated, operation, reference)
         except NotTaken as reason:
             reasons.append(str(reason))
             continue
+        function.conventions = form.conventions  # type: ignore[attr-defined]
+        words = ", ".join([words, *(f"{name} {value}" for name, value in form.options.items())])
+        domain |= {name: (value,) for name, value in form.options.items()}
         imported.add(operation, function, f"{stated.name}, {words}; {style}", domain)
         _add_lse(imported, stated, operation, call, style)
         return imported
@@ -85,7 +88,7 @@ def _add_lse(imported: Imported, stated: Definition, operation: str, call: Calla
         bind = WITH_LSE[operation]
         function, words, domain = bind(stated, call)
         reference, _, _ = bind(stated, _take_results(stated.load_reference(), stated))
-        function.conventions = Example(stated, "attention_with_lse", reference).find_conventions()  # type: ignore[attr-defined]
+        function.conventions = find_form(stated, "attention_with_lse", reference).conventions  # type: ignore[attr-defined]
     except NotTaken as reason:
         _, *others = stated.outputs
         why = f": {reason}" if str(reason) else ""
@@ -110,10 +113,10 @@ def _read_pair(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the solution and the definition that it solves."""
     if path.is_dir():
         solutions = sorted(file for file in path.glob("*.json") if "sources" in _read(file))
-        if len(solutions) != 1:
-            names = ", ".join(file.name for file in solutions) or "none"
+        if len(solutions) > 1:
+            names = ", ".join(file.name for file in solutions)
             raise NotTaken(f"the folder has {len(solutions)} solutions ({names}); name one of them")
-        path = solutions[0]
+        path = solutions[0] if solutions else path / "definition.json"
     found = _read(path)
     if "sources" not in found:
         if not {"axes", "inputs", "outputs", "reference"} <= found.keys():

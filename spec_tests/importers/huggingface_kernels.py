@@ -16,6 +16,7 @@ from ._imported import Imported, NotTaken, import_torch, is_torch_module
 
 KIND = "a kernel repository of Hugging Face"
 ORDER = 2
+COMPILED = "_ops"  # the module that a build writes beside the Python sources
 PORTABLE = ("universal", "cpu")  # words in the names of builds that run without a GPU
 EPS_NAMES = ("variance_epsilon", "eps", "epsilon")  # under which layers read the epsilon of the module that they stand in for
 RMS_NORMS = ("rmsnorm", "llamarmsnorm", "mistralrmsnorm", "qwen2rmsnorm", "ligerrmsnorm")
@@ -31,7 +32,14 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     """Return the backend of the repository's layers, or else of its functions."""
     package = _find_package(path)
     file = package / "layers.py" if (package / "layers.py").is_file() else package / "__init__.py"
-    return _take_layers(import_file(file), str(package.relative_to(path)))
+    try:
+        return _take_layers(import_file(file), str(package.relative_to(path)))
+    except ModuleNotFoundError as error:
+        if not str(error.name).endswith(f".{COMPILED}"):
+            raise
+        raise NotTaken(
+            f"it is {KIND}, which needs its compiled {COMPILED}: build it, and give the folder with the build"
+        ) from error
 
 
 def take(source: Any) -> Imported | None:

@@ -106,12 +106,19 @@ def group_bugs(verdicts: Sequence[Verdict]) -> list[Bug]:
             bug = next((bug for bug in found if bug.cause.is_same(cause)), None)
             if bug is None:
                 found.append(bug := Bug(cause))
-            elif len(cause.names) < len(bug.cause.names):  # another process, or another law, has settled what is ambiguous
+            elif _says_more(cause, bug.cause):
                 bug.cause = cause
             bug.verdicts.append(v)
             bug.wrong, bug.right = max((bug.wrong, bug.right), (cause.wrong, cause.right))
             bug.failing += cause.failing
     return sorted(found, key=_mending_order)
+
+
+def _says_more(cause: StatedCause, other: StatedCause) -> bool:
+    """Whether a cause is explained where another is not, or leaves fewer explanations open, as another law has settled it."""
+    if not cause.candidates or not other.candidates:
+        return bool(cause.candidates) and not other.candidates
+    return len(cause.candidates) < len(other.candidates)
 
 
 def _mending_order(bug: Bug) -> tuple[Any, ...]:

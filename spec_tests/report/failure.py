@@ -16,12 +16,12 @@ from ..trials.causes import Cause
 from ..trials.failure import Failure
 from ..trials.invariant import KINDS, Invariant
 from ..trials.lost_calls import note_lost_calls
-from ..trials.raising_region import find_raising_region
 from ..trials.tally import Finding
 from ..trials.trial import Trial
 from .causes import state_explanations
 from .reproduction import format_array, format_replay_command
 from .script import build_script
+from .script_state import add_state
 from .verdict import Message, join_explanations
 
 RAISED = "the call raised "  # how `guard.as_fault` begins
@@ -46,7 +46,7 @@ def describe_failure(invariant: Invariant, trial: Trial, finding: Finding) -> Me
     name = f"{invariant.id_for(trial.operation_name)}-{trial.backend.name}-{trial.dtype}"  # of a file for large arrays
     about_cause = [fact for explanation in cause.explanations for fact in explanation.facts]
     lost_before = list_lost(trial.backend)
-    about_cause += describe_raising(trial, failure) if finding.is_new else []
+    about_cause += describe_raising(trial, failure, cause) if finding.is_new else []
     note_lost_calls(cause, trial.backend, lost_before)
     about_cause += [("then", cause.lost_call)] if cause.lost_call else []
     about_cause += [("search", cause.ended_early)] if cause.ended_early else []
@@ -61,7 +61,9 @@ def describe_failure(invariant: Invariant, trial: Trial, finding: Finding) -> Me
         diagnosis=state_explanations(cause),
         explains=describe_confidence(cause),
         first="" if finding.is_new else f"{cause.example.law} in {cause.example.dtype}",
-        script="" if cause.told else build_script(trial, failure.calls, name),
+        script=""
+        if cause.told
+        else add_state(build_script(trial, failure.calls, name), failure.surroundings, trial.backend.framework.device or "cpu"),
         again=format_replay_command(invariant, trial, failure.choices),
     )
 
@@ -105,17 +107,17 @@ def format_again(parts: Message) -> str:
     return "\n".join([parts.broken, f"  {first}: {summarize_failure(parts)}", f"again: {parts.again}"])
 
 
-def describe_raising(trial: Trial, failure: Failure) -> list[tuple[str, str]]:
+def describe_raising(trial: Trial, failure: Failure, cause: Cause) -> list[tuple[str, str]]:
     """Return where a call raises or is lost, and the line of `domain` that excludes such calls."""
     violation = failure.violation
     is_lost = isinstance(violation, Lost)
     if not failure.calls or not (is_lost or (isinstance(violation, NoAnswer) and violation.what.startswith(RAISED))):
         return []
-    region = find_raising_region(trial, failure.calls[-1])
+    region = trial.find_raising_region(failure.calls[-1]) if is_lost else cause.raising
     if region is None:
         return []
     words = region.words.replace("refuses", "has no answer for" if is_lost else "raises for", 1)
-    return [("where", words), (IF_MEANT, f"add {region.advice}")]
+    return [("where", words), *([(IF_MEANT, f"add {region.advice}")] if region.advice else [])]
 
 
 def summarize_failure(parts: Message) -> str:

@@ -17,10 +17,12 @@ from itertools import islice
 from typing import Protocol
 
 from ..calls.call import Call
-from ..calls.violation import NoAnswer
+from ..calls.violation import Lost, NoAnswer
+from ..deviations._oracle_backend import prepare
 from ..diagnosis.evidence import Evidence, is_wrong
 from ..diagnosis.explain import explain
 from ..diagnosis.explanation import Explanation
+from ..diagnosis.refused_region import Region as RaisingRegion
 from ..diagnosis.region import Region
 from ..implementation.backend import Backend
 from ..specification.formats import FLOAT64_IN_FLOAT32
@@ -48,6 +50,8 @@ class Asker(Questions, Protocol):
 
     def would_fail(self, failure: Failure, explanations: list[Explanation]) -> bool: ...
 
+    def find_raising_region(self, failed: Call) -> RaisingRegion | None: ...
+
 
 @dataclass(eq=False)
 class Cause:
@@ -63,6 +67,7 @@ class Cause:
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)  # failing examples, by law and dtype
     dtypes: set[str] = field(default_factory=set)  # in which an explanation was looked for
     ended_after: float | None = None  # the seconds after which the safety net ended the search, if it did
+    raising: RaisingRegion | None = None  # for which calls an exception is raised, if that could be told
     shown: str = ""  # what further calls have shown, which no explanation has to be looked for
     lost_call: str = ""  # the sentence about a call of the search for it that ended its process or lost its device
     told: bool = False  # whether a failed test has printed it
@@ -87,7 +92,8 @@ class Cause:
             return f"wrong answers that nothing known explains; at first {violation.what}"
         place = violation.raised[1] if isinstance(violation, NoAnswer) and violation.raised else ""
         state = f", with {self.example.surroundings}" if self.example.surroundings else ""
-        return f"{violation.what}{state}{f', at {place}' if place else ''}"
+        where = f"; it raises for {self.raising.words.removeprefix('refuses ')}" if self.raising else ""
+        return f"{violation.what}{state}{f', at {place}' if place else ''}{where}"
 
     @property
     def ended_early(self) -> str:
@@ -103,6 +109,16 @@ class Cause:
             for explanation in self.explanations
             if explanation.kind != "region" or call.operation.name == self.example.culprit  # a region is one of one operation
         )
+
+    def raises(self, call: Call) -> bool:
+        """Whether the equation of an explanation cannot be computed for a call, as that of an axis which the arrays lack."""
+        for explanation in self.explanations:
+            if (equation := explanation.equation_of(call.operation.name)) is not None:
+                try:
+                    call.evaluate(lambda x: x, prepare(call.operation.name, equation, call.operation.storage))
+                except (IndexError, ValueError):
+                    return True
+        return False
 
     def covers(self, call: Call) -> bool:
         """Whether it is a region that holds the call, though the error may not show in its answer."""
@@ -178,13 +194,17 @@ class Causes:
         if known := next((other for other in self.found if other.is_same(cause)), None):
             known.dtypes |= cause.dtypes
             return known
+        for other in self.found:
+            explained, exception = (cause, other) if cause.explanations else (other, cause)
+            if exception.kind == "exception" and exception.example.calls and explained.raises(exception.example.calls[-1]):
+                cause.ids += other.ids  # what explains the wrong answers explains why other calls have none
         self.found.append(cause)
         return cause
 
     def _explain(self, failure: Failure, asker: Asker, budget: FailureBudget) -> Cause:
         """Look for an explanation of a failure. What nothing explains in one dtype may be explained in another."""
         if failure.surroundings or isinstance(failure.violation, NoAnswer):
-            return Cause(failure.symptoms, failure.culprit, [], failure)
+            return _describe_exception(failure, asker)
         others = asker.find_other_calls(failure.calls)
         if failure.wrong_calls and (shown := find_unwritten([*failure.wrong_calls, *others])):
             return Cause((f"{failure.culprit}: {UNWRITTEN}",), failure.culprit, [], failure, shown=shown, dtypes={failure.dtype})
@@ -205,6 +225,15 @@ class Causes:
         is_unexplained = bool(failure.wrong_calls)
         ids = (f"{failure.culprit}: {UNEXPLAINED}",) if is_unexplained else failure.symptoms
         return Cause(ids, failure.culprit, [], failure, *counts, is_unexplained, dtypes={failure.dtype})
+
+
+def _describe_exception(failure: Failure, asker: Asker) -> Cause:
+    """Return the cause of a call without an answer. Exceptions at several places are one if the same calls raise them."""
+    violation = failure.violation
+    raised = not failure.surroundings and not isinstance(violation, Lost) and isinstance(violation, NoAnswer) and violation.raised
+    region = asker.find_raising_region(failure.calls[-1]) if raised and failure.calls else None
+    ids = (*failure.symptoms, *([f"{failure.culprit}: raises for {region.words}"] if region else []))
+    return Cause(ids, failure.culprit, [], failure, raising=region)
 
 
 def _settle(explanations: list[Explanation], calls: Iterable[Call]) -> list[Explanation]:

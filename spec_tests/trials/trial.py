@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..diagnosis.asking import Wish
     from ..diagnosis.evidence import Evidence
     from ..diagnosis.explanation import Explanation
+    from ..diagnosis.refused_region import Region as RaisingRegion
     from ..diagnosis.region import Region
     from .causes import Cause, Causes
     from .failure import Failure
@@ -178,6 +179,11 @@ class Trial:
             return None
         ask = cause_search().ask_about(self.operation(name), seed=0, budget=budget)
         return cause_search().find_wrong_region(evidence, ask=ask, budget=budget, halves=halves)
+
+    def find_raising_region(self, failed: Call) -> RaisingRegion | None:
+        """Return where the operation of a failed call raises or is lost. The calls that are made for it are no evidence."""
+        apart = Trial(self.backend, self.dtype, self.precision, self.operation_name)
+        return cause_search().find_raising_region(apart.operation(failed.operation.name), failed)
 
     def ask_in_float32(self, call: Call) -> Call | None:
         """Return the call in float32, answered; None if it has no answer, or if an earlier call was lost."""

@@ -12,6 +12,7 @@ from ..trace import Seen
 from ._rule import Place, children, fill, name_of, rule
 
 BLOCKS = (4, 8, 16, 32, 64, 128)
+AXES = ("0", "-1", "along(x, -2)", "1", "2")  # a number fits arrays of so many axes alone
 SIZES = (64, 128, 256, 512, 1024, 4096)
 
 
@@ -22,7 +23,7 @@ def another_axis(place: Place) -> Iterator[Any]:
     argument = node.args[0] if node.args else None
     for i, keyword in enumerate(node.keywords):
         if keyword.arg == "axis" and argument is not None:
-            for text in ("0", "-1", "along(x, -2)", "along(x, 1 - len(x.shape))"):
+            for text in (*AXES, "along(x, 1 - len(x.shape))"):
                 others = [*node.keywords[:i], ast.keyword("axis", fill(text, x=argument)), *node.keywords[i + 1 :]]
                 yield ast.Call(node.func, node.args, others)
                 if any(k.arg == "keepdims" for k in node.keywords):
@@ -36,7 +37,7 @@ def every_reduction_along_another_axis(place: Place) -> Iterator[Any]:
     """All reductions of the function run along another axis."""
     found = [(Change(parent, field, index, node), node) for parent, field, index, node in children(place.node)]
     reductions = [(change, node) for change, node in found if name_of(node) in ("max", "sum", "mean") and node.args]
-    for text in ("0", "-1", "along(x, -2)"):
+    for text in AXES:
         yield tuple(
             Change(keyword, "value", None, fill(text, x=call.args[0]))
             for _, call in reductions

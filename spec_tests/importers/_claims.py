@@ -1,0 +1,82 @@
+"""Which operation a file says that it is: by the name of the file, of its classes, of the kernel that it defines or of its node.
+
+Nothing is imported for it. What a file says decides how it is counted. What it is taken for is decided by what it computes.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from ..specification.aliases import CLASS_NAMES, OPERATIONS
+from ..specification.registry import operations
+from .nn_modules import BINDERS
+
+FILLERS = frozenset(
+    ["and", "batch", "causal", "exact", "fused", "kernel", "layer", "model", "my", "new", "reference", "the", "with"]
+)  # words that say nothing about which operation it is
+OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {  # as formats call the operations, beside the names that functions and classes have
+        "addrmsnorm": "add_rms_norm",
+        "crossentropyloss": "cross_entropy",
+        "softmaxcrossentropyloss": "cross_entropy",
+        "gather": "embedding",
+        "gemm": "linear",
+        "matmul": "linear",
+        "matrixmultiplication": "linear",
+        "gelumul": "gated_activation",
+        "silumul": "gated_activation",
+        "gqapageddecode": "paged_attention",
+        "gqaraggedprefill": "variable_length_attention",
+        "rotaryembedding": "rope",
+    }
+)
+
+
+def list_claims(path: Path) -> tuple[str, ...]:
+    """Return the operations that a file or a folder says that it is, () if it says none, or if it is in no known format."""
+    with suppress(OSError, ValueError, SyntaxError, RecursionError, ImportError):
+        named = (_find_operation(name) for name in _list_names(path))
+        return tuple(dict.fromkeys(operation for operation in named if operation))
+    return ()
+
+
+def _list_names(path: Path) -> Iterator[str]:
+    if path.is_dir():
+        yield path.name
+    elif path.suffix == ".json":
+        found = json.loads(path.read_bytes())
+        yield from (str(found.get(key) or "") for key in ("op_type", "name"))
+    elif path.suffix == ".onnx":
+        yield from (node.op_type for node in importlib.import_module("onnx").load(str(path)).graph.node)
+    else:
+        classes = [node.name for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.ClassDef)]
+        yield from [path.stem] if {"Model", "ModelNew"} & {*classes} else classes
+
+
+def _find_operation(name: str) -> str:
+    """Return the operation of a name, "" if another word stands beside it: 23_Softmax is one, and 20_LeakyReLU is none."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+[0-9]*|[0-9]+", name)
+    sizes = (word for word in words if not re.fullmatch("[a-z]*[0-9]+", word))  # without them
+    return _list_known().get("".join(word.lower() for word in sizes if word.lower() not in FILLERS), "")
+
+
+@cache
+def _list_known() -> Mapping[str, str]:
+    """Return the operation of each name, in small letters alone."""
+    found = {_squeeze(name): name for name in operations()}
+    for operation, (names, _) in OPERATIONS.items():
+        found |= {_squeeze(name): operation for name in (*names, *CLASS_NAMES.get(operation, ()))}
+    found |= {name: operation for name, ((operation, _), *_) in BINDERS.items()}
+    return MappingProxyType({**found, **OTHER_NAMES})
+
+
+def _squeeze(name: str) -> str:
+    return name.replace("_", "").lower()
