@@ -26,6 +26,9 @@ FULL_BITS = 24  # of float32: narrower dtypes are multiplied as they are
 MAX_CALLS = 12  # wrong ones, and right ones, on which a format is tested
 MIN_WRONG_ELEMENTS = 4
 STRICT_SHARE = 0.9  # of the elements: an operand that is a result itself may round to either of two neighbours
+CALL_SHARE = 2 / 3  # of the wrong calls: in others all operands may be such a result, as where each weight of a row is the same
+SMALL = 2.0**-20  # times ordinary numbers: float16 then holds few bits, formats with the exponents of float32 all
+LIKENESS = 4  # times the error that the format makes in any rounding
 
 AnswerInstead = Callable[[Call, dict[str, Any]], Call | None]
 
@@ -85,6 +88,16 @@ class NarrowOperands:
             return False if wrong.any() else None
         return bool(np.mean(near[apart | wrong]) >= STRICT_SHARE)
 
+    def is_like(self, call: Call) -> bool:
+        """Whether the answer errs at most as the format lets it err, in whichever rounding."""
+        truth, answer, errors = truth_of(call), answer_of(call), [0.0]
+        with np.errstate(all="ignore"):
+            for kind in ROUNDINGS:
+                value = NarrowOperands(change_rounding(kind, self.format), self.of_products).evaluate(call)
+                if value is not None and value.shape == answer.shape:
+                    errors.append(float(np.nanmax(np.abs(value - truth.value)[truth.claimed], initial=0.0)))
+            return bool(np.all(np.abs(answer - truth.value)[truth.claimed] <= LIKENESS * max(errors)))
+
     @property
     def id(self) -> str:
         """A short text that names it."""
@@ -111,19 +124,25 @@ def find_narrow_operands(evidence: Evidence, answer: AnswerInstead, is_late: Cal
     multiplies = any(map(_multiplies, wrong))
     own = {call for call in right if call.operation.dtype == wrong[0].operation.dtype}
     first = max(wrong, key=_count_wrong)
-    fitting = [c for c in list_candidates() if c.of_products == multiplies and not is_late() and c.is_near(first)]
-    fitting = [c for c in fitting if all(c.is_near(call) for call in wrong if not is_late())]
+    candidates = [c for c in list_candidates() if c.of_products == multiplies]
+    near = {c: [call for call in wrong if not is_late() and c.is_near(call)] for c in candidates}
+    most = max(map(len, near.values()))
+    fitting = [c for c, calls in near.items() if len(calls) == most >= CALL_SHARE * len(wrong)]
+    fitting = [c for c in fitting if all(call in near[c] or c.is_like(call) for call in wrong)]
     fitting = [c for c in fitting if all(c.is_near(call) is not False for call in own if not is_late())]
     if not fitting or is_late():
         return None
     for call in _ask_ties(first, fitting[0].format, answer):
-        fitting = [c for c in fitting if c.is_near(call) is not False]
+        fitting = [c for c in fitting if c.is_near(call)] or fitting
     if len(fitting) != 1:
         return None
     found, name = fitting[0], wrong[0].operation.name
 
     def predicts(call: Call) -> bool | None:
-        return found.is_near(call) if call.operation.name == name and call.operation.storage.precision >= FULL_BITS else None
+        if call.operation.name != name or call.operation.storage.precision < FULL_BITS:
+            return None
+        is_near = found.is_near(call)
+        return found.is_like(call) if is_near is False and bool(wrong_in(call).any()) else is_near
 
     return Explanation("near miss", found.id, found.words, name, predicts)
 
@@ -144,10 +163,10 @@ def _multiplies(call: Call) -> bool:
 
 
 def _ask_ties(call: Call, f: Format, answer: AnswerInstead) -> Iterator[Call]:
-    """Yield answers to calls whose numbers lie halfway between two of the format."""
+    """Yield answers to calls whose numbers lie halfway between two of the format: ordinary ones, and small ones."""
     names = [name for name, x in call.named.items() if is_floating(x) and x.size]
     tied = {name: _make_ties(call.named[name], change_rounding(Format, f)) for name in names}
-    for chosen in ({name: tied[name]} for name in names):
+    for chosen in ({name: scale * tied[name]} for scale in (1.0, SMALL) for name in names):
         if (asked := answer(call, chosen)) is not None and asked.observed is not None:
             yield asked
 
