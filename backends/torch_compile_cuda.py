@@ -1,12 +1,10 @@
 """The plain PyTorch of torch_cpu on a CUDA device, each operation compiled as a whole by torch.compile, for any shape."""
 
-from functools import partial
-
 from ._torch_cuda_settings import *
 from .torch_compile import *
 
-device = "cuda"
-causal_mask = partial(causal_mask, device=device)
-sliding_window_mask = partial(sliding_window_mask, device=device)
-rope_frequencies = partial(rope_frequencies, device=device)
-alibi_slopes = partial(alibi_slopes, device=device)
+device = "cuda"  # --device sets another
+causal_mask = place(causal_mask, lambda: device)
+sliding_window_mask = place(sliding_window_mask, lambda: device)
+rope_frequencies = place(rope_frequencies, lambda: device)
+alibi_slopes = place(alibi_slopes, lambda: device)

@@ -1,11 +1,9 @@
 """The PyTorch operations of torch_fused on a CUDA device, where its conventions have not been verified."""
 
-from functools import partial
-
 from ._torch_cuda_settings import *
 from .torch_fused import *
 
-device = "cuda"
+device = "cuda"  # --device sets another
 conventions = {}
-causal_mask = partial(causal_mask, device=device)
-sliding_window_mask = partial(sliding_window_mask, device=device)
+causal_mask = place(causal_mask, lambda: device)
+sliding_window_mask = place(sliding_window_mask, lambda: device)

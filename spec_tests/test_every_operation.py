@@ -28,7 +28,8 @@ from .helpers.batch import (
 )
 from .helpers.native_arrays import assert_still, assert_unchanged, copy_arrays, refill
 from .helpers.storage import give_twice, lay_out_some, pairs_of_one_shape
-from .implementation.layouts import LAYOUTS
+from .implementation.device_work import is_on_device
+from .implementation.layouts import LAYOUTS, UNFINISHED
 from .inputs.draw import Draw
 from .specification.formats import is_floating
 from .specification.pytree import tree_map
@@ -77,7 +78,8 @@ def test_inputs_unchanged(operation: Operation, draw: Draw) -> None:
 @invariant("B", needs=("about:core", "own memory"), about_state=True, tier=CALLS)
 def test_layout_blind(operation: Operation, draw: Draw) -> None:
     """The result does not depend on how arguments are stored. Transposed, strided, offset, broadcast, reversed and read-only
-    views give what contiguous copies give. One array that is given for two arguments gives what two equal arrays give.
+    views give what contiguous copies give, as do arrays that work under way on a device is still to write. One array that is
+    given for two arguments gives what two equal arrays give.
     """
     equal_rows = draw.one_of((False, False, True))  # which alone can be broadcast views
     call = draw_call_with_equal_rows(draw) if equal_rows else draw.call()
@@ -296,12 +298,11 @@ def replace_values(result: Any, values: np.ndarray, call: Call | None = None) ->
 
 
 def _list_layouts(operation: Operation, *, equal_rows: bool | None = None) -> tuple[str, ...]:
-    """Return the layouts in which arguments may be stored, contiguous ones only where the domain demands them.
+    """Return the layouts in which arguments may be stored. Where the domain demands contiguous ones, no view is one.
 
     equal_rows: whether all rows are equal. Then broadcast views are to be tried; otherwise they are impossible.
     """
-    if operation.domain.get("contiguous"):
-        return LAYOUTS[:1]
-    if equal_rows is None:
-        return LAYOUTS[1:]
-    return ("broadcast",) if equal_rows else tuple(layout for layout in LAYOUTS[1:] if layout != "broadcast")
+    views = LAYOUTS[:1] if operation.domain.get("contiguous") else LAYOUTS[1:]
+    if len(views) > 1 and equal_rows is not None:
+        views = tuple(layout for layout in views if (layout == "broadcast") == equal_rows)
+    return (*views, *((UNFINISHED,) if is_on_device(operation.backend.framework) else ()))

@@ -71,4 +71,6 @@ def test_a_lost_context_is_one_verdict(tmp_path: Path, options: tuple[str, ...])
         assert "therefore its process is replaced" in re.sub(r"\s+", " ", done.text)
     if not options:  # in one process, the order of the laws decides
         assert reasons["silu.reference"][0] == "skipped"
-        assert "no script: its device answers nothing more; the command below makes the call in a new process" in done.text
+        assert (
+            "no script: nothing answers in this process any more; the command below makes the call in a new process" in done.text
+        )

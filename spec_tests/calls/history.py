@@ -112,13 +112,18 @@ def notes_losses(method: Callable[Concatenate[Owner, Call, P], Answer]) -> Calla
         except Fault as fault:
             violation = from_fault(fault)
             if isinstance(violation, Lost):
-                _history_of(call).lost[call] = violation
+                note_loss(call, violation)
             raise violation from fault
         except Lost as loss:
-            _history_of(call).lost[call] = loss
+            note_loss(call, loss)
             raise
 
     return noting
+
+
+def note_loss(call: Call, loss: Lost) -> None:
+    """Note a call that was lost."""
+    _history_of(call).lost[call] = loss
 
 
 def list_lost(backend: Backend) -> dict[Call, Lost]:

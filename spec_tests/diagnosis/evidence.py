@@ -35,9 +35,9 @@ class Evidence:
         """
         operations = {call.operation.name for call in failing}
         others = [call for call in others if call not in failing and call.operation.name in operations]
-        judged = [call for call in failing if _is_comparable(call)]
+        judged = [call for call in failing if is_comparable(call)]
         for call in sorted(others, key=lambda call: call.size):
-            if not is_late() and _is_comparable(call):
+            if not is_late() and is_comparable(call):
                 wrong_in(call)
                 judged.append(call)
         comparable = sorted(judged, key=lambda call: call.size)
@@ -51,10 +51,10 @@ class Evidence:
 
 def is_wrong(call: Call) -> bool:
     """Whether the answer of a call is wrong by itself: an element of it lies outside the error bound."""
-    return _is_comparable(call) and bool(np.any(wrong_in(call)))
+    return is_comparable(call) and bool(np.any(wrong_in(call)))
 
 
-def _is_comparable(call: Call) -> bool:
+def is_comparable(call: Call) -> bool:
     """Whether both the backend and the oracle have an answer. The oracle has none where a convention decides (it raises)."""
     if call.observed is None or call.inexact:
         return False

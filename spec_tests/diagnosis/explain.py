@@ -15,18 +15,30 @@ from .evidence import Evidence
 from .explanation import Explanation
 from .fit import predicts
 from .known_deviations import Ask, diagnose
+from .narrow_operands import AnswerInstead, find_narrow_operands, says_rounding_to_even
 from .near_misses import find_near_miss
 
 
 def explain(
-    evidence: Evidence, known: Sequence[Explanation] = (), is_late: IsOver = never, ask: Ask | None = None
+    evidence: Evidence,
+    known: Sequence[Explanation] = (),
+    is_late: IsOver = never,
+    ask: Ask | None = None,
+    answer: AnswerInstead | None = None,
 ) -> list[Explanation]:
     """Return the explanations of the evidence that are equally good, the likeliest first, or [] if there is none.
 
     `known` are explanations of other answers. A near miss may come on top of one of them.
-    Once `is_late` returns True, nothing else is tried. `ask` answers calls that have what a wish names.
+    Once `is_late` returns True, nothing else is tried. `ask` answers calls that have what a wish names, `answer` a call with
+    other values. The catalogue knows operands that are rounded to even: those that are rounded otherwise may pass for them.
     """
-    if deviations := diagnose(evidence, is_late, ask):
+    deviations = diagnose(evidence, is_late, ask)
+    narrow = None
+    if answer is not None and not is_late() and all(deviation.kind == "arithmetic" for deviation in deviations):
+        narrow = find_narrow_operands(evidence, answer, is_late)
+    if narrow and not (deviations and says_rounding_to_even(narrow)):
+        return [narrow]
+    if deviations:
         return [_describe_deviation(deviation) for deviation in deviations]
     near_miss = None if is_late() else find_near_miss(evidence, known, is_late)
     return [near_miss] if near_miss else []

@@ -296,7 +296,8 @@ def _holds_results(x: Any) -> bool:
 
 def as_float64(values: np.ndarray) -> np.ndarray:
     """Return floating values as float64, and others as they are."""
-    return values.astype(np.float64) if values.dtype.kind == "f" else values
+    with np.errstate(invalid="ignore"):  # memory that nothing was written to may hold any NaN
+        return values.astype(np.float64) if values.dtype.kind == "f" else values
 
 
 def numpy_dtype(dtype: str) -> str:

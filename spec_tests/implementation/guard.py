@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sysconfig
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -60,6 +61,34 @@ def interrupt_run(received: int, *_: Any) -> None:
         if signal.getsignal(number) is interrupt_run:
             signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt(signal.Signals(received).name)
+
+
+class StepUnderWay:
+    """The step that the main thread runs now, and when its time began. Another thread sees whether it ever returns."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0  # that it may take
+        self._since: float | None = None
+
+    @contextmanager
+    def timed(self, seconds: float) -> Iterator[None]:
+        """Note that a step runs in this block."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before, self.seconds, self._since = (self.seconds, self._since), seconds, time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds, self._since = before
+
+    def is_stuck(self, grace: float) -> bool:
+        """Whether the step has taken twice its time, and at least so many seconds more than its time."""
+        since, seconds = self._since, self.seconds
+        return since is not None and time.monotonic() > since + seconds + max(grace, seconds)
+
+
+STEP_UNDER_WAY = StepUnderWay()
 
 
 class _Interruption:
@@ -119,7 +148,7 @@ def run_guarded(step: Callable[[], Any], seconds: float, settings: tuple[Setting
     """
     interruption = _Interruption()
     try:
-        with warnings.catch_warnings(), _handle_signals(interruption, seconds):
+        with warnings.catch_warnings(), _handle_signals(interruption, seconds), STEP_UNDER_WAY.timed(seconds):
             warnings.simplefilter("ignore")  # warnings do not matter; only the result is judged
             state = ProcessState(settings)
             try:

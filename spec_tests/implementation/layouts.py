@@ -7,7 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .device_work import write_later
+
 LAYOUTS = ("contiguous", "transposed", "strided", "offset", "padded rows", "broadcast", "reversed", "read-only")
+UNFINISHED = "unfinished"  # on a device: work that is under way is still to write the array
 
 
 class ArrayMaker(Protocol):
@@ -15,8 +18,12 @@ class ArrayMaker(Protocol):
 
     name: str
     xp: Any
+    place: str
+    module: Any
 
     def native(self, array: Any, dtype: str) -> Any: ...
+
+    def dtype_of(self, x: Any) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,7 @@ class View:
     order: tuple[int, ...] = ()  # of the buffer's axes, where they are permuted
     shape: tuple[int, ...] | None = None  # to which the buffer is broadcast
     is_read_only: bool = False
+    is_unfinished: bool = False
 
 
 def find_view(array: np.ndarray, layout: str, framework: str) -> View:
@@ -65,7 +73,7 @@ def find_view(array: np.ndarray, layout: str, framework: str) -> View:
         # contiguous and never copies it, and PyTorch takes no negative stride.
         backwards = tuple(slice(None, None, -1 if length > 1 else 1) for length in array.shape)
         return View(array[backwards], backwards)
-    return View(array, is_read_only=layout == "read-only" and framework == "numpy")
+    return View(array, is_read_only=layout == "read-only" and framework == "numpy", is_unfinished=layout == UNFINISHED)
 
 
 def lay_out(framework: ArrayMaker, array: np.ndarray, dtype: str, layout: str) -> Any:
@@ -82,4 +90,6 @@ def apply_view(framework: ArrayMaker, native: Any, view: View) -> Any:
         return framework.xp.broadcast_to(native, view.shape)
     if view.is_read_only:
         native.flags.writeable = False
+    if view.is_unfinished:
+        return write_later(framework, native)
     return native[view.index] if view.index else native

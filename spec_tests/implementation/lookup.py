@@ -7,6 +7,7 @@ import importlib
 import inspect
 import re
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, entry_points
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 from ..importers import NotTaken, find_opener, take
 from ..specification.formats import DTYPES
+from ..specification.run_settings import current_settings
 from .framework import Framework, Unavailable
 from .import_file import import_file
 from .printable import printable_line
@@ -62,11 +64,24 @@ def identify(source: Any, text: str = "") -> tuple[Any, str, Framework]:
     framework_name = getattr(source, "framework", None)
     if not isinstance(framework_name, str):
         raise BackendError(f'{label}: it does not say whose arrays it takes; add a line framework = "torch", or "numpy"')
+    device = _choose_device(source, framework_name, label)
     try:
-        device = getattr(source, "device", None)  # scripts keep a device of PyTorch under this name
-        return source, name, Framework(framework_name, None if device is None else str(device))
+        return source, name, Framework(framework_name, device)
     except Unavailable as error:
         raise BackendError(f"{label}: {error}; {_list_other_backends(text)}") from error
+
+
+def _choose_device(source: Any, framework: str, label: str) -> Any:
+    """Return the device of --device, which the source is told too, or else the one that the source states."""
+    device = current_settings().device
+    if device is None:
+        stated = getattr(source, "device", None)  # scripts keep a device of PyTorch under this name
+        return None if stated is None else str(stated)
+    if framework != "torch":
+        raise BackendError(f"{label}: --device={device} is for backends of PyTorch, and this one is of {framework}; leave it out")
+    with suppress(AttributeError, TypeError):  # an object may take no attributes
+        source.device = device
+    return device
 
 
 def _find_stated_name(source: Any) -> str:

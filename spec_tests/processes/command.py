@@ -75,6 +75,7 @@ def python_command(text: str, folder: Path, names: Collection[str], world_size: 
         "folder": str(folder),
         "names": [*names],
         "memory": current_settings().limits.memory,
+        "device": current_settings().device,
     }
     environment = environment_of(text, folder) | ({} if world_size is None else {WORLD_SIZE: str(world_size)})
     words = (sys.executable, "-u", "-c", START_CODE, json.dumps(options))
@@ -102,6 +103,7 @@ def other_python_command(text: str, folder: Path, python: tuple[str, ...]) -> Se
         "file": str(built_in or folder / file) if built_in or file else None,
         "attribute": attribute or ("" if file else text.partition(":")[2]),
         "adapters": str(Path(cs336.__file__)),
+        "device": current_settings().device,
         "install": "uv add" if Path(python[0]).stem == "uv" else f"{shlex.join(python)} -m pip install",
         "memory": current_settings().limits.memory,
     }

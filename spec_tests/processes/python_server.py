@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
@@ -26,6 +27,7 @@ from ..implementation.layouts import apply_view
 from ..implementation.lookup import BackendError, identify, resolve
 from ..implementation.rank_devices import read_ranks
 from ..specification.pytree import tree_map
+from ..specification.run_settings import current_settings, set_settings
 from .message import CODES, EXTENSIONS, LENGTH, PROTOCOL_VERSION, ProcessArray, pack, read_header, unpack
 from .own_process import die_with_the_parent, limit_memory, open_channel
 from .standalone_backend import describe_signature
@@ -256,8 +258,9 @@ def serve(requests: BinaryIO, answers: BinaryIO, server: Server) -> None:
         answers.flush()
 
 
-def main(text: str, folder: str, names: Iterable[str], memory: int | None) -> None:
-    """Serve the backend that --backend=text names."""
+def main(text: str, folder: str, names: Iterable[str], memory: int | None, device: str | None) -> None:
+    """Serve the backend that --backend=text names, on the device of --device."""
+    set_settings(replace(current_settings(), device=device))
     requests, answers = open_channel()
     die_with_the_parent()
     adopt_orphans()

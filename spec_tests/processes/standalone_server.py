@@ -81,8 +81,8 @@ def pack(metadata: dict[str, str], arrays: tuple[Any, ...] | list[Any] = ()) -> 
 class Server:
     """A backend, the objects that stay in this process, by their number, and the requests."""
 
-    def __init__(self, text: str, name: str, memory: int | None, **place: Any):
-        self.text, self.name, self.memory, self.place = text, name, memory, place
+    def __init__(self, text: str, name: str, memory: int | None, device: str | None, **place: Any):
+        self.text, self.name, self.memory, self.device, self.place = text, name, memory, device, place
         self.arrays: Any = None
         self.objects: dict[int, Any] = {}
         self.last_number = 0
@@ -112,7 +112,13 @@ class Server:
     def describe(self) -> dict[str, Any]:
         """Load the backend and return a description of it. Raise Refusal if that is not possible."""
         self.source = source = backend.load(self.text, **self.place)
-        framework, device = getattr(source, "framework", None), getattr(source, "device", None)
+        framework = getattr(source, "framework", None)
+        if self.device is not None and isinstance(framework, str) and framework != "torch":
+            what = f"--device={self.device} is for backends of PyTorch, and this one is of {framework}; leave it out"
+            raise backend.Refusal(f"--backend={self.text}: {what}")
+        if self.device is not None:
+            source.device = self.device
+        device = getattr(source, "device", None)
         if not isinstance(framework, str):
             what = 'it does not say whose arrays it takes; add a line framework = "torch", or "numpy"'
             raise backend.Refusal(f"--backend={self.text}: {what}")

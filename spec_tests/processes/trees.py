@@ -70,6 +70,7 @@ def _encode(x: Any, arrays: dict[str, ProcessArray]) -> Any:
     if isinstance(x, Making):
         index = ["..." if part is ... else [part.start, part.stop, part.step] for part in x.view.index]
         view = {"index": index, "order": x.view.order, "shape": x.view.shape, "read_only": x.view.is_read_only}
+        view["unfinished"] = x.view.is_unfinished
         said = {name: value for name, value in view.items() if value}
         return {"make": [x.number, _encode(ProcessArray(x.dtype, x.view.buffer), arrays), said]}
     if isinstance(x, Kept):
@@ -118,7 +119,8 @@ def _read_making(value: Any, arrays: Mapping[str, ProcessArray]) -> Making:
     buffer = arrays[array["array"]]
     index = tuple(... if part == "..." else slice(*part) for part in view.get("index", ()))
     order, shape = tuple(view.get("order", ())), view.get("shape")
-    lies = View(buffer.values, index, order, None if shape is None else tuple(shape), view.get("read_only", False))
+    states = view.get("read_only", False), view.get("unfinished", False)
+    lies = View(buffer.values, index, order, None if shape is None else tuple(shape), *states)
     return Making(int(number), buffer.dtype, lies)
 
 

@@ -25,6 +25,7 @@ def format_replay_command(invariant: Invariant, trial: Trial, choices: Sequence[
         return f"spec_tests.check(…, {invariant.id_for(trial.operation_name)!r}, dtype={trial.dtype!r}{argument})"
     words = [f"--backend={trial.backend.text}"]
     words += [f"--python={shlex.join(current_settings().python)}"] * bool(current_settings().python)
+    words += [f"--device={device}" for device in [current_settings().device] if device]
     words += [f"--dtype={trial.dtype}"] * (trial.dtype in trial.backend.dtypes)
     words += [f"--precision={trial.precision}"] * bool(trial.precision)
     words += [f"--world-size={trial.backend.framework.world_size}"] * (trial.backend.framework.world_size > 1)

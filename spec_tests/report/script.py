@@ -58,7 +58,7 @@ def _build_lines(trial: Trial, calls: Sequence[Call], name: str) -> list[str]:
     if not calls:
         raise NoScript("the backend was not called")
     if trial.backend.framework.device_lost:
-        raise NoScript("its device answers nothing more; the command below makes the call in a new process")
+        raise NoScript("nothing answers in this process any more; the command below makes the call in a new process")
     need = find_need(calls)
     if trial.backend.runs_on_ranks:
         raise NoScript(

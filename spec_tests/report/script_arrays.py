@@ -39,6 +39,8 @@ def _write_view(framework: str, view: View) -> str:
         return f"{permute}({{}}, {view.order})"
     if view.shape is not None:
         return f"{_name_library(framework)}.broadcast_to({{}}, {view.shape})"
+    if view.is_unfinished:
+        return "{}.clone()" if framework == "torch" else "{}"
     if view.is_read_only:
         return f"np.broadcast_to({{}}, {view.buffer.shape})"  # which cannot be written to
     return f"{{}}[{', '.join(map(_write_index, view.index))}]" if view.index else "{}"

@@ -47,6 +47,14 @@ def validate_choices(option: str, values: Iterable[str], allowed: Iterable[str])
     return names
 
 
+def parse_device(option: Callable[[str], Any]) -> str | None:
+    """Parse --device. Whether PyTorch has it is known when the backend is loaded."""
+    device = option("device")
+    if device is not None and (processes := list(filter(names_process, option("backend")))):
+        raise pytest.UsageError(f"--device={device}: {processes[0]} chooses its device itself; name it in the command")
+    return str(device) if device is not None else None
+
+
 def parse_limits(option: Callable[[str], Any]) -> Limits:
     """Parse --time-limit and --memory-limit."""
     seconds, size, isolated = option("time_limit"), option("memory_limit"), option("isolate")

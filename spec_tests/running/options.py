@@ -93,6 +93,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "COMMAND",
         "help": "run the backend in this Python, in which the suite need not be installed, such as .venv/bin/python, or uv run",
     },
+    "device": {
+        "metavar": "DEVICE",
+        "help": "the device of a backend of PyTorch, in place of the one that it states, such as cuda:1, mps or xpu",
+    },
     "world-size": {
         "metavar": "N",
         "help": "the number of ranks of a sharded backend (default: the first that it states)",

@@ -10,6 +10,7 @@ from ..report.verdict import Verdict
 from ..specification.first_use import import_modules
 from .cause_printer import CausePrinter
 from .completeness import Completeness
+from .hang_watch import HangWatch
 from .import_lines import ImportLines
 from .options import read_option
 from .progress import ProgressLines
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 def register_plugins(config: pytest.Config, session: Session, verdicts: list[Verdict]) -> None:
     """Register the plugins that print the progress and write the report. A worker gets only some of them."""
     config.pluginmanager.register(ScriptCheck(config), "spec_tests.scripts")
+    config.pluginmanager.register(HangWatch(config), "spec_tests.hang_watch")
     if hasattr(config, "workerinput"):
         if read_option(config, "resume"):
             (resuming,) = import_modules("spec_tests.running.resuming")

@@ -27,6 +27,7 @@ from ..tampering.detector import PatchDetector, count_hooks
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
 from .arguments import (
+    parse_device,
     parse_domain,
     parse_example,
     parse_limits,
@@ -90,6 +91,7 @@ class Session:
                 limits,
                 requests,
                 failures_folder=failures,
+                device=parse_device(option),
                 python=parse_python(option, config.invocation_params.dir),
                 measures_skill=option("skill"),
                 max_calls=parse_max_calls(option, getattr(config, "workerinput", {}).get("workercount", 1)),

@@ -34,6 +34,7 @@ class RunSettings:
     request_folder: Path | None = None  # where failing requests to a process are kept; None: the system's temporary folder
     max_calls: int | None = None  # of each backend in this process, after which no example is drawn; None: no limit
     failures_folder: Path | None = None  # where arrays of failures are saved; None: the system's temporary folder
+    device: str | None = None  # on which backends make their arrays, in place of the one that they state
     python: tuple[str, ...] = ()  # the words that start the Python of the backends; () is the suite's own
     measures_skill: bool = False  # whether comparisons with the oracle are graded: see trials/skill.py
 

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Protocol
 
 from ..calls.call import Call
+from ..calls.history import list_lost
 from ..calls.violation import Lost, NoAnswer
 from ..deviations._oracle_backend import prepare
 from ..diagnosis.evidence import Evidence, is_wrong
@@ -25,14 +26,14 @@ from ..diagnosis.explanation import Explanation
 from ..diagnosis.refused_region import Region as RaisingRegion
 from ..diagnosis.region import Region
 from ..implementation.backend import Backend
+from ..implementation.states import AUTOCAST
 from ..specification.formats import FLOAT64_IN_FLOAT32
+from .circumstances import Circumstance, find_circumstance
 from .failure import Failure
 from .failure_budget import FailureBudget
 from .new_cause import Questions, search
-from .unwritten_memory import find_unwritten
 
 UNEXPLAINED = "unexplained"
-UNWRITTEN = "unwritten memory"  # the id of answers that are what the memory held
 SETTLING_CALLS = 16  # whose answers decide between explanations that are equally good
 
 
@@ -152,6 +153,8 @@ class Causes:
         if not (wrong := failure.wrong_calls):
             known = self._find_symptom(failure) or self._find_in_forward(failure.calls, asker)
             return known or next((cause for cause in self.found if asker.would_fail(failure, cause.explanations)), None)
+        if failure.state == AUTOCAST and (known := self._find_arithmetic(failure)):
+            return known
         explaining = [next((cause for cause in self.found if cause.predicts(call)), None) for call in wrong]
         if all(explaining):
             return explaining[0]
@@ -164,10 +167,14 @@ class Causes:
             (
                 cause
                 for cause in self.found
-                if symptoms & set(cause.ids) or (not failure.surroundings and cause.takes_in(failure))
+                if symptoms & set(cause.ids) or ((cause.shown or not failure.surroundings) and cause.takes_in(failure))
             ),
             None,
         )
+
+    def _find_arithmetic(self, failure: Failure) -> Cause | None:
+        """Return the near miss of the operation: under autocast the steps of another arithmetic are rounded once more."""
+        return next((cause for cause in self.found if cause.kind == "near miss" and cause.operation == failure.culprit), None)
 
     def _find_in_forward(self, calls: list[Call], asker: Asker) -> Cause | None:
         """Return the cause of wrong gradients: that of the forward result, if it is wrong for the same arguments."""
@@ -206,13 +213,15 @@ class Causes:
         if failure.surroundings or isinstance(failure.violation, NoAnswer):
             return _describe_exception(failure, asker)
         others = asker.find_other_calls(failure.calls)
-        if failure.wrong_calls and (shown := find_unwritten([*failure.wrong_calls, *others])):
-            return Cause((f"{failure.culprit}: {UNWRITTEN}",), failure.culprit, [], failure, shown=shown, dtypes={failure.dtype})
+        is_lost = any(call.operation.name == failure.culprit for call in list_lost(asker.backend))
+        if not is_lost and (depends_on := _find_circumstance(failure, others, budget)):
+            own = (f"{failure.culprit}: {depends_on.id}",)
+            return Cause(own, failure.culprit, [], failure, shown=depends_on.what, dtypes={failure.dtype})
         is_late = budget.known.is_spent
         evidence = Evidence.gather(failure.calls, others, self.predicts, is_late)
         counts = len(evidence.wrong), len(evidence.right)
         known = [explanation for cause in self.found for explanation in cause.explanations]
-        explanations = explain(evidence, known, is_late, partial(asker.ask, failure.culprit))
+        explanations = explain(evidence, known, is_late, partial(asker.ask, failure.culprit), asker.answer_instead)
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged
         if not explanations and (found := search(evidence, failure.culprit, asker, budget.search)):
@@ -234,6 +243,14 @@ def _describe_exception(failure: Failure, asker: Asker) -> Cause:
     region = asker.find_raising_region(failure.calls[-1]) if raised and failure.calls else None
     ids = (*failure.symptoms, *([f"{failure.culprit}: raises for {region.words}"] if region else []))
     return Cause(ids, failure.culprit, [], failure, raising=region)
+
+
+def _find_circumstance(failure: Failure, others: list[Call], budget: FailureBudget) -> Circumstance | None:
+    """Return what a failure depends on beside the arguments of its calls, None if nothing is found."""
+    own = [call for call in others if call.operation.name == failure.culprit and call.operation.dtype == failure.dtype]
+    wrong = [*failure.wrong_calls, *filter(is_wrong, own)] if failure.wrong_calls else []
+    calls = [call for call in failure.calls if call.operation.name == failure.culprit and call.operation.dtype == failure.dtype]
+    return find_circumstance(wrong, calls, budget.search)
 
 
 def _settle(explanations: list[Explanation], calls: Iterable[Call]) -> list[Explanation]:

@@ -54,9 +54,14 @@ class Failure:
         return self.last_call.operation.name if self.last_call is not None and unread else self.operation
 
     @property
+    def state(self) -> str:
+        """The state of the framework in which the law failed, "" if it was in none."""
+        return next((fact for label, fact in self.violation.facts if label == STATE), "")
+
+    @property
     def surroundings(self) -> str:
         """The state of the framework that alone made the law fail, "" if none did. It is one cause over all operations."""
-        state = next((fact for label, fact in self.violation.facts if label == STATE), "")
+        state = self.state
         return "" if state not in CALL_STATES or (state == AUTOCAST and self.wrong_calls) else state
 
     @property

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from ..calls.call import Call
+from ..diagnosis.approximate_function import find_approximate_function
 from ..diagnosis.asking import Wish
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.explanation import Explanation
@@ -14,6 +15,7 @@ from ..diagnosis.narrow_arithmetic import find_narrow_arithmetic
 from ..diagnosis.near_misses import find_fixed_option
 from ..diagnosis.nearest_equation import search_equation
 from ..diagnosis.operator.search import read_operator
+from ..diagnosis.places import find_place
 from ..diagnosis.region import Region
 from ..specification.work import Budget
 
@@ -45,6 +47,8 @@ def search(
     if not evidence.wrong:
         return None
     ask, halves, region = partial(questions.ask, name), list[Explanation](), None
+    if found := find_place(evidence, ask, budget.is_spent):
+        return found
     listing, answer = budget.part(OPERATOR_SHARE), questions.answer_instead
     instead = read_operator(evidence, answer=answer, budget=listing, last=budget, ask=ask, halves=halves)
     if instead and not instead.is_far:
@@ -62,6 +66,8 @@ def search(
     if instead:
         return instead
     if found := find_narrow_arithmetic(evidence, questions.ask_in_float32, budget.is_spent):
+        return found
+    if found := find_approximate_function(evidence, ask, budget.is_spent):
         return found
     if region is None:
         region = questions.find_region(name, evidence, budget, of_equations)
