@@ -302,7 +302,7 @@ def _list_layouts(operation: Operation, *, equal_rows: bool | None = None) -> tu
 
     equal_rows: whether all rows are equal. Then broadcast views are to be tried; otherwise they are impossible.
     """
-    views = LAYOUTS[:1] if operation.domain.get("contiguous") else LAYOUTS[1:]
+    views: tuple[str, ...] = LAYOUTS[:1] if operation.domain.get("contiguous") else LAYOUTS[1:]
     if len(views) > 1 and equal_rows is not None:
         views = tuple(layout for layout in views if (layout == "broadcast") == equal_rows)
     return (*views, *((UNFINISHED,) if is_on_device(operation.backend.framework) else ()))
