@@ -104,13 +104,18 @@ def test_longrope(rope_frequencies: Operation, draw: Draw) -> None:
 
 @invariant("B", source=YARN)
 def test_attention_factor(rope_frequencies: Operation, draw: Draw) -> None:
-    """The attention factor is the given one, or 0.1 ln F + 1 in yarn and √(1 + ln F / ln o) in longrope, and 1 elsewhere."""
+    """The attention factor is the given one, or 0.1 ln F + 1 in yarn and √(1 + ln F / ln o) in longrope, and 1 elsewhere.
+
+    With mscale and mscale_all_dim, both not 0, yarn's is the quotient of 0.1 mscale ln F + 1 and 0.1 mscale_all_dim ln F + 1.
+    """
     given = draw_scaling(draw, *draw.one_of(((), ("yarn",), ("yarn",), ("longrope",))))
     kind, factor, expected = given["scaling"], given.get("factor", 1.0), 1.0
     if kind in ("yarn", "longrope") and given.get("attention_factor") is not None:
         expected = given["attention_factor"]
     elif kind == "yarn":
-        expected = 0.1 * np.log(factor) + 1
+        scale, all_dim = given.get("mscale"), given.get("mscale_all_dim")
+        above, below = (scale, all_dim) if scale and all_dim else (1.0, 0.0)
+        expected = (0.1 * above * np.log(factor) + 1) / (0.1 * below * np.log(factor) + 1)
     elif kind == "longrope":
         expected = np.sqrt(1 + np.log(factor) / np.log(given["original_length"]))
     assert_equal(rope_frequencies(**given).parts["attention_factor"], expected)
