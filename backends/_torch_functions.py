@@ -42,7 +42,9 @@ def linear(x, weight, bias=None):
     return x @ weight.mT if bias is None else x @ weight.mT + bias
 
 
-def embedding(token_ids, weight):
+def embedding(token_ids, weight, *, padding_idx=None):
+    if padding_idx is not None:
+        return torch.nn.functional.embedding(token_ids, weight, padding_idx)
     return weight.index_select(0, token_ids.flatten()).reshape(*token_ids.shape, weight.shape[-1])
 
 

@@ -50,7 +50,7 @@ def yarn_logarithm_twice(**given: Any) -> Any:
     return _change_factor(given, "yarn", lambda a: a if given.get("attention_factor") is not None else 0.1 * math.log(a) + 1)
 
 
-@deviation("reference", "attention_factor")
+@deviation("reference", "mscales")
 def mscale_all_dim_ignored(**given: Any) -> Any:
     """mscale_all_dim is ignored: yarn's attention factor is 0.1 mscale ln F + 1, and not divided.
 
@@ -60,7 +60,7 @@ def mscale_all_dim_ignored(**given: Any) -> Any:
     return f, _scale_of_yarn(given, double(given["mscale"])) if _has_mscales(given) else a
 
 
-@deviation("reference", "attention_factor")
+@deviation("reference", "mscales")
 def mscales_ignored(**given: Any) -> Any:
     """mscale and mscale_all_dim are ignored: yarn's attention factor is 0.1 ln F + 1.
 
@@ -69,7 +69,7 @@ def mscales_ignored(**given: Any) -> Any:
     return rope_frequencies(**{**given, "mscale": None, "mscale_all_dim": None})
 
 
-@deviation("reference", "attention_factor")
+@deviation("reference", "mscales")
 def mscale_counts_alone(**given: Any) -> Any:
     """mscale alone counts where mscale_all_dim is not given or 0, which transformers ignores.
 
