@@ -4,8 +4,8 @@ import numpy as np
 
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical
-from .inputs.draw import Draw
-from .operations.embedding import draw_padding, draw_token_ids
+from .inputs.draw import Draw, within_domain
+from .operations.embedding import draw_token_ids
 from .trials.invariant import invariant
 
 EQUATION = "the transpose of the look-up"
@@ -38,8 +38,8 @@ def test_padding_row(embedding_vjp: Operation, draw: Draw) -> None:
     vocab, d = draw.dims(vocab=257, d=65)
     token_ids = draw_token_ids(draw, (draw.shape.one_of((5, 40, 2, 200)),), vocab)
     c, weight = draw.grid((len(token_ids), d), step=1.0, largest=1), draw.normal((vocab, d))
-    padding = draw_padding(draw, token_ids, vocab)
-    expected = (token_ids == np.arange(vocab)[:, None]).astype(float) @ c
-    if padding["padding_idx"] is not None:
-        expected[padding["padding_idx"]] = 0.0
-    assert_equal(embedding_vjp(c, token_ids, weight, wrt="weight", **padding), expected)
+    gathered, padding = (token_ids == np.arange(vocab)[:, None]).astype(float) @ c, int(token_ids[0])
+    for padding_idx in (padding, padding - vocab):
+        within_domain(draw, padding_idx=padding_idx)
+        expected = np.where((np.arange(vocab) == padding)[:, None], 0.0, gathered)
+        assert_equal(embedding_vjp(c, token_ids, weight, wrt="weight", padding_idx=padding_idx), expected)

@@ -72,7 +72,7 @@ def _list_variances(function: ast.FunctionDef) -> Iterator[tuple[ast.AST, str, i
     }
     for parent, field, index, node in children(function):
         inside = without_marks(node.args[0]) if name_of(node) == "mean" and node.args else None
-        if name_of(inside) != "square":
+        if inside is None or name_of(inside) != "square":
             continue
         name = without_marks(inside.args[0])
         axis = next((keyword.value for keyword in node.keywords if keyword.arg == "axis"), None)

@@ -183,8 +183,8 @@ def _rename_experts(mixture: Mixture, *, rule: Callable[[Any, int], Any]) -> Mix
 def _fill_experts(mixture: Mixture, *, size: Callable[[Mixture], int], by_choice: bool) -> Mixture:
     """Return the mixture in which each expert keeps so many terms, in the order of tokens, or of a token's experts first."""
     order = mixture.experts.T if by_choice else mixture.experts
-    queue, kept = order.ravel(), np.zeros(order.size, dtype=bool)
+    queue, is_kept = order.ravel(), np.zeros(order.size, dtype=bool)
     for expert in np.unique(queue):
-        kept[np.flatnonzero(queue == expert)[: size(mixture)]] = True
-    kept = kept.reshape(order.shape)
+        is_kept[np.flatnonzero(queue == expert)[: size(mixture)]] = True
+    kept = is_kept.reshape(order.shape)
     return replace(mixture, kept=kept.T if by_choice else kept)
