@@ -43,9 +43,7 @@ def linear(x, weight, bias=None):
 
 
 def embedding(token_ids, weight, *, padding_idx=None):
-    if padding_idx is not None:
-        return torch.nn.functional.embedding(token_ids, weight, padding_idx)
-    return weight.index_select(0, token_ids.flatten()).reshape(*token_ids.shape, weight.shape[-1])
+    return torch.nn.functional.embedding(token_ids, weight, padding_idx)
 
 
 def _shift(x, axis):
