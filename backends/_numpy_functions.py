@@ -21,7 +21,7 @@ def linear(x, weight, bias=None):
     return (y if bias is None else y + bias).astype(x.dtype)
 
 
-def embedding(token_ids, weight):
+def embedding(token_ids, weight, *, padding_idx=None):
     return np.take(weight, token_ids, axis=0)
 
 

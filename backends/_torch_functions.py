@@ -42,8 +42,8 @@ def linear(x, weight, bias=None):
     return x @ weight.mT if bias is None else x @ weight.mT + bias
 
 
-def embedding(token_ids, weight):
-    return weight.index_select(0, token_ids.flatten()).reshape(*token_ids.shape, weight.shape[-1])
+def embedding(token_ids, weight, *, padding_idx=None):
+    return torch.nn.functional.embedding(token_ids, weight, padding_idx)
 
 
 def _shift(x, axis):

@@ -19,8 +19,8 @@ def linear(x, weight, bias=None):
     return F.linear(x, weight, bias)
 
 
-def embedding(token_ids, weight):
-    return F.embedding(token_ids, weight)
+def embedding(token_ids, weight, *, padding_idx=None):
+    return F.embedding(token_ids, weight, padding_idx)
 
 
 def softmax(x, *, axis):

@@ -5,7 +5,7 @@ import numpy as np
 from ._marks import float64
 
 
-def embedding(token_ids: Any, weight: Any) -> Any:
+def embedding(token_ids: Any, weight: Any, *, padding_idx: int | None = None) -> Any:
     """Table look-up: each token id becomes its row of the table.
 
         y_tj = weight_(token_ids_t)j
@@ -13,7 +13,7 @@ def embedding(token_ids: Any, weight: Any) -> Any:
     Shapes
         token_ids (...) integers,  weight (vocab, d)  ->  (..., d)
     Domain
-        0 <= token_ids < vocab.
+        0 <= token_ids < vocab; -vocab <= padding_idx < vocab.
     Edges
         A single id, of shape (), gives one row. No arithmetic takes place: the result is exact. An id that
         occurs twice gathers both gradients.
@@ -21,7 +21,8 @@ def embedding(token_ids: Any, weight: Any) -> Any:
     Raises
         IndexError where an id is vocab or more.
     Choices
-        No factor sqrt(d) (Vaswani et al. and Gemma multiply by it), no padding id.
+        No factor sqrt(d) (Vaswani et al. and Gemma multiply by it). padding_idx changes no value, whatever its row holds:
+        the row has no gradient (PyTorch).
     Source
         Vaswani et al. 2017, arXiv:1706.03762, section 3.4. CS336 assignment 1, the model's first step.
 

@@ -6,20 +6,20 @@ from ._marks import float64, piled
 from ._sums import rows
 
 
-def embedding_vjp(cotangent: Any, token_ids: Any, weight: Any) -> Any:
+def embedding_vjp(cotangent: Any, token_ids: Any, weight: Any, *, padding_idx: int | None = None) -> Any:
     """Gradient of embedding: each row of the table gathers the cotangents of its tokens.
 
-        dweight_vj = sum over the tokens t with id v of c_tj
+        dweight_vj = sum over the tokens t with id v of c_tj,   0 for v = padding_idx
 
     Shapes
         cotangent (..., d),  token_ids (...) integers,  weight (vocab, d)  ->  (None, dweight)
     Domain
-        0 <= token_ids < vocab.
+        0 <= token_ids < vocab; -vocab <= padding_idx < vocab, counted from the end if it is negative.
     Edges
         The row of an id that does not occur is exactly 0, that of an id that occurs once a copy. Token ids
         have no gradient.
     Choices
-        Dense. No padding id, whose row would stay 0.
+        Dense. Without a padding_idx every row has a gradient.
     Source
         The transpose of the look-up: a scatter-add.
 
@@ -38,4 +38,7 @@ def embedding_vjp(cotangent: Any, token_ids: Any, weight: Any) -> Any:
         groups.append(piled(c[order[starts[of_count][:, None] + np.arange(count)]], axis=1))
         place[of_count] = next_place + np.arange(len(of_count))
         next_place += len(of_count)
-    return None, np.concatenate(groups, axis=0)[place]
+    gathered = np.concatenate(groups, axis=0)[place]
+    if padding_idx is None:
+        return None, gathered
+    return None, np.where((np.arange(vocab) == padding_idx % vocab)[:, None], 0.0, gathered)

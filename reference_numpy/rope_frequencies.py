@@ -22,6 +22,8 @@ def rope_frequencies(
     beta_slow: float = 1.0,
     truncate: bool = True,
     attention_factor: float | None = None,
+    mscale: float | None = None,
+    mscale_all_dim: float | None = None,
     short_factors: tuple[float, ...] | None = None,
     long_factors: tuple[float, ...] | None = None,
 ) -> Any:
@@ -53,8 +55,10 @@ def rope_frequencies(
     Choices
         attention_factor, which multiplies the cosine and the sine, is the given one in yarn and longrope; without one
         0.1 ln F + 1 in yarn, and sqrt(1 + ln F / ln o) in longrope; 1 for F <= 1 and under every other scaling. It is
-        final, as in transformers; vLLM multiplies yarn's by a given one. gpt-oss does not round the limits
-        (truncate=False). If both limits are equal, hi is 0.001 more.
+        final, as in transformers; vLLM multiplies yarn's by a given one. With mscale = s and mscale_all_dim = t yarn's is
+        (0.1 s ln F + 1) / (0.1 t ln F + 1), which is 1 where they are equal, as in DeepSeek-V3; where one of them is 0 or
+        not given, neither counts. DeepSeek's factor of the scores, (0.1 t ln F + 1)^2, is part of attention's scale.
+        gpt-oss does not round the limits (truncate=False). If both limits are equal, hi is 0.001 more.
     Source
         Chen et al. 2023, arXiv:2306.15595 (linear). Peng et al. 2023, arXiv:2309.00071 (yarn). Ding et al. 2024,
         arXiv:2402.13753 (longrope). The documentation of transformers on its rope types (dynamic, llama3).
@@ -80,7 +84,8 @@ def rope_frequencies(
         lo, hi = yarn_limits(d_k, theta, o, beta_fast, beta_slow, truncate)
         p = np.clip((k - lo) / (hi - lo), 0.0, 1.0)
         f = (1 - p) * f + p * f / factor
-        a = 0.1 * math.log(factor) + 1 if factor > 1 else 1.0
+        above, below = (mscale, mscale_all_dim) if mscale and mscale_all_dim else (1.0, 0.0)
+        a = (0.1 * above * math.log(factor) + 1) / (0.1 * below * math.log(factor) + 1) if factor > 1 else 1.0
     elif scaling == "llama3" and o is not None:
         low, high = low_frequency_factor, high_frequency_factor
         s = np.clip((o * f / (2 * np.pi) - low) / (high - low), 0.0, 1.0)

@@ -13,6 +13,8 @@ from .trials.invariant import invariant
 
 SOURCE = "FlashAttention's flash_attn_with_kvcache; ONNX Attention-24"
 
+ROLLED = 9  # tokens that go through a rolling cache, at most
+
 
 def slots_beyond(lengths: np.ndarray, slots: int) -> np.ndarray:
     """Return which slots of each row lie beyond its length, as an array that broadcasts to the cache."""
@@ -117,6 +119,28 @@ def test_after_an_append(attention_with_kv_cache: Operation, kv_cache_append: Op
     beyond = slots_beyond(lengths, k.shape[2])
     kept = (np.where(beyond, 0.0, x) for x in (k, v))
     assert_equal(y, attention_with_kv_cache(q, *kept, lengths, **keywords))
+
+
+@invariant("B", source="Jiang et al. 2023, arXiv:2310.06825, section 2", needs=("keyword:left_window",), cost=4)
+def test_rolling_cache(attention_with_kv_cache: Operation, kv_cache_append: Operation, draw: Draw) -> None:
+    """A cache of W slots, into which token t is appended at slot t mod W, gives at each step what a window of W keys, the query's
+    own among them, gives over a cache of all tokens: before it is full, at the wrap, and after keys were overwritten.
+    """
+    (q, k, v, _), keywords = draw_inputs(draw, causal=True)
+    tokens = min(k.shape[2], ROLLED)
+    slots = draw.near(2, tokens // 2, tokens - 1, low=1, high=tokens)
+    within_domain(draw, n=1, left_window=slots - 1)
+    within_domain(draw, M=slots)
+    held = [draw.held(draw.rng.standard_normal(x[:, :, :slots].shape)) for x in (k, v)]  # of an earlier sequence
+    checked = {slots - 1, min(slots, tokens - 1), tokens - 1}
+    for t in range(tokens):
+        lengths = np.full(len(q), t)
+        held = [np.asarray(x.value) for x in kv_cache_append(*held, k[:, :, t : t + 1], v[:, :, t : t + 1], lengths % slots)]
+        if t in checked:
+            query = q[:, :, t % q.shape[2] :][:, :, :1]
+            rolled = attention_with_kv_cache(query, *held, np.minimum(lengths + 1, slots), **keywords)
+            whole = attention_with_kv_cache(query, k, v, lengths + 1, **keywords, left_window=slots - 1)
+            assert_equal(rolled, whole)
 
 
 # --- conventions, and a level ---------------------------------------------------------------------------------------

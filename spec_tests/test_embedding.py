@@ -5,7 +5,7 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_identical
 from .inputs.draw import Draw
-from .operations.embedding import TABLE_REGIMES, TOKEN_BATCHES, draw_token_ids
+from .operations.embedding import TABLE_REGIMES, TOKEN_BATCHES, draw_padding, draw_token_ids
 from .trials.invariant import invariant
 
 
@@ -74,3 +74,11 @@ def test_large_table(embedding: Operation, draw: Draw) -> None:
     token_ids = last - draw.rng.permutation(min(vocab, 300))
     weight = draw.normal((vocab, d))
     assert_identical(embedding(token_ids, weight), weight[token_ids])
+
+
+@invariant("E", source="PyTorch, torch.nn.functional.embedding", needs=("keyword:padding_idx",))
+def test_padding_changes_no_value(embedding: Operation, draw: Draw) -> None:
+    """With a padding_idx every token has its row all the same, that of padding too, whatever it holds."""
+    token_ids, weight = draw_inputs(draw)
+    padding = draw_padding(draw, token_ids, len(weight))
+    assert_identical(embedding(token_ids, weight, **padding), weight[token_ids])

@@ -7,7 +7,7 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_true, exactly
 from .inputs.draw import Draw
-from .operations.rope_frequencies import draw_scaling
+from .operations.rope_frequencies import MSCALE, MSCALE_ALL_DIM, draw_scaling
 from .trials.invariant import invariant
 
 YARN = "Peng et al. 2023, arXiv:2309.00071"
@@ -102,6 +102,22 @@ def test_longrope(rope_frequencies: Operation, draw: Draw) -> None:
     assert_equal(frequencies(rope_frequencies, given) * factors, frequencies(rope_frequencies, default_of(given)))
 
 
+def attention_factor_of_yarn(given: dict[str, Any]) -> float:
+    scale, all_dim, logarithm = given.get("mscale"), given.get("mscale_all_dim"), float(np.log(given["factor"]))
+    above, below = (scale, all_dim) if scale and all_dim else (1.0, 0.0)
+    return (0.1 * above * logarithm + 1) / (0.1 * below * logarithm + 1)
+
+
+@invariant("B", source="DeepSeek-AI 2024, arXiv:2412.19437", needs=("keyword:mscale", "keyword:mscale_all_dim"))
+def test_mscales(rope_frequencies: Operation, draw: Draw) -> None:
+    """yarn's attention factor is (0.1 mscale ln F + 1) / (0.1 mscale_all_dim ln F + 1), 1 where the two are equal. Where one of
+    them is 0 or not given, it is 0.1 ln F + 1."""
+    given = draw_scaling(draw, "yarn")
+    given.pop("attention_factor", None)
+    given |= draw.only("mscale", *MSCALE[1:]) | draw.keyword("mscale_all_dim", MSCALE_ALL_DIM)
+    assert_equal(rope_frequencies(**given).parts["attention_factor"], attention_factor_of_yarn(given))
+
+
 @invariant("B", source=YARN)
 def test_attention_factor(rope_frequencies: Operation, draw: Draw) -> None:
     """The attention factor is the given one, or 0.1 ln F + 1 in yarn and √(1 + ln F / ln o) in longrope, and 1 elsewhere."""
@@ -110,7 +126,7 @@ def test_attention_factor(rope_frequencies: Operation, draw: Draw) -> None:
     if kind in ("yarn", "longrope") and given.get("attention_factor") is not None:
         expected = given["attention_factor"]
     elif kind == "yarn":
-        expected = 0.1 * np.log(factor) + 1
+        expected = attention_factor_of_yarn(given)
     elif kind == "longrope":
         expected = np.sqrt(1 + np.log(factor) / np.log(given["original_length"]))
     assert_equal(rope_frequencies(**given).parts["attention_factor"], expected)

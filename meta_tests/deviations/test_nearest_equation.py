@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from spec_tests.diagnosis.nearest_equation import JUDGING_SHARE, search_equation
 from spec_tests.diagnosis.neighbours.edit import compile_edits
 from spec_tests.diagnosis.neighbours.listing import list_edits
 from spec_tests.diagnosis.neighbours.screen import Screen
+from spec_tests.diagnosis.neighbours.solve import solve
 from spec_tests.diagnosis.neighbours.source import source_of
 from spec_tests.diagnosis.neighbours.trace import trace
 from spec_tests.implementation.backend import Backend
@@ -207,6 +209,28 @@ def test_an_equation_that_writes_into_its_arguments_changes_no_other() -> None:
     assert first is not None
     assert np.array_equal(first, 2 * before)
     assert np.array_equal(first, second)
+
+
+def test_an_equation_that_writes_into_integers_changes_no_call() -> None:
+    def counting(token_ids: Any, weight: Any, **options: Any) -> Any:
+        token_ids[...] = 0
+        return weight[token_ids]
+
+    (call,) = answers("embedding", lambda ids, weight: 2 * weight[ids], [((np.array([1, 2]), np.ones((3, 1))), {})])
+    assert Screen(call).evaluate(counting) is not None
+    assert call.named["token_ids"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(math.log(1e-7), "math.log(1e-07)"), (-math.log(1e-12), "-math.log(1e-12)"), (math.sqrt(0.3), "math.sqrt(0.3)")],
+)
+def test_a_constant_may_be_a_function_of_a_simple_number(number: float, text: str) -> None:
+    """As where probabilities are not let below 1e-7, and the losses are their logarithms."""
+    x = np.linspace(-40.0, 40.0, 9)
+    answer = np.minimum(x, number)
+    found = solve(lambda c: np.minimum(x, c), answer, np.full(x.shape, 1e-12), answer != x)
+    assert text in [name for name, _ in found]
 
 
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.2])

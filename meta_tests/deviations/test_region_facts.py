@@ -75,6 +75,53 @@ def test_a_size_that_is_a_product_of_sizes_can_be_asked_for(are_equal: bool) -> 
     assert changed.facts["d = h d_v"] == are_equal
 
 
+@pytest.mark.parametrize(
+    ("name", "fact", "value"),
+    [
+        ("embedding", "d · vocab", 60),
+        ("rms_norm", "batch entries · d", 63),
+        ("rms_norm", "elements of the result", 24),
+        ("scaled_dot_product_attention", "elements of the result", 70),
+    ],
+)
+def test_a_product_of_sizes_can_be_asked_for(name: str, fact: str, value: int) -> None:
+    ask = ask_about(make_operation(backend("numpy-cpu"), name), seed=1)
+    answer = ask(Wish(sizes={"d": 3, "vocab": 7, "n": 5}, batch=(2,)))
+    assert answer is not None
+    names = fact if fact in answer.facts else " · ".join(reversed(fact.split(" · ")))
+    wish = change(ask, wish_like(ask, answer), answer, names, value)
+    assert wish is not None
+    changed = ask(wish)
+    assert changed is not None
+    assert changed.facts[names] == value
+
+
+def test_what_blocks_over_another_size_do_not_reach() -> None:
+    """Two blocks of 8 cover 9 columns, so that 16 of 18 rows are computed by a grid that was made from the columns."""
+    made = make_operation(backend("numpy-cpu"), "linear")
+    call = Call(made, (np.ones((18, 2)), np.ones((9, 2))), {})
+    elements = describe_elements(call)
+    beyond = elements["row of all from ⌈d_out / 8⌉ · 8 on"].reshape(18, 9)
+    assert beyond[:, 0].tolist() == [False] * 16 + [True] * 2
+    assert "row of all from ⌈d_out / 32⌉ · 32 on" not in elements
+    assert elements["flat index from the end"].tolist() == list(range(18 * 9))[::-1]
+    assert elements["flat index beyond the whole blocks of 64"].sum() == 18 * 9 - 128
+
+
+def test_what_an_element_counts() -> None:
+    """How many keys its query sees, and how often the id of its row occurs."""
+    attention = make_operation(backend("numpy-cpu"), "scaled_dot_product_attention")
+    mask = np.array([[True, False, True], [False, True, False]])
+    call = Call(attention, (np.ones((2, 1)), np.ones((3, 1)), np.ones((3, 1)), mask), {})
+    assert describe_elements(call)["keys that the query sees"].tolist() == [2, 1]
+    table = make_operation(backend("numpy-cpu"), "embedding_vjp")
+    call = Call(table, (np.ones((3, 1)), np.array([2, 0, 2]), np.ones((4, 1))), {"wrt": "weight"})
+    assert describe_elements(call)["tokens with the id"].tolist() == [1, 0, 2, 0]
+    wrong = np.array([False, False, True, False])
+    kinds = {c.kind for c in list_element_conditions("tokens with the id", np.array([1, 0, 2, 0]), wrong)}
+    assert "multiple" in kinds  # an id that does not occur is no even one
+
+
 def test_the_largest_magnitude_counts_infinities() -> None:
     """Otherwise −∞ alone would lie outside of "where the largest |x| exceeds 0"."""
     made = make_operation(backend("numpy-cpu"), "softmax")

@@ -197,6 +197,35 @@ def test_the_end_of_a_run_says_what_conforms_and_what_does_not() -> None:
         assert "  nothing wrong found at smoke effort: relu" in format_closing([verdict()])
 
 
+def test_the_verdict_says_which_levels_are_not_reached_that_spoil_programs_silently() -> None:
+    records = [
+        verdict(),
+        verdict("relu.limits", level="limits", status="not held"),
+        verdict("relu.limits", "float16", level="limits", status="not held"),
+        verdict("silu.hidden", level="quarantine", status="not held"),
+        verdict("silu.same_bits", level="bitwise-repeatable", status="not held"),
+        verdict("gelu.nan", level="nan-propagation", status="passed"),
+    ]
+    lines = format_closing(records)
+    assert "  levels not reached: quarantine (silu); limits (relu)" in lines
+    assert not any("levels not reached" in line for line in format_closing([verdict()]))
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ({"adamw_decay": {"after": 8}}, "adamw_decay after, where PyTorch has before (adamw_step)"),
+        ({"adamw_decay": {"before": 8}}, ""),
+        ({"adamw_decay": {"before": 7, "after": 1}}, ""),
+        ({"cache_update": {"in place": 8}}, ""),
+    ],
+)
+def test_the_verdict_says_which_inferred_choices_are_not_those_of_pytorch(answers: dict[str, Any], said: str) -> None:
+    conventions = {"stated": {}, "answers": answers}
+    lines = format_closing([verdict("adamw_step.adamw_decay", conventions=conventions)])
+    assert [line for line in lines if "PyTorch" in line] == [f"  with choices that differ from PyTorch's: {said}"] * bool(said)
+
+
 # --- float64 that was never stated -----------------------------------------------------------------------------------
 
 

@@ -210,12 +210,36 @@ def _has_unused_columns(y: Any, arguments: Any, keywords: Any, memory: Any) -> A
     return table.shape[1] > -(-int(np.max(lengths, initial=0)) // max(k_pages.shape[1], 1))
 
 
+def above_a_product(source: random.Random) -> MadeFault:
+    limit = source.choice((24, 64, 100))
+    words = (f"from n · m = {limit + 1} on",)
+    return MadeFault("scaled_dot_product_attention", words, lambda y, a, k, m: a[0].shape[-2] * a[1].shape[-2] > limit)
+
+
+def elements_in_vectors(source: random.Random) -> MadeFault:
+    """A kernel over all elements at once, in vectors, which forgets the last ones."""
+    step = source.choice((4, 8))
+    words = (f"a number of elements that is no multiple of {step}",)
+    return MadeFault("silu", words, lambda y, a, k, m: y.size % step != 0)
+
+
+def rows_beyond_blocks(source: random.Random) -> MadeFault:
+    """As many blocks of rows are computed as would cover the columns."""
+    block = source.choice((8, 16, 32))
+
+    def spoils(y: Any, a: Any, k: Any, m: Any) -> Any:
+        rows = np.arange(y.size // max(y.shape[-1], 1)).reshape(*y.shape[:-1], 1)
+        return rows >= -(-y.shape[-1] // block) * block
+
+    return MadeFault("linear", (f"in the rows from ⌈d_out / {block}⌉ · {block} on",), spoils)
+
+
 MAKERS: dict[str, Maker] = {
     make.__name__.replace("_", " "): make
     for make in (
         above_a_size, no_multiple, one_size, option_given, mask_of_one_row, word_of_an_option, batch_dimensions,
         as_many_entries_as_columns, entries_beside_the_axis, columns, rows,
         batch_entries, heads_of_a_group, values_below, one_value, rows_with_a_large_entry, later_calls, every_third_call,
-        stored_otherwise, a_dtype, optional_weight, unused_columns,
+        stored_otherwise, a_dtype, optional_weight, unused_columns, above_a_product, elements_in_vectors, rows_beyond_blocks,
     )
 }  # fmt: skip

@@ -74,7 +74,7 @@ class Gradient(Operation):
     def call(self, *arguments: Any, wrt: str | tuple[str, ...] = (), **keywords: Any) -> Call:
         """Return the call. `wrt` names the arguments whose gradients it returns; without it, every argument that has one."""
         call = super().call(*arguments, **keywords)
-        reached = tuple(name for name in self.floating_shapes(call) if _drop_indices(name) not in self._unreached)
+        reached = tuple(name for name in self.floating_shapes(call) if self._has_gradient.get(_drop_indices(name), True))
         if not (wrt or reached):
             raise NotImplementedVariant(
                 f"{self.backend.name}'s {self.spec.forward} carries no gradient of its arguments", "gradient"
@@ -99,19 +99,35 @@ class Gradient(Operation):
     def values(self, call: Call, result: Any) -> np.ndarray:
         """Return the gradients that the call asks for as float64, and record them on the call.
 
-        A gradient that automatic differentiation does not return is not asked for again; it is 0 if a result has no cotangent.
+        A gradient that automatic differentiation does not return is 0 if a result has no cotangent, or if the equation allows 0.
+        Else it is not asked for again, and a failure if another call has returned it.
         """
         wrt = call.keywords["wrt"]
         names, shapes, found = [wrt] if isinstance(wrt, str) else wrt, self.floating_shapes(call), self.by_name(result)
-        partial = any(x is None for _, x in leaves(call.arguments[0]))
-        if (absent := [name for name in names if found.get(name) is None]) and not partial:
-            if self.own:
-                raise Violation(f"there is no gradient of {', '.join(absent)}")
-            self._unreached.update(map(_drop_indices, absent))
-            carries = f"{self.backend.name}'s {self.spec.forward} carries no gradient of"
-            raise NotImplementedVariant(f"{carries} {', '.join(absent)}", "gradient")
+        absent = [name for name in names if found.get(name) is None]
+        is_partial = any(x is None for _, x in leaves(call.arguments[0]))
+        if absent and self.own and not is_partial:
+            raise Violation(f"there is no gradient of {', '.join(absent)}")
+        self._has_gradient.update({_drop_indices(name): True for name, x in found.items() if x is not None})
         arrays = [np.zeros(shapes[name]) if name in absent else self._array(name, found[name], shapes[name]) for name in names]
-        return call.record(result, call.storage.round(arrays[0] if isinstance(wrt, str) else join(arrays)))
+        gradients = call.storage.round(arrays[0] if isinstance(wrt, str) else join(arrays))
+        if absent and not is_partial:
+            self._refuse_absent(call, result, gradients, absent)
+        return call.record(result, gradients)
+
+    def _refuse_absent(self, call: Call, result: Any, gradients: np.ndarray, absent: list[str]) -> None:
+        """Raise an error if the equation does not allow gradients of 0 where there are none."""
+        alone = Call(self, call.arguments, call.keywords)
+        alone.record(result, gradients)
+        refused = ~np.asarray(alone.expectation(self.precision).accepts(gradients))
+        refused_in = alone.parts.split(refused) if alone.parts else {str(call.keywords["wrt"]): refused}
+        needed = [name for name in absent if refused_in[name].any()]
+        if lost := [name for name in needed if self._has_gradient.get(_drop_indices(name))]:
+            raise Violation(f"there is no gradient of {', '.join(lost)}", [("other calls", "have a gradient of it")])
+        if needed:
+            self._has_gradient.update(dict.fromkeys(map(_drop_indices, needed), False))
+            carries = f"{self.backend.name}'s {self.spec.forward} carries no gradient of"
+            raise NotImplementedVariant(f"{carries} {', '.join(needed)}", "gradient")
 
     def by_name(self, result: Any) -> dict[str, Any]:
         """Return the gradients by the names of their arguments, such as x, or weights['w_q'] for an array inside an argument."""
@@ -153,9 +169,9 @@ class Gradient(Operation):
         return f"{name}{format_index(inside)}"
 
     @property
-    def _unreached(self) -> set[str]:
-        """Return the arguments found to have no gradient in the framework's graph. A layer, for example, may copy its weights."""
-        return self.backend.without_gradient.setdefault(self.name, set())
+    def _has_gradient(self) -> dict[str, bool]:
+        """Return which arguments have a gradient in the framework's graph. A layer, for example, may copy its weights."""
+        return self.backend.has_gradient.setdefault(self.name, {})
 
     # --- automatic differentiation --------------------------------------------------------------------------------------
 

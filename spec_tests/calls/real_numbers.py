@@ -14,7 +14,8 @@ from ..specification.pytree import tree_map
 def wrap_numbers(name: str, value: Any, wrap: Callable[[Any], Any]) -> Any:
     """Wrap the real numbers of an argument: floating ones, and positions, which are integers that the equation multiplies.
 
-    An eps may be kept in float32, whatever the dtype: that rounding is admitted.
+    An eps may be kept in float32, whatever the dtype: that rounding is admitted. Arrays of integers and truth values are copied,
+    since a changed equation may write into them.
     """
 
     def wrap_leaf(x: Any) -> Any:
@@ -25,7 +26,7 @@ def wrap_numbers(name: str, value: Any, wrap: Callable[[Any], Any]) -> Any:
             return wrap(x)
         if isinstance(x, np.ndarray) and (x.dtype.kind == "f" or name == "positions"):
             return wrap(x.astype(np.float64))
-        return x
+        return x.copy() if isinstance(x, np.ndarray) else x
 
     return tree_map(wrap_leaf, value)
 

@@ -107,7 +107,7 @@ def a_block_more_at_each_boundary(q: Any, k_cache: Any, v_cache: Any, lengths: A
     return attend(q, k_cache, v_cache, causal | beyond, sinks, options)
 
 
-@deviation("reference", "decode_is_prefill")
+@deviation("reference", "rolling_cache", "decode_is_prefill")
 def window_from_the_first_slot(q: Any, k_cache: Any, v_cache: Any, lengths: Any, sinks: Any = None, **options: Any) -> Any:
     """windows are counted from a query's index among the new ones, not from its position in the cache.
 

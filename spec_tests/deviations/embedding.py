@@ -109,3 +109,15 @@ def single_id_made_a_batch(right: Any, token_ids: Any, weight: Any) -> Any:
     Shows: an id of shape (). Hides: any batch.
     """
     return right(np.atleast_1d(token_ids), weight)
+
+
+@deviation("reference", "padding_changes_no_value")
+def padding_is_zero(token_ids: Any, weight: Any, *, padding_idx: Any = None) -> Any:
+    """tokens of padding_idx give zeros, whatever their row holds.
+
+    Shows: a token of padding. Hides: no padding_idx; a row of zeros, as nn.Embedding begins with.
+    """
+    y = embedding(token_ids, weight)
+    if padding_idx is None:
+        return y
+    return np.where((np.asarray(token_ids) == padding_idx % weight.shape[0])[..., None], 0.0, y)

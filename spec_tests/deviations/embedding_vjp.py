@@ -43,3 +43,22 @@ def first_row_is_padding(cotangent: Any, token_ids: Any, weight: Any) -> Any:
     """
     _, dweight = embedding_vjp(cotangent, token_ids, weight)
     return None, dweight * (np.arange(weight.shape[0]) != 0)[:, None].astype(float)
+
+
+@deviation("reference", "padding_row")
+def padding_learns(cotangent: Any, token_ids: Any, weight: Any, *, padding_idx: Any = None) -> Any:
+    """padding_idx is ignored: its row has a gradient.
+
+    Shows: a token of padding. Hides: no padding_idx.
+    """
+    return embedding_vjp(cotangent, token_ids, weight)
+
+
+@deviation("reference", "padding_row")
+def negative_padding_learns(cotangent: Any, token_ids: Any, weight: Any, *, padding_idx: Any = None) -> Any:
+    """a negative padding_idx is compared with the ids as it is, and so ignored.
+
+    Shows: a token of a padding that is counted from the end. Hides: a padding_idx of 0 or more.
+    """
+    kept = padding_idx if padding_idx is None or padding_idx >= 0 else None
+    return embedding_vjp(cotangent, token_ids, weight, padding_idx=kept)

@@ -110,3 +110,13 @@ def heads_and_tokens_confused(k_cache: Any, v_cache: Any, k: Any, v: Any, length
     """
     k, v = (np.reshape(np.ravel(np.swapaxes(x, 1, 2)), np.shape(x)) for x in (k, v))
     return kv_cache_append(k_cache, v_cache, k, v, lengths)
+
+
+@deviation("reference", "new_slots_hold_the_new_keys")
+def only_empty_slots_written(k_cache: Any, v_cache: Any, k: Any, v: Any, lengths: Any) -> Any:
+    """slots that hold something are left as they are, so that a rolling cache keeps its first keys.
+
+    Shows: a cache that an earlier sequence has filled. Hides: a cache of zeros.
+    """
+    written = kv_cache_append(k_cache, v_cache, k, v, lengths)
+    return tuple(np.where(old == 0, new, old) for old, new in zip((k_cache, v_cache), written, strict=True))

@@ -50,6 +50,47 @@ def yarn_logarithm_twice(**given: Any) -> Any:
     return _change_factor(given, "yarn", lambda a: a if given.get("attention_factor") is not None else 0.1 * math.log(a) + 1)
 
 
+@deviation("reference", "mscales")
+def mscale_all_dim_ignored(**given: Any) -> Any:
+    """mscale_all_dim is ignored: yarn's attention factor is 0.1 mscale ln F + 1, and not divided.
+
+    Shows: both of them given. Hides: none given; a given attention factor.
+    """
+    f, a = rope_frequencies(**given)
+    return f, _scale_of_yarn(given, double(given["mscale"])) if _has_mscales(given) else a
+
+
+@deviation("reference", "mscales")
+def mscales_ignored(**given: Any) -> Any:
+    """mscale and mscale_all_dim are ignored: yarn's attention factor is 0.1 ln F + 1.
+
+    Shows: both of them given. Hides: none given; a given attention factor.
+    """
+    return rope_frequencies(**{**given, "mscale": None, "mscale_all_dim": None})
+
+
+@deviation("reference", "mscales")
+def mscale_counts_alone(**given: Any) -> Any:
+    """mscale alone counts where mscale_all_dim is not given or 0, which transformers ignores.
+
+    Shows: mscale without the other. Hides: both given, or none.
+    """
+    f, a = rope_frequencies(**given)
+    alone = given.get("scaling") == "yarn" and given.get("attention_factor") is None
+    alone = alone and bool(given.get("mscale")) and not given.get("mscale_all_dim")
+    return f, _scale_of_yarn(given, double(given["mscale"])) if alone else a
+
+
+def _has_mscales(given: dict[str, Any]) -> bool:
+    is_own = given.get("scaling") == "yarn" and given.get("attention_factor") is None
+    return is_own and bool(given.get("mscale")) and bool(given.get("mscale_all_dim"))
+
+
+def _scale_of_yarn(given: dict[str, Any], mscale: float) -> Any:
+    """Return 0.1 mscale ln F + 1."""
+    return np.asarray(0.1 * mscale * math.log(double(given.get("factor", 1.0))) + 1)
+
+
 @deviation("reference", "attention_factor")
 def given_factor_of_zero_is_none(**given: Any) -> Any:
     """a given attention factor of 0 is treated as not given, as `factor or default` does.

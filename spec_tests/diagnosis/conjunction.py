@@ -9,7 +9,7 @@ import numpy as np
 
 from .asking import Answer
 from .condition import Condition, is_integer, is_number
-from .element_facts import BEYOND
+from .element_facts import BEYOND, FLAT_INDEX
 
 MAX_RAISE = 64  # by how much a limit is raised
 
@@ -70,13 +70,13 @@ class Conjunction:
         return inside
 
 
-DERIVED = ("result", "argument", "=", ">", "largest", "axes", "batch that", "wider", "first batch", "rows of", "before")
+DERIVED = ("result", "argument", "=", ">", "largest", "axes", "batch that", "wider", "first batch", "rows of", "before", "·")
 
 
 @cache
 def rank_condition(condition: Condition) -> int:
     """Return how complicated a condition is, with its fact: sizes, options and indices come first."""
     fact = condition.fact
-    derived = any(word in fact for word in DERIVED) or fact.startswith((BEYOND, "column −", "row of all"))
+    derived = any(word in fact for word in DERIVED) or fact.startswith((BEYOND, "column −", "row of all", FLAT_INDEX))
     continuous = condition.kind in ("above", "below") and isinstance(condition.values[0], float) and condition.values[0] != 0
     return 1 + condition.rank + derived + 2 * continuous + 2 * (condition.kind == "is not" and is_number(condition.values[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,12 +11,21 @@ import numpy as np
 from ..calls.call import Call
 from ..calls.in_domain import dimension_sizes
 from ..specification.formats import is_floating
+from .counted_facts import describe_counts, describe_counts_of_part
 
 BLOCKS = (4, 8, 16, 32, 64, 128, 256)
 
 INDEX_FACTS = ("column", "row", "head", "batch entry", "second batch axis")
 
 BEYOND = "beyond the whole blocks of "
+
+FLAT_INDEX = "flat index"  # of an element of the result, as `ndarray.flat` counts
+
+ROW_OF_ALL = "row of all"  # counted through all batch axes
+
+BEYOND_FLAT = f"{FLAT_INDEX} {BEYOND}"
+
+COVERED, COVER_BLOCKS = " from ⌈", (8, 16, 32, 64, 128)  # an index that blocks which cover another size do not reach
 
 RIGHT_VALUE = "the right value"
 
@@ -31,7 +41,9 @@ def describe_elements(call: Call) -> dict[str, np.ndarray]:
     if call.operation.spec.is_gradient or call.parts is not None:
         return _describe_parts(call, GRADIENT if call.operation.spec.is_gradient else RESULT)
     value = call.value
-    facts = {**_list_indices(value.shape, _name_axes(call)), **dict(_list_values(call)), RIGHT_VALUE: value.astype(np.float64)}
+    names = _name_axes(call)
+    facts = {**_list_indices(value.shape, names), **_list_flat_indices(value.shape), **_list_uncovered(call, names)}
+    facts |= {**dict(_list_values(call)), **describe_counts(call), RIGHT_VALUE: value.astype(np.float64)}
     if "head" in facts and (sizes := dimension_sizes(call)).get("h_kv", 0) > 0:
         facts["head of its group"] = facts["head"] % (sizes["h"] // sizes["h_kv"])
     return {name: np.ravel(np.broadcast_to(x, value.shape)) for name, x in facts.items()}
@@ -69,9 +81,32 @@ def _list_indices(shape: tuple[int, ...], names: list[str]) -> dict[str, np.ndar
                 facts[f"{BEYOND}{block}"] = index >= shape[axis] // block * block
     if len(shape) > 1:
         rows = np.arange(int(np.prod(shape[:-1]))).reshape(*shape[:-1], 1)
-        facts["row of all"] = rows
+        facts[ROW_OF_ALL] = rows
     if {"row", "column"} <= facts.keys():
         facts["column − row"] = facts["column"] - facts["row"]
+    return facts
+
+
+def _list_flat_indices(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Return the index of each element in the flattened result, and where it lies in blocks; {} where it is the last index."""
+    if len(shape) < 2:
+        return {}
+    size = int(np.prod(shape))
+    index = np.arange(size).reshape(shape)
+    facts = {FLAT_INDEX: index, f"{FLAT_INDEX} from the end": size - 1 - index}
+    return facts | {f"{BEYOND_FLAT}{block}": index >= size // block * block for block in BLOCKS}
+
+
+def _list_uncovered(call: Call, names: list[str]) -> dict[str, np.ndarray]:
+    """Return which indices are not reached by as many whole blocks as cover another size, where some are not."""
+    shape, facts, indices = call.value.shape, dict[str, np.ndarray](), dict[str, np.ndarray]()
+    for axis, name in ((axis, name) for axis, name in enumerate(names) if name in ("row", "column")):
+        indices[name] = np.arange(shape[axis]).reshape(-1, *[1] * (len(shape) - axis - 1))
+    if len(shape) > 1:
+        indices[ROW_OF_ALL] = np.arange(int(np.prod(shape[:-1]))).reshape(*shape[:-1], 1)
+    for name, (other, size), block in itertools.product(indices, dimension_sizes(call).items(), COVER_BLOCKS):
+        if (end := -(-size // block) * block) < indices[name].size:
+            facts[f"{name}{COVERED}{other} / {block}⌉ · {block} on"] = indices[name] >= end
     return facts
 
 
@@ -119,6 +154,7 @@ def _describe_parts(call: Call, named: str) -> dict[str, np.ndarray]:
         facts = {fact: index for fact, index in indices.items() if not fact.startswith(BEYOND)} | dict(
             _list_values_at(call, shape)
         )
+        facts |= describe_counts_of_part(call, name, shape)
         flat = {fact: np.ravel(np.broadcast_to(x, shape)) for fact, x in facts.items()}
         found.append(({named: np.full(size, name)} | flat, size))
     names = dict.fromkeys(fact for facts, _ in found for fact in facts)

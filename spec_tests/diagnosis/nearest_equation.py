@@ -28,7 +28,7 @@ from .further_calls import Ask, FurtherCalls
 from .neighbours.candidate import Candidate
 from .neighbours.edit import UNKNOWN, Edit, compile_edits
 from .neighbours.hole import Holes
-from .neighbours.listing import list_edits
+from .neighbours.listing import list_edits, list_edits_everywhere
 from .neighbours.screen import FAR, Screen
 from .neighbours.solve import solve
 from .neighbours.source import Source, source_of
@@ -41,6 +41,7 @@ JUDGING_SHARE = 0.2  # of the budget, kept for error bounds
 MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are judged after all others
 MAX_UNLIKELY = 200  # of these, the nearest
 MAX_HALVES = 4
+EVERYWHERE = ("factors_in_another_format",)  # rules whose edits are also tried at all places together
 PAIRED_EDITS = 120  # the nearest single edits, of which pairs are made
 
 
@@ -107,6 +108,7 @@ class Search:
         yield self._single_edits(0, PLAIN)
         yield self._single_edits(0, LESS_PLAIN)
         yield from (self._single_edits(depth, costs) for costs in (PLAIN, LESS_PLAIN) for depth in depths[1:2])
+        yield self._edits_everywhere()
         yield self._single_edits(0, ODD)
         yield self._solved_constants()
         yield from (self._single_edits(depth, PLAIN) for depth in depths[2:])
@@ -204,6 +206,14 @@ class Search:
                 self.ranked.append((mean, edit))
             if possible:
                 yield score, Candidate(self.source, (edit,))
+
+    def _edits_everywhere(self) -> Iterator[tuple[float, Candidate]]:
+        """The same slip at all places where it can be made, in the parts as well: each product of matrices in another format."""
+        for name in (name for name in EVERYWHERE if name not in self.withheld):
+            for edits in list_edits_everywhere(self.source, self.seen, name):
+                possible, score, _ = self._screen(edits)
+                if possible:
+                    yield score, Candidate(self.source, edits)
 
     def _solved_constants(self) -> Iterator[tuple[float, Candidate]]:
         edits, self.unknown, self.solved = self.unknown, [], self.unknown

@@ -11,8 +11,9 @@ from ..calls.in_domain import dimension_sizes
 from .asking import Answer, Ask, Wish
 from .condition import is_integer, is_number
 from .region_axis import AXIS_FACTS, find_axis
-from .region_facts import BATCH_ENTRIES, WITH_OPTIONS, list_given_weights
+from .region_facts import BATCH_ENTRIES, ELEMENTS, TIMES, WITH_OPTIONS, list_given_weights
 from .region_fills import LARGEST_OF_CALL, MAX_ORDINARY, STRANGE_FILLS, Fill, fill_equal_rows, fill_up_to
+from .region_products import change_elements, change_product
 
 
 def wish_like(ask: Ask, answer: Answer) -> Wish:
@@ -104,6 +105,11 @@ def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish 
         return _make_square(wish, answer) if value else wish
     if fact.startswith(LARGEST_OF_CALL):
         return wish.but(fill=fill_up_to(abs(value), np.sign(value)), is_ordinary=abs(value) < MAX_ORDINARY)
+    if fact == ELEMENTS:
+        return change_elements(ask, wish, answer, int(value))
+    one, _, other = fact.partition(TIMES)
+    if other:
+        return change_product(ask, wish, one, other, int(value))
     one, _, other = fact.partition(" = ")
     if other:
         return _equate_sizes(wish, one, other, are_equal=bool(value))

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from .condition import Condition, is_integer, is_number
-from .element_facts import BEYOND, INDEX_FACTS
+from .counted_facts import COUNTS
+from .element_facts import BEYOND, BEYOND_FLAT, COVERED, INDEX_FACTS
 
 STEPS = (2, 3, 4, 5, 8, 16, 32, 64, 128, 256)
 
@@ -101,7 +102,7 @@ def list_element_conditions(name: str, values: np.ndarray, wrong: np.ndarray) ->
         if len(distinct) <= MAX_LISTED:
             yield Condition(name, "is", tuple(map(str, distinct)))
         return
-    if name.startswith(BEYOND):
+    if name.startswith((BEYOND, BEYOND_FLAT)) or COVERED in name:
         if len(flags := np.unique(inside)) == 1:
             yield Condition(name, "is", (bool(flags[0]),))
         return
@@ -125,3 +126,5 @@ def list_element_conditions(name: str, values: np.ndarray, wrong: np.ndarray) ->
         for step in CYCLES:
             if len(remainders := np.unique(inside % step)) == 1:
                 yield Condition(name, "remainder", (step, int(remainders[0])))
+                if not remainders[0] and low > 0 and name in COUNTS:
+                    yield Condition(name, "multiple", (step,))  # without 0

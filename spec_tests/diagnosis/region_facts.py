@@ -28,6 +28,12 @@ INDEX_OPTIONS = "_index", "_idx", "_id"  # how options end that are an index wit
 
 AMONG = " among the entries of "
 
+TIMES = " · "  # between two sizes whose product is a fact
+
+ELEMENTS = "elements of the result"  # how many there are
+
+ARRAYS = "arrays in "  # how many a list holds
+
 EQUAL_ENTRIES = "equal batch entries of "  # of an array of integers or truth values
 
 
@@ -50,6 +56,9 @@ def describe_for_region(call: Call) -> dict[str, Any]:
         facts |= {f"{option} > {name}": number > size for name, size in sizes.items()}
     for product, value in _list_products(call, sizes):
         facts |= {f"{name} = {product}": size == value for name, size in sizes.items() if name not in product.split()}
+    for (one, size), (other, other_size) in combinations((rows | sizes).items(), 2):
+        facts[f"{one}{TIMES}{other}"] = size * other_size
+    facts |= {f"{ARRAYS}{name}": len(x) for name, x in call.named.items() if isinstance(x, list)}
     if "axis" in call.keywords:
         facts |= describe_axis(np.shape(call.named["x"]), call.keywords["axis"])
     arrays = [x for _, x in leaves(call.named) if isinstance(x, np.ndarray)]
@@ -75,6 +84,7 @@ def _describe_shape(call: Call) -> dict[str, Any]:
         facts["first batch axis"] = batch[0] if batch else 1
     shape = call.value.shape
     if not call.operation.spec.is_gradient and call.parts is None:
+        facts[ELEMENTS] = math.prod(shape)
         facts["axes of the result"] = len(shape)
         facts["columns of the result"] = shape[-1] if shape else 1
         facts["rows of the result"] = shape[-2] if len(shape) > 1 else 1

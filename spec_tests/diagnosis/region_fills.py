@@ -15,6 +15,8 @@ Fill = Callable[..., Any]  # (random generator, (rows, columns), dtype) -> rows;
 
 LARGEST_OF_CALL = "the largest |"  # the beginning of the name of a fact of a call
 
+MIXED_SHARE = 1 / 3  # of the arrays that shall have one sign, but have both
+
 MAX_ORDINARY = 100.0  # the largest magnitude of values that hide no error
 
 STATISTICS = MappingProxyType(
@@ -46,11 +48,14 @@ STRANGE_FILLS = (fill_with(np.nan), fill_with(np.inf))
 
 
 def fill_up_to(largest: float, sign: int = 0) -> Fill:
-    """Return a function that draws normal numbers whose largest magnitude is `largest`, of both signs if `sign` is 0."""
+    """Return a function that draws normal numbers whose largest magnitude is `largest`.
+
+    They have this sign, or both signs if it is 0, and in some arrays in any case: what goes wrong may depend on their spread.
+    """
 
     def fill(rng: np.random.Generator, shape: tuple[int, int], _: Any) -> Any:
         x = rng.standard_normal(shape)
-        x = np.abs(x) * sign if sign else x
+        x = np.abs(x) * sign if sign and rng.random() > MIXED_SHARE else x
         return x * (largest / np.max(np.abs(x))) if x.size else x
 
     return fill

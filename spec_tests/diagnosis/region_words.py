@@ -8,28 +8,28 @@ from typing import Any
 
 from .condition import Condition, is_integer, join
 from .element_facts import BEYOND
+from .element_words import ORDINALS, describe_element_condition
 from .region_axis import AFTER, BEFORE, FIRST, LAST, MIDDLE, NEGATIVE, RANK
-from .region_facts import AMONG, EQUAL_ENTRIES, EQUAL_LENGTHS, FULL_CACHE, UNUSED_COLUMNS, WITH_OPTIONS
-from .seen_keys import NO_KEY, ONE_KEY
-
-ORDINALS = MappingProxyType({2: "second", 3: "third", 4: "fourth"})
-
-INDICES = MappingProxyType(
-    {  # facts that are indices: the word for one, and for several
-        "column": ("column", "columns"),
-        "row": ("row", "rows"),
-        "head": ("head", "heads"),
-        "batch entry": ("batch entry", "batch entries"),
-        "second batch axis": ("index of the second batch axis", "indices of the second batch axis"),
-        "row of all": ("row", "rows"),
-    }
+from .region_facts import (
+    AMONG,
+    ARRAYS,
+    BATCH_ENTRIES,
+    ELEMENTS,
+    EQUAL_ENTRIES,
+    EQUAL_LENGTHS,
+    FULL_CACHE,
+    TIMES,
+    UNUSED_COLUMNS,
+    WITH_OPTIONS,
 )
+from .seen_keys import NO_KEY, ONE_KEY
 
 COUNTED = MappingProxyType(
     {  # facts that count something: what has them, and the word for one and for several
         "batch_dims": ("the batch", "dimension", "dimensions"),
         "batch entries": ("the batch", "entry", "entries"),
         "first batch axis": ("the first batch axis", "entry", "entries"),
+        ELEMENTS: ("the result", "element", "elements"),
         "axes of the result": ("the result", "axis", "axes"),
         "columns of the result": ("the result", "column", "columns"),
         "rows of the result": ("the result", "row", "rows"),
@@ -104,8 +104,10 @@ def describe_condition(condition: Condition) -> str:
         return f"where arrays are stored {join(values)}" if kind == "is" else f"where arrays are not stored {join(values)}"
     if fact == "dtype":
         return f"in {join(values)}"
-    if fact in COUNTED or fact.startswith(("rows of ", "axes of ")):
+    if fact in COUNTED or fact.startswith(("rows of ", "axes of ", ARRAYS)):
         return _describe_amount(fact, kind, values)
+    if TIMES in fact:
+        fact = fact.replace(BATCH_ENTRIES, "the number of batch entries")
     if kind == "above":
         return f"from {fact} = {values[0] + 1} on" if is_integer(values[0]) else f"where {fact} exceeds {values[0]:.6g}"
     if kind == "below" and values[0] == 2 and is_integer(values[0]):
@@ -162,6 +164,8 @@ def _describe_amount(fact: str, kind: str, values: tuple[Any, ...]) -> str:
         owner, one = f"the {argument}", {"rows": "row", "axes": "axis"}[several]
         if several == "rows" and (kind, values) in (("is", (1,)), ("below", (2,))):
             return f"with a {argument} of one row"
+    elif fact.startswith(ARRAYS):
+        owner, one, several = fact.removeprefix(ARRAYS), "array", "arrays"
     else:
         owner, one, several = COUNTED[fact]
     value = values[0] if values else 0
@@ -214,71 +218,3 @@ def _describe_count(fact: str, kind: str, values: tuple[Any, ...]) -> str:
             else f"in calls{of} but each {values[0]}th"
         )
     return f"in call {join([value + 1 for value in values if is_integer(value)])}{of}"
-
-
-def describe_element_condition(condition: Condition) -> str:
-    """Return the words for a condition on a fact of elements."""
-    fact, kind, values = condition.fact, condition.kind, condition.values
-    base = fact.removesuffix(" from the end")
-    if base in INDICES:
-        return _describe_index(*INDICES[base], fact.endswith(" from the end"), kind, values)
-    if fact == "head of its group":
-        return (
-            "in each head but the first of its group"
-            if kind == "above"
-            else f"in the heads with index {values[0]} in their group"
-        )
-    if fact.startswith(BEYOND):
-        inside = "after the last whole block" if values[0] else "of the whole blocks"
-        return f"in the columns {inside} of {fact.rpartition(' ')[2]}"
-    if fact == "column − row":
-        return _describe_diagonal(kind, values)
-    if fact == "argument":
-        return f"in the gradient of {join(values)}"
-    if fact == "result":
-        return f"in the result {join(values)}"
-    if " of a row of " in fact or "in a row of" in fact:
-        named = fact.replace("a row", "the row")
-        return f"where {named} {_compare(kind, values)}"
-    return f"where {fact} {_compare(kind, values)}"
-
-
-def _describe_index(one: str, several: str, from_end: bool, kind: str, values: tuple[Any, ...]) -> str:
-    value = values[-1] if values else 0
-    if from_end:
-        if (kind, value) in (("is", 0), ("below", 1)):
-            return f"in the last {one}"
-        if kind == "below":
-            return f"in the last {value} {several}"
-        if kind == "above":
-            return f"in every {one} but the last" if value == 0 else f"in every {one} but the last {value + 1}"
-        return f"in every {ORDINALS.get(values[0], values[0])} {one}, counted from the last"
-    if kind == "above":
-        return f"in every {one} but the first" if value == 0 else f"in {several} {value + 1} and up"
-    if kind == "below":
-        return f"in the first {one}" if value == 1 else f"in the first {value} {several}"
-    if kind == "remainder":
-        return f"in every {ORDINALS[values[0]]} {one}, from {value} on"
-    return f"in {one} {value}"
-
-
-def _describe_diagonal(kind: str, values: tuple[Any, ...]) -> str:
-    value = values[-1]
-    if kind == "above":
-        return "above the diagonal" if value == 0 else f"where column − row is at least {value + 1}"
-    if kind == "below":
-        return "below the diagonal" if value == 0 else f"where column − row is at most {value - 1}"
-    return "on the diagonal" if value == 0 and kind == "is" else f"where column − row is {value}"
-
-
-def _compare(kind: str, values: tuple[Any, ...]) -> str:
-    if kind == "above":
-        return f"> {values[0]:.6g}"
-    if kind == "below":
-        return f"< {values[0]:.6g}"
-    if kind == "remainder":
-        step, rest = values
-        if step == 2:
-            return "is odd" if rest else "is even"
-        return f"is {rest} more than a multiple of {step}" if rest else f"is a multiple of {step}"
-    return f"is {join(values)}"

@@ -11,9 +11,15 @@ NO_KEY, ONE_KEY = "a query sees no key", "a query sees one key alone"
 
 def describe_seen_keys(call: Call) -> dict[str, bool]:
     """Return whether some query sees no key, and whether some sees one; {} for other operations, and for packed sequences."""
+    counts = count_seen_keys(call)
+    return {} if counts is None else {NO_KEY: bool((counts == 0).any()), ONE_KEY: bool((counts == 1).any())}
+
+
+def count_seen_keys(call: Call) -> np.ndarray | None:
+    """Return how many keys each query sees; None for other operations, and for packed sequences."""
     q, k = call.named.get("q"), call.named.get("k")
     if q is None or k is None or any(name.startswith("cu_seqlens") for name in call.named) or not {"n", "m"} <= _labels(call):
-        return {}
+        return None
     n, m = q.shape[-2], k.shape[-2]
     i, j = np.arange(n)[:, None] + m - n, np.arange(m)
     seen = np.ones((n, m), dtype=bool)
@@ -24,8 +30,8 @@ def describe_seen_keys(call: Call) -> dict[str, bool]:
         seen &= j >= i - left
     if isinstance(right, int):
         seen &= j <= i + right
-    counts = (seen & call.named["mask"] if isinstance(call.named.get("mask"), np.ndarray) else seen).sum(axis=-1)
-    return {NO_KEY: bool((counts == 0).any()), ONE_KEY: bool((counts == 1).any())}
+    mask = call.named.get("mask")
+    return np.asarray((seen & mask if isinstance(mask, np.ndarray) else seen).sum(axis=-1))
 
 
 def _labels(call: Call) -> set[str]:

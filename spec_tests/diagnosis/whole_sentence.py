@@ -10,6 +10,7 @@ import numpy as np
 
 from ..calls.call import Call
 from .asking import WRONG, Answer
+from .element_facts import GRADIENT, RESULT
 from .evidence import answer_of, wrong_in
 from .explanation import Explanation
 from .region import Region
@@ -23,7 +24,7 @@ def make_whole(region: Region, halves: Sequence[Explanation], answers: Iterable[
 
     answers: what was asked for the region.
     """
-    if region.failures != (WRONG,) or region.inside.of_element:
+    if region.failures != (WRONG,) or any(condition.fact not in (GRADIENT, RESULT) for condition in region.inside.of_element):
         return region
     wrong = [answer.call for answer in islice((a for a in answers if a.failure == WRONG), MAX_EXPLAINED)]
     if len(wrong) < MIN_EXPLAINED:

@@ -124,8 +124,8 @@ class Backend:
         return {}
 
     @cached_property
-    def without_gradient(self) -> dict[str, set[str]]:
-        """For each gradient, the arguments for which the framework has returned none. Calls add to it."""
+    def has_gradient(self) -> dict[str, dict[str, bool]]:
+        """For each gradient, whether the framework has returned one of each argument in some call. Calls add to it."""
         return {}
 
     @cached_property

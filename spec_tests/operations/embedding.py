@@ -26,7 +26,14 @@ def draw_token_ids(draw: Draw, shape: tuple[int, ...], vocab: int) -> np.ndarray
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     vocab, d = draw.dims(vocab=4097, d=1025)
     batch = draw.batch(TOKEN_BATCHES)
-    return (draw_token_ids(draw, batch, vocab), draw.array((vocab, d), TABLE_REGIMES)), {}
+    token_ids, weight = draw_token_ids(draw, batch, vocab), draw.array((vocab, d), TABLE_REGIMES)
+    return (token_ids, weight), draw_padding(draw, token_ids, vocab)
+
+
+def draw_padding(draw: Draw, token_ids: np.ndarray, vocab: int) -> dict[str, Any]:
+    """Draw a padding_idx, or none: the first or the last row, also counted from the end, or one that a token has."""
+    some = int(token_ids.flat[0]) if token_ids.size else 0
+    return draw.keyword("padding_idx", (None, None, some, 0, vocab - 1, -1, some - vocab))
 
 
 def draw_large_table(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

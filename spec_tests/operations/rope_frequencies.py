@@ -18,6 +18,8 @@ WIDTHS = (2, 4, 6, 8, 32, 64, 96, 128, 256)
 THETAS = single(10_000.0, 500_000.0, 150_000.0, 1_000_000.0, 100.0)
 FACTORS = (8.0, 32.0, 4.0, 1.0, 2.5, 40.0)
 ORIGINALS = (4096, 8192, 2048, 32_768, 300)
+MSCALE = (None, 1.0, 0.707, 2.0)
+MSCALE_ALL_DIM = (None, 1.0, 0.707, 0.5, 0.0)  # the first two as in DeepSeek's models
 NEAREST = 1e-3  # of a limit of yarn to an integer
 
 
@@ -56,7 +58,7 @@ def _rounded_once(wrap: Callable[[Any], Any], x: Any) -> Any:
 DEFAULTS: Mapping[str, Any] = MappingProxyType({
     "theta": 10_000.0, "scaling": "default", "factor": 1.0, "original_length": None, "length": None,
     "low_frequency_factor": 1.0, "high_frequency_factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": True,
-    "attention_factor": None, "short_factors": None, "long_factors": None,
+    "attention_factor": None, "mscale": None, "mscale_all_dim": None, "short_factors": None, "long_factors": None,
 })  # fmt: skip
 
 
@@ -88,6 +90,7 @@ def _draw_parameters(draw: Draw, kind: str, d_k: int) -> dict[str, Any]:
         given |= draw.one_of(({}, {"low_frequency_factor": 2.0, "high_frequency_factor": 32.0}, {"high_frequency_factor": 1.5}))
     if kind == "yarn":
         given |= draw.one_of(({}, {}, {"beta_fast": 16.0, "beta_slow": 2.0}, {"truncate": False}))
+        given |= draw.keyword("mscale", MSCALE) | draw.keyword("mscale_all_dim", MSCALE_ALL_DIM)
     return given
 
 

@@ -9,9 +9,10 @@ from types import MappingProxyType
 from ..inputs.effort import current_effort
 from ..specification.tiers import EQUATION
 from .bugs import Bug, group_bugs, list_errors, list_failures
+from .conventions import describe_differences
 from .cut import Cut
 from .verdict import ToldCause, Verdict
-from .verdicts import describe_beyond, describe_unrequired, find_shortfalls
+from .verdicts import describe_beyond, describe_missed_levels, describe_unrequired, find_shortfalls
 
 NO_CUTS: Mapping[str, Cut] = MappingProxyType({})
 MAX_WIDTH = 120
@@ -73,6 +74,10 @@ def _format_backend(backend: str, verdicts: list[Verdict], bugs: list[Bug], cut:
     if 0 < len(absent) <= NAMED_OPERATIONS or (absent and not failed):
         text = ", ".join(sorted(absent)) if len(absent) <= NAMED_OPERATIONS else f"{len(absent)} operations, listed above"
         lines += _wrap(f"not tried: {text}", "    ")
+    if choices := describe_differences(verdicts):
+        lines += _wrap(f"with choices that differ from PyTorch's: {choices}", "    ")
+    if levels := describe_missed_levels(verdicts):
+        lines += _wrap(f"levels not reached: {levels}", "    ")
     for text in describe_beyond(verdicts):
         lines += _wrap(f"not covered by this suite: {text}", "    ")
     return lines

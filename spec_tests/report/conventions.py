@@ -34,6 +34,22 @@ def describe_conventions(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     return [(sentence, line if sentence is sentences[-1] else "") for sentence in sentences]
 
 
+def describe_differences(verdicts: Sequence[Verdict]) -> str:
+    """Return the choices that were inferred and are not PyTorch's, in one sentence, or ""."""
+    groups: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, answers in _count_answers(verdicts).items():
+        convention = CONVENTIONS.get(name)
+        for operation, counts in answers.items():
+            value = _find_value(counts)
+            if convention and value and convention.in_pytorch and value != convention.in_pytorch:
+                groups[name, value].append(operation)
+    choices = [
+        f"{name} {value}, where PyTorch has {CONVENTIONS[name].in_pytorch} ({', '.join(operations)})"
+        for (name, value), operations in groups.items()
+    ]
+    return "; ".join(choices)
+
+
 def _list_stated(verdicts: Sequence[Verdict]) -> dict[str, dict[str, str]]:
     """Return the values that the backend states, by convention and operation."""
     stated: dict[str, dict[str, str]] = defaultdict(dict)

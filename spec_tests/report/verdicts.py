@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ..calls.call_facts import UNEQUAL_BATCHES
 from ..specification.formats import RESULT_DTYPES
+from ..specification.levels import SPOILING
 from ..trials.coverage import PLAIN
 from ..trials.tally import NOT_CALLED, REFUSED_PREFIX
 from .verdict import Verdict
@@ -158,6 +159,15 @@ def count_levels(verdicts: Sequence[Verdict]) -> dict[str, tuple[int, int]]:
         if v.level and v.status in ("passed", "not held", "failed"):
             counts[v.level].update([v.status])
     return {level: (count["passed"], count.total()) for level, count in sorted(counts.items())}
+
+
+def describe_missed_levels(verdicts: Sequence[Verdict]) -> str:
+    """Return the levels that were not reached although programs fail silently without them, in one sentence, or ""."""
+    missed: dict[str, list[str]] = defaultdict(list)
+    for v in verdicts:
+        if v.level in SPOILING and v.status == "not held" and v.operation not in missed[v.level]:
+            missed[v.level].append(v.operation)
+    return "; ".join(f"{level} ({', '.join(missed[level])})" for level in SPOILING if missed.get(level))
 
 
 def describe_unrequired(verdicts: Sequence[Verdict]) -> list[str]:

@@ -18,3 +18,5 @@ LEVELS = MappingProxyType(
         "unbiased": "Rounding errors of many results average out.",
     }
 )
+
+SPOILING = ("quarantine", "nan-propagation", "limits", "all-gradients")  # where they do not hold, real programs fail silently

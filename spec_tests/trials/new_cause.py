@@ -12,11 +12,13 @@ from ..diagnosis.asking import Wish
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.explanation import Explanation
 from ..diagnosis.narrow_arithmetic import find_narrow_arithmetic
+from ..diagnosis.narrow_results import find_narrow_results
 from ..diagnosis.near_misses import find_fixed_option
 from ..diagnosis.nearest_equation import search_equation
 from ..diagnosis.operator.search import read_operator
 from ..diagnosis.places import find_place
 from ..diagnosis.region import Region
+from ..diagnosis.unstable_forms import find_unstable_form
 from ..specification.work import Budget
 
 OPERATOR_SHARE = 0.1  # of the budget, to list what may be computed in place of the equation; it is tested with what is left
@@ -67,8 +69,9 @@ def search(
         return instead
     if found := find_narrow_arithmetic(evidence, questions.ask_in_float32, budget.is_spent):
         return found
-    if found := find_approximate_function(evidence, ask, budget.is_spent):
-        return found
+    for find in (find_narrow_results, find_unstable_form, find_approximate_function):
+        if found := find(evidence, ask, budget.is_spent):
+            return found
     if region is None:
         region = questions.find_region(name, evidence, budget, of_equations)
     return region if region and (region.is_whole or not fixed) else fixed

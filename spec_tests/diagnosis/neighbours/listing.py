@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from .edit import Edit
 from .rules import rules
-from .rules._rule import Place, without_marks
+from .rules._rule import RULES, Place, without_marks
 from .source import Site, Source
 from .trace import Trace
 
@@ -28,6 +28,15 @@ def list_edits(
     for rule in (rule for rule in rules() if least < rule.cost <= most and rule.name not in withheld):
         for place in places:
             yield from rule.edits(place)
+
+
+def list_edits_everywhere(source: Source, trace: Trace, name: str) -> Iterator[tuple[Edit, ...]]:
+    """Yield a rule's edits at all of its places together: the first of each place, then the second of each, and so on."""
+    rule = RULES[name]
+    of_places = [list(rule.edits(place)) for site in source.sites for place in _list_places(site, trace)]
+    of_places = [edits for edits in of_places if edits]
+    if len(of_places) > 1:
+        yield from zip(*of_places, strict=False)
 
 
 def _list_places(site: Site, trace: Trace) -> Iterator[Place]:

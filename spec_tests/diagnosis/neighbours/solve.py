@@ -19,6 +19,11 @@ KNOWN_NUMBERS = MappingProxyType({
     "math.sqrt(math.pi)": math.sqrt(math.pi), "math.e": math.e, "1 / 3": 1 / 3, "1 / 6": 1 / 6, "2 / 3": 2 / 3,
 })  # fmt: skip
 MAX_DIGITS = 6
+INVERSES: MappingProxyType[str, Callable[[float], float]] = MappingProxyType({  # a number may be a function of a simple one
+    "math.log({})": math.exp, "-math.log({})": lambda x: math.exp(-x), "math.sqrt({})": lambda x: x * x if x > 0 else math.nan,
+})  # fmt: skip
+MAX_DIGITS_INSIDE = 2  # of the simple number: with more, some logarithm lies in every interval
+MAX_WIDTH_INSIDE = 1e-5  # of the interval, relative to the simple number, for the same reason
 MAX_WIDTH = 0.05  # of the interval of a constant, relative to it: a wider one leaves the constant open
 MAX_ZERO = 1e-6  # the largest end of an interval around 0 in which the constant is 0
 
@@ -103,7 +108,23 @@ def _simplest(first: float, last: float) -> Iterator[tuple[str, float]]:
         if first <= number <= last:
             yield repr(number), number
             break
+    for text, inverse in INVERSES.items():
+        yield from _find_inside(text, inverse, first, last)
     for text, number in KNOWN_NUMBERS.items():
         for sign, prefix in ((1, ""), (-1, "-")):
             if first <= sign * number <= last:
                 yield f"{prefix}{text}" if "/" not in text else f"{prefix}({text})", sign * number
+
+
+def _find_inside(text: str, inverse: Callable[[float], float], first: float, last: float) -> Iterator[tuple[str, float]]:
+    """Yield a number between two ends that is a function of a number with few digits, such as log(1e-07)."""
+    try:
+        ends = sorted((inverse(first), inverse(last)))
+    except OverflowError:
+        return
+    middle = (ends[0] + ends[1]) / 2
+    if not (0 < middle < math.inf and ends[1] - ends[0] <= MAX_WIDTH_INSIDE * middle):
+        return
+    number = float(f"{middle:.{MAX_DIGITS_INSIDE - 1}e}")
+    if ends[0] <= number <= ends[1] and number != 1:
+        yield text.format(repr(number)), (first + last) / 2

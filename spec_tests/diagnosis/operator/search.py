@@ -20,6 +20,7 @@ from ..neighbours.screen import Screen
 from .alternative import Alternative, Where, say_part
 from .axes import name_axes, plural, split_parts
 from .coefficients import list_coefficients
+from .experts import list_mixtures
 from .indices import list_sets
 from .neighbouring_calls import list_neighbouring_calls
 from .other_results import list_other_results
@@ -80,6 +81,7 @@ class _Search:
 
     def _list_changes(self) -> Iterator[Alternative]:
         for call in self._suggesting():
+            yield from list_mixtures(call)
             yield from list_neighbouring_calls(call)
             yield from list_other_results(call)
 

@@ -31,4 +31,5 @@ class Convention:
     is_closed: bool  # whether an answer that fits no known value is wrong; otherwise it is reported as unknown
     decides_every_call: bool = False  # and every gradient; its value is settled before that of any other
     dtypes: tuple[str, ...] = ()  # in which it decides anything; () for all
+    in_pytorch: str = ""  # the value that PyTorch's own functions have, "" if it has none
     is_allowed: bool = False  # whether the equation itself allows every value, so that only a statement makes it stricter

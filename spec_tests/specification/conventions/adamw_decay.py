@@ -39,4 +39,5 @@ CONVENTION = Convention(
     },
     _decays_parameter,
     is_closed=True,
+    in_pytorch="before",
 )

@@ -40,4 +40,5 @@ CONVENTION = Convention(
     },
     _updates_parameter,
     is_closed=True,
+    in_pytorch="corrected",
 )

@@ -37,4 +37,5 @@ CONVENTION = Convention(
     {"nan": Value("NaN, which is 0 / 0", lambda equation: equation), "zero": Value("0", _fill_empty_mean)},
     _averages_no_row,
     is_closed=True,
+    in_pytorch="nan",
 )

@@ -57,4 +57,5 @@ CONVENTION = Convention(
     },
     _has_unequal_causality,
     is_closed=True,
+    in_pytorch="top-left",
 )

@@ -157,4 +157,5 @@ CONVENTION = Convention(
     },
     _has_blind_query,
     is_closed=False,
+    in_pytorch="zero",
 )

@@ -99,5 +99,6 @@ CONVENTION = Convention(
     },
     lambda named, settled: True,
     is_closed=True,
+    in_pytorch="e",
     decides_every_call=True,
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..edit import Change
-from ._rule import Place, children, fill, load, names_in, rule, without_marks
+from ._rule import Place, children, fill, load, name_of, names_in, rule, without_marks
 
 OF_SUMS = ("x / np.sqrt(2)", "x / 2", "2 * x", "a", "b", "a - b", "np.maximum(a, b)")
 
@@ -76,8 +76,9 @@ def variables_exchanged_in_a_branch(place: Place) -> Iterator[Any]:
 @rule(ast.For)
 def loop_in_another_order(place: Place) -> Iterator[Any]:
     """A loop runs from the last to the first, leaves the first or last out, or stops after the first."""
+    sequence = fill("list(x)", x=place.node.iter) if name_of(place.node.iter) in ("zip", "enumerate") else place.node.iter
     for template in ("x[::-1]", "x[1:]", "x[:-1]", "x[:1]"):
-        yield (Change(place.node, "iter", None, fill(template, x=place.node.iter)),)
+        yield (Change(place.node, "iter", None, fill(template, x=sequence)),)
 
 
 def _inside(place: Place) -> Iterator[tuple[ast.AST, str, int | None, Any]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from ..edit import Change
-from ._rule import Place, children, fill, rule
+from ._rule import Place, children, fill, name_of, rule, without_marks
 
 FORMATS_OF_RESULTS = ("float32", "float16", "bfloat16", "tf32")
 
@@ -18,6 +19,33 @@ def stored_in_another_format(place: Place) -> Iterator[Any]:
     if place.seen.kind == "array":
         for name in FORMATS_OF_RESULTS:
             yield fill("held(x, n)", x=place.node, n=ast.Constant(name))
+
+
+@rule(ast.Call, cost=1.25)
+def factors_in_another_format(place: Place) -> Iterator[Any]:
+    """Both factors of a product of matrices are rounded to another format."""
+    if name_of(place.node) == "matmul" and len(place.node.args) == 2:
+        a, b = place.node.args
+        for name in FORMATS_OF_RESULTS:
+            yield fill("f(held(a, n), held(b, n))", f=place.node.func, a=a, b=b, n=ast.Constant(name))
+
+
+@rule(ast.FunctionDef, cost=1.5)
+def every_step_in_another_format(place: Place) -> Iterator[Any]:
+    """Every intermediate result of the function that has a name, and what it returns, is stored in another format."""
+    steps = [
+        (Change(node, "value", None, node.value), node.value)
+        for node in ast.walk(place.node)
+        if isinstance(node, ast.Assign | ast.Return) and node.value is not None and _is_array(place, node.value)
+    ]
+    if len(steps) > 1:
+        for name in FORMATS_OF_RESULTS:
+            yield tuple(replace(change, new=fill("held(x, n)", x=x, n=ast.Constant(name))) for change, x in steps)
+
+
+def _is_array(place: Place, node: Any) -> bool:
+    seen = place.trace.get(without_marks(node))
+    return seen is not None and seen.kind == "array"
 
 
 @rule(ast.FunctionDef, cost=1.5)

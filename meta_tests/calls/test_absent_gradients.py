@@ -1,0 +1,58 @@
+"""A gradient that automatic differentiation does not return: not implemented, a failure, or 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spec_tests.calls.gradient import Gradient
+from spec_tests.calls.violation import NotImplementedVariant, Violation
+from spec_tests.implementation.backend import Backend
+from spec_tests.implementation.framework import Framework
+from spec_tests.specification.registry import specification
+
+torch: Any = pytest.importorskip("torch")
+
+
+def gradient_of(is_detached: Callable[[Any], bool]) -> Gradient:
+    """Return the gradient of rms_norm, whose gain has none where the function says so."""
+
+    def rms_norm(x: Any, weight: Any, *, eps: float) -> Any:
+        gain = weight.detach() if is_detached(x) else weight
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gain
+
+    spec = specification("rms_norm_vjp")
+    return Gradient(spec, Backend("mine", SimpleNamespace(rms_norm=rms_norm), Framework("torch")), "float32", spec.precision)
+
+
+def answer(gradient: Gradient, d: int, cotangent: float = 1.0) -> np.ndarray:
+    x = np.linspace(-1.0, 2.0, d).astype(np.float32).astype(float)
+    return np.asarray(gradient(cotangent * np.ones(d), x, np.ones(d), eps=1e-3).value)
+
+
+def test_what_another_call_returns_must_be_there() -> None:
+    gradient = gradient_of(lambda x: x.shape[-1] > 4)
+    assert answer(gradient, 3).shape == (6,)
+    with pytest.raises(Violation, match="there is no gradient of weight"):
+        answer(gradient, 5)
+
+
+def test_what_no_call_returns_is_not_implemented() -> None:
+    """And is not asked for again, until a call returns it."""
+    gradient = gradient_of(lambda x: x.shape[-1] > 4)
+    with pytest.raises(NotImplementedVariant, match="carries no gradient of weight"):
+        answer(gradient, 5)
+    assert answer(gradient, 5).shape == (5,)
+    assert answer(gradient, 3).shape == (3,)
+    with pytest.raises(Violation, match="there is no gradient of weight"):
+        answer(gradient, 6)
+
+
+def test_a_gradient_that_is_0_anyway_may_be_absent() -> None:
+    gradient = gradient_of(lambda x: x.shape[-1] > 4)
+    assert answer(gradient, 3).any()
+    assert not answer(gradient, 5, cotangent=0.0).any()
