@@ -6,8 +6,9 @@ from ..diagnosis.wrong_region import find_wrong_region
 from .asker import answer_in_float32, answer_instead, ask_about, choose
 from .causes import Causes
 from .failure import Failure
+from .wrong_parts import find_origin, forward_call
 
 __all__ = [
-    "Causes", "Failure", "answer_in_float32", "answer_instead", "ask_about", "choose", "find_wrong_region", "is_wrong",
-    "put_into_oracle",
+    "Causes", "Failure", "answer_in_float32", "answer_instead", "ask_about", "choose", "find_origin", "find_wrong_region",
+    "forward_call", "is_wrong", "put_into_oracle",
 ]  # fmt: skip

@@ -48,6 +48,8 @@ class Asker(Questions, Protocol):
 
     def would_fail(self, failure: Failure, explanations: list[Explanation]) -> bool: ...
 
+    def find_origin(self, failure: Failure) -> list[Call]: ...
+
 
 @dataclass(eq=False)
 class Cause:
@@ -101,7 +103,7 @@ class Cause:
         return any(
             explanation.predicts(call)
             for explanation in self.explanations
-            if explanation.kind != "region" or call.operation.name == self.example.culprit  # a region is one of one operation
+            if explanation.kind != "region" or call.operation.name == self.operation  # a region is one of one operation
         )
 
     def covers(self, call: Call) -> bool:
@@ -135,10 +137,12 @@ class Causes:
             return self._find_symptom(failure)  # whatever values are wrong elsewhere, they explain no exception
         if not (wrong := failure.wrong_calls):
             known = self._find_symptom(failure) or self._find_in_forward(failure.calls, asker)
+            known = known or self._find_predicting(_find_origin(failure, asker))
             return known or next((cause for cause in self.found if asker.would_fail(failure, cause.explanations)), None)
-        explaining = [next((cause for cause in self.found if cause.predicts(call)), None) for call in wrong]
-        if all(explaining):
-            return explaining[0]
+        if known := self._find_predicting(wrong):
+            return known
+        if known := self._find_predicting(_find_origin(failure, asker)):
+            return known
         known = next((cause for cause in self.found if cause.takes_in(failure)), None)
         return known if known and failure.dtype in known.dtypes else self._find_in_forward(wrong, asker)
 
@@ -152,6 +156,11 @@ class Causes:
             ),
             None,
         )
+
+    def _find_predicting(self, wrong: list[Call]) -> Cause | None:
+        """Return the cause that explains the first of some wrong answers, None if one of them is explained by none."""
+        explaining = [next((cause for cause in self.found if cause.predicts(call)), None) for call in wrong]
+        return explaining[0] if explaining and all(explaining) else None
 
     def _find_in_forward(self, calls: list[Call], asker: Asker) -> Cause | None:
         """Return the cause of wrong gradients: that of the forward result, if it is wrong for the same arguments."""
@@ -185,11 +194,12 @@ class Causes:
         """Look for an explanation of a failure. What nothing explains in one dtype may be explained in another."""
         if failure.surroundings or isinstance(failure.violation, NoAnswer):
             return Cause(failure.symptoms, failure.culprit, [], failure)
-        others = asker.find_other_calls(failure.calls)
+        failing = _find_origin(failure, asker) or failure.calls
+        others = asker.find_other_calls(failing)
         if failure.wrong_calls and (shown := find_unwritten([*failure.wrong_calls, *others])):
             return Cause((f"{failure.culprit}: {UNWRITTEN}",), failure.culprit, [], failure, shown=shown, dtypes={failure.dtype})
         is_late = budget.known.is_spent
-        evidence = Evidence.gather(failure.calls, others, self.predicts, is_late)
+        evidence = Evidence.gather(failing, others, self.predicts, is_late)
         counts = len(evidence.wrong), len(evidence.right)
         known = [explanation for cause in self.found for explanation in cause.explanations]
         explanations = explain(evidence, known, is_late, partial(asker.ask, failure.culprit))
@@ -201,10 +211,18 @@ class Causes:
             if len(explanations) > 1:  # what was seen does not decide between them
                 explanations = _settle(explanations, islice(asker.ask(failure.culprit), SETTLING_CALLS))
             ids = tuple(sorted(map(_identify, explanations)))
-            return Cause(ids, explanations[0].operation, explanations, failure, *counts)
+            to_mend = explanations[0].operation if asker.backend.has(explanations[0].operation) else failure.culprit
+            return Cause(ids, to_mend, explanations, failure, *counts)
         is_unexplained = bool(failure.wrong_calls)
         ids = (f"{failure.culprit}: {UNEXPLAINED}",) if is_unexplained else failure.symptoms
         return Cause(ids, failure.culprit, [], failure, *counts, is_unexplained, dtypes={failure.dtype})
+
+
+def _find_origin(failure: Failure, asker: Asker) -> list[Call]:
+    """Return the wrong calls that those of a failure come from, [] if there are none. They are looked for once."""
+    if failure.origin is None:
+        failure.origin = asker.find_origin(failure) if failure.wrong_calls else failure.wrong_at_exact_values
+    return failure.origin
 
 
 def _settle(explanations: list[Explanation], calls: Iterable[Call]) -> list[Explanation]:
