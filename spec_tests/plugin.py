@@ -43,7 +43,7 @@ def pytest_load_initial_conftests(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not concerns_suite(config):
+    if not concerns_suite(config) or config.option.help:
         return
     for line in UNWRITABLE:  # a folder that is read-only is no error, even if a project makes errors of warnings
         config.addinivalue_line("filterwarnings", line)
@@ -51,6 +51,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     garbage_collection.pause(config)
     threads.set_threads(config)  # before NumPy is imported
+    from .running.names import read_names
+
+    read_names(config)  # before the rest is imported, which takes longer than to refuse a misspelt name
     xdist_workers.share_devices(config)
     xdist_workers.stop_on_termination()
     from .running.session import Session

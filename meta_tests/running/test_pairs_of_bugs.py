@@ -1,5 +1,6 @@
 """Test that two independent bugs stay two causes, and that a block which only calls a wrong part has none of its own."""
 
+from functools import wraps
 from types import SimpleNamespace
 from typing import Any
 
@@ -55,6 +56,7 @@ def put_both(part: str, whole: str) -> OracleBackend:
     assert outer
     wrong_part, wrong_whole = take_every_option(inner), take_every_option(outer)
 
+    @wraps(wrong_whole)
     def equation(*arguments: Any, **keywords: Any) -> Any:
         with substitute(inner.operation, wrong_part):
             return wrong_whole(*arguments, **keywords)
