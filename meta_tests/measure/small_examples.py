@@ -61,7 +61,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     options = parser.parse_args(None if arguments is None else list(arguments))
     for bug in options.bugs:
         shown = [show(bug, seed) for seed in range(options.seeds)]
-        print(f"{bug}: {' '.join(str(one.elements) for one in shown)} elements")
+        print(f"{bug}: {' '.join(str(one.elements) for one in shown)} elements", flush=True)
         for what in dict.fromkeys((one.law, one.sentence) for one in shown):
             print("   ", *what, flush=True)
 

@@ -37,8 +37,9 @@ class Names:
 def read_names(config: pytest.Config) -> Names:
     """Return the names. Raise UsageError for one that does not exist, and for --resume without a report to go on with."""
     precision, every_operation = read_option(config, "precision"), (*operations(), *gradients())
+    (effort,) = validate_choices("effort", [read_option(config, "effort")], EFFORTS)
     names = Names(
-        *validate_choices("effort", [read_option(config, "effort")], EFFORTS),
+        effort,
         validate_choices("dtype", read_option(config, "dtype"), DTYPES),
         validate_choices("precision", [precision], PRECISIONS)[0] if precision else None,
         validate_choices("operation", read_option(config, "operation"), every_operation),

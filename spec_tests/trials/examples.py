@@ -157,7 +157,7 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
         An error that a print shows is preferred, as it is where the examples are drawn.
         """
         shown = trial.shown_failure(cause)
-        if shown is None or isinstance(shown.violation, Lost) or current_settings().shape_count is not None:
+        if shown is None or not shown.repeats or isinstance(shown.violation, Lost) or current_settings().shape_count is not None:
             return
         with trial.after_failure(test.invariant.subject(trial.operation_name)) as budget:
             lost_before, part, examples = list_lost(trial.backend), budget.search.part(SHRINKING_SHARE), trial.tally.examples
