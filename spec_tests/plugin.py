@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ from .trials.collection import is_beside_laws, is_law_file
 if TYPE_CHECKING:
     from .report.verdict import Verdict
     from .running.session import Session
-
 
 SESSION: pytest.StashKey[Session] = pytest.StashKey()
 
@@ -43,7 +43,7 @@ def pytest_load_initial_conftests(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not concerns_suite(config):
+    if not concerns_suite(config) or config.option.help:
         return
     for line in UNWRITABLE:  # a folder that is read-only is no error, even if a project makes errors of warnings
         config.addinivalue_line("filterwarnings", line)
@@ -51,6 +51,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     garbage_collection.pause(config)
     threads.set_threads(config)  # before NumPy is imported
+    from .running.names import read_names
+
+    read_names(config)  # before the rest is imported, which takes longer than to refuse a misspelt name
     xdist_workers.share_devices(config)
     xdist_workers.stop_on_termination()
     from .running.session import Session
@@ -89,8 +92,6 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Any:
     """Collect the files of laws, even if python_files of the project in which pytest runs excludes them."""
-    from fnmatch import fnmatch
-
     if not is_law_file(file_path):
         return None
     patterns = parent.config.getini("python_files")
@@ -296,8 +297,7 @@ def _find_stale_patterns(config: pytest.Config) -> list[str]:
     """Return the places of stale patterns in the files of known failures. Only a whole run can show that a pattern is stale."""
     from .running.selected_paths import find_selection
 
-    is_partial = find_selection(config) or read_option(config, "dtype")
-    is_partial = is_partial or read_option(config, "effort") == "smoke"
+    is_partial = find_selection(config) or read_option(config, "dtype") or read_option(config, "effort") == "smoke"
     return [] if is_partial else config.stash[SESSION].known_failures.find_stale_patterns(VERDICTS)
 
 

@@ -7,6 +7,7 @@ import pytest
 from spec_tests.campaign.plan import read_plan
 from spec_tests.campaign.work import find_report
 from spec_tests.report import read
+from spec_tests.specification.installation import install_line
 
 from ..measure.campaign_on_ray import run_and_kill
 from .campaigns import make_campaign, spec_tests, summarize
@@ -19,7 +20,7 @@ def test_without_ray_the_command_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "ray.py").write_text("raise ImportError('not here')\n")
     done = spec_tests(tmp_path, "campaign", "campaign", "--ray=local")
     assert done.returncode == 4
-    assert "Ray is not installed: pip install 'spec-tests[campaign]'" in done.stderr
+    assert f"Ray is not installed: {install_line('campaign')}" in done.stderr
 
 
 def test_items_that_are_killed_run_again_and_none_twice(tmp_path: Path) -> None:

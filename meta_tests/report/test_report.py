@@ -16,6 +16,7 @@ from spec_tests.report import Report, ReportError, format_record, read
 from spec_tests.report.records import to_record
 from spec_tests.report.schema import FILE, format_schema
 from spec_tests.report.verdict import Message
+from spec_tests.specification.installation import install_line
 from spec_tests.tampering.detector import WITH_A_REPORT
 
 from ..support.paths import ROOT
@@ -310,7 +311,7 @@ def test_without_the_template_engine_the_data_are_there(tmp_path: Path) -> None:
         tmp_path, "--backend=mine.py", "--report=out", "-k", "relu.reference", env=environment(ROOT, absent, **NO_SUMMARY)
     )
     assert run.code == 0, run.text
-    assert "the page needs Jinja2, which is not installed: pip install 'spec-tests[report]'" in run.text
+    assert f"the page needs Jinja2, which is not installed: {install_line('report')}" in run.text
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["badge.json", "report.jsonl"]
     assert read(tmp_path / "out").complete
     done = python(tmp_path, "-m", "spec_tests.report", "out", env=environment(ROOT, absent))

@@ -1,6 +1,7 @@
 """A start loads and collects what the run needs: no search for a cause, and no laws of operations that the backend lacks."""
 
 import json
+import re
 import textwrap
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from spec_tests.report.verdicts import describe_not_tried
 from spec_tests.specification.registry import gradients, operations
 
 from ..support.paths import ROOT
-from ..support.pytest_process import NUMPY, RELU, SOFTMAX, environment, pytest_run, suite, write
+from ..support.pytest_process import NUMPY, RELU, SOFTMAX, environment, pytest_run, python, suite, write
 
+REFUSED = [("--operation=sofmax",), ("--require=sofmax",), ("--effort=smok",), ("--dtype=float3",), ("--resume",)]
 NOT_AT_A_START = (
     "spec_tests.campaign",
     "spec_tests.commands",
@@ -22,7 +24,7 @@ NOT_AT_A_START = (
     "spec_tests.vectors",
 )
 AFTER_A_FAILURE = ("spec_tests.report.failure", "spec_tests.report.script", "spec_tests.trials.causes")
-MAX_MODULES = 245  # of the suite, where a backend has one function
+MAX_MODULES = 246  # of the suite, where a backend has one function
 LISTS_MODULES = """
 import json
 import sys
@@ -174,3 +176,18 @@ def test_a_required_operation_that_the_selection_leaves_untried_fails_the_run(wo
 def test_a_run_that_tries_nothing_on_purpose_may_require_something(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU)
     assert suite(tmp_path, "--backend=mine.py", "--require=relu", "--collect-only", "-q").code == 0
+
+
+@pytest.mark.parametrize("options", [*REFUSED, ("--help",)], ids=" ".join)
+def test_what_is_refused_or_only_printed_loads_no_framework_and_no_session(options: tuple[str, ...], tmp_path: Path) -> None:
+    """`python -m meta_tests.measure.starts` prints how many CPU seconds it takes."""
+    write(tmp_path, mine="import torch\n" + NUMPY + RELU)
+    words = ("-X", "importtime", "-m", "pytest", "--pyargs", "spec_tests", "--backend=mine.py", *options)
+    done = python(tmp_path, *words)
+    assert done.returncode == (0 if options == ("--help",) else 4), done.stderr[-2000:]
+    loaded = set(re.findall(r"^import time:.*\| +([\w.]+)$", done.stderr, re.MULTILINE))
+    assert "spec_tests.running.options" in loaded
+    assert not loaded & {"torch", "jax", "spec_tests.running.session", "spec_tests.trials.trial"}
+    if options != ("--help",):
+        assert done.stderr.count("ERROR: ") == 1
+        assert options[0].partition("=")[0] in done.stderr

@@ -281,6 +281,13 @@ class Call:
             convention.is_allowed and convention.name in self.conventions for convention in conventions_of(self.operation.name)
         )
 
+    def at_exact_values(self) -> Call:
+        """Return the same call, with the same answer, of arguments without errors of their own: those that were passed."""
+        keywords = drop_errors(self.keywords)
+        call = Call(self.operation, drop_errors(self.arguments), keywords, observed=self.observed, formats=self.formats)
+        call.layout, call.given = self.layout, self.given
+        return call
+
     def _unanswered(self) -> Call:
         """Return the same call without its answer, for an expectation to keep: one that kept the call itself would be a cycle."""
         call = Call(self.operation, self.arguments, self.keywords)

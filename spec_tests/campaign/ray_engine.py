@@ -15,6 +15,7 @@ from typing import Any
 
 from ..report import DATA
 from ..running.report_folder import replace_file
+from ..specification.installation import install_line
 from .item import Item
 from .plan import Plan
 from .work import DONE, DONE_BEFORE, FAILED, Outcome, do_item, find_report
@@ -63,7 +64,7 @@ def _connect(address: str, plan: Plan) -> Any:
     try:
         import ray
     except ImportError:
-        raise RayUnavailable("Ray is not installed: pip install 'spec-tests[campaign]'") from None
+        raise RayUnavailable(f"Ray is not installed: {install_line('campaign')}") from None
     resources = {MACHINE: 1} if address == LOCAL else None
     try:
         ray.init(None if address == LOCAL else address, resources=resources, log_to_driver=False, logging_level="ERROR")

@@ -18,7 +18,7 @@ def main(argv: list[str]) -> int:
     from ..campaign.tables import publish
     from ..report import ReportError, read
     from ..report.backend_results import build_results
-    from ..running.arguments import validate_choices
+    from ..running.names import validate_choices
     from ..specification.registry import gradients, operations
 
     parser = Parser("merge", __doc__)

@@ -31,7 +31,8 @@ def main(argv: list[str]) -> int:
     from ..implementation.lookup import BackendError
     from ..inputs.effort import EFFORTS
     from ..report import ReportError
-    from ..running.arguments import parse_world_size, validate_choices
+    from ..running.arguments import parse_world_size
+    from ..running.names import validate_choices
     from ..specification.formats import DTYPES
     from ..specification.registry import gradients, operations
 

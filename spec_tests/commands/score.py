@@ -15,10 +15,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pytest
+
 from ..processes.confinement import hidden_from_others
 from ..report import ReportError, read_data
 from ..report.score import Score, compute_score
 from ..running.fresh_run import run_fresh
+from ..running.names import validate_choices
+from ..specification.registry import gradients, operations
 from . import USAGE_ERROR
 from ._parser import Parser
 
@@ -41,6 +45,10 @@ def score(
     that one call may take. Raise ValueError if the suite cannot run with these arguments.
     """
     seed = secrets.randbits(64) if seed is None else seed
+    try:
+        validate_choices("operation", [operation], (*operations(), *gradients()))
+    except pytest.UsageError as error:
+        raise ValueError(str(error).removeprefix("--")) from None
     asked = {} if domain is None else {operation.removesuffix("_vjp"): domain}  # a gradient has its operation's
     with hidden_from_others(), open_unnamed_file() as file:
         options = [

@@ -27,7 +27,7 @@ def main(argv: list[str]) -> int:
     import pytest
 
     from ..inputs.effort import EFFORTS
-    from ..running.arguments import validate_choices
+    from ..running.names import validate_choices
     from ..specification.formats import DTYPES
     from ..specification.registry import gradients, operations
     from ..specification.run_settings import using_settings

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
+from ..specification.installation import install_line
 from ._imported import Imported, NotTaken
 from ._onnx_nodes import NODES, Inputs
 
@@ -28,7 +29,7 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     try:
         onnx, runtime = importlib.import_module("onnx"), importlib.import_module("onnxruntime")
     except ImportError as error:
-        raise NotTaken(f"reading it needs {error.name}: pip install 'spec-tests[onnxruntime]'") from None
+        raise NotTaken(f"reading it needs {error.name}: {install_line('onnxruntime')}") from None
     model = onnx.load(str(path))
     nodes = list(model.graph.node)
     if len(nodes) != 1:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..implementation.printable import printable
 from ..specification.formats import DTYPES, RESULT_DTYPES
+from ..specification.installation import install_line
 from ..trials.invariant import KINDS
 from . import ReportError, to_json_value
 from .backend_results import BackendResults, find_differences
@@ -71,7 +72,7 @@ def _load_template() -> Any:
     try:
         import jinja2
     except ImportError:
-        raise PageUnavailable("the page needs Jinja2, which is not installed: pip install 'spec-tests[report]'") from None
+        raise PageUnavailable(f"the page needs Jinja2, which is not installed: {install_line('report')}") from None
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER),
         autoescape=True,

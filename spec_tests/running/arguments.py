@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -25,26 +24,10 @@ from ..sharding.statements import MAX_WORLD_SIZE
 from ..specification.registry import gradients, operations
 from ..specification.run_settings import Limits
 from .known_failures import FAILING, FLAKY, KnownFailures, MalformedKnownFile, read_known_file
-from .options import STRICT, split_names
+from .options import STRICT
 
-NOUNS = MappingProxyType(
-    {"require": "operation", "require-level": "level", "require-tier": "tier", "precision": "precision class"}
-)  # what the values of an option are
 DOMAIN_EXAMPLE = """--domain='{"rms_norm": {"d": [64, 128]}}'"""
 UNIT_BYTES = MappingProxyType({"MIB": 1 << 20, "GIB": 1 << 30})
-
-
-def validate_choices(option: str, values: Iterable[str], allowed: Iterable[str]) -> tuple[str, ...]:
-    """Return the names in the values, which may be lists with commas. Raise UsageError for a name that is not allowed."""
-    names, allowed = tuple(split_names(values)), tuple(allowed)
-    for name in names:
-        if name not in allowed:
-            near = difflib.get_close_matches(name, allowed, n=2)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise pytest.UsageError(
-                f"--{option}={name}: there is no {NOUNS.get(option, option)} {name!r}.{hint} There are {', '.join(allowed)}."
-            )
-    return names
 
 
 def parse_device(option: Callable[[str], Any]) -> str | None:

@@ -29,9 +29,10 @@ from ..trials.attempt import find_violation, replay
 from ..trials.collection import invariants
 from ..trials.tally import Tally
 from ..trials.trial import Trial
-from .arguments import parse_shapes, validate_choices
+from .arguments import parse_shapes
 from .known_failures import parse_key
 from .makereport import FAILURE_MESSAGES
+from .names import validate_choices
 from .safety_net import SafetyNet
 from .session import Session
 from .verdict_record import build_verdict, identify_trial

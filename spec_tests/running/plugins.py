@@ -30,8 +30,6 @@ def register_plugins(config: pytest.Config, session: Session, verdicts: list[Ver
             (resuming,) = import_modules("spec_tests.running.resuming")
             resuming.register(config, None)
         return
-    if read_option(config, "resume") and not read_option(config, "report"):
-        raise pytest.UsageError("--resume: name the report to go on with, as in --report=DIR --resume")
     config.pluginmanager.register(ProgressLines(config), "spec_tests.progress")
     config.pluginmanager.register(Completeness(config), "spec_tests.completeness")
     config.pluginmanager.register(ImportLines(session), "spec_tests.imports")

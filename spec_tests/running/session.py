@@ -14,15 +14,11 @@ from ..implementation.backend import Backend, load
 from ..implementation.lookup import DEVIATION_PREFIX, BackendError
 from ..implementation.printable import printable
 from ..implementation.search_path import fix_judge_finders
-from ..inputs.effort import EFFORTS
 from ..processes.command import names_process
 from ..sharding.statements import choose_world_size
 from ..specification.first_use import import_modules
-from ..specification.formats import DTYPES, PRECISIONS
-from ..specification.levels import LEVELS
 from ..specification.registry import gradients, import_specifications, operations
 from ..specification.run_settings import RunSettings, current_settings, set_settings
-from ..specification.tiers import OPTIONAL_TIERS
 from ..tampering.detector import PatchDetector, count_hooks
 from ..trials.invariant import Invariant
 from ..trials.trial import Trial
@@ -38,12 +34,12 @@ from .arguments import (
     parse_shapes,
     parse_world_size,
     read_known_failures,
-    validate_choices,
 )
 from .known_failures import KnownFailures
 from .law_files import LawFiles
 from .ledger import Ledger
 from .lookout import Lookout
+from .names import read_names
 from .options import read_option
 from .safety_net import SafetyNet
 from .selection import Selection
@@ -76,15 +72,13 @@ class Session:
     @staticmethod
     def from_config(config: pytest.Config) -> Session:
         """Build the session of a pytest run. Set the settings of this process. Raise UsageError for a bad option."""
-        option = partial(read_option, config)
-        precision = option("precision")
-        (effort,) = validate_choices("effort", [option("effort")], EFFORTS)
+        option, names = partial(read_option, config), read_names(config)
         report = config.invocation_params.dir / option("report") if option("report") else None
         requests, failures = (report and report / name for name in ("requests", "failures"))
         shapes, limits = parse_shapes(option("shapes")), parse_limits(option)
         set_settings(
             RunSettings(
-                effort,
+                names.effort,
                 parse_memory_budget(option),
                 shapes,
                 parse_seeds(option),
@@ -100,19 +94,19 @@ class Session:
         return Session(
             tuple(dict.fromkeys(option("backend"))),
             config.invocation_params.dir,
-            validate_choices("dtype", option("dtype"), DTYPES),
-            validate_choices("precision", [precision], PRECISIONS)[0] if precision else None,
-            validate_choices("require", option("require"), (*operations(), *gradients())),
-            frozenset(validate_choices("require-level", option("require_level"), LEVELS)),
+            names.dtypes,
+            names.precision,
+            names.required,
+            names.levels,
             bool(option("isolate")),
             parse_world_size(option),
             parse_domain(option, config.invocation_params.dir),
             parse_example(option),
             read_known_failures(option, config.invocation_params.dir),
             plugin_manager=config.pluginmanager,
-            operations=validate_choices("operation", option("operation"), (*operations(), *gradients())),
+            operations=names.operations,
             ledger=Ledger(config),
-            tiers=validate_choices("require-tier", option("require_tier"), OPTIONAL_TIERS),
+            tiers=names.tiers,
         )
 
     @staticmethod

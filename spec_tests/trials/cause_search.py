@@ -7,8 +7,9 @@ from .asker import answer_in_float32, answer_instead, ask_about, choose
 from .causes import Causes
 from .failure import Failure
 from .raising_region import find_raising_region
+from .wrong_parts import find_origin, forward_call
 
 __all__ = [
-    "Causes", "Failure", "answer_in_float32", "answer_instead", "ask_about", "choose", "find_raising_region", "find_wrong_region",
-    "is_wrong", "put_into_oracle",
+    "Causes", "Failure", "answer_in_float32", "answer_instead", "ask_about", "choose", "find_origin", "find_raising_region",
+    "find_wrong_region", "forward_call", "is_wrong", "put_into_oracle",
 ]  # fmt: skip

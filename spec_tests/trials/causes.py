@@ -53,6 +53,8 @@ class Asker(Questions, Protocol):
 
     def find_raising_region(self, failed: Call) -> RaisingRegion | None: ...
 
+    def find_origin(self, failure: Failure) -> list[Call]: ...
+
 
 @dataclass(eq=False)
 class Cause:
@@ -108,7 +110,7 @@ class Cause:
         return any(
             explanation.predicts(call)
             for explanation in self.explanations
-            if explanation.kind != "region" or call.operation.name == self.example.culprit  # a region is one of one operation
+            if explanation.kind != "region" or call.operation.name == self.operation  # a region is one of one operation
         )
 
     def raises(self, call: Call) -> bool:
@@ -152,12 +154,14 @@ class Causes:
             return self._find_symptom(failure)  # whatever values are wrong elsewhere, they explain no exception
         if not (wrong := failure.wrong_calls):
             known = self._find_symptom(failure) or self._find_in_forward(failure.calls, asker)
+            known = known or self._find_predicting(_find_origin(failure, asker))
             return known or next((cause for cause in self.found if asker.would_fail(failure, cause.explanations)), None)
         if failure.state == AUTOCAST and (known := self._find_arithmetic(failure)):
             return known
-        explaining = [next((cause for cause in self.found if cause.predicts(call)), None) for call in wrong]
-        if all(explaining):
-            return explaining[0]
+        if known := self._find_predicting(wrong):
+            return known
+        if known := self._find_predicting(_find_origin(failure, asker)):
+            return known
         known = next((cause for cause in self.found if cause.takes_in(failure)), None)
         return known if known and failure.dtype in known.dtypes else self._find_in_forward(wrong, asker)
 
@@ -175,6 +179,11 @@ class Causes:
     def _find_arithmetic(self, failure: Failure) -> Cause | None:
         """Return the near miss of the operation: under autocast the steps of another arithmetic are rounded once more."""
         return next((cause for cause in self.found if cause.kind == "near miss" and cause.operation == failure.culprit), None)
+
+    def _find_predicting(self, wrong: list[Call]) -> Cause | None:
+        """Return the cause that explains the first of some wrong answers, None if one of them is explained by none."""
+        explaining = [next((cause for cause in self.found if cause.predicts(call)), None) for call in wrong]
+        return explaining[0] if explaining and all(explaining) else None
 
     def _find_in_forward(self, calls: list[Call], asker: Asker) -> Cause | None:
         """Return the cause of wrong gradients: that of the forward result, if it is wrong for the same arguments."""
@@ -212,13 +221,14 @@ class Causes:
         """Look for an explanation of a failure. What nothing explains in one dtype may be explained in another."""
         if failure.surroundings or isinstance(failure.violation, NoAnswer):
             return _describe_exception(failure, asker)
-        others = asker.find_other_calls(failure.calls)
+        failing = _find_origin(failure, asker) or failure.calls
+        others = asker.find_other_calls(failing)
         is_lost = any(call.operation.name == failure.culprit for call in list_lost(asker.backend))
         if not is_lost and (depends_on := _find_circumstance(failure, others, budget)):
             own = (f"{failure.culprit}: {depends_on.id}",)
             return Cause(own, failure.culprit, [], failure, shown=depends_on.what, dtypes={failure.dtype})
         is_late = budget.known.is_spent
-        evidence = Evidence.gather(failure.calls, others, self.predicts, is_late)
+        evidence = Evidence.gather(failing, others, self.predicts, is_late)
         counts = len(evidence.wrong), len(evidence.right)
         known = [explanation for cause in self.found for explanation in cause.explanations]
         explanations = explain(evidence, known, is_late, partial(asker.ask, failure.culprit), asker.answer_instead)
@@ -230,7 +240,8 @@ class Causes:
             if len(explanations) > 1:  # what was seen does not decide between them
                 explanations = _settle(explanations, islice(asker.ask(failure.culprit), SETTLING_CALLS))
             ids = tuple(sorted(map(_identify, explanations)))
-            return Cause(ids, explanations[0].operation, explanations, failure, *counts)
+            to_mend = explanations[0].operation if asker.backend.has(explanations[0].operation) else failure.culprit
+            return Cause(ids, to_mend, explanations, failure, *counts)
         is_unexplained = bool(failure.wrong_calls)
         ids = (f"{failure.culprit}: {UNEXPLAINED}",) if is_unexplained else failure.symptoms
         return Cause(ids, failure.culprit, [], failure, *counts, is_unexplained, dtypes={failure.dtype})
@@ -251,6 +262,13 @@ def _find_circumstance(failure: Failure, others: list[Call], budget: FailureBudg
     wrong = [*failure.wrong_calls, *filter(is_wrong, own)] if failure.wrong_calls else []
     calls = [call for call in failure.calls if call.operation.name == failure.culprit and call.operation.dtype == failure.dtype]
     return find_circumstance(wrong, calls, budget.search)
+
+
+def _find_origin(failure: Failure, asker: Asker) -> list[Call]:
+    """Return the wrong calls that those of a failure come from, [] if there are none. They are looked for once."""
+    if failure.origin is None:
+        failure.origin = asker.find_origin(failure) if failure.wrong_calls else failure.wrong_at_exact_values
+    return failure.origin
 
 
 def _settle(explanations: list[Explanation], calls: Iterable[Call]) -> list[Explanation]:

@@ -19,6 +19,7 @@ from hypothesis.database import ExampleDatabase, choices_to_bytes
 from hypothesis.errors import Flaky, Unsatisfiable
 
 from ..calls.history import list_lost
+from ..calls.severity import VISIBLE
 from ..calls.violation import Lost, Violation, not_repeated
 from ..inputs import effort
 from ..inputs.choices import shape_choices
@@ -28,7 +29,8 @@ from ..specification.work import Budget
 from .call_limit import find_limit
 from .engine import Ended, EngineChoices, run_examples
 from .lost_calls import note_lost_calls
-from .reducing import ReducedChoices, reduce_choices
+from .reducing import reduce_choices
+from .smallest import LARGEST, Size, find_smallest, size_of
 from .trial import Trial
 
 if TYPE_CHECKING:
@@ -149,7 +151,38 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
                 trial.show_with(cause, trial.tally.failure)
             note_lost_calls(cause, trial.backend, lost_before)
 
-    def fails(trial: Trial, choices: ReducedChoices) -> bool:
+    def show_smallest(trial: Trial, cause: Cause) -> None:
+        """Show the cause with the smallest of some simple examples that fails of it, if one does.
+
+        An error that a print shows is preferred, as it is where the examples are drawn.
+        """
+        shown = trial.shown_failure(cause)
+        if shown is None or not shown.repeats or isinstance(shown.violation, Lost) or current_settings().shape_count is not None:
+            return
+        with trial.after_failure(test.invariant.subject(trial.operation_name)) as budget:
+            lost_before, part, examples = list_lost(trial.backend), budget.search.part(SHRINKING_SHARE), trial.tally.examples
+            for severity in dict.fromkeys([VISIBLE, min(shown.severity, VISIBLE)]):
+                size = size_of(shown.calls) if shown.severity >= severity else LARGEST
+                with trial.tally.shrink(part, cause, severity):
+                    found = find_smallest(size, partial(survey, trial), partial(fails, trial), part.is_spent)
+                if found and trial.tally.failure is not None:
+                    trial.show_with(cause, trial.tally.failure)
+                    break
+            trial.tally.examples = examples  # those that were tried to show the cause are none of the law's
+            note_lost_calls(cause, trial.backend, lost_before)
+
+    def survey(trial: Trial, choices: Any) -> Size | None:
+        """Return the size of the first call of an example, which is not made; None if there is none."""
+        trial.tally.surveys = True
+        try:
+            test.replay(trial, choices)
+        except Exception:  # of draws that such choices do not allow
+            return None
+        finally:
+            trial.tally.surveys = False
+        return size_of(trial.recorder.calls) if trial.recorder.calls else None
+
+    def fails(trial: Trial, choices: Any) -> bool:
         """Return whether an example fails of the cause that the shrinking is about."""
         try:
             test.replay(trial, choices)
@@ -247,6 +280,9 @@ def plan(test: Any, trial: Trial, *, shrink: bool = True, seed: Any = None, **ov
                 run_all(RandomChoices(random, operation, covering) if random else None for random in randoms)
         for shown, (severity, example) in better.items() if not trial.backend.framework.device_lost else ():
             show_better(trial, example, shown, severity)
+        for finding in tally.findings if will_shrink and not trial.backend.framework.device_lost else ():
+            if finding.is_new:
+                show_smallest(trial, finding.cause)
         if tally.reported is not None:
             raise tally.reported.failure.violation
 

@@ -29,6 +29,7 @@ class Failure:
     last_call: Call | None = None  # the last one that was made
     replay: Callable[[Any, Any], None] | None = None  # runs the law on another trial, with a source of choices
     repeats: bool = True  # whether the violation came again on the same inputs
+    origin: list[Call] | None = None  # the wrong calls of other operations that its own come from; None until it is looked for
 
     @property
     def wrong_calls(self) -> list[Call]:
@@ -36,6 +37,12 @@ class Failure:
         if isinstance(self.violation, NoAnswer):
             return []
         return [call for call in self.calls if call.operation.dtype == self.dtype and is_wrong(call)]
+
+    @cached_property
+    def wrong_at_exact_values(self) -> list[Call]:
+        """The calls whose answers are wrong for the arguments that were passed, though a law allows for an error of these."""
+        exact = [call.at_exact_values() for call in self.calls if call.inexact and call.observed is not None]
+        return [call for call in exact if call.operation.dtype == self.dtype and is_wrong(call)]
 
     @cached_property
     def severity(self) -> int:
@@ -47,22 +54,25 @@ class Failure:
 
     @property
     def culprit(self) -> str:
-        """The operation that failed: that of the wrong calls, or of the call that could not be read, or that of the law."""
-        if wrong := self.wrong_calls:
+        """The operation that failed: that of the wrong calls, or of the call that could not be read, or that of the law.
+
+        Where the wrong answers come from wrong calls of another operation, it is that one.
+        """
+        if wrong := self.origin or self.wrong_calls:
             return wrong[0].operation.name
         unread = self.last_call is not None and (isinstance(self.violation, NoAnswer) or self.last_call.observed is None)
         return self.last_call.operation.name if self.last_call is not None and unread else self.operation
 
     @property
     def state(self) -> str:
-        """The state of the framework in which the law failed, "" if it was in none."""
-        return next((fact for label, fact in self.violation.facts if label == STATE), "")
+        """The state of the framework in which the law failed, "" if it is the usual one."""
+        state = next((fact for label, fact in self.violation.facts if label == STATE), "")
+        return state if state in CALL_STATES else ""
 
     @property
     def surroundings(self) -> str:
         """The state of the framework that alone made the law fail, "" if none did. It is one cause over all operations."""
-        state = self.state
-        return "" if state not in CALL_STATES or (state == AUTOCAST and self.wrong_calls) else state
+        return "" if self.state == AUTOCAST and self.wrong_calls else self.state
 
     @property
     def symptoms(self) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ class ExampleRecorder(Recorder):
         """Raise ShrinkingEnded if the budget of shrinking is spent, or the `Lost` violation that this call is known to cause."""
         tally = self.tally
         self.counts.append(len(self.drawn))
+        if tally.surveys:
+            raise ShrinkingEnded
         if not tally.shrinking and not tally.losses:
             return
         state = repr(self.drawn)

@@ -95,6 +95,7 @@ class Tally:
     failing: set[str] = field(default_factory=set)  # the recorder's `states` in the failing example and its failing variants
     shrinking: bool = False  # whether the examples are variants of a failing one
     shrunk_cause: Cause | None = None  # whose example these are variants of, if it is known
+    surveys: bool = False  # whether examples are drawn without a call of the backend, to see how large they are
     least_severity: int = 0  # of the violations among these variants that count as failures
     is_spent: IsOver = never  # whether no more of these variants may be tried
     failure: Failure | None = None  # the last failing example

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..calls.call import Call
 from ..calls.gradient import Gradient
 from ..calls.operation import Operation
+from ..calls.recorder import Recorder
 from ..calls.severity import NOT_FINITE
 from ..calls.violation import Lost, Violation
 from ..implementation.backend import Backend
@@ -136,11 +137,14 @@ class Trial:
             return True
         return self.causes.find(failure, self) is not self.tally.shrunk_cause
 
+    def shown_failure(self, cause: Cause) -> Failure | None:
+        """Return the failure with which a cause is shown, None if another trial has found the cause."""
+        return next((found.failure for found in self.tally.findings if found.cause is cause and found.is_new), None)
+
     def shown_severity(self, cause: Cause) -> int:
         """Return how much the error matters with which a cause is shown, NOT_FINITE if another trial has found the cause."""
-        return next(
-            (found.failure.severity for found in self.tally.findings if found.cause is cause and found.is_new), NOT_FINITE
-        )
+        shown = self.shown_failure(cause)
+        return NOT_FINITE if shown is None else shown.severity
 
     def show_with(self, cause: Cause, failure: Failure) -> None:
         """Show the cause, which this trial has found, with another failing example."""
@@ -196,8 +200,8 @@ class Trial:
     def forward_of(self, gradient: Call) -> Call:
         """Return the forward call with the arguments of a gradient."""
         assert isinstance(gradient.operation, Gradient)
-        keywords = {name: value for name, value in gradient.keywords.items() if name != "wrt"}
-        return gradient.operation.forward.call(*gradient.arguments[1:], **keywords)
+        call: Call = cause_search().forward_call(gradient, gradient.operation.forward)
+        return call
 
     def is_forward_wrong(self, gradient: Call) -> bool:
         """Whether the backend's forward result for the arguments of a gradient is wrong, or is none."""
@@ -208,6 +212,18 @@ class Trial:
         except Exception:
             return not self.backend.framework.device_lost  # a lost device says nothing about the result
         return bool(cause_search().is_wrong(call))
+
+    def find_origin(self, failure: Failure) -> list[Call]:
+        """Return the wrong calls that each wrong answer of a failing example comes from, [] if one does not come from others."""
+        found: list[Call] = [] if self.tally.losses else cause_search().find_origin(failure, self._find_part)
+        return found
+
+    def _find_part(self, name: str) -> Operation | None:
+        """Return an operation of the backend that may stand for a part of an equation, None if there is none with one result."""
+        if self.backend.function(name) is None or specification(name).has_several_results:
+            return None
+        operation = replace(self.operation(name), recorder=Recorder())
+        return None if operation.missing else operation
 
     def would_fail(self, failure: Failure, explanations: list[Explanation]) -> bool:
         """Whether the failing example fails too if the backend is the oracle with the equation of an explanation in it."""
