@@ -88,7 +88,7 @@ class StepUnderWay:
         return since is not None and time.monotonic() > since + seconds + max(grace, seconds)
 
 
-STEP_UNDER_WAY = StepUnderWay()
+step_under_way = StepUnderWay()
 
 
 class _Interruption:
@@ -148,7 +148,7 @@ def run_guarded(step: Callable[[], Any], seconds: float, settings: tuple[Setting
     """
     interruption = _Interruption()
     try:
-        with warnings.catch_warnings(), _handle_signals(interruption, seconds), STEP_UNDER_WAY.timed(seconds):
+        with warnings.catch_warnings(), _handle_signals(interruption, seconds), step_under_way.timed(seconds):
             warnings.simplefilter("ignore")  # warnings do not matter; only the result is judged
             state = ProcessState(settings)
             try:

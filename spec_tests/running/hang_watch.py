@@ -19,7 +19,7 @@ import pytest
 from ..calls.history import note_loss
 from ..calls.violation import Lost, from_fault
 from ..implementation.framework import Framework
-from ..implementation.guard import STEP_UNDER_WAY, Fault, timeout_fault
+from ..implementation.guard import Fault, step_under_way, timeout_fault
 from ..trials.first_failure import cause_search
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ class HangWatch:
     def _watch(self) -> None:
         while not self.over.wait(POLL_SECONDS):
             if not self.has_timeout:  # it fires if this thread is kept from running until then
-                longest = STEP_UNDER_WAY.seconds + 2 * max(MIN_GRACE_SECONDS, STEP_UNDER_WAY.seconds)
+                longest = step_under_way.seconds + 2 * max(MIN_GRACE_SECONDS, step_under_way.seconds)
                 faulthandler.dump_traceback_later(longest, exit=True, file=self.stderr)
-            if STEP_UNDER_WAY.is_stuck(MIN_GRACE_SECONDS) and self.item is not None:
-                seconds = STEP_UNDER_WAY.seconds
+            if step_under_way.is_stuck(MIN_GRACE_SECONDS) and self.item is not None:
+                seconds = step_under_way.seconds
                 self.over.set()
                 try:
                     self._write_verdict(self.item, seconds)

@@ -29,6 +29,7 @@ DEFINING = ("reference_numpy", "spec_tests.specification", "spec_tests.bounds") 
 STATE = (  # what a run itself changes
     "spec_tests.plugin.VERDICTS", "spec_tests.plugin.VERDICT_POSITIONS", "spec_tests.running.xdist_workers.HANDLED",
     "spec_tests.specification.first_use._importer",  # what it is is watched, and what it has imported changes
+    "spec_tests.implementation.guard.step_under_way",  # a step of the backend may import what is then looked at
 )  # fmt: skip
 DESCRIPTORS = (staticmethod, classmethod, property, cached_property)
 
@@ -101,9 +102,11 @@ class OwnContainers:
 
     def visit(self, name: str, value: Any) -> None:
         """Add the value, if it is a container, and what can be reached from it."""
-        if isinstance(value, str | int | float | bytes | ModuleType | None) or id(value) in self.seen or name in STATE:
+        if isinstance(value, str | int | float | bytes | ModuleType | None) or id(value) in self.seen:
             return
-        self.seen[id(value)] = value
+        self.seen[id(value)] = value  # of state, too: other modules import it
+        if name in STATE:
+            return
         if isinstance(value, type):
             if is_ours(value.__module__):
                 self._add_namespace(f"{value.__module__}.{value.__qualname__}", value, is_closed=True)
