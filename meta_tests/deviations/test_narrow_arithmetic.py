@@ -22,6 +22,7 @@ from spec_tests.specification.registry import specification
 
 from ..support.pytest_process import suite, write
 
+FULL = ("float32", "float16")  # the dtypes that a backend takes
 Linear = Callable[[Any, Any], Any]
 
 
@@ -49,9 +50,12 @@ def cut_off(x: Any, weight: Any) -> Any:
     return np.where(np.abs(y) > np.abs(exact), np.nextafter(y.astype(x.dtype), x.dtype.type(0)), y).astype(x.dtype)
 
 
-def answer(linear: Linear, seed: int, dtype: str = "float16", precision: str = "eager", d: int = 8) -> Call:
+def answer(
+    linear: Linear, seed: int, dtype: str = "float16", precision: str = "eager", d: int = 8, dtypes: tuple[str, ...] = FULL
+) -> Call:
     """Return a call of eight rows whose products nearly cancel, answered by the function."""
-    rng, backend = np.random.default_rng(seed), Backend("mine", SimpleNamespace(linear=linear), Framework("numpy"))
+    source = SimpleNamespace(linear=linear, dtypes=dtypes)
+    rng, backend = np.random.default_rng(seed), Backend("mine", source, Framework("numpy"))
     a, b = (rng.standard_normal((rows, d)) for rows in (8, 7))
     x, weight = np.concatenate([a, a + rng.standard_normal(a.shape) / 64], axis=-1), np.concatenate([b, -b], axis=-1)
     operation = Operation(specification("linear"), backend, dtype, precision)
@@ -79,6 +83,34 @@ def test_sums_and_products_in_16_bits_are_named(linear: Linear) -> None:
 
 def test_nothing_is_said_without_float32() -> None:
     assert explain(in_parts, None) is None
+
+
+@pytest.mark.parametrize(("linear", "is_named"), [(in_parts, True), (without_the_last_feature, False)])
+def test_without_a_wider_dtype_errors_must_be_those_of_roundings(linear: Linear, is_named: bool) -> None:
+    evidence = Evidence.gather([answer(linear, seed, dtypes=("float16",)) for seed in range(3)])
+    found = find_narrow_arithmetic(evidence, lambda call: None, lambda: False)
+    assert (found is not None) is is_named
+    assert found is None or found.what.endswith("; it takes no wider dtype, in which another equation would show")
+
+
+def one_after_another(x: Any, weight: Any) -> Any:
+    """Each product is added to the sum in the dtype of x."""
+    return np.add.accumulate(x[..., None, :] * weight, axis=-1, dtype=x.dtype)[..., -1]
+
+
+def test_a_sum_whose_worst_case_overflows_is_one_of_them() -> None:
+    found = explain(one_after_another)
+    assert found is not None
+    rng, told = np.random.default_rng(3), []
+    x, weight = (rng.integers(-13, 14, (rows, 8193)) / 4 for rows in (1, 150))
+    for linear in (one_after_another, lambda x, weight: exactly(x, weight) * x.dtype.type(1.5)):
+        backend = Backend("mine", SimpleNamespace(linear=linear), Framework("numpy"))
+        operation = Operation(specification("linear"), backend, "float16", "fused")
+        operation(x, weight)
+        (call,) = operation.recorder.calls
+        assert is_wrong(call)
+        told.append(found.predicts(call))
+    assert told == [True, False]
 
 
 def test_what_is_wrong_in_float32_too_is_no_matter_of_16_bits() -> None:
@@ -124,4 +156,5 @@ def test_a_dtype_that_the_backend_does_not_take_is_not_asked_for(tmp_path: Path)
     write(tmp_path, mine=SPLIT.replace('("float32", "float16")', '("float16",)'))
     run = suite(tmp_path, "--backend=mine.py", "--effort=default", "--hypothesis-seed=1", "-k", "linear.reference")
     assert run.code == 1, run.text
-    assert "sums or products" not in run.text
+    assert "sums or products in it rounded to float16; it takes no wider dtype, in which another equation would show" in run.text
+    assert "the same calls in float32" not in run.text
