@@ -25,6 +25,7 @@ from .fake_device import NAME, fake
 
 BITS = {"TF32": 10, "bfloat16": 7, "float16": 10}  # of the fraction
 DEVICE = f"{NAME}:1"
+LOST = f"{NAME}:4"  # whose context a fault loses, to the end of the process
 
 
 @dataclass(frozen=True)
@@ -367,7 +368,7 @@ def launch_refused_for_wide_rows(x: Any) -> Any:
     return torch.nn.functional.silu(x)
 
 
-@fault("sigmoid", "illegal memory access", device=DEVICE)
+@fault("sigmoid", "illegal memory access", device=LOST)
 def written_beyond_its_memory(x: Any) -> Any:
     return fake.launch_out_of_bounds(x) if x.numel() > 20 else torch.sigmoid(x)
 

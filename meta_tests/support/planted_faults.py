@@ -73,8 +73,8 @@ def odd_rows_lost(right: Any, cotangent: Any, x: Any, weight: Any, bias: Any = N
 
 
 @planted("embedding", "the first token of the vocabulary of weight is left out")
-def padding_row_zero(right: Any, token_ids: Any, weight: Any) -> Any:
-    return right(token_ids, np.where(np.arange(len(weight))[:, None] == 0, 0, weight).astype(weight.dtype))
+def padding_row_zero(right: Any, token_ids: Any, weight: Any, **options: Any) -> Any:
+    return right(token_ids, np.where(np.arange(len(weight))[:, None] == 0, 0, weight).astype(weight.dtype), **options)
 
 
 @planted("swiglu", "the last hidden feature of w2 is left out")
@@ -247,7 +247,7 @@ def last_seen_key_lost(right: Any, q: Any, k: Any, v: Any, **options: Any) -> An
     return y
 
 
-@planted("mixture_of_experts", "in rows beyond the first 2 that count it, the expert is left out")
+@planted("mixture_of_experts", "an expert takes 2 tokens, and leaves out those after them")
 def capacity_of_two(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *biases: Any, **options: Any) -> Any:
     rows, experts = int(np.prod(x.shape[:-1])), len(router)
     weights = np.zeros((experts, rows), bool)
