@@ -6,10 +6,11 @@ away from zero in that case, or by cutting digits off. Values that lie halfway b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,15 +46,17 @@ class AwayFromZero(Format):
             return np.where(np.abs(y) > self.max, np.copysign(np.inf, x), y)
 
 
-ROUNDINGS: dict[type[Format], str] = {
-    Format: "rounded to the {} significant bits of {}, ties to even",
-    AwayFromZero: "rounded to the {} significant bits of {}, ties away from zero",
-    Truncating: "cut off after the {} significant bits of {}",
-}
+ROUNDINGS: Mapping[type[Format], str] = MappingProxyType(
+    {
+        Format: "rounded to the {} significant bits of {}, ties to even",
+        AwayFromZero: "rounded to the {} significant bits of {}, ties away from zero",
+        Truncating: "cut off after the {} significant bits of {}",
+    }
+)
 
 
 EVEN = "ties to even"
-SHORT = {Format: EVEN, AwayFromZero: "ties away from zero", Truncating: "cut off"}
+SHORT = MappingProxyType({Format: EVEN, AwayFromZero: "ties away from zero", Truncating: "cut off"})
 
 
 @dataclass(frozen=True)

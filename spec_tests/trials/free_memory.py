@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -20,11 +21,13 @@ MAX_CALLS = 3
 MAX_ELEMENTS = 2**20  # of the answer, since there are many marked arrays
 MAX_SIZES = 12  # of results in which elements are looked for that are never written
 NOTHING_WRITTEN, SOME_UNWRITTEN, ADDED, READ = range(4)  # faults, the one of which most is known first
-SENTENCES = {
-    NOTHING_WRITTEN: "it returns memory that nothing was written to: the answer depends on nothing that was passed",
-    ADDED: "the result is added to what free memory held: memory is not set to 0 before sums are added to it",
-    READ: "the answer depends on what free memory holds: memory is read that nothing was written to",
-}
+SENTENCES = MappingProxyType(
+    {
+        NOTHING_WRITTEN: "it returns memory that nothing was written to: the answer depends on nothing that was passed",
+        ADDED: "the result is added to what free memory held: memory is not set to 0 before sums are added to it",
+        READ: "the answer depends on what free memory holds: memory is read that nothing was written to",
+    }
+)
 MOST = 0.9  # of the elements: the ends of a block that was freed hold what the allocator writes there
 
 
