@@ -15,6 +15,6 @@ def test_each_argument_is_copied_once_and_each_result_once(operation: str) -> No
     taken, returned = ARRAYS[operation]
     assert reference.calls > 0
     assert (reference.to_device, reference.from_device) == (taken * reference.calls, returned * reference.calls)
-    unchanged = found[f"{operation}.inputs_unchanged"]  # it reads what it has given, before and after
-    assert unchanged.to_device + unchanged.from_device <= (3 * taken + returned) * unchanged.calls
+    unchanged = found[f"{operation}.inputs_unchanged"]  # it reads what it has given, before and after; work may write it again
+    assert unchanged.to_device + unchanged.from_device <= (4 * taken + returned) * unchanged.calls
     assert all(traffic.left <= 8 for traffic in found.values())  # the framework's sample, and no array of a call

@@ -129,7 +129,7 @@ def test_a_guide_does_what_it_says(name: str, tmp_path: Path) -> None:
     assert "```console" in page.read_text()
     if "# spec_tests/" in page.read_text():  # the guide adds files to a checkout
         for part in CHECKOUT:
-            shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__", ".hypothesis"))
     follow(page, tmp_path)
 
 

@@ -81,7 +81,7 @@ def pack(metadata: dict[str, str], arrays: tuple[Any, ...] | list[Any] = ()) -> 
 class Server:
     """A backend, the objects that stay in this process, by their number, and the requests."""
 
-    def __init__(self, text: str, name: str, memory: int | None, device: str | None, **place: Any):
+    def __init__(self, text: str, name: str, memory: int | None, device: str | None = None, **place: Any):
         self.text, self.name, self.memory, self.device, self.place = text, name, memory, device, place
         self.arrays: Any = None
         self.objects: dict[int, Any] = {}

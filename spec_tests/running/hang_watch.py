@@ -44,6 +44,7 @@ class HangWatch:
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session = session
+        self._set_alarm()  # the first call may begin before the thread runs
         threading.Thread(target=self._watch, name="spec_tests hang watch", daemon=True).start()
 
     @pytest.hookimpl(tryfirst=True)
@@ -55,11 +56,15 @@ class HangWatch:
         if not self.has_timeout:
             faulthandler.cancel_dump_traceback_later()
 
+    def _set_alarm(self) -> None:
+        """End the process later, if this is not called again until then: where C code keeps the thread from running."""
+        if not self.has_timeout:
+            longest = step_under_way.seconds + 2 * max(MIN_GRACE_SECONDS, step_under_way.seconds)
+            faulthandler.dump_traceback_later(longest, exit=True, file=self.stderr)
+
     def _watch(self) -> None:
         while not self.over.wait(POLL_SECONDS):
-            if not self.has_timeout:  # it fires if this thread is kept from running until then
-                longest = step_under_way.seconds + 2 * max(MIN_GRACE_SECONDS, step_under_way.seconds)
-                faulthandler.dump_traceback_later(longest, exit=True, file=self.stderr)
+            self._set_alarm()
             if step_under_way.is_stuck(MIN_GRACE_SECONDS) and self.item is not None:
                 seconds = step_under_way.seconds
                 self.over.set()

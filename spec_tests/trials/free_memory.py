@@ -17,6 +17,7 @@ from .repeated_call import RepeatedCall
 
 MARKS = (-7.25, 11.5)  # which every floating dtype holds, and which one answer has only where it is left as it was
 TRIES = 4
+ROUNDS = 4  # of so many tries each, until the answers say more than that they depend on free memory
 MAX_CALLS = 3
 MAX_ELEMENTS = 2**20  # of the answer, since there are many marked arrays
 MAX_SIZES = 12  # of results in which elements are looked for that are never written
@@ -52,9 +53,18 @@ def _find_fault(call: RepeatedCall, framework: Framework) -> int | None:
 
     What PyTorch fills with NaN shows which elements depend on it. Where a framework cannot do that, the marks alone must show.
     """
-    answers = {mark: _answer_from_marked_memory(call, framework, mark) for mark in MARKS}
-    if any(len(found) < TRIES for found in answers.values()):
-        return None
+    answers: dict[float, list[np.ndarray]] = {mark: [] for mark in MARKS}
+    for _ in range(ROUNDS):  # a call is not always given the memory that was marked
+        more = {mark: _answer_from_marked_memory(call, framework, mark) for mark in MARKS}
+        if any(len(found) < TRIES for found in more.values()):
+            return None
+        answers = {mark: [*found, *more[mark]] for mark, found in answers.items()}
+        if (fault := _tell_fault(call, framework, answers)) != READ:
+            return fault
+    return READ
+
+
+def _tell_fault(call: RepeatedCall, framework: Framework, answers: dict[float, list[np.ndarray]]) -> int | None:
     held, tells = _seen_in_each(answers, lambda answer, mark: answer == mark), _tells_sums(call.call)
     if tells.any() and held[tells].mean() >= MOST:
         return NOTHING_WRITTEN
