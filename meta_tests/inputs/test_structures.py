@@ -42,6 +42,15 @@ def test_a_structure_holds_whatever_the_values_are(structure: str, regime: str) 
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
+def test_no_structure_hides_a_whole_row(structure: str) -> None:
+    """Softmax of nothing but −∞ is the subject of a level, so that no law about ordinary rows may meet such a row."""
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random((300, 9)) < 0.8, -np.inf, 1.0)
+    x[np.arange(300), rng.integers(0, 9, 300)] = 2.0
+    assert np.isfinite(arrange(rng, x, structure)).any(axis=-1).all()
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (2, 0), (0, 3), (5,), (1, 1)])
 def test_a_structure_takes_every_shape(structure: str, shape: tuple[int, ...]) -> None:
     assert arrange(np.random.default_rng(0), np.ones(shape), structure).shape == shape

@@ -159,7 +159,8 @@ def test_an_entry_may_be_a_pattern(patterns: list[dict[str, str]], known: str, t
     for name, pattern in stated.items():
         facts = [fact for fact in run.facts if fact["backend"] == name]
         assert {fact["known"] for fact in facts if fact["status"] == "failed"} == {known}, pattern
-        assert "relu.reference" in {fact["id"] for fact in facts if fact["status"] == "passed"}
+        passed = {fact["id"] for fact in facts if fact["status"] == "passed"}
+        assert {"relu.reference"} <= passed <= {"relu.reference", "rms_norm.scale"}  # few examples of the latter may show nothing
         assert not any(fact["stale"] for fact in facts), pattern  # a law that holds makes no pattern stale
 
 

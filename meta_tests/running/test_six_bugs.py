@@ -34,4 +34,4 @@ def test_six_bugs_are_six_causes() -> None:
     assert re.search(r"refuses these optional variants: .*linear: bias; rope: attention_factor", run.text)
     verdict = run.text.rpartition("= verdict =")[2]
     assert "six_bugs: 6 causes of failures in 7 operations" in verdict  # the attention uses the wrong softmax
-    assert re.search(r"\d\. softmax \(.*also of scaled_dot_product_attention", verdict)
+    assert re.search(r"3\. softmax \(.*also of scaled_dot_product_attention", verdict)

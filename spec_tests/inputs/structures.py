@@ -20,8 +20,9 @@ def equal_rows(rng: np.random.Generator, x: Rows) -> Rows:
 
 
 def equal_in_pairs(rng: np.random.Generator, x: Rows) -> Rows:
-    """Return rows in which every second entry repeats the one before."""
-    return np.repeat(x[:, ::2], 2, axis=1)[:, : x.shape[1]]
+    """Return rows in which every second entry repeats the one before. A row with other entries than −∞ keeps one of them."""
+    is_hidden = np.isneginf(x[:, ::2]).all(axis=1, keepdims=True)
+    return np.repeat(np.where(is_hidden, descending(rng, x), x)[:, ::2], 2, axis=1)[:, : x.shape[1]]
 
 
 def ascending(rng: np.random.Generator, x: Rows) -> Rows:
