@@ -73,7 +73,7 @@ def test_the_failure_stands_wherever_the_device_is_lost(tmp_path: Path) -> None:
         done, words = run(tmp_path, SCRAMBLED.format(limit=limit), "-k", "relu.reference or sigmoid.reference")
         fact = next(fact for fact in done.facts if fact["operation"] == "relu")
         (cause,) = fact["causes"]  # no call is blamed for what came after
-        assert (fact["status"], cause["kind"]) == ("failed", "unexplained")
+        assert (fact["status"], cause["kind"]) == ("failed", "unexplained"), done.text
         assert SEEN in words, done.text
         assert "cost the device, so that nothing else can be asked: " in words
         begins, told = words.index("now its cause is searched for"), words.index("cause 1: relu")

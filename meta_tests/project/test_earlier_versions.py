@@ -66,8 +66,9 @@ def test_test_vectors_are_checked_by_today_s_checker(kept: Path) -> None:
 
 def test_a_server_answers(kept: Path) -> None:
     done = suite(kept, f"--backend=process:{sys.executable} server.py", "-k", "relu.reference or logsumexp.reference")
-    found = {fact["id"]: fact["status"] for fact in done.facts if fact["status"] != "skipped"}
-    assert found == {"relu.reference": "passed", "logsumexp.reference": "failed"}, done.text
+    found = {status: {fact["id"] for fact in done.facts if fact["status"] == status} for status in ("passed", "failed")}
+    assert found["failed"] == {"logsumexp.reference"}, done.text  # in float32; few of the values in float64 overflow
+    assert "relu.reference" in found["passed"]
 
 
 def test_tests_of_a_project_pass(kept: Path) -> None:

@@ -29,7 +29,7 @@ def test_six_bugs_are_six_causes() -> None:
     assert said.keys() == NAMES.keys(), run.text
     assert all(said[name].startswith(what) for name, what in NAMES.items()), said
     assert len(re.findall(r"^cause \d+: ", run.text, re.MULTILINE)) == len(NAMES)
-    assert len(run.text.splitlines()) < MAX_LINES, run.text
+    assert len(run.text.splitlines()) <= MAX_LINES, run.text
     assert "has no argument" not in run.text  # what lacks an argument is said once, among the refused variants
     assert re.search(r"refuses these optional variants: .*linear: bias; rope: attention_factor", run.text)
     verdict = run.text.rpartition("= verdict =")[2]

@@ -20,6 +20,7 @@ BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)  # elements of a vector, or of the part
 ASKED_CALLS = 48  # as laws draw them, on which a place is tested
 MIN_CALLS = 3  # with wrong elements, and as many without, of different sizes
 MIN_SIZES = 6  # of results, to name the size of the blocks after which elements are never written
+MIN_ELEMENTS = 16  # wrong ones from a first one on: fewer may be every second or third of them
 STRICT_SHARE = 0.9  # of the elements at the place: values hide an error seldom
 
 Places = tuple[np.ndarray, tuple[int, ...]]  # which elements, flat, and the shape of the result
@@ -86,8 +87,8 @@ def _fits(place: Place, found: Sequence[tuple[np.ndarray, np.ndarray]]) -> bool:
         there = place.holds(wrong.size)
         if np.any(wrong & ~there):
             return False
-        inside, failed = inside + int(np.sum(there & claimed)), failed + int(np.sum(wrong))
-    return failed >= STRICT_SHARE * inside
+        inside, failed = inside + int(np.sum(there & claimed)), failed + int(np.sum(wrong & claimed))
+    return failed >= max(STRICT_SHARE * inside, 0 if place.block else MIN_ELEMENTS)
 
 
 def _tells(call: Call) -> np.ndarray:
