@@ -23,6 +23,8 @@ from ..support.handmade_reports import judged, verdict
 from ..support.pytest_process import suite
 from .campaigns import make_campaign, spec_tests, summarize
 
+pytestmark = pytest.mark.xdist_group("campaign/merge")  # tests that share a campaign
+
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -12,6 +12,8 @@ from ..support.browser import open_page, start_browser
 from ..support.paths import ROOT
 from ..support.sphinx_extensions import import_extension
 
+pytestmark = pytest.mark.xdist_group("docs/site")  # one worker waits until the site is built
+
 
 class LinksAndIds(HTMLParser):
     """The links and the ids of a page."""

@@ -174,7 +174,7 @@ def test_its_server_is_one_of_the_protocol(tmp_path: Path) -> None:
     assert statuses == {"relu.reference": "passed", "relu.inputs_unchanged": "failed"}, run.text
 
 
-@pytest.mark.slow
+@pytest.mark.rotating
 def test_an_older_numpy(tmp_path: Path) -> None:
     """A plain 0 would make float64 of a single float32 there, which NumPy 2 does not."""
     folder = tmp_path / "old"

@@ -32,6 +32,7 @@ from benchmarks.mutation import list_mutations
 from benchmarks.wrong_implementations import WrongImplementation, build_correct_backend, list_catalogued, list_mutants
 
 COMMITTED = cpu_time.TABLES
+MUTANTS = pytest.mark.xdist_group("project/mutants")  # which share the list of all mutants
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +68,15 @@ def test_a_mutation_is_one_small_change(tmp_path: Path) -> None:
     assert not any(part in change for change in changes for part in ("Text", "no", "x < 0", "3"))
 
 
+@MUTANTS
 @pytest.mark.rotating
 def test_every_mutant_has_its_own_name(all_mutants: list[WrongImplementation]) -> None:
     assert len({mutant.id for mutant in all_mutants}) == len(all_mutants) > 2000
     assert {mutant.origin for mutant in all_mutants} == {"equation", "backend"}
 
 
+@MUTANTS
+@pytest.mark.rotating
 def test_a_mutated_helper_is_a_mutant_of_every_operation_that_calls_it(mutants: dict[str, WrongImplementation]) -> None:
     helper = next(
         mutant for name, mutant in mutants.items() if name.startswith("backends/_numpy_functions.py") and "frexp" in name
@@ -81,6 +85,7 @@ def test_a_mutated_helper_is_a_mutant_of_every_operation_that_calls_it(mutants: 
     assert "softmax" not in helper.operations
 
 
+@MUTANTS
 @pytest.mark.rotating
 def test_equivalent_mutants_are_recognized(mutants: dict[str, WrongImplementation]) -> None:
     assert find_difference(find_mutant(mutants, "reference_numpy/relu.py", "→ np.maximum(0.0, float64(x))")) is None

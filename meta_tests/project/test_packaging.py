@@ -11,6 +11,8 @@ import pytest
 from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, environment, pytest_run, python, write
 
+pytestmark = pytest.mark.xdist_group("project/packaging")  # tests that share a wheel
+
 SHIPPED = {"reference_numpy": "reference_numpy", "spec_tests": "spec_tests", "backends": "spec_tests/backends"}
 
 

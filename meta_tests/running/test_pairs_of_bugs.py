@@ -66,7 +66,7 @@ def put_both(part: str, whole: str) -> OracleBackend:
     return backend
 
 
-@pytest.mark.slow
+@pytest.mark.rotating
 @pytest.mark.parametrize("pair", PAIRS, ids=" + ".join)
 def test_two_independent_bugs_stay_two_causes(pair: tuple[str, str]) -> None:
     names = [name.partition("/")[0] for name in pair]
