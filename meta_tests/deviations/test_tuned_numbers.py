@@ -36,11 +36,11 @@ def test_a_number_can_be_changed_while_a_process_runs(monkeypatch: pytest.Monkey
 
 
 def test_a_number_of_another_module_has_a_dotted_name() -> None:
-    module, name, value = find_number("spec_tests.trials.examples.SHRINKING_SHARE")
-    assert (module.__name__, name, value) == ("spec_tests.trials.examples", "SHRINKING_SHARE", module.SHRINKING_SHARE)
+    module, name, value = find_number("spec_tests.trials.shrinking.SHRINKING_SHARE")
+    assert (module.__name__, name, value) == ("spec_tests.trials.shrinking", "SHRINKING_SHARE", module.SHRINKING_SHARE)
 
 
-@pytest.mark.parametrize("name", ["NOPE", "spec_tests.trials.examples.RandomChoices"])
+@pytest.mark.parametrize("name", ["NOPE", "spec_tests.trials.random_choices.RandomChoices"])
 def test_what_is_no_number_is_refused(name: str) -> None:
     with pytest.raises(SystemExit, match=f"{name} is no number; there are WORK_OF_CALL, "):
         find_number(name)

@@ -11,7 +11,7 @@ from spec_tests.inputs.choices import ReplayedChoices
 from spec_tests.inputs.covering import Covering, kind_of_shape, kind_of_size, kind_of_value
 from spec_tests.inputs.draw import Draw
 from spec_tests.inputs.effort import using_effort
-from spec_tests.trials.examples import RandomChoices
+from spec_tests.trials.random_choices import RandomChoices
 from spec_tests.trials.trial import Trial
 
 from ..measure.covering import describe, is_of_shapes_and_options, measure

@@ -10,7 +10,7 @@ from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
 from spec_tests.inputs.effort import using_effort
 from spec_tests.specification.registry import operations
-from spec_tests.trials.examples import RandomChoices
+from spec_tests.trials.random_choices import RandomChoices
 from spec_tests.trials.trial import Trial
 
 from ..support.in_process import backend

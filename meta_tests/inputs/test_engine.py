@@ -10,7 +10,7 @@ from hypothesis.internal.conjecture import providers
 
 from spec_tests.calls.violation import Violation
 from spec_tests.trials.engine import Ended, EngineChoices, run_examples
-from spec_tests.trials.examples import RandomChoices
+from spec_tests.trials.random_choices import RandomChoices
 
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, suite, write
 

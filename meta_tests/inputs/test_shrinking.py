@@ -15,8 +15,8 @@ from spec_tests.implementation.backend import build_backend
 from spec_tests.inputs import effort
 from spec_tests.inputs.draw import Draw
 from spec_tests.specification.registry import operations
-from spec_tests.trials.examples import as_hypothesis_test
 from spec_tests.trials.invariant import invariant
+from spec_tests.trials.shrinking import as_hypothesis_test
 from spec_tests.trials.trial import Trial
 
 

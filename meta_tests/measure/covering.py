@@ -21,7 +21,7 @@ from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.covering import VALUES, Covering, Item
 from spec_tests.inputs.effort import using_effort
 from spec_tests.specification.registry import gradients, operations
-from spec_tests.trials.examples import RandomChoices
+from spec_tests.trials.random_choices import RandomChoices
 from spec_tests.trials.trial import Trial
 
 from ..support.drawn_values import RecordedChoices

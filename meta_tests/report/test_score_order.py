@@ -11,7 +11,7 @@ from spec_tests.implementation.backend import load
 from spec_tests.specification.registry import operations
 from spec_tests.specification.run_settings import using_settings
 from spec_tests.trials.collection import invariants
-from spec_tests.trials.examples import RandomChoices
+from spec_tests.trials.random_choices import RandomChoices
 from spec_tests.trials.skill import Skill
 from spec_tests.trials.trial import Trial
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..calls.history import list_lost
 from ..calls.violation import Violation
 from ..inputs.choices import NoExample, ReplayedChoices
-from .examples import plan
+from .examples import Examples
 from .lost_calls import note_lost_calls
 from .trial import Trial
 
@@ -30,7 +30,7 @@ def replay(test: Any, trial: Any, numbers: Sequence[int]) -> Violation | None:
 def find_violation(test: Any, trial: Trial, seed: Any = None, **settings: Any) -> Violation | None:
     """Run the examples of a trial. Return the violation that it fails with, after shrinking, or None if there is none."""
     try:
-        plan(test, trial, seed=seed, **settings)(trial)
+        Examples(test, trial, seed=seed, **settings).run()
     except Violation as violation:
         return violation
     return None
