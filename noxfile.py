@@ -33,6 +33,7 @@ LIBRARY_TESTS = (
     "meta_tests/campaign/test_ray.py",
 )
 
+LONG = 300  # lines of a file of the suite
 TRIED_EXTRAS = ("dev", "docs", "array-api-strict", "dask")  # with the extras that these name; PyTorch is that of constraints.txt
 
 
@@ -50,6 +51,9 @@ def lint(session: nox.Session) -> None:
     run(session, "python", "docs/vocabulary.py")
     run(session, "python", "docs/prose.py")
     run(session, "python", "-m", "meta_tests.measure")  # lists the figures that are stale
+    for path in sorted([*(ROOT / "spec_tests").rglob("*.py"), *(ROOT / "reference_numpy").glob("*.py")]):
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > LONG:
+            session.warn(f"{path.relative_to(ROOT)} has {lines} lines: is it one idea?")
 
 
 @nox.session

@@ -72,7 +72,7 @@ def _is_default(call: Any, name: str) -> bool:
     return not hasattr(value, "shape") and value == call.operation.spec.parameters[name].default
 
 
-def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish | None:
+def change(ask: Ask, wish: Wish, answer: Answer, fact: str, value: Any) -> Wish | None:  # noqa: C901 - one case for each kind of fact
     """Return the wish with another value of one fact, None if the fact cannot be chosen. `answer` is a call like the wish."""
     parameters = answer.call.operation.spec.parameters
     if fact == WITH_OPTIONS:

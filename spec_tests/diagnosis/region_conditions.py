@@ -123,8 +123,13 @@ def list_element_conditions(name: str, values: np.ndarray, wrong: np.ndarray) ->
     if low == high and (integral or np.isinf(low) or low == np.rint(low)):  # any other number would be a coincidence
         yield Condition(name, "is", (cast(low),))
     if integral:
-        for step in CYCLES:
-            if len(remainders := np.unique(inside % step)) == 1:
-                yield Condition(name, "remainder", (step, int(remainders[0])))
-                if not remainders[0] and low > 0 and name in COUNTS:
-                    yield Condition(name, "multiple", (step,))  # without 0
+        yield from _list_cycles(name, inside)
+
+
+def _list_cycles(name: str, inside: np.ndarray) -> Iterator[Condition]:
+    """Yield conditions on the remainder of an integer that all wrong elements share."""
+    for step in CYCLES:
+        if len(remainders := np.unique(inside % step)) == 1:
+            yield Condition(name, "remainder", (step, int(remainders[0])))
+            if not remainders[0] and inside.min() > 0 and name in COUNTS:
+                yield Condition(name, "multiple", (step,))  # without 0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..edit import Change
+from ..trace import Seen
 from ._rule import Place, fill, load, names_in, names_that_may_be_none, rule
 
 NUMBER = ("0.0", "1.0", "p * p", "np.sqrt(p)", "1 / p", "p + 1", "-p", "2 * p", "p / 2", "None")
@@ -41,50 +42,69 @@ def parameter_changed(place: Place) -> Iterator[Any]:
                     yield _begin_with(function, other, load(name))
         if name not in known:
             continue
-        seen = known[name]
-        texts: list[str] = []
         if name in defaults:
             yield _begin_with(function, name, defaults[name])
-        match seen.kind:
-            case "number" | "none":
-                texts += NUMBER
-            case "integer":
-                texts += INTEGER
-            case "truth":
-                texts += ["True", "False", "not p"]
-            case "array" | "mask":
-                texts += ARRAY if seen.kind == "array" else ["None", "np.logical_not(p)", "transposed_if_square(p)"]
-                for axis in range(-min(len(seen.shape), 4), 0):
-                    texts += [f"{step}(p, {axis})" for step in ("first_of", "last_of", "reversed_along", "rolled")]
-                texts += [f"first_entry(p, {count})" for count in range(1, min(len(seen.shape), 4))]
-                for a in range(-min(len(seen.shape), 4), 0):
-                    texts += [f"{step}(p, {a}, {b})" for b in range(a + 1, 0) for step in ("reinterpreted", "np.swapaxes")]
-            case "text":
-                values = _list_texts(place)
-                texts += [repr(text) for text in values]
-                for one, instead in itertools.permutations(values, 2):
-                    texts.append(f"{one!r} if p == {instead!r} else p")
-                    if one < instead:
-                        texts.append(f"{{{one!r}: {instead!r}, {instead!r}: {one!r}}}.get(p, p)")
-            case "integers":
-                texts += ["p + 1", "p - 1", "np.abs(p)", "p * 0"]
-        for text in texts:
+        for text in _list_readings(place, known[name]):
             value = fill(text, p=load(name))
             if name in optional and any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value)):
                 value = fill("None if p is None else v", p=load(name), v=value)
             yield _begin_with(function, name, value)
-        for other, like in known.items():
-            if (
-                other != name
-                and like.kind == seen.kind
-                and len(like.shape) == len(seen.shape)
-                and seen.kind in ("array", "number", "integer")
-            ):
-                yield _begin_with(function, name, load(other))
-                if seen.kind == "array" and other > name:
-                    both = ast.Tuple([ast.Name(name, ast.Store()), ast.Name(other, ast.Store())], ast.Store())
-                    swap = fill("exchanged(a, b)", a=load(name), b=load(other))
-                    yield (Change(function, "body", None, [ast.Assign([both], swap), *function.body]),)
+        yield from _exchange(function, name, known)
+
+
+def _list_readings(place: Place, seen: Seen) -> list[str]:
+    """Return what may be read for a parameter p of which such values were seen."""
+    match seen.kind:
+        case "number" | "none":
+            return [*NUMBER]
+        case "integer":
+            return [*INTEGER]
+        case "integers":
+            return ["p + 1", "p - 1", "np.abs(p)", "p * 0"]
+        case "truth":
+            return ["True", "False", "not p"]
+        case "text":
+            return _list_other_texts(_list_texts(place))
+        case "array":
+            return [*ARRAY, *_list_moves(len(seen.shape))]
+        case "mask":
+            return ["None", "np.logical_not(p)", "transposed_if_square(p)", *_list_moves(len(seen.shape))]
+        case _:
+            return []
+
+
+def _list_moves(rank: int) -> list[str]:
+    """Return arrays p of that many axes whose entries are moved, or left out."""
+    axes = range(-min(rank, 4), 0)
+    moves = [f"{step}(p, {axis})" for axis in axes for step in ("first_of", "last_of", "reversed_along", "rolled")]
+    entries = [f"first_entry(p, {count})" for count in range(1, min(rank, 4))]
+    pairs = [f"{step}(p, {a}, {b})" for a in axes for b in range(a + 1, 0) for step in ("reinterpreted", "np.swapaxes")]
+    return [*moves, *entries, *pairs]
+
+
+def _list_other_texts(values: list[str]) -> list[str]:
+    """Return an option p that is fixed, one that is taken for another, and two that are exchanged."""
+    texts = [repr(text) for text in values]
+    for one, instead in itertools.permutations(values, 2):
+        texts.append(f"{one!r} if p == {instead!r} else p")
+        if one < instead:
+            texts.append(f"{{{one!r}: {instead!r}, {instead!r}: {one!r}}}.get(p, p)")
+    return texts
+
+
+def _exchange(function: ast.FunctionDef, name: str, known: Mapping[str, Seen]) -> Iterator[Any]:
+    """Yield changes that read another parameter of the same kind and rank in place of one, or exchange the two."""
+    seen = known[name]
+    if seen.kind not in ("array", "number", "integer"):
+        return
+    for other, like in known.items():
+        if other == name or like.kind != seen.kind or len(like.shape) != len(seen.shape):
+            continue
+        yield _begin_with(function, name, load(other))
+        if seen.kind == "array" and other > name:
+            both = ast.Tuple([ast.Name(name, ast.Store()), ast.Name(other, ast.Store())], ast.Store())
+            swap = fill("exchanged(a, b)", a=load(name), b=load(other))
+            yield (Change(function, "body", None, [ast.Assign([both], swap), *function.body]),)
 
 
 @rule(ast.FunctionDef, cost=1.5)
