@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reference_numpy._reverse_mode import vjp
 from spec_tests.specification.formats import is_floating
 from spec_tests.specification.pytree import join, leaves, tree_map
 from spec_tests.specification.registry import operations
@@ -205,6 +206,21 @@ def test_gradients_are_those_of_the_equation(name: str, call: int) -> None:
             terms = gradient * direction
             reach = np.sum(np.abs(terms)) + np.max(np.abs(gradient))
             assert abs(float(np.sum(terms) - exact)) <= LIMIT * reach, (path, direction)
+
+
+@pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in CALLS.items() for call in range(len(calls))])
+def test_reverse_differentiation_gives_the_gradients_that_are_written_by_hand(name: str, call: int) -> None:
+    arrays, keywords = CALLS[name][call]
+    cotangent: Any = tree_map(lambda y: R.standard_normal(np.shape(y)), function(name)(*arrays, **keywords))
+    derived = dict(leaves(list(vjp(function(name), cotangent, *arrays, **keywords))))
+    named = dict(leaves(list(arrays)))
+    compared = 0
+    for path, gradient in leaves(list(function(f"{name}_vjp")(cotangent, *arrays, **keywords))):
+        if gradient is not None and np.all(np.isfinite(named[path])):
+            assert np.shape(derived[path]) == gradient.shape, path
+            assert np.all(np.abs(derived[path] - gradient) <= LIMIT * np.max(np.abs(gradient), initial=0.0)), path
+            compared += 1
+    assert compared
 
 
 def evaluated(name: str, arrays: Any, keywords: Any, path: str, x: Any) -> Any:

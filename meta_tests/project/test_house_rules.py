@@ -101,8 +101,9 @@ def test_the_suite_favours_no_backend() -> None:
 
 
 def test_the_reference_imports_numpy_only() -> None:
+    """Beside NumPy there is the standard library alone."""
     for path in REFERENCE.glob("*.py"):
-        assert list_imports(path) <= {"numpy", "math", "types", "typing", "collections", "reference_numpy", "."}, path
+        assert list_imports(path) <= {"numpy", "math", "types", "typing", "collections", "inspect", "reference_numpy", "."}, path
 
 
 def test_backends_do_not_import_the_suite() -> None:
