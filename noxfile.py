@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent
 KEPT = ROOT / ".nox" / "nightly"  # what a nightly session that was cut has shown
 # Tests of one xdist_group share a run of the suite, which one worker makes.
 WHOLE = ("meta_tests", "reference_numpy", "--doctest-modules", "-n", "2", "--dist=loadgroup")
-DAILY = ("-m", "not nightly", "--hypothesis-profile=ci")  # the same examples in each run, and one in five of the rotating tests
+DAILY = ("-m", "not nightly", "--hypothesis-profile=ci")  # the same examples in each run, and one in ten of the rotating tests
 LIBRARY_TESTS = (
     "meta_tests/implementation/test_library_backends.py",
     "meta_tests/implementation/test_triton_kernels.py",

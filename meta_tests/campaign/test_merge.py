@@ -23,7 +23,7 @@ from ..support.handmade_reports import judged, verdict
 from ..support.pytest_process import suite
 from .campaigns import make_campaign, spec_tests, summarize
 
-pytestmark = pytest.mark.xdist_group("campaign/merge")  # tests that share a campaign
+pytestmark = [pytest.mark.rotating, pytest.mark.xdist_group("campaign/merge")]  # which share a campaign
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,6 @@ def copied(finished: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.rotating
 def test_a_merged_report_says_what_one_process_says(finished: Path) -> None:
     done = spec_tests(finished, "merge", "campaign")
     assert done.returncode == 1, done.stderr
@@ -60,7 +59,6 @@ def test_a_merged_report_says_what_one_process_says(finished: Path) -> None:
         assert (ours if name == "wrong" else []) == theirs
 
 
-@pytest.mark.rotating
 def test_every_record_of_a_merged_report_follows_the_schema(finished: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     validator = jsonschema.Draft202012Validator(build_schema())
@@ -69,7 +67,6 @@ def test_every_record_of_a_merged_report_follows_the_schema(finished: Path) -> N
         validator.validate(json.loads(line))
 
 
-@pytest.mark.rotating
 def test_tables_badges_and_differences_are_written_beside_it(copied: Path) -> None:
     spec_tests(copied, "merge", "campaign")
     folder = copied / "campaign" / "merged"

@@ -34,6 +34,7 @@ def sigmoid(x):
 """
 
 
+@pytest.mark.rotating
 def test_an_operation_that_loses_the_device_three_times_is_left_out(tmp_path: Path) -> None:
     """Its other laws have that reason, and the run claims nothing of it. Other operations are tried to their end."""
     write(tmp_path, mine=LOSING)
@@ -58,6 +59,7 @@ REFUSING = LOSING.replace(
 )
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("options", [(), ("--isolate",)], ids=["one process", "two"])
 def test_a_refusal_after_a_launch_is_not_blamed_on_the_next_call(options: tuple[str, ...], tmp_path: Path) -> None:
     write(tmp_path, mine=REFUSING)

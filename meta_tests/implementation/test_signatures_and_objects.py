@@ -117,6 +117,7 @@ def test_an_optional_array_is_passed_by_keyword(name: str) -> None:
     assert given
 
 
+@pytest.mark.rotating
 def test_a_convention_may_be_refused_only_where_it_is_not_stated(tmp_path: Path) -> None:
     body = """
 def scaled_dot_product_attention(q, k, v, mask=None, *, is_causal=False):

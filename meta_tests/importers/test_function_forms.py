@@ -87,6 +87,7 @@ TAKEN = {  # the code, the operations that it is, and words on them
 }
 
 
+@pytest.mark.rotating
 @pytest.mark.parametrize("case", TAKEN)
 def test_what_is_taken_is_said_and_right_code_conforms(case: str) -> None:
     body, expected = TAKEN[case]

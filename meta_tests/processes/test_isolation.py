@@ -106,6 +106,7 @@ def test_an_adapters_file_is_asked_in_its_own_terms(tmp_path: Path) -> None:
     assert "print(backend.run_softmax(in_features=torch.tensor(" in run.text
 
 
+@pytest.mark.rotating
 def test_a_class_and_a_module_are_loaded_there_too(tmp_path: Path) -> None:
     (folder := tmp_path / "package").mkdir()
     class_text = "\n\nclass Mine:\n    framework = 'numpy'\n    relu = staticmethod(relu)\n    dtypes = ('float32',)\n"

@@ -31,6 +31,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- the verdicts -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating
 def test_the_verdicts_are_those_of_one_process(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)
     args = ("--backend=mine.py", "--dtype=float32", "--hypothesis-seed=3", "-k", "rms_norm.reference or relu.")
@@ -44,6 +45,7 @@ def test_the_verdicts_are_those_of_one_process(tmp_path: Path) -> None:
     assert f"--python={sys.executable} --dtype=float32" in other.text  # the command that shows a failure again has it
 
 
+@pytest.mark.rotating
 def test_an_adapters_file_is_judged_without_its_conftest(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     folder = shutil.copytree(BACKENDS / "cs336_student", tmp_path / "student")
@@ -78,6 +80,7 @@ class Kernels:
 """
 
 
+@pytest.mark.rotating
 def test_names_of_the_field_refusals_and_exceptions(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + ALIASES)
     laws = "rms_norm.reference or silu.reference or sigmoid.reference"
@@ -151,6 +154,7 @@ assert not any(map(find_spec, ("spec_tests", "reference_numpy", "numpy", "connec
 """
 
 
+@pytest.mark.rotating
 def test_a_framework_of_its_own_without_numpy(bare: Path, tmp_path: Path) -> None:
     """The environment has a stub of PyTorch, and neither NumPy nor anything else."""
     write(tmp_path, torch=STUB, mine=OF_STUB)
@@ -161,6 +165,7 @@ def test_a_framework_of_its_own_without_numpy(bare: Path, tmp_path: Path) -> Non
     }
 
 
+@pytest.mark.rotating
 def test_its_server_is_one_of_the_protocol(tmp_path: Path) -> None:
     """Started by hand, as a server in any language is. It says that it keeps arrays, so that laws about memory are tried."""
     write(tmp_path, mine=NUMPY + "\n\ndef relu(x):\n    np.maximum(x, 0, out=x)\n    return x\n")
@@ -213,6 +218,7 @@ NO_DRIVER = "framework = 'numpy'\n\ndef load():\n    raise RuntimeError('Found n
 ASKS_ITS_VERSION = "from importlib.metadata import version\n\n__version__ = version('cs336_basics')\n"
 
 
+@pytest.mark.rotating
 def test_what_is_missing_is_named_with_the_line_to_type(bare: Path, tmp_path: Path) -> None:
     (tmp_path / "cs336_basics").mkdir()
     write(tmp_path, missing="import einops\n", cuda=NO_DRIVER, student="import cs336_basics\n", numpyless=NUMPY + RELU)
@@ -246,6 +252,7 @@ def test_what_is_missing_in_the_suite_s_own_python_is_named_too(tmp_path: Path) 
     assert "it asks for the version of the package no-such, which is not installed here" in version
 
 
+@pytest.mark.rotating
 def test_uv_run_is_a_python(tmp_path: Path) -> None:
     """A stand-in for uv, which starts this Python."""
     write(tmp_path, mine=NUMPY + RELU, missing="import no_such_package\n")

@@ -124,6 +124,7 @@ def test_a_run_that_was_cut_goes_on_with_what_has_not_passed(tmp_path: Path, mon
     assert "2 passed" in run_own(tmp_path, *kept).stdout
 
 
+@pytest.mark.rotating
 def test_a_test_that_fails_is_tried_again(tmp_path: Path) -> None:
     write(tmp_path, test_it="def test_fails():\n    assert False\n")
     for _ in range(2):
@@ -144,12 +145,12 @@ def test_each_test_of_a_rotation_is_due_after_some_changes(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "workers"])
-def test_one_in_five_of_the_rotating_tests_runs_daily(workers: tuple[str, ...], tmp_path: Path) -> None:
+def test_one_in_ten_of_the_rotating_tests_runs_daily(workers: tuple[str, ...], tmp_path: Path) -> None:
     write(tmp_path, test_it=ROTATING)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    rotating\n    nightly\n    xdist_group\n")
     daily, nightly = run_own(tmp_path, *workers, "-m", "not nightly", "-rA"), run_own(tmp_path, *workers)
     ran = [line for line in daily.stdout.splitlines() if line.startswith("PASSED")]
-    assert 10 < len([line for line in ran if "test_alone" in line]) < 50
+    assert 4 < len([line for line in ran if "test_alone" in line]) < 30
     assert len([line for line in ran if "test_of_a_group" in line]) in (0, 9)
     assert len([line for line in ran if "test_always" in line]) == 1
     assert "160 passed" in nightly.stdout

@@ -110,6 +110,7 @@ def test_the_installed_suite_runs_in_a_hostile_project(built: dict[str, Path], t
     assert own.nodes == {"check_own::check_nothing": ""}
 
 
+@pytest.mark.rotating
 def test_another_project_may_have_its_own_backend_option(built: dict[str, Path], tmp_path: Path) -> None:
     option = "def pytest_addoption(parser):\n    parser.addoption('--backend', default='sqlite')\n"
     fixture = "\n\n@pytest.fixture\ndef backend(request):\n    return request.config.getoption('backend')\n"
@@ -121,6 +122,7 @@ def test_another_project_may_have_its_own_backend_option(built: dict[str, Path],
         assert done.nodes == {"test_own::test_own": ""}
 
 
+@pytest.mark.rotating
 def test_an_unrelated_run_imports_nothing_heavy(built: dict[str, Path], tmp_path: Path) -> None:
     """Hypothesis's own pytest plugin is switched off here, because it imports Hypothesis."""
     heavy = "sys.modules.keys() & {'numpy', 'hypothesis', 'torch', 'reference_numpy', 'spec_tests.running.session'}"

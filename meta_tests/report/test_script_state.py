@@ -64,6 +64,7 @@ def run_linear(d_in, d_out, weights, in_features):
 """
 
 
+@pytest.mark.rotating
 def test_a_script_of_another_default_dtype_shows_the_failure_in_a_fresh_process(tmp_path: Path) -> None:
     (tmp_path / "adapters.py").write_text(LAYER)
     run = suite(tmp_path, "--backend=adapters.py", "--require-tier=surroundings", "-k", "linear.states", "--hypothesis-seed=1")

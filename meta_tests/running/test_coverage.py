@@ -194,6 +194,7 @@ def test_a_domain_of_which_nothing_is_drawn_is_no_claim(tmp_path: Path) -> None:
     assert show(tmp_path / "most", records)[0].tone == "good"
 
 
+@pytest.mark.rotating
 def test_a_combination_that_is_refused_throughout_is_a_named_variant(tmp_path: Path) -> None:
     def refuses(arrays: tuple[Any, ...], keywords: dict[str, Any], calls: int) -> bool:
         return keywords.get("mask") is not None and keywords["is_causal"]

@@ -160,6 +160,7 @@ def test_a_limit_of_calls(options: tuple[str, ...], tmp_path: Path) -> None:
     assert_claims_nothing(tmp_path, done, "cut by --max-calls after 1 of 3 laws")  # silu, which the backend lacks, is declined
 
 
+@pytest.mark.rotating
 def test_a_limit_that_is_not_reached_cuts_nothing(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + SIGMOID)
     done = run(tmp_path, "--max-calls=100000", "-k", SELECTION)
@@ -180,6 +181,7 @@ def test_a_failure_is_explained_although_the_limit_is_reached(tmp_path: Path) ->
     assert cause["kind"] != "unexplained"
 
 
+@pytest.mark.rotating
 def test_resuming_tries_what_was_cut(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + SIGMOID)
     assert run(tmp_path, "--max-calls=10", "-k", SELECTION).code == 2
@@ -193,6 +195,7 @@ def test_resuming_tries_what_was_cut(tmp_path: Path) -> None:
     assert "conforms: relu, sigmoid" in done.text
 
 
+@pytest.mark.rotating
 def test_each_backend_is_cut_by_itself(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + SELF_KILL.format("SIGTERM"), whole=NUMPY + RELU)
     done = run(tmp_path, "--backend=mine.py", "-k", "relu.reference or sigmoid.reference and mine", backend="whole.py")

@@ -125,6 +125,7 @@ def test_an_exception_is_said_with_the_positions_that_raise_it() -> None:
     assert [symptom.partition("; ")[2] for symptom in exceptions] == ["it raises for a position of n or more"]
 
 
+@pytest.mark.rotating
 def test_exceptions_at_two_places_are_one_cause_if_the_same_calls_raise_them() -> None:
     def relu(x: np.ndarray) -> np.ndarray:
         if x.ndim > 1 and x.shape[0] % 2:

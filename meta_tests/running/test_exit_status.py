@@ -60,6 +60,7 @@ def test_code_that_a_fork_would_run_is_not_forked(tmp_path: Path) -> None:
     assert run.code == 1, run.text
 
 
+@pytest.mark.rotating
 def test_a_caller_of_pytest_main_goes_on(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + WRONG + "\n\nimport atexit\natexit.register(print, 'at exit')\n")
     words = ["-p", "spec_tests.plugin", "--pyargs", "spec_tests", "--backend=mine.py", "--effort=smoke", "-k", "relu.reference"]

@@ -257,6 +257,7 @@ py-modules = ["acme"]
 """
 
 
+@pytest.mark.rotating
 def test_an_installed_distribution_registers_its_backend(tmp_path: Path) -> None:
     pytest.importorskip("build")
     (source := tmp_path / "source").mkdir()

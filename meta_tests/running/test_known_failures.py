@@ -82,6 +82,7 @@ def test_an_object_replays_by_its_printed_line(tmp_path: Path) -> None:
         check(backend, "relu", effort="smoke", example=row)
 
 
+@pytest.mark.rotating
 def test_what_is_no_example_is_one_sentence(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)
     (complaint,) = complaints(tmp_path, ("--example=1.x", "--backend=mine.py"))
@@ -123,6 +124,7 @@ def test_a_mended_kernel_conforms_although_the_list_is_stale(processes: tuple[st
     assert stale.examples > 50  # not the known example alone
 
 
+@pytest.mark.rotating
 def test_what_fails_wins_over_what_is_stale(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)
     (tmp_path / "known.jsonl").write_text('{"id": "relu.reference", "reason": "r"}\n')
@@ -177,6 +179,7 @@ def test_a_pattern_that_a_whole_run_shows_to_be_stale(tmp_path: Path) -> None:
         assert suite(tmp_path, *known, *partial).code == 0
 
 
+@pytest.mark.rotating
 def test_an_update_keeps_patterns_and_adds_nothing_that_they_cover(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + EPS_OUTSIDE + RELU)
     line = '{"deviation": "rms_norm/eps-outside-sqrt", "reason": "r"}\n'
@@ -334,6 +337,7 @@ def test_workers_know_it_too(tmp_path: Path) -> None:
     assert suite(tmp_path, *known).code == 0
 
 
+@pytest.mark.rotating
 def test_a_deviation_that_the_catalogue_lacks_is_refused(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU)
     (tmp_path / "known.jsonl").write_text('{"deviation": "rms_norm/eps-outside-sqr", "reason": "r"}\n')

@@ -98,6 +98,7 @@ def test_isolation_is_refused_on_windows(tmp_path: Path) -> None:
     assert complaint.startswith("--isolate: this system lacks os.killpg, os.setsid, select on pipes; ")
 
 
+@pytest.mark.rotating
 def test_isolation_judges_on_macos(tmp_path: Path) -> None:
     found = run_on("darwin", tmp_path, "--backend=wrong.py", "--isolate")
     assert "Traceback" not in found.text, found.text
@@ -120,6 +121,7 @@ SPAWNED = """
 """
 
 
+@pytest.mark.rotating
 def test_a_spawned_process_runs_the_suite(tmp_path: Path) -> None:
     write(tmp_path, wrong=NUMPY + EPS_OUTSIDE, spawned=SPAWNED)
     words = ("-p", "spec_tests.plugin", "-p", "no:cacheprovider", "--pyargs", "spec_tests", "--effort=smoke", "--dtype=float32")

@@ -107,6 +107,7 @@ def test_a_block_with_a_wrong_part_has_no_cause_of_its_own(name: str) -> None:
     assert cause.operation == "multihead_self_attention"
 
 
+@pytest.mark.rotating
 def test_a_wrong_block_of_right_parts_is_to_blame_itself() -> None:
     def swiglu(x: Any, w1: Any, w2: Any, w3: Any) -> Any:
         y = oracle.linear(oracle.silu(oracle.linear(x, w1)) * oracle.linear(x, w3), w2)

@@ -72,6 +72,7 @@ def test_a_start_collects_the_laws_of_the_operations_that_are_there(tmp_path: Pa
     assert all(node.startswith("test_relu.py") or "[relu-" in node for node in rest)
 
 
+@pytest.mark.rotating
 def test_what_a_failure_loads_is_watched(tmp_path: Path) -> None:
     """The search for a cause is imported after a look, and what it imports is watched. The catalogue alone is not."""
     wrong = NUMPY + RELU.replace("np.maximum(x, 0)", "np.maximum(x, 1)")

@@ -55,6 +55,7 @@ def run(folder: Path, *more: str) -> tuple[int, str]:
     return found.code, " ".join(found.text.partition(" verdict ==")[2].split())
 
 
+@pytest.mark.rotating
 def test_a_course_is_not_held_to_another_default_dtype(tmp_path: Path) -> None:
     write(tmp_path, adapters=TABLE)
     code, verdict = run(tmp_path, "--backend=adapters.py")
@@ -64,6 +65,7 @@ def test_a_course_is_not_held_to_another_default_dtype(tmp_path: Path) -> None:
     assert told in verdict
 
 
+@pytest.mark.rotating
 def test_the_author_may_ask_for_more(tmp_path: Path) -> None:
     write(tmp_path, adapters=TABLE)
     code, verdict = run(tmp_path, "--backend=adapters.py", "--require-tier=surroundings")
@@ -72,6 +74,7 @@ def test_the_author_may_ask_for_more(tmp_path: Path) -> None:
     assert "1. surroundings: embedding (3 failed tests, also of linear, linear_vjp): the result is float64" in verdict
 
 
+@pytest.mark.rotating
 def test_surroundings_are_one_cause_after_the_numeric_ones(tmp_path: Path) -> None:
     write(tmp_path, mine=ONES)
     code, verdict = run(tmp_path, "--backend=mine.py")

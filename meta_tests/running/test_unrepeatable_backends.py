@@ -6,6 +6,7 @@ from ..support.paths import ROOT
 from ..support.pytest_process import suite
 
 
+@pytest.mark.rotating
 def test_a_violation_that_does_not_repeat_is_reported() -> None:
     run = suite(ROOT, "--backend=deviation:causal_mask/cached-result-handed-out", "-k", "causal_mask.not_an_alias")
     assert run.code == 1

@@ -91,6 +91,7 @@ def test_the_same_seed_costs_the_same_and_says_the_same() -> None:
     assert "ended_after" not in to_record(state_cause(one.causes[0], 1))
 
 
+@pytest.mark.rotating
 def test_the_message_and_the_record_say_that_the_clock_ended_a_search() -> None:
     under_test, test, trial = fail(0.5)
     (cause,) = under_test.causes

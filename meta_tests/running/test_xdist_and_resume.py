@@ -76,6 +76,7 @@ def test_in_ci_the_examples_are_always_the_same(tmp_path: Path) -> None:
 # --- a worker that dies -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rotating
 def test_a_worker_that_dies_is_replaced_and_reported_once(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + SOFTMAX + "\n\nimport os\n\ndef sigmoid(x):\n    os._exit(0)\n")
     args = ("--backend=mine.py", "-n", "2", "-k", "relu or softmax.reference or sigmoid.reference")
@@ -88,6 +89,7 @@ def test_a_worker_that_dies_is_replaced_and_reported_once(tmp_path: Path) -> Non
     assert {status for name, status in kept.items() if name.startswith("relu.")} == {"passed"}
 
 
+@pytest.mark.rotating
 def test_isolated_no_worker_dies(tmp_path: Path) -> None:
     write(tmp_path, mine=NUMPY + RELU + "\n\nimport os\n\ndef sigmoid(x):\n    os._exit(0)\n")
     run = suite(tmp_path, "--backend=mine.py", "-n", "2", "--isolate", "-k", "relu.reference or sigmoid.reference")

@@ -18,7 +18,7 @@ import pytest
 from .paths import ROOT
 from .sources import list_sources
 
-ONE_IN = 5  # tests with the marker `rotating`, of which one runs daily
+ONE_IN = 10  # tests with the marker `rotating`, of which one runs daily
 FOLDERS = ("spec_tests", "reference_numpy", "backends", "meta_tests", "docs", "examples", "benchmarks")
 SUFFIXES = (".py", ".md", ".toml", ".html")
 
