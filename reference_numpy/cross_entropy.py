@@ -75,8 +75,9 @@ def cross_entropy(
     if w is not None:
         loss = of_target * loss
     if not is_zero(label_smoothing):
+        own = (1 - label_smoothing) * loss
         even = lse - np.mean(z, axis=-1) if w is None else lse * np.mean(w, axis=-1) - np.mean(w * z, axis=-1)
-        loss = (1 - label_smoothing) * loss + label_smoothing * even
+        loss = own + label_smoothing * even
     if not is_zero(z_loss):
         loss = loss + z_loss * np.square(lse)
     loss = np.where(kept, loss, 0.0)
