@@ -8,18 +8,23 @@ from ._numpy_functions import logsumexp, wide
 
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # the mean of no rows is NaN
-def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, softcap=None, reduction="mean"):
+def cross_entropy(
+    logits, targets, weight=None,
+    *, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, softcap=None, reduction="mean",
+):  # fmt: skip
     z, ids = wide(logits).reshape(-1, logits.shape[-1]), targets.reshape(-1)
     z = z if softcap is None else (softcap * np.tanh(z / softcap)).astype(z.dtype)
     kept, lse = ids != ignore_index, logsumexp(z, axis=-1)
-    loss = (1 - label_smoothing) * (lse - z[np.arange(len(ids)), np.where(kept, ids, 0)])
+    w = np.ones(z.shape[-1], z.dtype) if weight is None else wide(weight)
+    of_target = np.where(kept, w[np.where(kept, ids, 0)], 0)
+    loss = (1 - label_smoothing) * of_target * (lse - z[np.arange(len(ids)), np.where(kept, ids, 0)])
     if label_smoothing:
-        loss = loss + label_smoothing * (lse - z.mean(-1))
+        loss = loss + label_smoothing * (w * (lse[:, None] - z)).mean(-1)
     loss = np.where(kept, loss + z_loss * np.square(lse), 0).astype(z.dtype)
     if reduction == "none":
         return loss.reshape(targets.shape)
     total = np.asarray(loss.sum())
-    return total if reduction == "sum" else np.asarray(total / kept.sum(), dtype=z.dtype)
+    return total if reduction == "sum" else np.asarray(total / of_target.sum(), dtype=z.dtype)
 
 
 def linear_cross_entropy(x, weight, targets, **options):

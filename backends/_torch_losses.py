@@ -7,17 +7,22 @@ import torch
 from ._torch_functions import _widened
 
 
-def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, softcap=None, reduction="mean"):
+def cross_entropy(
+    logits, targets, weight=None,
+    *, ignore_index=-100, label_smoothing=0.0, z_loss=0.0, softcap=None, reduction="mean",
+):  # fmt: skip
     z, ids = _widened(logits).reshape(-1, logits.shape[-1]), targets.flatten()
     z = z if softcap is None else softcap * torch.tanh(z / softcap)
     kept, lse = ids != ignore_index, torch.logsumexp(z, dim=-1)
-    loss = lse - z.gather(-1, ids.where(kept, 0)[:, None])[:, 0]
+    w = z.new_ones(z.shape[-1]) if weight is None else _widened(weight)
+    of_target = w[ids.where(kept, 0)].where(kept, 0)
+    loss = of_target * (lse - z.gather(-1, ids.where(kept, 0)[:, None])[:, 0])
     if label_smoothing:
-        loss = (1 - label_smoothing) * loss + label_smoothing * (lse - z.mean(-1))
+        loss = (1 - label_smoothing) * loss + label_smoothing * (w * (lse[:, None] - z)).mean(-1)
     loss = (loss + z_loss * lse.square()).where(kept, 0)
     if reduction == "none":
         return loss.reshape(targets.shape)
-    return loss.sum() if reduction == "sum" else loss.sum() / kept.sum()
+    return loss.sum() if reduction == "sum" else loss.sum() / of_target.sum()
 
 
 def linear_cross_entropy(x, weight, targets, **options):

@@ -133,4 +133,5 @@ def variable_length_attention(
         seen = seen_keys(b - a, d - c, None, is_causal, left_window, right_window, q.device)
         member = (x.transpose(0, 1) for x in (q[a:b], k[c:d], v[c:d]))
         members.append(attend(*member, seen, sinks, scale, softcap)[0].transpose(0, 1))
-    return torch.cat(members).to(q.dtype)
+    out = torch.cat(members).to(q.dtype)
+    return torch.nn.functional.pad(out, (0, 0, 0, 0, 0, len(q) - len(out)))  # tokens beyond the last member

@@ -80,9 +80,9 @@ def feed_forward(x, w1, w2, b1=None, b2=None, *, activation="relu"):
     return F.linear({"relu": F.relu, "gelu": F.gelu}[activation](F.linear(x, w1, b1)), w2, b2)
 
 
-def cross_entropy(logits, targets, *, ignore_index=-100, label_smoothing=0.0, reduction="mean"):
+def cross_entropy(logits, targets, weight=None, *, ignore_index=-100, label_smoothing=0.0, reduction="mean"):
     rows = logits.reshape(-1, logits.shape[-1])
-    options = {"ignore_index": ignore_index, "label_smoothing": label_smoothing, "reduction": reduction}
+    options = {"weight": weight, "ignore_index": ignore_index, "label_smoothing": label_smoothing, "reduction": reduction}
     loss = F.cross_entropy(rows, targets.flatten(), **options)
     return loss.reshape(targets.shape) if reduction == "none" else loss
 

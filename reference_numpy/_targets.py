@@ -17,7 +17,10 @@ def is_zero(x: Any) -> bool:
     return bool(np.all(getattr(x, "value", x) == 0))
 
 
-def counted_mean(loss: Any, kept: Any) -> Any:
-    """Return the sum of the losses over the number of rows that are kept: NaN if there is none."""
+def counted_mean(loss: Any, kept: Any, of_target: Any = None) -> Any:
+    """Return the sum of the losses over the number of rows that are kept, or over the sum of their targets' weights.
+
+    It is NaN if there is none.
+    """
     with np.errstate(all="ignore"):
-        return np.sum(loss, axis=0) / np.float64(np.sum(kept))
+        return np.sum(loss, axis=0) / (np.float64(np.sum(kept)) if of_target is None else np.sum(of_target, axis=0))

@@ -11,6 +11,7 @@ from .logsumexp import logsumexp
 def cross_entropy(
     logits: Any,
     targets: Any,
+    weight: Any = None,
     *,
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
@@ -21,30 +22,33 @@ def cross_entropy(
     """Cross-entropy of softmax scores with target ids: the negative logarithm of the probability of each target.
 
         z = softcap * tanh(logits / softcap),   lse = logsumexp(z)
-        l = (1 - e) (lse - z_target) + e (lse - mean(z)) + z_loss * lse^2,   e = label_smoothing
+        l = (1 - e) w_target (lse - z_target) + e mean(w (lse - z)) + z_loss * lse^2,   e = label_smoothing
 
-    A row whose target is ignore_index has l = 0. The mean divides by the number of the other rows.
+    Without weight, w = 1. A row whose target is ignore_index has l = 0. The mean divides by the sum of w_target over the
+    other rows, which is their number without weight.
 
     Shapes
-        logits (..., vocab),  targets (...) integers  ->  () for mean and sum, (...) for none
+        logits (..., vocab),  targets (...) integers,  weight (vocab)  ->  () for mean and sum, (...) for none
     Units
         Nats.
     Domain
         logits finite, or -inf where no target is and nothing is smoothed; 0 <= targets < vocab, or ignore_index,
-        which is any integer; 0 <= label_smoothing <= 1; z_loss >= 0; softcap > 0.
+        which is any integer; weight finite and >= 0, and without z_loss; 0 <= label_smoothing <= 1; z_loss >= 0; softcap > 0.
     Edges
         A vocabulary of one gives 0, equal logits give log(vocab), both without z_loss. The sum of no rows is 0. The
-        mean of no rows is 0 / 0, NaN here (the convention all_ignored). The result is float32 or wider, or has the
-        dtype of the logits.
+        mean of no rows is 0 / 0, NaN here (the convention all_ignored), and so is the mean of rows whose targets all weigh 0.
+        A row whose target weighs 0 does not count in the mean. The result is float32 or wider, or has the dtype of the logits.
 
     Raises
-        ValueError where reduction is none of "mean", "sum" and "none".
+        ValueError where reduction is none of "mean", "sum" and "none", or where z_loss is given with a weight.
     Choices
         Smoothing takes the share e from the target and spreads it over all vocab entries, the target among them, as in
-        PyTorch. Ignored rows count in no term and not in the mean.
+        PyTorch. Each of them has its own weight there, not that of the target. Ignored rows count in no term and not in the
+        mean. Whether a weight multiplies z_loss is not agreed on, so that both together are left out.
     Source
         CS336 assignment 1, section 4.1. Szegedy et al. 2015, arXiv:1512.00567, section 7 (smoothing). de Brebisson and
-        Vincent 2016, arXiv:1604.08859, and PaLM, arXiv:2204.02311, section 5 (z_loss).
+        Vincent 2016, arXiv:1604.08859, and PaLM, arXiv:2204.02311, section 5 (z_loss). torch.nn.functional.cross_entropy
+        (weight).
 
     Two rows with equal logits, one of which is ignored, and the same row smoothed between a right and a wrong entry:
 
@@ -52,15 +56,28 @@ def cross_entropy(
     np.float64(0.6931)
     >>> cross_entropy([[0.0, 100.0]], [1], label_smoothing=0.5, reduction="none").round(4)
     array([25.])
+
+    The mean of two rows, of which the second counts three times:
+
+    >>> cross_entropy([[0.0, 0.0], [0.0, 9.0]], [0, 1], [1.0, 3.0]).round(4)
+    np.float64(0.1734)
     """
+    if weight is not None and not is_zero(z_loss):
+        raise ValueError("cross_entropy: weight and z_loss are not defined together; leave one of them out.")
     z = rows(float64(logits))
     if softcap is not None:
         z = softcap * np.tanh(z / softcap)
     kept, ids = is_kept(targets, ignore_index)
     lse = logsumexp(z, axis=-1)
     loss = lse - z[np.arange(len(ids)), ids]
+    w = None if weight is None else float64(weight)
+    of_target = None if w is None else np.where(kept, w[ids], 0.0)
+    if w is not None:
+        loss = of_target * loss
     if not is_zero(label_smoothing):
-        loss = (1 - label_smoothing) * loss + label_smoothing * (lse - np.mean(z, axis=-1))
+        own = (1 - label_smoothing) * loss
+        even = lse - np.mean(z, axis=-1) if w is None else lse * np.mean(w, axis=-1) - np.mean(w * z, axis=-1)
+        loss = own + label_smoothing * even
     if not is_zero(z_loss):
         loss = loss + z_loss * np.square(lse)
     loss = np.where(kept, loss, 0.0)
@@ -69,5 +86,5 @@ def cross_entropy(
     if reduction == "sum":
         return np.sum(loss, axis=0)
     if reduction == "mean":
-        return counted_mean(loss, kept)
+        return counted_mean(loss, kept, of_target)
     raise ValueError(f"cross_entropy: reduction={reduction!r} is unknown; there are 'mean', 'sum' and 'none'.")

@@ -43,7 +43,7 @@ def linear_cross_entropy_vjp(
            [-1.]]))
     """
     x, weight = float64(x), float64(weight)
-    dz, _ = cross_entropy_vjp(
+    dz, *_ = cross_entropy_vjp(
         cotangent,
         rounded(linear(x, weight)),
         targets,

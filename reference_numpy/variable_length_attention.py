@@ -31,10 +31,11 @@ def variable_length_attention(
     Units
         cu_seqlens in tokens: B + 1 of them for B members.
     Domain
-        As in grouped_query_attention; cu_seqlens begin with 0, never fall, and end with N and M.
+        As in grouped_query_attention; cu_seqlens begin with 0, never fall, and end with N and M, or before, as in buffers of
+        a fixed size: whether code takes such tokens beyond the last member is the level padded-tokens.
     Edges
         A member may have no queries, no keys, or neither. A query that sees no key has no softmax: NaN here, and 0 with
-        a finite sink.
+        a finite sink. Tokens beyond the last member, NaN included, belong to none. Their results mean nothing: 0 here.
 
     Raises
         ValueError where h_kv does not divide h.
@@ -61,6 +62,9 @@ def variable_length_attention(
         own_q, own_k, own_v = (np.swapaxes(x, 0, 1) for x in (q[queries], k[keys], v[keys]))
         out = grouped_query_attention(own_q, own_k, own_v, seen, sinks, scale=scale, softcap=softcap)
         members.append(np.swapaxes(out, 0, 1))
+    beyond = q.shape[0] - int(np.asarray(cu_seqlens_q)[-1])
+    if beyond:
+        members.append(np.zeros((beyond, q.shape[1], v.shape[2])))
     return np.concatenate(members, axis=0)
 
 

@@ -6,11 +6,12 @@ from .calls.operation import Operation
 from .helpers.assertions import assert_equal, assert_identical, assert_unmoved, assert_within, exactly
 from .helpers.conventions import assert_convention
 from .inputs.draw import Draw
-from .operations.cross_entropy import SMOOTHINGS, Z_LOSSES, draw_inputs, draw_many_rows
+from .operations.cross_entropy import SMOOTHINGS, Z_LOSSES, draw_inputs, draw_many_rows, draw_weighted
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, section 4.1"
 NONE = ("keyword:reduction",)
+WEIGHT = "torch.nn.functional.cross_entropy"
 
 
 @invariant("B", source=EQUATION)
@@ -160,3 +161,42 @@ def test_between_the_gap_and_the_vocabulary(cross_entropy: Operation, draw: Draw
     rows = cross_entropy(logits, targets, reduction="none")
     gap = exactly(np.max(logits, axis=-1)) - np.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
     assert_within(rows, gap, gap + np.log(exactly(float(logits.shape[-1]))))
+
+
+@invariant("B", source=WEIGHT, needs=("keyword:weight",))
+def test_weights_of_one(cross_entropy: Operation, draw: Draw) -> None:
+    """Where every entry of the vocabulary has the weight 1, the weight changes nothing."""
+    logits, targets, given = draw_weighted(draw, "ignore_index", "label_smoothing", "softcap", "reduction")
+    weight = np.ones(given.pop("weight").shape)
+    assert_equal(cross_entropy(logits, targets, **given, weight=weight), cross_entropy(logits, targets, **given))
+
+
+@invariant("B", source=WEIGHT, needs=("keyword:weight", *NONE))
+def test_rows_have_the_weights_of_their_targets(cross_entropy: Operation, draw: Draw) -> None:
+    """Without smoothing each row's loss is multiplied by the weight of its target, and its sum with it."""
+    logits, targets, given = draw_weighted(draw, "ignore_index", "softcap")
+    weight, kept = given.pop("weight"), targets != given.get("ignore_index", -100)
+    of_target = exactly(np.where(kept, weight[np.where(kept, targets, 0)], 0.0))
+    rows, total = (cross_entropy(logits, targets, **given, weight=weight, reduction=how) for how in ("none", "sum"))
+    expected = cross_entropy(logits, targets, **given, reduction="none") * of_target
+    assert_equal(rows, expected)
+    assert_equal(total, np.sum(np.reshape(expected, (-1,)), axis=0))
+
+
+@invariant("B", source=WEIGHT, needs=("keyword:weight", *NONE))
+def test_the_mean_is_weighted(cross_entropy: Operation, draw: Draw) -> None:
+    """The mean is the sum over the sum of the weights of the targets that are kept."""
+    logits, targets, given = draw_weighted(draw, "ignore_index", "label_smoothing", "softcap")
+    kept = targets[targets != given.get("ignore_index", -100)]
+    total, mean = (cross_entropy(logits, targets, **given, reduction=how) for how in ("sum", "mean"))
+    if kept.size:
+        assert_equal(mean * np.sum(exactly(given["weight"][kept]), axis=0), total)  # type: ignore[call-overload]
+
+
+@invariant("B", source=WEIGHT, needs=("keyword:weight", "keyword:label_smoothing", *NONE))
+def test_smoothed_entries_have_their_own_weights(cross_entropy: Operation, log_softmax: Operation, draw: Draw) -> None:
+    """With a smoothing of 1 a row's loss is the mean of −log_softmax times the weight of each entry."""
+    logits, targets, given = draw_weighted(draw)
+    rows = cross_entropy(logits, targets, **given, label_smoothing=1.0, reduction="none")
+    even = np.mean(log_softmax(logits, axis=-1) * -exactly(given["weight"]), axis=-1)
+    assert_equal(rows, np.where(targets == -100, 0.0, 1.0) * even)

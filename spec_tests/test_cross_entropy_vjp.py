@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from .calls.operation import Operation
-from .helpers.assertions import assert_equal, assert_identical
+from .helpers.assertions import assert_equal, assert_identical, exactly
 from .helpers.rows import one_hot
 from .inputs.draw import Draw
-from .operations.cross_entropy import draw_inputs, ignores_rows
+from .operations.cross_entropy import draw_inputs, draw_weighted, ignores_rows
 from .trials.invariant import invariant
 
 EQUATION = "differentiation of CS336 assignment 1, section 4.1"
@@ -62,3 +62,17 @@ def test_mean_and_sum(cross_entropy_vjp: Operation, draw: Draw) -> None:
     c = draw.grid(())
     of_sum, of_mean = (cross_entropy_vjp(c, logits, targets, **given, reduction=r, wrt="logits") for r in ("sum", "mean"))
     assert_equal(of_mean * max(kept, 1.0), of_sum)
+
+
+@invariant("B", source="torch.nn.functional.cross_entropy", cost=2, needs=("keyword:weight",))
+def test_rows_have_the_weights_of_their_targets(cross_entropy_vjp: Operation, draw: Draw) -> None:
+    """Without smoothing each row's gradient is multiplied by the weight of its target; the mean's is divided by their sum."""
+    logits, targets, given = draw_weighted(draw, "ignore_index", "softcap", "reduction")
+    weight, kept = given.pop("weight"), targets != given.get("ignore_index", -100)
+    c = draw_cotangent(draw, targets.shape, given.get("reduction", "mean"))
+    of_target = np.where(kept, weight[np.where(kept, targets, 0)], 0.0)
+    weighted = cross_entropy_vjp(c, logits, targets, **given, weight=weight, wrt="logits")
+    plain = cross_entropy_vjp(c, logits, targets, **given, wrt="logits") * of_target[..., None]
+    if given.get("reduction", "mean") == "mean" and kept.any():
+        plain = plain * float(np.sum(kept)) / np.sum(exactly(of_target.ravel()), axis=0)  # type: ignore[call-overload]
+    assert_equal(weighted, plain)

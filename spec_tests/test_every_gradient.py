@@ -216,7 +216,7 @@ def test_states(gradient: Gradient, draw: Draw) -> None:
     forward = gradient.forward.call(*call.arguments[1:], **drop_wrt(call))
     gradient.forward.run(forward, gradient.forward.native(forward), INFERENCE)
     plain = gradient.run(call)
-    names, found = list(gradient.floating_shapes(call, constant=True)), gradient.by_name(plain)  # as a state counts them
+    names, found = list(gradient.floating_shapes(call)), gradient.by_name(plain)  # in the order in which a state counts them
     reached = [name for name in call.keywords["wrt"] if found.get(name) is not None]
     states = dict.fromkeys(GRADIENT_STATES, reached)
     for places in draw_some_arguments(draw, len(names)):

@@ -9,11 +9,12 @@ from .helpers.assertions import assert_equal, assert_unmoved
 from .helpers.attention_inputs import draw_other_values, largest_safe_key
 from .helpers.cache_laws import options_of
 from .helpers.conventions import assert_convention
-from .inputs.draw import Draw
+from .inputs.draw import Draw, within_domain
 from .operations.variable_length_attention import draw_ends, draw_inputs
 from .trials.invariant import invariant
 
 SOURCE = "FlashAttention's flash_attn_varlen_func"
+REST = (1, 2, 7, 16)  # tokens beyond the last member
 
 
 def member(ends: np.ndarray, i: int) -> slice:
@@ -101,3 +102,18 @@ def test_fully_masked_rows(variable_length_attention: Operation, draw: Draw) -> 
     nothing, it always gives zeros, or always NaN. The other queries give what the equation says.
     """
     assert_convention(variable_length_attention, draw, "fully_masked_rows")
+
+
+@invariant("B", source=SOURCE, level="padded-tokens", cost=2)
+def test_tokens_beyond_the_last_member(variable_length_attention: Operation, draw: Draw) -> None:
+    """Tokens beyond the last member, as buffers of a fixed size have them, change no member's result, NaN and infinities
+    included.
+    """
+    (q, k, v, ends_q, ends_k), keywords = draw_inputs(draw, *options_of(variable_length_attention))
+    y = variable_length_attention(q, k, v, ends_q, ends_k, **keywords)
+    rest, what = [draw.one_of(REST) for _ in range(2)], draw.one_of((1.0, np.nan, np.inf, -np.inf))
+    within_domain(draw, N=len(q) + rest[0], M=len(k) + rest[1])
+    longer = [
+        np.concatenate([x, what * np.ones((more, *x.shape[1:]))]) for x, more in zip((q, k, v), (*rest, rest[1]), strict=True)
+    ]
+    assert_unmoved(variable_length_attention(*longer, ends_q, ends_k, **keywords)[: len(q)], y)

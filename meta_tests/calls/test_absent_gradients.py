@@ -56,3 +56,16 @@ def test_a_gradient_that_is_0_anyway_may_be_absent() -> None:
     gradient = gradient_of(lambda x: x.shape[-1] > 4)
     assert answer(gradient, 3).any()
     assert not answer(gradient, 5, cotangent=0.0).any()
+
+
+def test_an_argument_without_a_gradient_is_not_traced() -> None:
+    """PyTorch's cross-entropy refuses a weight that requires a gradient."""
+
+    def cross_entropy(logits: Any, targets: Any, weight: Any = None) -> Any:
+        return torch.nn.functional.cross_entropy(logits, targets, weight)
+
+    spec = specification("cross_entropy_vjp")
+    backend = Backend("mine", SimpleNamespace(cross_entropy=cross_entropy), Framework("torch"))
+    logits, weight = np.eye(3)[:2], np.array([1.0, 2.0, 0.5])
+    found = Gradient(spec, backend, "float32", spec.precision)(np.ones(()), logits, np.array([0, 2]), weight=weight)
+    assert np.asarray(found.value).shape == (6,)

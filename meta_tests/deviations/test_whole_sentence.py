@@ -1,13 +1,20 @@
 """Tests of sentences that say both what is computed and where: an explanation of all wrong answers, joined with a region."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import spec_tests
+from spec_tests.calls.call import Call
 from spec_tests.deviations import Deviation, OracleBackend
+from spec_tests.diagnosis.asking import RIGHT, WRONG, Answer
+from spec_tests.diagnosis.conjunction import Conjunction
+from spec_tests.diagnosis.explanation import Explanation
+from spec_tests.diagnosis.region import Count, build_region
 from spec_tests.diagnosis.seen_keys import NO_KEY, ONE_KEY, describe_seen_keys
+from spec_tests.diagnosis.whole_sentence import SilentAnswers
 from spec_tests.specification.formats import DTYPES
 
 from ..support.answered import answers
@@ -40,6 +47,24 @@ def test_a_sentence_says_what_is_computed_and_where(operation: str, fault: Any, 
     with pytest.raises(AssertionError) as failure:
         spec_tests.check(source, f"{operation}.reference", dtype="float64", coverage="any")
     assert failure.value.causes[0].what.startswith(sentence)  # type: ignore[attr-defined]
+
+
+def test_a_right_answer_that_a_half_gives_as_well_tells_nothing_while_there_is_a_half() -> None:
+    def double_wide_rows(x: Any, *_: Any, **__: Any) -> Any:
+        return x * (2.0 if x.shape[-1] > 2 else 1.0)
+
+    def is_doubled(call: Call) -> bool | None:
+        return call.value.shape[-1] < 4 or None
+
+    rows = [(np.ones((1, d)) * values,) for d, values in ((2, 0.0), (3, 1.0), (4, 1.0))]
+    calls = answers("relu", double_wide_rows, [(row, {}) for row in rows])
+    right, wrong, other = (Answer(call, failure) for call, failure in zip(calls, (RIGHT, WRONG, WRONG), strict=True))
+    silent = SilentAnswers([Explanation("equation", "doubled", "doubled", "relu", is_doubled)])
+    assert [silent.hold(right), silent.hold(wrong), silent.release()] == [True, False, []]
+    everywhere = build_region("relu", Conjunction(), (WRONG,), Count(3, 3, 3))
+    assert silent.contradict(everywhere)
+    assert not silent.contradict(replace(everywhere, is_whole=True))
+    assert [silent.hold(other), silent.hold(right), silent.release(), silent.release()] == [False, False, [right], []]
 
 
 @pytest.mark.parametrize(

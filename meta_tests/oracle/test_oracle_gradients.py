@@ -63,6 +63,8 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
             {"reduction": "sum", "label_smoothing": 0.3},
             {"reduction": "none", "z_loss": 0.2, "ignore_index": 0},
             {"softcap": 1.5, "z_loss": 0.1, "label_smoothing": 0.1},
+            {"weight": np.array([0.5, 2.0, 0.0, 1.25]), "softcap": 1.5, "label_smoothing": 0.1},
+            {"weight": np.array([0.5, 2.0, 0.0, 1.25]), "reduction": "none", "ignore_index": 0},
         )
     ],
     "linear_cross_entropy": [

@@ -24,6 +24,10 @@ OPTIONS: list[dict[str, Any]] = [
     {"softcap": 2.5},
     {"ignore_index": 2, "label_smoothing": 1.0, "z_loss": 0.5, "softcap": 30.0},
 ]
+WEIGHTED: list[dict[str, Any]] = [
+    {"weight": np.array([0.5, 2.0, 0.0, 1.0, 4.0])},
+    {"weight": np.array([0.5, 2.0, 3.0, 1.0, 4.0]), "label_smoothing": 0.25, "ignore_index": 2, "softcap": 2.5},
+]
 
 
 def _row_loss(row: Any, target: int, options: dict[str, Any]) -> Any:
@@ -35,18 +39,20 @@ def _row_loss(row: Any, target: int, options: dict[str, Any]) -> Any:
         z = [mpf(cap) * mpmath.tanh(x / mpf(cap)) for x in z]
     lse = mpmath.log(sum(mpmath.exp(x) for x in z))
     e = mpf(options.get("label_smoothing", 0.0))
-    smooth = lse - sum(z) / len(z)
-    return (1 - e) * (lse - z[target]) + e * smooth + mpf(options.get("z_loss", 0.0)) * lse**2
+    w = list(map(mpf, map(float, options.get("weight", [1.0] * len(z)))))
+    smooth = sum(one * (lse - x) for one, x in zip(w, z, strict=True)) / len(z)
+    return (1 - e) * w[target] * (lse - z[target]) + e * smooth + mpf(options.get("z_loss", 0.0)) * lse**2
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: ", ".join(options) or "plain")
+@pytest.mark.parametrize("options", [*OPTIONS, *WEIGHTED], ids=lambda options: ", ".join(options) or "plain")
 def test_cross_entropy(options: dict[str, Any]) -> None:
     """Every intermediate number is at most 30 for these logits, and its square, with the z_loss, below 900."""
     r = rng(41)
     logits, targets = 4 * r.standard_normal((6, 5)), np.array([0, 4, 2, 2, 1, 3])
     with mpmath.workdps(DIGITS):
         rows = [_row_loss(row, int(t), options) for row, t in zip(logits, targets, strict=True)]
-        kept = sum(int(t) != options.get("ignore_index", -100) for t in targets)
+        weights = options.get("weight", np.ones(logits.shape[-1]))
+        kept = mpf(sum(weights[t] for t in targets if int(t) != options.get("ignore_index", -100)))
         total = sum(rows)
         mean = total / kept
     assert_within(cross_entropy(logits, targets, reduction="none", **options), rows, 60 * U * 900)
@@ -70,6 +76,11 @@ def test_the_mean_of_no_rows_is_undefined() -> None:
 def test_unknown_reductions_are_named() -> None:
     with pytest.raises(ValueError, match="average"):
         cross_entropy(np.ones((2, 3)), np.array([0, 1]), reduction="average")
+
+
+def test_a_weight_beside_a_z_loss_is_refused() -> None:
+    with pytest.raises(ValueError, match="not defined together"):
+        cross_entropy(np.ones((2, 3)), np.array([0, 1]), np.ones(3), z_loss=0.1)
 
 
 def test_cosine_schedule() -> None:

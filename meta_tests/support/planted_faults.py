@@ -114,8 +114,8 @@ def heads_of_k_rolled(right: Any, q: Any, k: Any, v: Any, *others: Any, **option
 
 
 @planted("embedding", "in weight, each token of the vocabulary is the next")
-def next_row(right: Any, token_ids: Any, weight: Any) -> Any:
-    return right((token_ids + 1) % max(len(weight), 1), weight)
+def next_row(right: Any, token_ids: Any, weight: Any, **options: Any) -> Any:
+    return right((token_ids + 1) % max(len(weight), 1), weight, **options)
 
 
 @planted("kv_cache_append", "in k and v, the tokens are in reverse order")
@@ -226,10 +226,12 @@ def slopes_reversed(right: Any, slopes: Any, **options: Any) -> Any:
 
 
 @planted("embedding_vjp", "all batch entries but the last that each row counts are left out")
-def repeats_overwrite(right: Any, cotangent: Any, token_ids: Any, weight: Any) -> Any:
+def repeats_overwrite(right: Any, cotangent: Any, token_ids: Any, weight: Any, *, padding_idx: int | None = None) -> Any:
     gradient = np.zeros(weight.shape, weight.dtype)
     for token, row in zip(token_ids.ravel(), cotangent.reshape(-1, cotangent.shape[-1]), strict=True):
         gradient[token] = row
+    if padding_idx is not None:
+        gradient[padding_idx] = 0.0
     return None, gradient
 
 

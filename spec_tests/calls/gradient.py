@@ -82,10 +82,10 @@ class Gradient(Operation):
         call.keywords["wrt"] = wrt or reached
         return call
 
-    def floating_shapes(self, call: Call, *, constant: bool = False) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each floating array among the arguments that have a gradient. constant: and of the others."""
+    def floating_shapes(self, call: Call) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each floating array among the arguments that have a gradient."""
         given = {**dict(zip(self.spec.positional, call.arguments, strict=False)), **call.keywords}
-        names = (name for name in self.spec.positional[1:] if constant or name not in self.spec.declaration.constant_arguments)
+        names = (name for name in self.spec.positional[1:] if name not in self.spec.declaration.constant_arguments)
         arrays = ((path, x) for name in names for path, x in leaves(given.get(name), name))
         return {
             path: x.shape for path, x in arrays if isinstance(x, Bounded) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
@@ -204,8 +204,11 @@ class Gradient(Operation):
         return tuple(c if c is None else move(c) for c in cotangent)
 
     def _differentiation(self, arrays: tuple[Any, ...], keywords: dict[str, Any]) -> Differentiation:
-        names = tuple(self.forward.spec.results) if self.forward.spec.has_several_results else ()
-        return Differentiation(self.forward.name, self.spec.positional[1:], names, arrays, keywords)
+        """Return what is differentiated. Arguments without a gradient, which are given by name, are not: some code refuses it."""
+        results = tuple(self.forward.spec.results) if self.forward.spec.has_several_results else ()
+        positional, constant = self.spec.positional[1:], self.spec.declaration.constant_arguments
+        names = (*positional[: len(arrays)], *(name for name in positional[len(arrays) :] if name not in constant))
+        return Differentiation(self.forward.name, names, results, arrays, keywords)
 
     def _differentiate(self, cotangent: Any, *arrays: Any, **keywords: Any) -> dict[str, Any]:
         _, pull_back = self.linearize(*arrays, **keywords)

@@ -4,20 +4,27 @@ from typing import Any
 
 import numpy as np
 
+from reference_numpy._marks import float64
 from reference_numpy._sums import rows
-from reference_numpy._targets import is_kept
+from reference_numpy._targets import counted_mean, is_kept
 from reference_numpy.cross_entropy import cross_entropy
 from reference_numpy.logsumexp import logsumexp
 
 from . import HALF, deviation
 
 
-def _reduce(loss: Any, targets: Any, kept: Any, reduction: str) -> Any:
-    """Return the reduced losses. The mean divides by the number of rows that are kept."""
+def _reduce(loss: Any, targets: Any, kept: Any, reduction: str, weight: Any = None) -> Any:
+    """Return the reduced losses. The mean divides by the number of rows that are kept, or by the sum of their weights."""
     if reduction == "none":
         return np.reshape(loss, np.shape(targets))
-    total = np.sum(loss, axis=0)
-    return total if reduction == "sum" else total / np.float64(np.sum(kept))
+    return np.sum(loss, axis=0) if reduction == "sum" else counted_mean(loss, kept, _weights_of_targets(targets, kept, weight))
+
+
+def _weights_of_targets(targets: Any, kept: Any, weight: Any) -> Any:
+    """Return the weight of each row's target, 0 for an ignored row; None without weight."""
+    if weight is None:
+        return None
+    return np.where(kept, float64(weight)[np.where(kept, np.ravel(np.asarray(targets)), 0)], 0.0)
 
 
 def _row_losses(logits: Any, targets: Any, **options: Any) -> Any:
@@ -136,8 +143,9 @@ def smoothing_counts_ignored_rows(
     """
     kept, ids = is_kept(targets, ignore_index)
     own = _row_losses(logits, ids, label_smoothing=label_smoothing, **options)
-    even = _row_losses(logits, ids, label_smoothing=1.0, softcap=options.get("softcap")) * label_smoothing
-    return _reduce(np.where(kept, own, even), targets, kept, reduction)
+    plain = {name: options.get(name) for name in ("softcap", "weight")}
+    even = _row_losses(logits, ids, label_smoothing=1.0, **plain) * label_smoothing
+    return _reduce(np.where(kept, own, even), targets, kept, reduction, options.get("weight"))
 
 
 @deviation("reference", "z_loss")
@@ -151,7 +159,8 @@ def z_loss_not_squared(
     kept, ids = is_kept(targets, ignore_index)
     z, softcap = rows(logits), options.get("softcap")
     lse = logsumexp(z if softcap is None else softcap * np.tanh(z / softcap), axis=-1)
-    return _reduce(np.where(kept, _row_losses(logits, ids, **options) + z_loss * lse, 0.0), targets, kept, reduction)
+    loss = np.where(kept, _row_losses(logits, ids, **options) + z_loss * lse, 0.0)
+    return _reduce(loss, targets, kept, reduction, options.get("weight"))
 
 
 @deviation("reference", "z_loss")
@@ -173,7 +182,7 @@ def z_loss_of_ignored_rows(
     """
     kept, ids = is_kept(targets, ignore_index)
     own, plain = (_row_losses(logits, ids, z_loss=amount, **options) for amount in (z_loss, 0.0))
-    return _reduce(np.where(kept, own, own - plain), targets, kept, reduction)
+    return _reduce(np.where(kept, own, own - plain), targets, kept, reduction, options.get("weight"))
 
 
 @deviation("reference", "softcap")
@@ -254,4 +263,4 @@ def summed_in_half(logits: Any, targets: Any, *, reduction: str = "mean", held: 
     for i in range(1, len(loss)):
         total = held(total + loss[i : i + 1])
     kept, _ = is_kept(targets, options.get("ignore_index", -100))
-    return total[0] if reduction == "sum" else total[0] / np.float64(np.sum(kept))
+    return total[0] if reduction == "sum" else _reduce(total, targets, kept, "mean", options.get("weight"))

@@ -20,8 +20,8 @@ def mean_over_all_rows(cotangent: Any, logits: Any, targets: Any, *, reduction: 
     """
     if reduction != "mean":
         return cross_entropy_vjp(cotangent, logits, targets, reduction=reduction, **options)
-    dz, _ = cross_entropy_vjp(cotangent, logits, targets, reduction="sum", **options)
-    return dz / max(np.size(targets), 1), None
+    dz, *others = cross_entropy_vjp(cotangent, logits, targets, reduction="sum", **options)
+    return dz / max(np.size(targets), 1), *others
 
 
 @deviation("reference", "ignored_rows_have_none")
@@ -35,12 +35,14 @@ def ignored_rows_learn(cotangent: Any, logits: Any, targets: Any, *, ignore_inde
 
 
 @deviation("reference", "rows_sum_to_zero", "probabilities")
-def target_not_subtracted(cotangent: Any, logits: Any, targets: Any, **options: Any) -> Any:
+def target_not_subtracted(cotangent: Any, logits: Any, targets: Any, weight: Any = None, **options: Any) -> Any:
     """the gradient is the probabilities alone.
 
-    Shows: every row. Hides: nothing.
+    Shows: every row. Hides: a weight.
     """
-    even, _ = cross_entropy_vjp(cotangent, logits, targets, **{**options, "label_smoothing": 1.0})
+    if weight is not None:
+        return cross_entropy_vjp(cotangent, logits, targets, weight, **options)
+    even, *others = cross_entropy_vjp(cotangent, logits, targets, **{**options, "label_smoothing": 1.0})
     kept, _ = is_kept(targets, options.get("ignore_index", -100))
     share = np.reshape(cotangent, (-1, 1)) if options.get("reduction", "mean") == "none" else cotangent
     if options.get("reduction", "mean") == "mean":
@@ -48,7 +50,7 @@ def target_not_subtracted(cotangent: Any, logits: Any, targets: Any, **options: 
     softcap = options.get("softcap")
     slope = 1.0 if softcap is None else 1 - np.square(np.tanh(rows(logits) / softcap))
     dz = rows(even) + np.where(kept[:, None], slope * share / logits.shape[-1], 0.0)
-    return np.reshape(dz, logits.shape), None
+    return np.reshape(dz, logits.shape), *others
 
 
 @deviation("reference")
@@ -57,8 +59,8 @@ def smoothing_forgotten(cotangent: Any, logits: Any, targets: Any, *, label_smoo
 
     Shows: smoothing. Hides: none.
     """
-    plain, _ = cross_entropy_vjp(cotangent, logits, targets, **options)
-    return plain * (1 - label_smoothing), None
+    plain, *others = cross_entropy_vjp(cotangent, logits, targets, **options)
+    return plain * (1 - label_smoothing), *others
 
 
 @deviation("reference")
@@ -97,3 +99,27 @@ def first_cotangent_for_all(cotangent: Any, logits: Any, targets: Any, **options
     """
     one = np.ones(cotangent.shape) * np.reshape(cotangent, (-1,))[0] if math.prod(cotangent.shape) else cotangent
     return cross_entropy_vjp(one, logits, targets, **options)
+
+
+@deviation("reference", "rows_have_the_weights_of_their_targets")
+def weight_ignored(cotangent: Any, logits: Any, targets: Any, weight: Any = None, **options: Any) -> Any:
+    """the gradient is that of the loss without weight.
+
+    Shows: a weight. Hides: the mean of rows that have one target.
+    """
+    return cross_entropy_vjp(cotangent, logits, targets, **options)
+
+
+@deviation("reference", "rows_have_the_weights_of_their_targets")
+def weighted_mean_over_rows(
+    cotangent: Any, logits: Any, targets: Any, weight: Any = None, *, reduction: str = "mean", **options: Any
+) -> Any:
+    """the gradient of the weighted mean is divided by the number of rows that are kept, not by the sum of their weights.
+
+    Shows: a weight and the mean. Hides: sums, weights of mean 1.
+    """
+    if weight is None or reduction != "mean":
+        return cross_entropy_vjp(cotangent, logits, targets, weight, reduction=reduction, **options)
+    kept, _ = is_kept(targets, options.get("ignore_index", -100))
+    dz, *others = cross_entropy_vjp(cotangent, logits, targets, weight, reduction="sum", **options)
+    return dz / max(int(np.sum(kept)), 1), *others

@@ -118,3 +118,24 @@ def shared_heads_in_turn(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k
     """
     turn = np.arange(q.shape[1]) % k.shape[1]
     return variable_length_attention(q, float64(k)[:, turn], float64(v)[:, turn], cu_seqlens_q, cu_seqlens_k, sinks, **options)
+
+
+@deviation("tokens_beyond_the_last_member")
+def last_member_to_the_end_of_the_array(
+    q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, sinks: Any = None, **options: Any
+) -> Any:
+    """the last member has all keys that are left in the array: where it ends is not read.
+
+    Shows: keys beyond the last member. Hides: arrays without such keys.
+    """
+    ends = np.concatenate([np.asarray(cu_seqlens_k)[:-1], [k.shape[0]]])
+    return variable_length_attention(q, k, v, cu_seqlens_q, ends, sinks, **options)
+
+
+@deviation("tokens_beyond_the_last_member", kind="fault")
+def members_alone_returned(right: Any, q: Any, k: Any, v: Any, cu_seqlens_q: Any, *others: Any, **options: Any) -> Any:
+    """the result has the tokens of the members alone: the array is shorter than q.
+
+    Shows: queries beyond the last member. Hides: arrays without such queries.
+    """
+    return right(q, k, v, cu_seqlens_q, *others, **options)[: int(cu_seqlens_q[-1])]

@@ -110,15 +110,15 @@ def _is_in_float32(known: Sequence[Explanation], call: Call) -> bool | None:
 def _is_for_another_option(operation: str, option: str, values: list[Any], call: Call) -> bool | None:
     """Whether the answer of a call is right for one of the values of the option that explain other answers.
 
-    Where one of these values is given, the right answer is expected. Of other right answers it says nothing.
+    Where one of these values is given, the right answer is expected. Of another right answer it says nothing, unless that is
+    right for one of these values as well.
     """
     if call.operation.name != operation or option not in call.keywords:
         return None
     if any(repr(value) == repr(call.keywords[option]) for value in values):
         return not np.any(wrong_in(call))
-    if not np.any(wrong_in(call)):
-        return None  # it says what wrong answers are, not where they are
-    return any(_is_right_for(call, option, value) for value in values)
+    explains = any(_is_right_for(call, option, value) for value in values)
+    return explains or (False if np.any(wrong_in(call)) else None)  # it says what wrong answers are, not where they are
 
 
 def looser_class(evidence: Evidence, known: Sequence[Explanation] = ()) -> str:

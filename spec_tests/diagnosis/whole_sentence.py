@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from ..calls.call import Call
-from .asking import WRONG, Answer
+from .asking import RIGHT, WRONG, Answer
 from .element_facts import GRADIENT, RESULT
 from .evidence import answer_of, wrong_in
 from .explanation import Explanation
@@ -17,6 +17,37 @@ from .region import Region
 
 MIN_EXPLAINED = 8  # wrong answers inside of a region, each of which is that of the explanation
 MAX_EXPLAINED = 40
+
+
+class SilentAnswers:
+    """The right answers that every half gives as well: they do not tell where one of them is computed.
+
+    A half that a wrong answer is not one of is dropped. Without halves every answer tells something.
+    """
+
+    def __init__(self, halves: Sequence[Explanation]):
+        self.halves = list(halves)
+        self._answers: list[Answer] = []
+        self._explained = 0
+
+    def hold(self, answer: Answer) -> bool:
+        """Whether an answer is silent. If it is, it is kept."""
+        if answer.failure == WRONG and self.halves and self._explained < MAX_EXPLAINED:
+            self._explained += 1
+            self.halves = [half for half in self.halves if half.predicts(answer.call)]
+        if answer.failure != RIGHT or not self.halves or not all(half.predicts(answer.call) for half in self.halves):
+            return False
+        self._answers.append(answer)
+        return True
+
+    def release(self) -> list[Answer]:
+        """Return the answers that tell something once there are no halves, each of them once."""
+        released, self._answers = ([], self._answers) if self.halves else (self._answers, [])
+        return released
+
+    def contradict(self, region: Region) -> bool:
+        """Whether one of the answers lies inside of a region that does not say what is computed there."""
+        return not region.is_whole and any(answer.tells(region.inside.covers(answer)).any() for answer in self._answers)
 
 
 def make_whole(region: Region, halves: Sequence[Explanation], answers: Iterable[Answer]) -> Region:

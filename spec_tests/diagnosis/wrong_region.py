@@ -26,7 +26,7 @@ from .region_fit import fit
 from .region_scans import list_contrasts, list_scans
 from .region_threshold import sharpen
 from .region_wishes import list_probes
-from .whole_sentence import make_whole, say_what_is_seen
+from .whole_sentence import SilentAnswers, make_whole, say_what_is_seen
 
 MAX_ROUNDS = 40  # of fitting and contradicting
 
@@ -52,18 +52,21 @@ def find_wrong_region(
 ) -> Region | None:
     """Return where the answers are wrong; None if no region predicts fresh answers, or if the budget is spent before.
 
-    `halves` explain all wrong answers of the evidence, and some right ones too: one may be what is wrong in the region.
+    `halves` explain all wrong answers of the evidence, and contradict some right ones: one may be what is wrong in the region.
+    A right answer that each of them gives too does not tell where that is.
     `failure` is what is looked for in place of wrong values, such as "the call raised ValueError": see `Answer.failure`.
     Without it, that is wrong values if the evidence holds some, else the first failure found.
     """
-    search = _Search(evidence, ask, budget, failure)
-    region = search.run()
-    return region and say_what_is_seen(make_whole(region, halves, search.asked), search.asked)
+    search = _Search(evidence, ask, budget, failure, halves)
+    if (found := search.run()) is None:
+        return None
+    region = say_what_is_seen(make_whole(found, search.silent.halves, search.asked), search.asked)
+    return None if search.silent.contradict(region) else region
 
 
 class _Search:
-    def __init__(self, evidence: Evidence, ask: Ask, budget: Budget, failure: str):
-        self.ask, self.budget = ask, budget
+    def __init__(self, evidence: Evidence, ask: Ask, budget: Budget, failure: str, halves: Sequence[Explanation]):
+        self.ask, self.budget, self.silent = ask, budget, SilentAnswers(halves)
         self.gathering, self.contradicting = budget.part(GATHERING), budget.part(CONTRADICTING)
         self.failures: tuple[str, ...] = (failure,) if failure else (WRONG,) if evidence.wrong else ()
         self.answers: list[Answer] = []  # that the region is fitted to
@@ -76,7 +79,9 @@ class _Search:
         seen = [*evidence.wrong[: MAX_SEEN // 2], *evidence.right[: MAX_SEEN // 2]]
         for call in seen:
             if evidence.wrong and call.operation.dtype == evidence.wrong[0].operation.dtype:
-                self.answers.append(ask.judge(call))
+                answer = ask.judge(call)
+                if not self.silent.hold(answer):
+                    self.answers.append(answer)
 
     def run(self) -> Region | None:
         """Look for a region in which every answer to ordinary values is wrong; then for one outside of which none is."""
@@ -152,9 +157,13 @@ class _Search:
             self._add(self._ask(wish))
 
     def _ask(self, wish: Wish) -> Answer | None:
+        """Return the answer to a wish, None if there is none, or if it does not tell where the halves are computed."""
         answer = self.ask(wish)
-        if answer is not None:
-            self.asked.append(answer)
+        if answer is None or self.silent.hold(answer):
+            return None
+        released = self.silent.release()
+        self.answers += released
+        self.asked += [*released, answer]
         return answer
 
     def _add(self, answer: Answer | None) -> None:

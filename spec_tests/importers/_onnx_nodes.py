@@ -179,9 +179,9 @@ def _bind_rope(run: Run, attributes: dict[str, Any], inputs: Inputs) -> Bound:
 
 
 def _bind_cross_entropy(run: Run, attributes: dict[str, Any], inputs: Inputs) -> Bound:
-    """The loss of rows of scores. Class weights are no part of the operation."""
+    """The loss of rows of scores, without class weights."""
     if inputs.count != len(("logits", "targets")):
-        raise NotTaken("it has class weights, which the operation does not have")
+        raise NotTaken("it has class weights, which are not taken")
     if inputs.rank != len(("rows", "classes")):
         raise NotTaken(f"its scores have {inputs.rank} axes, where (rows, classes) is taken")
     reduction = attributes.get("reduction", b"mean").decode()

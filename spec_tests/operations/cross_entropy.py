@@ -19,6 +19,7 @@ SMOOTHINGS = single(0.1, 0.5, 1.0, 0.0)
 Z_LOSSES = single(1e-4, 0.1, 1.0, 0.0)
 SOFTCAPS = (30.0, 15.0, 1.0)
 OPTIONAL = ("ignore_index", "label_smoothing", "z_loss", "softcap", "reduction")
+LARGEST_WEIGHT = 4.0
 SCORES = MappingProxyType({name: fill for name, fill in regimes.LOGITS.items() if name not in ("minus infinity", "extreme")})
 
 
@@ -59,6 +60,25 @@ def draw_options(draw: Draw, *names: str) -> dict[str, Any]:
     }
 
 
+def draw_weight(draw: Draw, targets: np.ndarray, vocab: int, ignore_index: int) -> np.ndarray:
+    """Draw the weight of each entry of the vocabulary: unequal ones, some of them 0. The target of some kept row has another."""
+    weight = LARGEST_WEIGHT ** draw.rng.uniform(-1.0, 1.0, vocab)
+    weight = np.where(draw.rng.random(vocab) < draw.one_of((0.0, 0.0, 0.3)), 0.0, weight)
+    kept = targets[targets != ignore_index]
+    if kept.size and not weight[kept].any():
+        weight[kept[0]] = 1.0
+    return draw.held(weight)
+
+
+def draw_weighted(draw: Draw, *options: str) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Draw logits, targets, the weight among the keywords, and some of these optional ones."""
+    if not draw.operation.accepts("weight"):
+        raise NotImplementedVariant("the function takes no weight", "signature")
+    logits, targets, keywords = draw_inputs(draw, *options, longest=257)
+    weight = draw_weight(draw, targets, logits.shape[-1], keywords.get("ignore_index", -100))
+    return logits, targets, keywords | {"weight": weight}
+
+
 def draw_inputs(
     draw: Draw, *options: str, longest: int = 5000, batches: tuple[tuple[int, ...], ...] = MANY_ROWS
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
@@ -91,6 +111,8 @@ def draw_ignored(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     logits, targets, keywords = draw_inputs(draw, *OPTIONAL)
+    if "z_loss" not in keywords and "weight" in draw.variants("weight"):
+        keywords["weight"] = draw_weight(draw, targets, logits.shape[-1], keywords.get("ignore_index", -100))
     return (logits, targets), keywords
 
 
@@ -100,7 +122,8 @@ declaration = Declaration(
     core={"logits": 1, "targets": 0},
     results={"": WIDER},
     choices={"reduction": REDUCTIONS},
-    changeable=("z_loss", "softcap"),
+    changeable=("softcap",),
+    constant_arguments=("weight",),
     open_questions={"all_ignored": draw_ignored},
     unbatched=True,  # two of its reductions
     joins_rows=True,  # two of its reductions

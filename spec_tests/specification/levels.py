@@ -7,6 +7,7 @@ LEVELS = MappingProxyType(
         "bitwise-repeatable": "The same call gives the same bits again.",
         "batch-invariant": "A result has the same bits alone as in a batch.",
         "quarantine": "NaN and infinities in hidden keys and values do not reach the result.",
+        "padded-tokens": "Tokens beyond the last of packed sequences change no result.",
         "nan-propagation": "A NaN in the input shows in the result.",
         "limits": "The results for infinite inputs are the limits of the equation.",
         "mixed-dtypes": "16-bit inputs with float32 weights give a 16-bit result that is rounded once.",

@@ -12,7 +12,7 @@ from ...calls.in_domain import sizes_of
 from ...specification.pytree import tree_map
 from ...specification.registry import Specification
 from .alternative import Alternative, Named, call_right, map_parts, say_part
-from .axes import name_axes, plural
+from .axes import BATCH, name_axes, plural
 from .coefficients import result_for
 from .reading import Matrix
 
@@ -34,6 +34,7 @@ def list_supported(matrix: Matrix, call: Call) -> Iterator[Alternative]:
     columns = name_axes(spec, matrix.argument, used.ndim - matrix.rank)
     is_of_experts = columns[0] == "expert"
     one = columns[0] if is_of_experts else columns[-2] if len(columns) > 1 else columns[-1]
+    one = BATCH[0] if one in BATCH else one  # the entries of all batch axes count together
     of = "" if spec.is_gradient or is_of_experts else f" of {matrix.argument}"
     place = f"in {say_part(spec, matrix.part)}, " if spec.is_gradient or matrix.part else ""
     if (np.abs(used[support] - 1) <= gap).all() and not (np.abs(right[support] - 1) <= gap).all():
