@@ -35,6 +35,11 @@ class Recognized:
         self.translate_call = self._translate_call if self.renamed_operations else None  # as an adapters file's, for scripts
         stated = dict(getattr(source, "domain", {}))
         self.domain = stated | {op: {**form.domain, **stated.get(op, {})} for op, form in taken.items() if form.domain}
+        self.conventions = dict(getattr(source, "conventions", {}))
+        for operation, form in taken.items():
+            for name, value in form.conventions.items():
+                own = self.conventions.get(name, {})
+                self.conventions[name] = own if isinstance(own, str) else {operation: value, **own}
         if framework:
             self.framework, self.dtypes = framework, getattr(source, "dtypes", DEFAULT_DTYPES)
 
@@ -55,7 +60,7 @@ def recognize(source: Any) -> Any:
     taken: dict[str, Form] = {}
     hints: dict[str, str] = {}
     framework = "" if hasattr(source, "framework") else _find_framework(source)
-    probe = FormProbe(getattr(source, "framework", framework))
+    probe = FormProbe(getattr(source, "framework", framework), is_stated=not framework)
     for operation in operations():
         own = getattr(source, operation, None)
         if inspect.isclass(own) or is_module_instance(own):
@@ -114,11 +119,20 @@ def _find_hint(source: Any, operation: str) -> str:
         if is_module_instance(value):
             return _describe_class(operation, type(value))
         if callable(value):
-            return f"has {name}, which is not taken for {operation}: its first parameters are not {', '.join(arrays)}; rename it"
+            return _describe_parameters(name, operation, ", ".join(arrays))
     own = [name for name in _public_functions(source) if name not in operations() and not name.endswith("_vjp")]
     if near := difflib.get_close_matches(operation, own, n=1, cutoff=MISSPELLING_CUTOFF):
         return f"has {near[0]}, which is no operation; if {operation} is meant, rename it"
     return ""
+
+
+def _describe_parameters(name: str, operation: str, arrays: str) -> str:
+    """Return the sentence on a function that is named as the operation and takes something else."""
+    differs = f"its first parameters are not {arrays}"
+    if name == operation:
+        return f"has {name}, but {differs}; rename them, or the function if it is something else"
+    call = f"write {operation}({arrays}, …), which calls it"
+    return f"has {name}, which is not taken for {operation}: {differs}; if {operation} is meant, {call}"
 
 
 def _public_functions(source: Any) -> Iterator[str]:
