@@ -30,7 +30,7 @@ from ..trials.trial import Trial
 from ..trials.written_script import WrittenScript
 from .reproduction import MAX_SCRIPT_ELEMENTS, format_array
 from .script_arrays import write_form, write_freed_arrays
-from .script_needs import Need, are_wrong_when_held, find_earlier_call, find_need, list_native
+from .script_needs import Need, are_wrong_when_held, find_earlier_call, find_need, list_native, write_import_of_torch
 
 STATE = "the backend keeps a result or a buffer"
 MAX_TEMPORARY_BYTES = 2**26  # of the arrays of a script that are saved in the system's temporary folder
@@ -128,7 +128,7 @@ class Script:
             raise NoScript(f"its arrays have {count} elements; a run with --report=DIR saves them, and writes a script")
         written = [self._write_call(call, number if len(calls) > 1 else None) for number, call in enumerate(calls)]
         lines = [line for made, _ in written for line in made] + [line for _, shown in written for line in shown]
-        imports = {"torch": "import torch", "numpy": "import ml_dtypes" if any("ml_dtypes" in line for line in lines) else ""}
+        imports = {"torch": write_import_of_torch(self.need), "numpy": "import ml_dtypes" if any("ml_dtypes" in line for line in lines) else ""}
         namespace = self.backend.framework.namespace
         start = ["import importlib", "import numpy as np", imports.get(self.framework, f"import {namespace} as xp")]
         script = [*filter(None, start), f"backend = {_write_backend(self.backend)}", *self._save_arrays(), *lines]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +15,11 @@ from ..calls.history import list_lost
 from ..calls.operation import Operation
 from ..calls.violation import Violation
 from ..helpers.storage import native_as_given
+from ..implementation.framework import Framework
 from ..specification.pytree import leaves
 from ..trials.trial import Trial
 
+MANY_THREADS = 8  # which are more than one on every machine
 NAN_ARRAYS = 16  # of which every second one is freed before a call: memory that it takes and never writes then holds NaN
 
 
@@ -116,6 +119,34 @@ def _fails(need: Need) -> bool:
         return True
     except Exception:  # such as arrays that the framework does not make: it shows nothing of what the call needs
         return not need.words
+
+
+def write_import_of_torch(need: Need | None) -> str:
+    """Return the line that imports PyTorch, and the one that sets its threads if the call is right with another number.
+
+    A run with several workers gives each of them a share of the threads, which a script has not.
+    """
+    threads = _find_threads(need) if need else 0
+    setting = f"torch.set_num_threads({threads})  # with another number of threads the call is right"
+    return "\n".join(["import torch", *[setting] * bool(threads)])
+
+
+def _find_threads(need: Need) -> int:
+    """Return the number of threads if the call is right with another one, 0 if the threads decide nothing."""
+    backend = need.call.operation.backend
+    module = backend.framework.module if isinstance(backend.framework, Framework) else None  # else it is in another process
+    if not hasattr(module, "set_num_threads") or need.changed or need.call in list_lost(backend) or not _fails(need):
+        return 0
+    assert module is not None
+    now = module.get_num_threads()
+    try:
+        for other in sorted({1, os.cpu_count() or 1, MANY_THREADS} - {now}):
+            module.set_num_threads(other)
+            if not _fails(need):
+                return int(now)
+    finally:
+        module.set_num_threads(now)
+    return 0
 
 
 def _operation_of(call: Call) -> Operation:
