@@ -21,6 +21,7 @@ from .call import Call
 from .violation import Lost, from_fault
 
 Key = tuple[Any, ...]
+MAX_FIRST_CALLS, MAX_FIRST_ELEMENTS = 256, 256  # of calls that are kept, and of their arguments
 MAX_SHAPES = 4  # of arrays that a sentence names
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -36,6 +37,7 @@ class History:
     last: Key = ()  # the shapes of the call before
     last_result: Key = ()
     widest: int = 0  # the size of the last axis of the first array
+    first: dict[Key, Call] = field(default_factory=dict)  # small calls that were the first with such a result
     lost: dict[Call, Lost] = field(default_factory=dict)  # the calls that timed out, ended their process or lost their device
 
     def add(self, call: Call) -> dict[str, Any]:
@@ -67,6 +69,8 @@ class History:
             "calls before with a result of this shape": self.seen[result],
             "the call before had a result of this shape": result == self.last_result,
         }
+        if not self.seen[result] and len(self.first) < MAX_FIRST_CALLS and call.size <= MAX_FIRST_ELEMENTS:
+            self.first[result] = call
         self.seen[result] += 1
         self.last_result = result
         return facts
@@ -97,6 +101,11 @@ def note_call(call: Call) -> None:
 def note_result(call: Call) -> None:
     """Count the result of a call that was made."""
     call.history |= _history_of(call).add_result(call)
+
+
+def find_first(call: Call) -> Call | None:
+    """Return the first call of the run whose result had the shape of this call's, None if it is not kept."""
+    return _history_of(call).first.get(("result", call.operation.dtype, tuple(call.value.shape)))
 
 
 def notes_losses(method: Callable[Concatenate[Owner, Call, P], Answer]) -> Callable[Concatenate[Owner, Call, P], Answer]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..calls.call import Call
 from ..calls.given import PLAIN, Given
-from ..calls.history import list_lost
+from ..calls.history import find_first, list_lost
 from ..calls.operation import Operation
 from ..calls.violation import Violation
 from ..helpers.storage import native_as_given
@@ -19,6 +19,7 @@ from ..implementation.framework import Framework
 from ..specification.pytree import leaves
 from ..trials.trial import Trial
 
+MAX_CALLS_BEFORE = 1000  # in a script
 MANY_THREADS = 8  # which are more than one on every machine
 NAN_ARRAYS = 16  # of which every second one is freed before a call: memory that it takes and never writes then holds NaN
 
@@ -96,14 +97,27 @@ def find_earlier_call(trial: Trial, wrong: Call) -> Call | None:
     if np.all(wrong.expectation(wrong.operation.precision).accepts(wrong.observed)):  # its values are right: it has another dtype
         return None
     name, shape = wrong.operation.name, wrong.observed.shape
-    first = trial.backend.first_calls.get((name, trial.dtype, shape))
-    for call in ([first] if first else []) + trial.backend.recorded_calls.get((name, trial.dtype), []):
+    first = [trial.backend.first_calls.get((name, trial.dtype, shape)), find_first(wrong)]
+    for call in [call for call in first if call is not None] + trial.backend.recorded_calls.get((name, trial.dtype), []):
         if call is wrong or call.observed is None or call.observed.shape != shape:
             continue
         expectation = call.expectation(call.operation.precision)
         if np.all(expectation.accepts(wrong.observed)) and np.all(np.isfinite(expectation.radius)):
             return call
     return None
+
+
+def count_calls_before(need: Need) -> int:
+    """Return how many calls were made before, if one that was right is wrong by now; 0 if no earlier call decides.
+
+    In a fresh process the call alone would be right. How many of the calls it takes is not known: so many are enough.
+    """
+    first = find_first(need.call)
+    if need.words or first is None or first.observed is None or first.operation.spec.is_gradient:
+        return 0
+    if not np.all(first.expectation(first.operation.precision).accepts(first.observed)) or not _fails(Need(first)):
+        return 0
+    return min(first.operation.backend.call_counts[first.operation.name], MAX_CALLS_BEFORE)
 
 
 def _fails(need: Need) -> bool:
