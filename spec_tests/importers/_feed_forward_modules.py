@@ -1,11 +1,12 @@
-"""Gated feed-forward modules: three matrices with the names of the gate, of the way up and of the way down."""
+"""Feed-forward modules of two matrices, and gated ones of three: the gate, the way up and the way down, by their names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any
 
+from ._configurations import BIAS_NAMES, DROPOUT_NAMES, HIDDEN_NAMES, find_config, make_config, name_sizes
 from ._imported import NotTaken, import_torch, list_parameters
 
 ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -16,26 +17,98 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 D, HIDDEN = 4, 6
-CONFIG_NAMES = ("config", "cfg", "args")
+NAMED = ("swiglu", "llama")  # in the names of classes whose gate is silu
+FEED_FORWARD_ACTIVATIONS = ("relu", "gelu")
+PROBES = (-2.0, -1.0, -0.25, 0.5, 1.0, 2.0)  # where the activations differ
 
 
-def make_config(d: int, hidden: int) -> SimpleNamespace:
-    """Return a configuration that has both sizes under the names that are common."""
-    widths = dict.fromkeys(("d_model", "hidden_size", "dim", "n_embd", "embed_dim"), d)
-    hiddens = dict.fromkeys(("d_ff", "intermediate_size", "hidden_dim", "ffn_dim", "n_inner"), hidden)
-    return SimpleNamespace(**widths, **hiddens, bias=False, mlp_bias=False, dropout=0.0, hidden_act="silu", pretraining_tp=1)
+def bind_feed_forward(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
+    """Return the function of a module of two matrices, the words on it, and its activation, which a call shows."""
+    make, shown = _find_constructor(found)
+    module = make(D, HIDDEN)
+    sizes: dict[str, tuple[int, ...]] = {name: tuple(value.shape) for name, value in module.named_parameters()}
+    matrices = [name for name, shape in sizes.items() if len(shape) == 2]
+    if len(matrices) != 2 or sizes[matrices[0]] != sizes[matrices[1]][::-1] or sizes[matrices[0]][1] != D:
+        raise NotTaken(f"its parameters are {_describe(sizes)}; a matrix up and one down would be taken")
+    biases = [name.removesuffix("weight") + "bias" for name in matrices]
+    vectors = [name for name, shape in sizes.items() if len(shape) == 1]
+    if vectors and {*vectors} != {*biases}:
+        raise NotTaken(f"its parameters are {_describe(sizes)}; two biases would be taken, or none")
+
+    def run(x: Any, weights: tuple[Any, Any], given: tuple[Any, Any]) -> Any:
+        module = make(weights[0].shape[1], weights[0].shape[0]).eval().to(x.device)
+        state = dict(zip(matrices, weights, strict=True))
+        if vectors:
+            zeros = [weight.new_zeros(len(weight)) for weight in weights]
+            state |= {name: zero if b is None else b for name, zero, b in zip(biases, zeros, given, strict=True)}
+        return import_torch().func.functional_call(module, state, (x,))
+
+    def plain(x: Any, w1: Any, w2: Any, *, activation: str) -> Any:
+        return run(x, (w1, w2), (None, None))
+
+    def with_biases(x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None, *, activation: str) -> Any:
+        return run(x, (w1, w2), (b1, b2))
+
+    activation = _find_activation(lambda x: run(x, (import_torch().ones(1, 1), import_torch().ones(1, 1)), (None, None)))
+    if activation not in FEED_FORWARD_ACTIVATIONS:
+        raise NotTaken(f"its activation is {activation}, as a call shows; feed_forward has relu and gelu")
+    words = f"the class {found.__name__}({shown}): {matrices[0]} is w1, {matrices[1]} is w2, {activation} as a call shows"
+    return with_biases if vectors else plain, words, {"activation": (activation,)}
+
+
+def _find_activation(call: Callable[[Any], Any]) -> str:
+    """Return the name of the activation nearest to the answers for single numbers."""
+    torch = import_torch()
+    functional = torch.nn.functional
+    x = torch.tensor(PROBES)
+    known = {
+        "relu": functional.relu(x),
+        "gelu": functional.gelu(x),
+        "the tanh form of gelu": functional.gelu(x, approximate="tanh"),
+        "silu": functional.silu(x),
+        "relu squared": functional.relu(x).square(),
+        "sigmoid": torch.sigmoid(x),
+        "tanh": torch.tanh(x),
+    }
+    with torch.no_grad():
+        answer = call(x[:, None])[:, 0]
+    return min(known, key=lambda name: float((known[name] - answer).abs().max()))
+
+
+def _find_constructor(found: Any) -> tuple[Callable[[int, int], Any], str]:
+    """Return what makes the module of two sizes, and the words on its parameters."""
+    config, annotated = find_config(found)
+    if config:
+        shown = getattr(annotated, "__name__", config)
+        return lambda d, hidden: found(**{config: make_config(annotated, name_sizes(d, hidden=hidden))}), shown
+    parameters = list_parameters(found)
+    names = [p.name for p in parameters]
+    switches = {name: False for name in names if name in BIAS_NAMES}
+    required = [p.name for p in parameters if p.default is p.empty and p.kind.name.startswith("POSITIONAL")]
+    others = {name: 0.0 for name in required[1:] if name in DROPOUT_NAMES}
+    free = [name for name in required if name not in (*switches, *others)]
+    if not names or len(free) > 3:
+        raise NotTaken(f"its constructor ({', '.join(names)}) is not one of two sizes")
+    known_hidden = next((name for name in names[1:] if name in HIDDEN_NAMES), "")
+
+    def make(d: int, hidden: int) -> Any:
+        sizes = dict(zip(free, (d, hidden, d), strict=False))
+        if len(free) < 2 and known_hidden:
+            sizes[known_hidden] = hidden
+        elif len(free) < 2 and len(names) > 1 and names[1] not in (*BIAS_NAMES, *DROPOUT_NAMES):
+            sizes[names[1]] = hidden
+        return found(**sizes, **switches, **others)
+
+    return make, ", ".join(names[:2] if len(free) > 1 or known_hidden else names[:1])
+
+
+def _describe(sizes: dict[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in sizes.items()) or "none"
 
 
 def bind_swiglu(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
     """Return the function of a module of three matrices, the words on it, and its domain."""
-    names = [p.name for p in list_parameters(found)]
-    options = {"bias": False} if "bias" in names else {}
-
-    def make(d: int, hidden: int) -> Any:
-        if names[0] in CONFIG_NAMES:
-            return found(make_config(d, hidden))
-        return found(d, hidden, *([d] if "d_out" in names or "out_features" in names else []), **options)
-
+    make, shown = _find_constructor(found)
     module = make(D, HIDDEN)
     state: dict[str, tuple[int, ...]] = {name: tuple(value.shape) for name, value in module.named_parameters()}
     matrices: dict[str, tuple[int, ...]] = {name: shape for name, shape in state.items() if len(shape) == 2}
@@ -43,7 +116,7 @@ def bind_swiglu(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
     keys = _find_roles(matrices)
     biases = {role: key.removesuffix("weight") + "bias" for role, key in keys.items()}
     if len(matrices) != 3 or len(keys) != 3 or (vectors and {*vectors} != {*biases.values()}):
-        raise NotTaken(f"its parameters are {', '.join(f'{k} {v}' for k, v in state.items())}; w1, w2, w3 would be taken")
+        raise NotTaken(f"its parameters are {_describe(state)}; w1, w2, w3 would be taken")
 
     def run(x: Any, weights: dict[str, Any], given: dict[str, Any]) -> Any:
         module = make(weights["w1"].shape[1], weights["w1"].shape[0]).eval().to(x.device)
@@ -60,7 +133,11 @@ def bind_swiglu(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
         return run(x, {"w1": w1, "w2": w2, "w3": w3}, {"w1": b1, "w2": b2, "w3": b3})
 
     roles = f"{keys['w1']} is the gate w1, {keys['w3']} is w3, {keys['w2']} is w2"
-    shown = ", ".join(names[: 1 if names[0] in CONFIG_NAMES else 2])
+    if not any(word in found.__name__.lower() for word in NAMED):
+        one = import_torch().ones(1, 1)
+        gate = _find_activation(lambda x: run(x, dict.fromkeys(ROLES, one), dict.fromkeys(ROLES)) / x)
+        if gate != "silu":
+            raise NotTaken(f"its gate is {gate}, as a call shows; swiglu has silu")
     return with_biases if vectors else swiglu, f"the class {found.__name__}({shown}): {roles}", {}
 
 

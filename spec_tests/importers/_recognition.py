@@ -19,6 +19,7 @@ from ._promises import DEFAULT_DTYPES
 from ._signatures import match_parameters
 
 ALIBI = "alibi_bias"
+OF_SEVERAL_ARRAYS = ("rope", "scaled_dot_product_attention")  # whose arrays are no parameters of a module
 MISSPELLING_CUTOFF = 0.8  # difflib's similarity, of 1: that of rms_nrom and rms_norm is 0.88
 
 
@@ -111,7 +112,7 @@ def _find_hint(source: Any, operation: str) -> str:
     """Return a sentence on what the object may have in place of the operation, "" if it has nothing like it."""
     for name in CLASS_NAMES.get(operation, ()):
         found = getattr(source, name, None)
-        if inspect.isclass(found) and _is_own(source, found):
+        if inspect.isclass(found) and _is_own(source, found) and name not in getattr(source, "taken_classes", ()):
             return _describe_class(operation, found)
     names, arrays = OPERATIONS.get(operation, ((), ()))
     for name in (operation, *names):
@@ -157,7 +158,8 @@ def _describe_class(operation: str, found: type) -> str:
 
 def write_class_lines(operation: str, found: type) -> str:
     """Return the lines of a function that calls the class, in which ... is to be filled in. "" if it is no class of PyTorch."""
-    if operation not in OPERATIONS or not any(base.__module__.startswith("torch.") for base in found.__mro__):
+    is_of_torch = any(base.__module__.startswith("torch.") for base in found.__mro__)
+    if operation not in OPERATIONS or operation in OF_SEVERAL_ARRAYS or not is_of_torch:
         return ""
     x, *weights = OPERATIONS[operation][1]
     options = ", *, eps" if operation.endswith("_norm") else ", *, axis" if operation.endswith("softmax") else ""
