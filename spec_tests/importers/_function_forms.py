@@ -201,7 +201,7 @@ class FormProbe:
 
     def _adds_one(self, match: Match, operation: str) -> bool:
         """Whether a gain of 2 makes the row three times as large as a gain of 0 does."""
-        x = np.tile(np.float32([1, -1]), (1, WIDTH // 2))
+        x = np.tile(np.array([1, -1], np.float32), (1, WIDTH // 2))
         answers = []
         for gain in (0.0, 2.0):
             arrays = [x, np.full(WIDTH, gain, np.float32), np.zeros(WIDTH, np.float32)][: NORMS[operation]]

@@ -92,19 +92,19 @@ def _find_none(operation: Operation) -> str:
         if default is not None or not is_required or name in operation.domain:
             continue
         calls = [_draw(operation, number) for number in range(CALLS)]
-        if any(_answers(call, {**call.keywords, name: None}) for call in calls):
+        if any(_answers(operation, call, {**call.keywords, name: None}) for call in calls):
             continue
-        if not any(_answers(call, {**call.keywords, name: NUMBER}) for call in calls):
+        if not any(_answers(operation, call, {**call.keywords, name: NUMBER}) for call in calls):
             continue
         required = f"{operation.backend.name}'s {operation.name} raises where {name} is None, which most calls pass"
         return f"{required}: write {name}=None, and compute without it where it is None"
     return ""
 
 
-def _answers(call: Call, keywords: dict[str, Any]) -> bool:
+def _answers(operation: Operation, call: Call, keywords: dict[str, Any]) -> bool:
     """Whether the call has an answer with these keywords."""
     try:
-        call.operation.run(Call(call.operation, call.arguments, keywords))
+        operation.run(Call(operation, call.arguments, keywords))
     except Exception as error:
         return isinstance(error, Lost)  # of which nothing is known
     return True
