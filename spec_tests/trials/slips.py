@@ -6,6 +6,7 @@ They say nothing about what the function computes. A few calls show them before 
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -44,7 +45,8 @@ def _find_once(trial: Trial, name: str, kind: str, find: Any) -> str:
         known[kind, forward] = ""  # what is asked for may ask again
         if trial.backend.function(forward) is not None and not trial.backend.runs_on_ranks:
             operation = replace(trial.operation(forward), recorder=Recorder(), infer=None)
-            known[kind, forward] = "" if operation.missing else find(operation)
+            with suppress(Exception):  # inputs that cannot be drawn show nothing
+                known[kind, forward] = "" if operation.missing else find(operation)
     return known[kind, forward]
 
 
