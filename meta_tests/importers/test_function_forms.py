@@ -76,6 +76,22 @@ TAKEN = {  # the code, the operations that it is, and words on them
         NEAR.format(scale=" / width**0.5"),
         {"local_attention": "h for q, scale = None, as a call shows, which is q, k and v"},
     ),
+    "a gain": (
+        "def rms_norm(t, gamma, eps):\n    return t * torch.rsqrt((t * t).mean(-1, True) + eps) * (1 + gamma)",
+        {"rms_norm": "gain = one plus weight, as a call shows"},
+    ),
+    "a gain and a bias": (
+        "def layer_norm(x, g, b, epsilon=1e-5):\n    return torch.nn.functional.layer_norm(x, x.shape[-1:], 1 + g, b, epsilon)",
+        {"layer_norm": "epsilon for eps, gain = one plus weight, as a call shows"},
+    ),
+    "tanh": (
+        "def gelu(t):\n    return torch.nn.functional.gelu(t, approximate='tanh')",
+        {"gelu": "approximate = tanh, as a call shows"},
+    ),
+    "halves of positions": (
+        "def rope(y, positions, base):" + TURN.format(**HALVES).replace("torch.arange(y.shape[-2])[:", "positions[..."),
+        {"rope": "base for theta, layout = half, as a call shows"},
+    ),
     "alibi": (
         "def alibi_bias(length, heads):\n    s = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)\n    i = torch.arange(length)\n"
         "    return -s[:, None, None] * (i[:, None] - i).abs()",
@@ -103,6 +119,9 @@ WRONG = {  # what is replaced in the code above, and the laws that see it
     "halves": ("- b * phi.sin()", "+ b * phi.sin()", "rope.reference"),
     "another order": ("+ epsilon", "- epsilon", "rms_norm.reference"),
     "one array": ("row - window", "row - window + 1", "local_attention.reference"),
+    "a gain": ("+ eps)", "+ 2 * eps)", "rms_norm.reference"),
+    "tanh": ("approximate='tanh')", "approximate='tanh') * 1.001", "gelu.reference"),
+    "halves of positions": ("- b * phi.sin()", "+ b * phi.sin()", "rope.reference"),
     "alibi": ("(i[:, None] - i).abs()", "(i[:, None] - i).abs() ** 2", "alibi_bias.reference"),
 }
 
@@ -113,6 +132,13 @@ def test_wrong_code_in_these_forms_is_caught(case: str) -> None:
     body, _ = TAKEN[case]
     assert right in body
     assert law in caught_by(make(body.replace(right, wrong)), seed=1, only=".reference")
+
+
+def test_a_file_that_states_its_framework_has_the_choices_of_the_equations() -> None:
+    bodies = [TAKEN[case][0] for case in ("a gain", "tanh", "halves of positions")]
+    under_test = make("\n\n".join([*bodies, "framework, dtypes = 'torch', ('float32',)"]))
+    assert dict(under_test.source.renamed_operations) == {"rope": "base for theta"}
+    assert {"rms_norm.reference", "gelu.reference", "rope.reference"} <= caught_by(under_test, 1, ".reference").keys()
 
 
 NOT_TAKEN = {

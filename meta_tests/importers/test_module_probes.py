@@ -7,6 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from spec_tests.importers._feed_forward_modules import bind_feed_forward, bind_swiglu  # noqa: E402
+from spec_tests.importers._imported import NotTaken  # noqa: E402
 from spec_tests.importers._simple_modules import bind_layer_norm, bind_pointwise, bind_rms_norm  # noqa: E402
 
 
@@ -96,3 +98,40 @@ def test_the_form_of_gelu_is_the_nearer_one(name: str) -> None:
 def test_a_gain_of_any_name_is_found(name: str) -> None:
     _, words, _ = bind_rms_norm(norm_class(lambda module, x: rms(x, 1e-5) * getattr(module, name), **{name: 1.0}))
     assert f"whose {name} is the weight" in words
+
+
+def network_class(name: str, activation: Any, *, gated: bool) -> Any:
+    """Return a class of a feed-forward network with this activation."""
+
+    def make(self: Any, d_model: int, d_ff: int) -> None:
+        torch.nn.Module.__init__(self)
+        self.w1, self.w2 = torch.nn.Linear(d_model, d_ff, bias=False), torch.nn.Linear(d_ff, d_model, bias=False)
+        self.w3 = torch.nn.Linear(d_model, d_ff, bias=False) if gated else None
+
+    def forward(self: Any, x: Any) -> Any:
+        return self.w2(activation(self.w1(x)) * (self.w3(x) if gated else 1))
+
+    return type(name, (torch.nn.Module,), {"__init__": make, "forward": forward})
+
+
+def tanh_form(x: Any) -> Any:
+    return torch.nn.functional.gelu(x, approximate="tanh")
+
+
+@pytest.mark.parametrize("activation", [torch.relu, torch.nn.functional.gelu])
+def test_the_activation_of_a_network_is_the_nearer_one(activation: Any) -> None:
+    _, words, domain = bind_feed_forward(network_class("MLP", activation, gated=False))
+    assert domain == {"activation": (activation.__name__,)}
+    assert words == f"the class MLP(d_model, d_ff): w1.weight is w1, w2.weight is w2, {activation.__name__} as a call shows"
+
+
+def test_a_network_of_another_activation_is_declined_and_one_named_swiglu_is_judged() -> None:
+    with pytest.raises(
+        NotTaken, match="its activation is the tanh form of gelu, as a call shows; feed_forward has relu and gelu"
+    ):
+        bind_feed_forward(network_class("MLP", tanh_form, gated=False))
+    with pytest.raises(NotTaken, match="its gate is gelu, as a call shows; swiglu has silu"):
+        bind_swiglu(network_class("FeedForward", torch.nn.functional.gelu, gated=True))
+    for name, activation in (("FeedForward", torch.nn.functional.silu), ("SwiGLU", torch.nn.functional.gelu)):
+        _, words, _ = bind_swiglu(network_class(name, activation, gated=True))
+        assert words == f"the class {name}(d_model, d_ff): w1.weight is the gate w1, w3.weight is w3, w2.weight is w2"

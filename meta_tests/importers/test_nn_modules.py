@@ -11,6 +11,7 @@ pytest.importorskip("torch")
 
 RIGHT = {
     "lab": ("rms_norm", "layer_norm", "rope", "multihead_self_attention"),
+    "configured": ("rms_norm", "layer_norm", "swiglu", "feed_forward", "multihead_self_attention"),
     "model": (
         "linear", "embedding", "silu", "gelu", "swiglu", "gated_activation", "softmax", "multihead_self_attention",
     ),
@@ -37,6 +38,11 @@ def test_the_conventions_of_a_module_are_printed(tmp_path: Path) -> None:
     assert "whose kernel is the transpose of the weight" in model
     assert "SelfAttention(hidden_size, num_attention_heads), without a mask" in model
     assert "o_proj.bias are 0" in model
+    configured = flatten(try_import(tmp_path, "nn_modules/configured.py", "layer_norm").text)
+    assert "rms_norm is the class RMSNorm(ModelConfig), whose scale is the weight" in configured
+    assert "LayerNorm(ndim), with eps = 1e-06 as a call shows, whose weight is the weight" in configured
+    assert "feed_forward is the class MLP(n_embd): net.0.weight is w1, net.2.weight is w2, gelu as a call shows" in configured
+    assert "must be a function of arrays" not in configured
 
 
 @pytest.mark.rotating

@@ -10,6 +10,7 @@ from spec_tests.report import script
 from spec_tests.trials.trial import Trial
 
 from ..support.in_process import backend
+from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, environment, python, suite, suite_of_each, write
 from .test_messages import extract_script
 
@@ -135,3 +136,31 @@ def test_no_message_leaves_the_script_out(tmp_path: Path) -> None:
     whole = [message for message in messages if "the cause is " not in message]  # of a cause that is not told already
     assert whole
     assert [message.splitlines()[0] for message in whole if "to see it without this suite:" not in message] == []
+
+
+OF_ONE_THREAD = """
+import torch
+
+framework, dtypes = "torch", ("float32",)
+
+
+def relu(x):
+    return torch.clamp(x, min=0) + (torch.get_num_threads() == 1)
+
+
+def silu(x):
+    return torch.nn.functional.silu(x) + 1
+"""
+
+
+def test_a_script_sets_the_threads_with_which_alone_the_call_is_wrong(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    write(tmp_path, mine=OF_ONE_THREAD)
+    selected = ("--backend=mine.py", "--hypothesis-seed=1", "-k")
+    text = suite(tmp_path, *selected, "relu.reference", env=environment(ROOT, OMP_NUM_THREADS="1")).message()
+    assert "  torch.set_num_threads(1)  # with another number of threads the call is right\n" in text
+    write(tmp_path, shown=extract_script(text))
+    shown = python(tmp_path, "shown.py", env=environment(OMP_NUM_THREADS="4"))
+    answer, truth = eval(shown.stdout.removeprefix("tensor")), eval(extract_script(text).rpartition("truth: ")[2])
+    assert not np.allclose(answer, truth), text
+    assert "set_num_threads" not in suite(tmp_path, *selected, "silu.reference").message()

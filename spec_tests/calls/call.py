@@ -90,6 +90,7 @@ class Call:
     given: Given = PLAIN  # in which other way
     was_answered: bool = False  # whether there was a result, which is released
     history: dict[str, Any] = field(default_factory=dict, repr=False)  # the facts of its place among the calls of its operation
+    previous: Call | None = field(default=None, repr=False)  # the small call before it that had such a result
     deviation_results: dict[Any, Any] = field(default_factory=dict, repr=False)  # a cache of the diagnosis
     _expectations: dict[str, Expectation] = field(default_factory=dict)
 

@@ -21,6 +21,7 @@ from .call import Call
 from .violation import Lost, from_fault
 
 Key = tuple[Any, ...]
+MAX_FIRST_CALLS, MAX_FIRST_ELEMENTS = 256, 1024  # of calls that are kept, and of their arguments
 MAX_SHAPES = 4  # of arrays that a sentence names
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
@@ -36,6 +37,8 @@ class History:
     last: Key = ()  # the shapes of the call before
     last_result: Key = ()
     widest: int = 0  # the size of the last axis of the first array
+    first: dict[Key, Call] = field(default_factory=dict)  # small calls that were the first with such a result
+    latest: dict[Key, Call] = field(default_factory=dict)  # and those that were the last one
     lost: dict[Call, Lost] = field(default_factory=dict)  # the calls that timed out, ended their process or lost their device
 
     def add(self, call: Call) -> dict[str, Any]:
@@ -67,6 +70,15 @@ class History:
             "calls before with a result of this shape": self.seen[result],
             "the call before had a result of this shape": result == self.last_result,
         }
+        if call.size <= MAX_FIRST_ELEMENTS:
+            if not self.seen[result] and len(self.first) < MAX_FIRST_CALLS:
+                self.first[result] = call
+            before = self.latest.get(result)
+            call.previous = before if before is not call else call.previous
+            if before is not None and before.previous is not None:
+                before.previous.previous = None  # so that no more calls are kept
+            if result in self.latest or len(self.latest) < MAX_FIRST_CALLS:
+                self.latest[result] = call
         self.seen[result] += 1
         self.last_result = result
         return facts
@@ -97,6 +109,13 @@ def note_call(call: Call) -> None:
 def note_result(call: Call) -> None:
     """Count the result of a call that was made."""
     call.history |= _history_of(call).add_result(call)
+
+
+def list_first(call: Call) -> list[Call]:
+    """Return the first calls of the run with a result of each shape, as far as they are kept: that of this call's shape first."""
+    first = _history_of(call).first
+    own = first.get(("result", call.operation.dtype, tuple(call.value.shape)))
+    return [*([own] if own else []), *(found for found in first.values() if found is not own)]
 
 
 def notes_losses(method: Callable[Concatenate[Owner, Call, P], Answer]) -> Callable[Concatenate[Owner, Call, P], Answer]:

@@ -30,7 +30,7 @@ from .read_array import read_array
 from .recorder import Recorder
 from .result import Result
 from .rounding import round_number, round_shifted
-from .signature import ask_for_keyword, find_left_out_argument, find_unknown_argument
+from .signature import ask_for_keywords, find_left_out_argument, find_unknown_argument
 from .updates import IN_PLACE, known_update, settle_update
 from .violation import NotImplementedVariant, Violation, format_index, from_fault
 
@@ -86,9 +86,9 @@ class Operation:
             return f"{self.name} is defined in {' and '.join(self.spec.declaration.dtypes)}"
         if self.dtype not in self.domain.get("dtype", (self.dtype,)):
             return f"{self.backend.domain_label} has {self.name} only in {', '.join(self.domain['dtype'])}"
-        for keyword in self.spec.required:
-            if not self.accepts(keyword) and keyword != "axis" and len(self.domain.get(keyword, ())) != 1:
-                return f"{self.backend.name}'s {self.name} {ask_for_keyword(self.name, keyword)}"
+        lacking = [name for name in self.spec.required if not self.accepts(name) and name != "axis"]
+        if lacking := [name for name in lacking if len(self.domain.get(name, ())) != 1]:
+            return f"{self.backend.name}'s {self.name} {ask_for_keywords(self.name, lacking)}"
         if unknown := find_unknown_argument(self.spec, self.function):
             required = f"requires the argument {unknown}, which is not the operation's"
             return f"{self.backend.name}'s {self.name} {required}; give it a default"

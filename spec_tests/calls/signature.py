@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -11,14 +11,35 @@ from typing import Any
 from ..specification.registry import Specification
 
 EXAMPLE_VALUES = MappingProxyType(
-    {"eps": "1e-5", "theta": "10000.0", "num_heads": "8", "window": "128"}
-)  # for the line of a domain to copy
+    {
+        "cosine_steps": "100",
+        "d_ff": "256",
+        "d_k": "64",
+        "d_model": "64",
+        "eps": "1e-5",
+        "k": "2",
+        "max_learning_rate": "1e-3",
+        "max_norm": "1.0",
+        "min_learning_rate": "1e-4",
+        "n": "16",
+        "num_heads": "8",
+        "num_layers": "4",
+        "step": "1",
+        "theta": "10000.0",
+        "warmup_steps": "10",
+        "window": "128",
+    }
+)  # of each keyword that an operation requires, for the line of a domain to copy
 
 
-def ask_for_keyword(operation: str, keyword: str) -> str:
-    """Return the rest of a sentence on a function without a required keyword: what to add."""
-    line = f'domain = {{"{operation}": {{"{keyword}": ({EXAMPLE_VALUES.get(keyword, "…")},)}}}}'
-    return f"has no argument {keyword}: add it, or state the one value that it uses, as in {line}"
+def ask_for_keywords(operation: str, keywords: Sequence[str]) -> str:
+    """Return the rest of a sentence on a function without some required keywords: what to add."""
+    stated = ", ".join(f'"{keyword}": ({EXAMPLE_VALUES[keyword]},)' for keyword in keywords)
+    line = f'domain = {{"{operation}": {{{stated}}}}}'
+    if len(keywords) == 1:
+        return f"has no argument {keywords[0]}: add it, or state the one value that it uses, as in {line}"
+    names = f"{', '.join(keywords[:-1])} and {keywords[-1]}"
+    return f"has no arguments {names}: add them, or state the one value that it uses of each, as in {line}"
 
 
 def read_parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...] | None:

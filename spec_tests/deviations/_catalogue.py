@@ -42,6 +42,7 @@ class Deviation:
     dtypes: tuple[str, ...]  # in which it can be seen
     seen: tuple[str, ...]  # addresses of public threads about it
     like: tuple[str, ...] = ()  # names of deviations that compute the same: a diagnosis that names one of them is right
+    meant: str = ""  # the line with which a backend states that it computes this, if there is one
     part: Deviation | None = None  # the deviation of the part, if a part of the operation deviates
 
     @property
@@ -78,10 +79,12 @@ def deviation(
     seen: tuple[str, ...] = (),
     like: tuple[str, ...] = (),
     operations: tuple[str, ...] = (),
+    meant: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as a deviation of the operation named by its file, or of `operations` in every_operation__*.py.
 
-    caught_by: the invariants that must catch it, without the operation's name. dtypes: those in which it can be seen.
+    caught_by: the invariants that must catch it, without the operation's name. dtypes: those in which it can be seen. meant: the
+    line of a backend that states it as its own choice.
 
     An equation or a convention takes the reference's arguments, of any number type. It names those that it uses, and may take
     the others as `**options`, to pass them on. An arithmetic may also have the keywords `held`, a function that rounds to the
@@ -94,7 +97,8 @@ def deviation(
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         names = operations or (function.__module__.rpartition(".")[2].partition("__")[0],)
         invariants = [tuple(f"{name}.{law}" for law in caught_by) for name in names]
-        new = (Deviation(name, function, kind, ids, dtypes, seen, like) for name, ids in zip(names, invariants, strict=True))
+        pairs = zip(names, invariants, strict=True)
+        new = (Deviation(name, function, kind, ids, dtypes, seen, like, meant) for name, ids in pairs)
         function.deviations = (*getattr(function, "deviations", ()), *new)  # type: ignore[attr-defined]
         return function
 

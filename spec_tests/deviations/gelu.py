@@ -21,7 +21,7 @@ def by_tanh(x: Any, inner: Any) -> Any:
 
 
 @deviation(
-    "reference", "two_forms", kind="convention", dtypes=WIDE,
+    "reference", "two_forms", kind="convention", dtypes=WIDE, meant='domain = {"gelu": {"approximate": ("tanh",)}}',
     seen=("https://github.com/AlexanderLutsenko/nobuco/pull/9", "https://github.com/apache/tvm/pull/14814",
           "https://github.com/huggingface/candle/pull/900"),
 )  # fmt: skip
@@ -33,7 +33,9 @@ def tanh_for_erf(x: Any, *, approximate: str = "none") -> Any:
     return gelu(x, approximate="tanh")
 
 
-@deviation("reference", "two_forms", kind="convention", dtypes=WIDE)
+@deviation(
+    "reference", "two_forms", kind="convention", dtypes=WIDE, meant='domain = {"gelu": {"approximate": ("none",)}}',
+)  # fmt: skip
 def erf_for_tanh(x: Any, *, approximate: str = "none") -> Any:
     """the exact form is computed where the tanh form was asked for.
 

@@ -147,10 +147,8 @@ def eps_inside_the_root(gradients: Any, *, max_norm: Any, eps: Any = 1e-6) -> An
 
     Shows: an eps that is not much smaller than the norm. Hides: a small one.
     """
-    total = sum(np.square(x) for x in _norms(gradients))
-    if double(np.sqrt(total)) < double(max_norm):
-        return [g * 1.0 for g in gradients]
-    return [g * (double(max_norm) / np.sqrt(total + double(eps))) for g in gradients]
+    norm = np.sqrt(sum(np.square(x) for x in _norms(gradients)) + double(eps))
+    return _scale_all(gradients, norm, max_norm, 0.0)
 
 
 @deviation(

@@ -108,7 +108,7 @@ def gain_and_bias_swapped(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     return layer_norm(x, bias, weight, eps=eps)
 
 
-@deviation("reference", "gain_then_bias", kind="convention")
+@deviation("reference", "gain_then_bias", kind="convention", meant='conventions = {"gain": {"layer_norm": "one plus weight"}}')
 def gain_plus_one(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
     """the gain is 1 + weight, as where the weights are stored around zero.
 

@@ -113,7 +113,7 @@ def eps_added_to_x(x: Any, weight: Any, *, eps: float) -> Any:
 # --- the gain -------------------------------------------------------------------------------------------------------
 
 
-@deviation("reference", "gain_is_linear", kind="convention")
+@deviation("reference", "gain_is_linear", kind="convention", meant='conventions = {"gain": {"rms_norm": "one plus weight"}}')
 def gain_plus_one(x: Any, weight: Any, *, eps: float) -> Any:
     """the gain is 1 + weight, as in Gemma, whose weights are stored around zero.
 

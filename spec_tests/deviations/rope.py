@@ -84,7 +84,7 @@ def join_pairs(a: Any, b: Any, layout: str) -> Any:
 
 
 @deviation(
-    "reference", "pairs_are_independent", kind="convention",
+    "reference", "pairs_are_independent", kind="convention", meant='domain = {"rope": {"layout": ("half",)}}',
     seen=("https://github.com/karpathy/nanochat/issues/264", "https://github.com/allenai/molmo/issues/49"),
 )  # fmt: skip
 @with_frequencies
@@ -97,7 +97,7 @@ def half_for_interleaved(x: Any, positions: Any, frequencies: Any, *, layout: st
 
 
 @deviation(
-    "reference", "pairs_are_independent", kind="convention",
+    "reference", "pairs_are_independent", kind="convention", meant='domain = {"rope": {"layout": ("interleaved",)}}',
     seen=("https://github.com/jmaczan/tiny-vllm/issues/4",),
 )  # fmt: skip
 @with_frequencies

@@ -12,7 +12,7 @@ from ..calls.call import Call
 from ..deviations import Deviation, deviations_of, deviations_of_parts
 from ..specification.work import IsOver, never
 from .evidence import Evidence
-from .explanation import Explanation
+from .explanation import IF_MEANT, Explanation
 from .fit import predicts
 from .known_deviations import Ask, diagnose
 from .narrow_operands import AnswerInstead, find_narrow_operands, says_rounding_to_even
@@ -61,4 +61,5 @@ def _describe_deviation(deviation: Deviation) -> Explanation:
         return counterpart.function if counterpart else None
 
     what = ("deviation", deviation.id, deviation.what, root.operation)
-    return Explanation(*what, predicts_call, equation_of=find_equation)
+    facts = ((IF_MEANT, f"add {deviation.meant}"),) if deviation.meant and deviation.part is None else ()
+    return Explanation(*what, predicts_call, facts, equation_of=find_equation)

@@ -8,6 +8,8 @@ from typing import Any
 
 from ..calls.call import Call
 
+IF_MEANT = "if meant"  # the label of a line that states as a choice what else is a bug
+
 
 @dataclass(frozen=True)
 class Explanation:

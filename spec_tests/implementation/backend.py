@@ -23,7 +23,7 @@ from .domain import find_complaints
 from .environment import DEVICES, backend_file, states_ranks
 from .framework import Framework
 from .guard import MIN_TIMEOUT_SECONDS, Fault
-from .lookup import BackendError, built_in_backends, identify, resolve
+from .lookup import BackendError, built_in_backends, describe_class, identify, resolve
 from .plain_values import copy_plain
 from .printable import printable_line
 
@@ -293,7 +293,8 @@ def _find_complaints(backend: Backend, operations: Collection[str]) -> Iterator[
     if not any(found):
         hints = backend.state("absence_hints", {}).values()
         meant = "".join(f"; it {hint}" if index == 0 else f"\nIt {hint}" for index, hint in enumerate(hints))
-        known = "" if hints else f", which are {', '.join(sorted(operations))}"
+        of_a_class = describe_class(backend.source, operations, backend.text)
+        known = of_a_class or ("" if hints else f", which are {', '.join(sorted(operations))}")
         yield f"it defines none of the operations{known}{meant}"
     if backend.text and backend.name != backend.text and backend.name in built_in_backends():
         yield f"it calls itself {backend.name}, which is a backend of the suite's own; give it another name"

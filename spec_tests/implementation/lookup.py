@@ -7,6 +7,7 @@ import importlib
 import inspect
 import re
 import sys
+from collections.abc import Collection
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, entry_points
@@ -14,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ..importers import NotTaken, find_opener, take
+from ..importers import NotTaken, find_opener, list_parameters, take
 from ..specification.formats import DTYPES
 from ..specification.run_settings import current_settings
 from .framework import Framework, Unavailable
@@ -183,6 +184,20 @@ def _load_attribute(text: str, found: Any, name_of_it: str, attribute: str) -> A
             raise BackendError(f"--backend={text}: {name_of_it} has no attribute {attribute!r}")
         found = getattr(found, name)
     return _load_safely(text, lambda: _instantiate(found))
+
+
+def describe_class(source: Any, operations: Collection[str], text: str) -> str:
+    """Return what to write where a class of the file has the operations, as text that follows a sentence; "" if none has any."""
+    source = getattr(source, "recognized_source", source)
+    classes = [value for value in vars(source).values() if inspect.isclass(value)] if inspect.ismodule(source) else []
+    for found in classes:
+        names = [name for name in sorted(operations) if inspect.isroutine(getattr(found, name, None))]
+        if names and found.__module__ == source.__name__:
+            start = f"; its class {found.__name__} has {', '.join(names)}: "
+            if all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in list_parameters(found)):
+                return f"{start}write --backend={text}:{found.__name__}"
+            return f"{start}make an object of it in the file, as in made = {found.__name__}(…), and write --backend={text}:made"
+    return ""
 
 
 def _instantiate(source: Any) -> Any:

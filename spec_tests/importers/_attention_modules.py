@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-import sys
 from collections.abc import Callable, Mapping
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any
 
-from ..specification.aliases import KEYWORDS, WIDTH_NAMES
-from ._imported import NotTaken, find_name, import_torch, list_parameters
-from ._swiglu_modules import CONFIG_NAMES
-
-HEADS_NAMES = ("num_heads", *KEYWORDS["num_heads"], "heads", "nhead")
-WIDTHS = ("embed_dim", "d_model", "hidden_size", "emb_dim", "d_in", "d_out", "n_embed", *WIDTH_NAMES)
-LENGTH_NAMES = (
-    "block_size", "context_length", "max_seq_len", "max_position_embeddings", "seq_len", "max_len", "n_positions", "context_len",
-    "max_length", "max_seq_length", "n_ctx",
-)  # fmt: skip
-KV_HEADS_NAMES = ("num_kv_heads", *KEYWORDS["num_kv_heads"])
-BIAS_NAMES = ("bias", "qkv_bias", "use_bias", "attention_bias")
-DROPOUT_NAMES = (
-    "dropout",
-    "attn_dropout",
-    "attention_dropout",
-    "attn_pdrop",
-    "resid_pdrop",
-    "drop_rate",
-    "dropout_rate",
-    "p_drop",
+from ._configurations import (
+    HEADS_NAMES,
+    ROTATION_SWITCHES,
+    THETA,
+    THETA_NAMES,
+    WIDTHS,
+    find_config,
+    make_config,
+    name_sizes,
 )
+from ._imported import NotTaken, find_name, import_torch, list_parameters
+
 LAYOUTS = ("interleaved", "half")
 DIFFERENT = 1e-3  # of the largest entry: what rounding moves by is far less, what a rotation moves by is far more
 FUSED = ("qkv", "c_attn", "qkv_proj", "Wqkv", "wqkv", "in_proj", "in_proj_weight", "to_qkv", "attn")
@@ -59,10 +46,7 @@ ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 D, HEADS, TOKENS = 8, 2, 4
-THETA = 10_000.0
 THETAS = (10_000.0, 500_000.0, 100.0, 2.5)
-THETA_NAMES = ("rope_theta", "theta", *KEYWORDS["theta"])
-ROTATION_SWITCHES = ("use_rope", "rope", "use_rotary", "rotary", "apply_rope", "use_rotary_embedding")
 Make = Callable[[int, int, int, "float | None"], Any]  # a module, of a width, a number of heads, a largest length and theta
 
 
@@ -104,70 +88,24 @@ def bind_attention(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]
 def _find_constructor(found: Any) -> tuple[Make, str, tuple[str, ...]]:
     """Return what makes the module, the words on it, and the names of all that it can be given."""
     parameters = {p.name: p for p in list_parameters(found)}
-    config = find_name(list(parameters), CONFIG_NAMES)
+    config, annotated = find_config(found)
     if config:
-        annotated = _resolve_annotation(found, parameters[config].annotation)
         shown = getattr(annotated, "__name__", config)
         taken = tuple(p.name for p in list_parameters(annotated)) if annotated else (*THETA_NAMES, *ROTATION_SWITCHES)
-        return lambda *sizes: found(_make_config(annotated, *sizes)), f"the class {found.__name__}({shown})", taken
+        return lambda *sizes: found(make_config(annotated, name_sizes(*sizes))), f"the class {found.__name__}({shown})", taken
     widths, heads_name = [name for name in parameters if name in WIDTHS], find_name(list(parameters), HEADS_NAMES)
     if not widths or not heads_name:
         missing = "width" if not widths else "number of heads"
         raise NotTaken(f"its constructor ({', '.join(parameters)}) has no {missing} that is known by name")
-    required = [p.name for p in parameters.values() if p.default is p.empty and p.name not in _name_sizes(1, 1, 1, None)]
+    required = [p.name for p in parameters.values() if p.default is p.empty and p.name not in name_sizes(1, 1, 1, None)]
     if required:
         raise NotTaken(f"its constructor also requires {', '.join(required)}")
 
     def make(d: int, heads: int, length: int, theta: float | None) -> Any:
-        known = _name_sizes(d, heads, length, theta) | {"batch_first": True}
+        known = name_sizes(d, heads, length, theta) | {"batch_first": True}
         return found(**{name: known[name] for name in parameters if name in known})
 
     return make, f"the class {found.__name__}({', '.join((*widths, heads_name))})", tuple(parameters)
-
-
-def _name_sizes(d: int, heads: int, length: int, theta: float | None) -> dict[str, Any]:
-    """Return what constructors and configurations take, under all names that are common."""
-    named: dict[str, Any] = {
-        **dict.fromkeys(WIDTHS, d),
-        **dict.fromkeys(HEADS_NAMES, heads),
-        **dict.fromkeys(LENGTH_NAMES, length),
-    }
-    named |= {**dict.fromkeys(KV_HEADS_NAMES, heads), **dict.fromkeys(BIAS_NAMES, False), **dict.fromkeys(DROPOUT_NAMES, 0.0)}
-    named |= {**dict.fromkeys(THETA_NAMES, theta or THETA), **dict.fromkeys(ROTATION_SWITCHES, theta is not None)}
-    return named | {"head_dim": d // heads, "vocab_size": 2, "n_layer": 1}
-
-
-def _resolve_annotation(found: Any, annotation: Any) -> Any:
-    """Return the class of the configuration, which may be named in a string, or None."""
-    if isinstance(annotation, str):
-        annotation = getattr(sys.modules.get(found.__module__), annotation, None)
-    if inspect.isclass(annotation) and annotation is not inspect.Parameter.empty:
-        return annotation
-    own = vars(sys.modules[found.__module__]).values() if found.__module__ in sys.modules else ()
-    configs = [value for value in own if inspect.isclass(value) and dataclasses.is_dataclass(value)]
-    return configs[0] if len(configs) == 1 else None
-
-
-class _Config(SimpleNamespace):
-    """A configuration whose entries are attributes and items."""
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return getattr(self, name, default)
-
-
-def _make_config(annotated: Any, d: int, heads: int, length: int, theta: float | None) -> Any:
-    """Return the configuration: of its own class if that is known, else an object that has all the common names."""
-    common = _name_sizes(d, heads, length, theta)
-    if annotated is None:
-        return _Config(**common)
-    parameters = list_parameters(annotated)
-    unknown = [p.name for p in parameters if p.default is p.empty and p.name not in common]
-    if unknown:
-        raise NotTaken(f"{annotated.__name__} also requires {', '.join(unknown)}")
-    return annotated(**{p.name: common[p.name] for p in parameters if p.name in common})
 
 
 def _find_call(found: Any) -> Callable[[Callable[..., Any], Any], Any]:
@@ -276,6 +214,7 @@ CLASSES: Mapping[str, tuple[tuple[str, ...], Any]] = MappingProxyType(
                 "MultiHeadSelfAttention",
                 "CausalSelfAttention",
                 "SelfAttention",
+                "Attention",
                 "CausalMultiHeadSelfAttention",
                 "CausalMultiHeadAttention",
                 "MHA",

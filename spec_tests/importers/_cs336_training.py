@@ -112,15 +112,19 @@ def find_domain(module: Any) -> dict[str, dict[str, Any]]:
 def _find_epsilon(module: Any) -> float | None:
     """Return the epsilon that is added to the norm, as clipped gradients of small norms show it, None if none shows one.
 
-    A gradient g becomes g/10 · |g| / (|g| + ε), which says most about ε where |g| is near it.
+    A gradient g becomes g/10 · |g| / (|g| + ε), which says most about ε where |g| is near it. Where it is added to the square
+    of the norm, in the root, it is the same number there, and not beside the norm.
     """
     seen = {norm: _read_epsilon(module, norm) for norm in PROBED_NORMS}
     ratios = {norm: epsilon / norm for norm, epsilon in seen.items() if epsilon is not None}
     if len(ratios) < len(PROBED_NORMS):
         return None
     norm = min(ratios, key=lambda norm: abs(math.log(max(ratios[norm], TOO_SMALL))))
-    epsilon = float(f"{max(ratios[norm], 0.0) * norm:.2e}") if ratios[norm] > TOO_SMALL else 0.0
-    return epsilon if epsilon <= MAX_EPSILON else None
+    beside = {at: ratio * at for at, ratio in ratios.items() if ratio > TOO_SMALL}
+    inside = {at: (2 * at + epsilon) * epsilon for at, epsilon in beside.items()}
+    shown = min((beside, inside), key=lambda found: max(found.values(), default=1.0) / min(found.values(), default=1.0))
+    epsilon = float(f"{shown[norm]:.2e}") if norm in shown else 0.0
+    return epsilon if epsilon <= MAX_EPSILON or shown is inside else None
 
 
 def _read_epsilon(module: Any, norm: float) -> float | None:

@@ -9,6 +9,7 @@ import dis
 import importlib
 import inspect
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ import numpy as np
 
 from ..specification.aliases import KEYWORDS
 from ._imported import find_name, list_parameters
+from ._module_probes import NEAR, PROBES
 from ._promises import DEFAULT_DTYPES
 from ._signatures import Match
 
@@ -37,6 +39,7 @@ PAIRS_OF_RESULTS: Mapping[tuple[int, ...], str] = MappingProxyType(
 )  # the shape of the second result of attention, and the operation that has it
 ONE_DTYPE: Mapping[str, Any] = MappingProxyType({"dtype": DEFAULT_DTYPES})
 OF_PLAIN_ATTENTION: Mapping[str, Any] = MappingProxyType({"attention_with_lse": {"h_kv": "h"}})  # it shares no heads
+NORMS: Mapping[str, int] = MappingProxyType({"rms_norm": 2, "layer_norm": 3})  # and how many arrays they have
 ATTENTION = "scaled_dot_product_attention"
 
 
@@ -50,18 +53,20 @@ class Form:
     words: str
     domain: Mapping[str, Any] = field(default_factory=dict)
     match: Match | None = None  # None: the function's answer is made into that of the operation
+    conventions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
         """Whether the function is the operation as it stands."""
-        return self.match is not None and self.match.is_plain and self.name == self.operation and not self.domain
+        is_renamed = self.match is None or not self.match.is_plain or self.name != self.operation
+        return not (is_renamed or self.domain or self.conventions)
 
 
 class FormProbe:
     """Calls functions on small arrays of a framework. A function that raises says nothing."""
 
-    def __init__(self, framework: str) -> None:
-        self.framework = framework
+    def __init__(self, framework: str, *, is_stated: bool = True) -> None:
+        self.framework, self.is_stated = framework, is_stated  # whether the file states its framework
 
     def list_forms(self, operation: str, match: Match, has: Callable[[str], bool]) -> Iterator[Form]:
         """Yield what the function is, with what a call shows of it. `has` says which operations have functions of their own."""
@@ -71,7 +76,7 @@ class FormProbe:
             return
         pairs = ({operation: match.name} if match.name != operation else {}) | match.words
         if not match.order:
-            yield Form(operation, match.name, match.wrap(), _list_names(pairs), {}, match)
+            yield self._see_choices(operation, match, _list_names(pairs))
             return
         domain: dict[str, Any] = {**self._find_batches(match), "empty": False, "dtype": DEFAULT_DTYPES}
         shown: dict[str, Any] = {}
@@ -115,6 +120,25 @@ class FormProbe:
                     "alibi_bias", name, alibi_bias, f"{words} of one head, divided by its slope", {**ONE_DTYPE, "empty": False}
                 )
 
+    def _see_choices(self, operation: str, match: Match, names: str) -> Form:
+        """Return the form of a function with the operation's arrays, with what its name and its parameters leave open.
+
+        A file that states a framework is written for this suite, and has the choices of the equations.
+        """
+        shown, conventions = dict[str, Any](), dict[str, str]()
+        if not self.is_stated and not _takes_any_keyword(match.function):
+            parameters = [p.name for p in list_parameters(match.wrap())]
+            if operation == "gelu" and "approximate" not in parameters and self._is_tanh(match):
+                shown = {"approximate": "tanh"}
+            if operation == "rope" and "layout" not in parameters and self._find_layout(match, {}) == "half":
+                shown = {"layout": "half"}
+            if operation in NORMS and self._adds_one(match, operation):
+                conventions = {"gain": "one plus weight"}
+        seen = [f"{name} = {value}, as a call shows" for name, value in {**shown, **conventions}.items()]
+        whole = replace(match, hidden=shown) if shown else match
+        domain = {name: (value,) for name, value in shown.items()}
+        return Form(operation, match.name, whole.wrap(), ", ".join(filter(None, (names, *seen))), domain, whole, conventions)
+
     # --- calls ------------------------------------------------------------------------------------------------------
 
     def call(self, match: Match, *arrays: np.ndarray, **options: Any) -> tuple[np.ndarray, ...] | None:
@@ -142,7 +166,7 @@ class FormProbe:
     def _give(self, match: Match, x: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the arrays of a call: x itself, or x and positions."""
         positions = np.arange(x.shape[-2])
-        return tuple(positions if name == "positions" else x for name in match.order)
+        return tuple(positions if name == "positions" else x for name in match.order or match.arrays)
 
     def _find_batches(self, match: Match) -> dict[str, Any]:
         """Return how many batch axes the function takes, {} if any number, or if it takes none of those that are tried."""
@@ -164,6 +188,29 @@ class FormProbe:
         turned = np.abs(results[0][..., 1, :]).reshape(-1, WIDTH)[0]
         return "half" if turned[WIDTH // 2] > turned[1] else "interleaved"
 
+    def _is_tanh(self, match: Match) -> bool:
+        """Whether the function's answers are nearer to the tanh form of GELU than to the exact one."""
+        x = np.array(PROBES, np.float32)
+        results = self.call(match, x)
+        if results is None or results[0].shape != x.shape:
+            return False
+        wide = x.astype(np.float64)
+        exact = wide * np.array([1 + math.erf(value / math.sqrt(2)) for value in wide]) / 2
+        tanh = wide * (1 + np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3))) / 2
+        return bool(np.abs(results[0] - tanh).max() < np.abs(results[0] - exact).max())
+
+    def _adds_one(self, match: Match, operation: str) -> bool:
+        """Whether a gain of 2 makes the row three times as large as a gain of 0 does."""
+        x = np.tile(np.array([1, -1], np.float32), (1, WIDTH // 2))
+        answers = []
+        for gain in (0.0, 2.0):
+            arrays = [x, np.full(WIDTH, gain, np.float32), np.zeros(WIDTH, np.float32)][: NORMS[operation]]
+            results = self.call(match, *arrays, **_needed(match))
+            if results is None or results[0].shape != x.shape or not np.all(np.isfinite(results[0]) & (results[0] != 0)):
+                return False
+            answers.append(results[0])
+        return bool(np.all(np.abs(answers[1] / answers[0] - 3) < NEAR))
+
     def _find_scale(self, match: Match, domain: dict[str, Any]) -> float | None:
         """Return 1 if the scores are those of the plain product, else None, the default."""
         x = _draw((*_batch_of(domain), TOKENS, WIDTH))
@@ -172,6 +219,10 @@ class FormProbe:
             return None
         gaps = {scale: float(np.abs(_attend(x, scale or WIDTH**-0.5) - results[0]).max()) for scale in (1.0, None)}
         return min(gaps, key=lambda scale: gaps[scale])
+
+
+def _takes_any_keyword(function: Callable[..., Any]) -> bool:
+    return any(p.kind is p.VAR_KEYWORD for p in list_parameters(function))
 
 
 def _returns_pairs(function: Callable[..., Any]) -> bool:
@@ -198,9 +249,9 @@ def _batch_of(domain: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _needed(match: Match) -> dict[str, Any]:
-    """Return values of the keywords that must be given: a window that hides no token, say."""
+    """Return values of the keywords that the function takes: a window that hides no token, say."""
     values = {"theta": 10_000.0, "window": TOKENS, "is_causal": False, "num_heads": 1, "eps": 1e-5, "axis": -1}
-    return {name: values[name] for name in match.keywords if name in values}
+    return {p.name: values[p.name] for p in list_parameters(match.wrap()) if p.name in values}
 
 
 def _attend(x: np.ndarray, scale: float) -> np.ndarray:

@@ -30,6 +30,7 @@ class Imported:
         self.domain: dict[str, Any] = {}
         self.renamed_operations: dict[str, str] = {}
         self.absence_hints: dict[str, str] = {}
+        self.taken_classes = set[str]()  # of which no hint needs to be given
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

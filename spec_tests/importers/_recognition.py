@@ -19,6 +19,7 @@ from ._promises import DEFAULT_DTYPES
 from ._signatures import match_parameters
 
 ALIBI = "alibi_bias"
+OF_SEVERAL_ARRAYS = ("rope", "scaled_dot_product_attention")  # whose arrays are no parameters of a module
 MISSPELLING_CUTOFF = 0.8  # difflib's similarity, of 1: that of rms_nrom and rms_norm is 0.88
 
 
@@ -35,6 +36,11 @@ class Recognized:
         self.translate_call = self._translate_call if self.renamed_operations else None  # as an adapters file's, for scripts
         stated = dict(getattr(source, "domain", {}))
         self.domain = stated | {op: {**form.domain, **stated.get(op, {})} for op, form in taken.items() if form.domain}
+        self.conventions = dict(getattr(source, "conventions", {}))
+        for operation, form in taken.items():
+            for name, value in form.conventions.items():
+                own = self.conventions.get(name, {})
+                self.conventions[name] = own if isinstance(own, str) else {operation: value, **own}
         if framework:
             self.framework, self.dtypes = framework, getattr(source, "dtypes", DEFAULT_DTYPES)
 
@@ -55,7 +61,7 @@ def recognize(source: Any) -> Any:
     taken: dict[str, Form] = {}
     hints: dict[str, str] = {}
     framework = "" if hasattr(source, "framework") else _find_framework(source)
-    probe = FormProbe(getattr(source, "framework", framework))
+    probe = FormProbe(getattr(source, "framework", framework), is_stated=not framework)
     for operation in operations():
         own = getattr(source, operation, None)
         if inspect.isclass(own) or is_module_instance(own):
@@ -106,7 +112,7 @@ def _find_hint(source: Any, operation: str) -> str:
     """Return a sentence on what the object may have in place of the operation, "" if it has nothing like it."""
     for name in CLASS_NAMES.get(operation, ()):
         found = getattr(source, name, None)
-        if inspect.isclass(found) and _is_own(source, found):
+        if inspect.isclass(found) and _is_own(source, found) and name not in getattr(source, "taken_classes", ()):
             return _describe_class(operation, found)
     names, arrays = OPERATIONS.get(operation, ((), ()))
     for name in (operation, *names):
@@ -114,11 +120,20 @@ def _find_hint(source: Any, operation: str) -> str:
         if is_module_instance(value):
             return _describe_class(operation, type(value))
         if callable(value):
-            return f"has {name}, which is not taken for {operation}: its first parameters are not {', '.join(arrays)}; rename it"
+            return _describe_parameters(name, operation, ", ".join(arrays))
     own = [name for name in _public_functions(source) if name not in operations() and not name.endswith("_vjp")]
     if near := difflib.get_close_matches(operation, own, n=1, cutoff=MISSPELLING_CUTOFF):
         return f"has {near[0]}, which is no operation; if {operation} is meant, rename it"
     return ""
+
+
+def _describe_parameters(name: str, operation: str, arrays: str) -> str:
+    """Return the sentence on a function that is named as the operation and takes something else."""
+    differs = f"its first parameters are not {arrays}"
+    if name == operation:
+        return f"has {name}, but {differs}; rename them, or the function if it is something else"
+    call = f"write {operation}({arrays}, …), which calls it"
+    return f"has {name}, which is not taken for {operation}: {differs}; if {operation} is meant, {call}"
 
 
 def _public_functions(source: Any) -> Iterator[str]:
@@ -143,7 +158,8 @@ def _describe_class(operation: str, found: type) -> str:
 
 def write_class_lines(operation: str, found: type) -> str:
     """Return the lines of a function that calls the class, in which ... is to be filled in. "" if it is no class of PyTorch."""
-    if operation not in OPERATIONS or not any(base.__module__.startswith("torch.") for base in found.__mro__):
+    is_of_torch = any(base.__module__.startswith("torch.") for base in found.__mro__)
+    if operation not in OPERATIONS or operation in OF_SEVERAL_ARRAYS or not is_of_torch:
         return ""
     x, *weights = OPERATIONS[operation][1]
     options = ", *, eps" if operation.endswith("_norm") else ", *, axis" if operation.endswith("softmax") else ""

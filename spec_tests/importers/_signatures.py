@@ -76,15 +76,17 @@ class Match:
         return operation
 
     def _rename_keywords(self) -> Callable[..., Any]:
-        if not self.keywords:
+        if not self.keywords and not self.hidden:
             return self.function
 
         @functools.wraps(self.function, updated=())
         def renamed(*given: Any, **options: Any) -> Any:
-            return self.function(*given, **{self.keywords.get(name, name): value for name, value in options.items()})
+            shown = {name: value for name, value in options.items() if name not in self.hidden}
+            return self.function(*given, **{self.keywords.get(name, name): value for name, value in shown.items()})
 
         ours = {theirs: name for name, theirs in self.keywords.items()}
         parameters = [p.replace(name=ours.get(p.name, p.name)) for p in list_parameters(self.function)]
+        parameters += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in self.hidden]
         renamed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return renamed
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ..specification.aliases import KEYWORDS, WIDTH_NAMES
+from ..specification.aliases import WIDTH_NAMES
+from ._configurations import BIAS_NAMES, EPS_NAMES, find_config, make_config, name_sizes
+from ._feed_forward_modules import bind_feed_forward, bind_swiglu
 from ._imported import NotTaken, find_name, list_parameters
 from ._module_probes import NormProbe, call_module, find_form_of_gelu
-from ._swiglu_modules import bind_swiglu
 
-EPS_NAMES = ("eps", *KEYWORDS["eps"])
 WIDTH, INPUTS, OUTPUTS = 4, 3, 5  # sizes of the small modules that are made to see their parameters
 Bound = tuple[Callable[..., Any], str, dict[str, Any]]
 
@@ -35,17 +35,7 @@ def _bind_norm(found: Any, count: int) -> Norm:
 
     An epsilon that the constructor does not take is seen from a call.
     """
-    names = [p.name for p in list_parameters(found)]
-    width = find_name(names, WIDTH_NAMES) or (names[0] if names else "")
-    eps = find_name(names, EPS_NAMES)
-    if not width:
-        raise NotTaken(f"its constructor ({', '.join(names)}) has no width that is known by name")
-    if other := [name for name in required_parameters(found) if name not in (width, eps)]:
-        raise NotTaken(f"its constructor also requires {', '.join(other)}")
-
-    def make(d: int, epsilon: float) -> Any:
-        return found(**{width: d, **({eps: epsilon} if eps else {})})
-
+    make, words, takes_eps = _find_constructor(found)
     module = make(WIDTH, 1e-5)
     sizes = shapes_of(module)
     if len(sizes) != count or any(shape != (WIDTH,) for shape in sizes.values()):
@@ -54,11 +44,40 @@ def _bind_norm(found: Any, count: int) -> Norm:
     gain, *shifts = probe.order_parameters()
     adds_one = probe.adds_one_to(gain)
     conventions = {"gain": "one plus weight"} if adds_one else {}
-    words, domain = f"the class {found.__name__}({width}, {eps})", dict[str, Any]()
-    if not eps:
-        epsilon = probe.find_epsilon(gain, 0.0 if adds_one else 1.0)
-        words, domain = f"the class {found.__name__}({width}), with eps = {epsilon:g} as a call shows", {"eps": (epsilon,)}
+    domain, one = dict[str, Any](), 0.0 if adds_one else 1.0
+    if not takes_eps:
+        epsilon = probe.find_epsilon(gain, one)
+        words, domain = f"{words}, with eps = {epsilon:g} as a call shows", {"eps": (epsilon,)}
     return make, [gain, *shifts], words, domain, conventions
+
+
+def _find_constructor(found: Any) -> tuple[Callable[[int, float], Any], str, bool]:
+    """Return what makes a norm of a width and an epsilon, the words on it, and whether it can be given an epsilon.
+
+    A configuration may have an epsilon that the norm does not use: a call shows whether it does.
+    """
+    names = [p.name for p in list_parameters(found)]
+    config, annotated = find_config(found)
+    if config:
+        shown = getattr(annotated, "__name__", config)
+
+        def configure(d: int, epsilon: float) -> Any:
+            return found(**{config: make_config(annotated, name_sizes(d, eps=epsilon))})
+
+        used = [NormProbe(module := configure(WIDTH, eps), list(shapes_of(module))) for eps in (1e-2, 1e-4)]
+        small, large = (float(probe.call(1e-3, **dict.fromkeys(probe.names, 1.0)).abs().max()) for probe in used)
+        return configure, f"the class {found.__name__}({shown})", small != large
+    width, eps = find_name(names, WIDTH_NAMES) or (names[0] if names else ""), find_name(names, EPS_NAMES)
+    if not width:
+        raise NotTaken(f"its constructor ({', '.join(names)}) has no width that is known by name")
+    switches = [name for name in required_parameters(found) if name in BIAS_NAMES]
+    if other := [name for name in required_parameters(found) if name not in (width, eps, *switches)]:
+        raise NotTaken(f"its constructor also requires {', '.join(other)}")
+
+    def make(d: int, epsilon: float) -> Any:
+        return found(**{width: d, **dict.fromkeys(switches, True), **({eps: epsilon} if eps else {})})
+
+    return make, f"the class {found.__name__}({', '.join(filter(None, (width, eps)))})", bool(eps)
 
 
 def _describe_shapes(sizes: dict[str, tuple[int, ...]]) -> str:
@@ -186,6 +205,7 @@ def _gate(activation: str) -> Callable[[Any], Bound]:
     return bind_pointwise("gated_activation", {"activation": (activation,), "layout": ("concatenated",), "gate": ("first",)})
 
 
+FEED_FORWARD = ("FeedForward", "FFN", "MLP", "PositionwiseFeedForward", "FeedForwardNetwork")
 CLASSES: Mapping[str, tuple[tuple[str, ...], Callable[[Any], Bound]]] = MappingProxyType(
     {
         # an operation, and a word where it stands several times: the names of classes, and what binds one
@@ -203,6 +223,7 @@ CLASSES: Mapping[str, tuple[tuple[str, ...], Callable[[Any], Bound]]] = MappingP
         "gated_activation silu": (("SiluAndMul",), _gate("silu")),
         "gated_activation gelu": (("GeluAndMul",), _gate("gelu")),
         "gated_activation tanh": (("GeluTanhAndMul",), _gate("gelu_tanh")),
-        "swiglu": (("SwiGLU", "SwiGLUFFN", "LlamaMLP"), bind_swiglu),
+        "swiglu": (("SwiGLU", "SwiGLUFFN", "LlamaMLP", *FEED_FORWARD), bind_swiglu),
+        "feed_forward": (FEED_FORWARD, bind_feed_forward),
     }
 )

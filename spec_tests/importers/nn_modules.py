@@ -12,6 +12,7 @@ from ._imported import Imported, NotTaken, is_module_instance, is_own, is_torch_
 
 KIND = "torch.nn modules"
 ORDER = 5
+OTHER_PARAMETERS = "its parameters are "  # in the reason why a class is not another operation that its name may mean
 QUALIFIERS = ("my", "mini", "tiny", "simple", "custom", "naive", "basic", "plain", "vanilla", "manual", "fast", "fused")
 Binder = Callable[[Any], tuple[Callable[..., Any], str, dict[str, Any]]]  # of a class: the function, words on it, its domain
 
@@ -64,7 +65,7 @@ def bind_class(imported: Imported, name: str, found: Any) -> None:
     for operation, binder in BINDERS[_normalize(name)]:
         own = getattr(imported.recognized_source, operation, None)
         if operation in imported.renamed_operations or (callable(own) and not is_module_instance(own)):
-            return
+            continue
         try:
             function, words, domain = binder(found)
         except NotTaken as reason:
@@ -74,5 +75,7 @@ def bind_class(imported: Imported, name: str, found: Any) -> None:
             reasons[operation] = f"has the class {name}, which is not taken for {operation}: making one raised {what}"
         else:
             imported.add(operation, function, words, domain)
+            imported.taken_classes.add(name)
             return
-    imported.absence_hints.update({key: value for key, value in reasons.items() if key not in imported.absence_hints})
+    telling = {key: why for key, why in reasons.items() if OTHER_PARAMETERS not in why} or reasons  # of several operations
+    imported.absence_hints.update({key: why for key, why in telling.items() if key not in imported.absence_hints})

@@ -11,6 +11,7 @@ from ..bounds.bounded import Bounded
 from ..calls.call import Call
 from ..calls.history import list_lost
 from ..calls.violation import Lost, NoAnswer
+from ..diagnosis.explanation import IF_MEANT
 from ..specification.pytree import leaves
 from ..trials.causes import Cause
 from ..trials.failure import Failure
@@ -25,7 +26,6 @@ from .script_state import add_state
 from .verdict import Message, join_explanations
 
 RAISED = "the call raised "  # how `guard.as_fault` begins
-IF_MEANT = "if meant"  # the label of the line of `domain`
 
 MAX_PRINTED_ELEMENTS = 48  # of a larger array only a few are printed
 MAX_PRINTED_CALLS = 4

@@ -7,7 +7,6 @@ temporary folder. What no script can show is said in a comment in its place.
 from __future__ import annotations
 
 import hashlib
-import inspect
 import re
 import shlex
 import tempfile
@@ -21,16 +20,22 @@ from ..bounds.bounded import Bounded
 from ..calls.call import Call
 from ..calls.given import PLAIN, WHICH
 from ..implementation.array_framework import ArrayFramework
-from ..implementation.backend import Backend
-from ..implementation.import_file import import_root, module_names
-from ..implementation.lookup import DEVIATION_PREFIX, registered_backends, split_file
 from ..specification.pytree import leaves, tree_map
 from ..specification.run_settings import current_settings
 from ..trials.trial import Trial
 from ..trials.written_script import WrittenScript
 from .reproduction import MAX_SCRIPT_ELEMENTS, format_array
 from .script_arrays import write_form, write_freed_arrays
-from .script_needs import Need, are_wrong_when_held, find_earlier_call, find_need, list_native
+from .script_backend import write_backend
+from .script_needs import (
+    Need,
+    are_wrong_when_held,
+    count_calls_before,
+    find_earlier_call,
+    find_need,
+    list_native,
+    write_import_of_torch,
+)
 
 STATE = "the backend keeps a result or a buffer"
 MAX_TEMPORARY_BYTES = 2**26  # of the arrays of a script that are saved in the system's temporary folder
@@ -69,7 +74,9 @@ def _build_lines(trial: Trial, calls: Sequence[Call], name: str) -> list[str]:
     if need is not None:
         earlier = find_earlier_call(trial, need.call) if not need.words else None
         if earlier is None:
-            return [*[f"# {need.words}"] * bool(need.words), *Script(trial, name, need).write([need.call])]
+            before = count_calls_before(need)
+            words = f"it is wrong after {before} earlier calls: {STATE}" if before else need.words
+            return [*[f"# {words}"] * bool(words), *Script(trial, name, need, before=before).write([need.call])]
         comment = f"# the second call gets the answer of the first, which the run made before: {STATE}"
         return [comment, *Script(trial, name).write([earlier, need.call])]
     if len(calls) > MAX_SEQUENCE:
@@ -107,8 +114,11 @@ def _write_truth(call: Call) -> str:
 class Script:
     """The lines of one script, and the large arrays that it loads."""
 
-    def __init__(self, trial: Trial, name: str, need: Need | None = None, *, is_held: bool = False, shows: bool = True):
+    def __init__(
+        self, trial: Trial, name: str, need: Need | None = None, *, before: int = 0, is_held: bool = False, shows: bool = True
+    ):
         self.need, self.is_held = need, is_held  # is_held: answers are printed after the last call
+        self.before = before  # how often a call is made before its answer is printed
         self.written, self.shows = trial.tally.scripts, shows  # whether an answer that it prints is wrong
         self.changed: list[np.ndarray] = []  # arguments that are printed in place of answers, as they were before
         self.forms: dict[int, tuple[str, int]] = {}  # by the identity of an array: its layout, and how often it is repeated
@@ -128,10 +138,13 @@ class Script:
             raise NoScript(f"its arrays have {count} elements; a run with --report=DIR saves them, and writes a script")
         written = [self._write_call(call, number if len(calls) > 1 else None) for number, call in enumerate(calls)]
         lines = [line for made, _ in written for line in made] + [line for _, shown in written for line in shown]
-        imports = {"torch": "import torch", "numpy": "import ml_dtypes" if any("ml_dtypes" in line for line in lines) else ""}
+        imports = {
+            "torch": write_import_of_torch(self.need),
+            "numpy": "import ml_dtypes" if any("ml_dtypes" in line for line in lines) else "",
+        }
         namespace = self.backend.framework.namespace
         start = ["import importlib", "import numpy as np", imports.get(self.framework, f"import {namespace} as xp")]
-        script = [*filter(None, start), f"backend = {_write_backend(self.backend)}", *self._save_arrays(), *lines]
+        script = [*filter(None, start), f"backend = {write_backend(self.backend)}", *self._save_arrays(), *lines]
         self.written.append(WrittenScript(self.name, "\n".join(script), tuple(calls), tuple(self.changed), self.shows))
         return script
 
@@ -149,7 +162,8 @@ class Script:
         if differentiates:
             *lines, answer = self._write_gradient(call, function, self._write_tree(cotangent), texts)
         else:
-            lines, answer = [], f"backend.{function}({', '.join(texts)})"
+            answer = f"backend.{function}({', '.join(texts)})"
+            lines = [f"for _ in range({self.before}): {answer}"] * bool(self.before)
         if not self.forms.keys() <= self.used:
             raise NoScript(f"{function} takes other arrays than the law stores; the command below plays the call")
         lines, title = [*before, *lines], [] if number is None else [f"# call {number + 1}"]
@@ -295,26 +309,3 @@ def _write_pullback(framework: ArrayFramework, names: str, answer: str, cotangen
             f"pull({cotangent})",
         ]
     return [f"xp.vjp(lambda {names}: {answer}, [{names}], [{cotangent}])[1]"]
-
-
-def _write_backend(backend: Backend) -> str:
-    """Return the expression that imports the backend, with a comment that says in which folder it works if not everywhere."""
-    if backend.text.startswith(DEVIATION_PREFIX):
-        return f"importlib.import_module('spec_tests.deviations').backend({backend.text.removeprefix(DEVIATION_PREFIX)!r})"
-    if not backend.text and not inspect.ismodule(backend.source):
-        return f"...  # {backend.name}, as it was given"
-    entry = registered_backends().get(backend.text)
-    path, attribute = split_file(backend.text)
-    if not path:
-        module, _, attribute = (entry.value if entry else backend.text).partition(":")
-    call = "()" if getattr(backend.source, "kind", type(backend.source).__name__) == attribute else ""
-    taken = f".{attribute}{call}" if attribute else ""
-    if attribute and not path:
-        return f"importlib.import_module({module!r}){taken}"
-    if not path and (backend.source.__name__ == module or not backend.text):
-        return f"importlib.import_module({backend.source.__name__!r})"
-    file = Path(path).resolve() if attribute else Path(backend.source.__file__)
-    names, root = module_names(file), import_root(file)
-    if len(names) == 1 and re.search(r"^from \.", file.read_text(), re.MULTILINE):  # it imports from its folder as from a package
-        names, root = (root.name, *names), root.parent
-    return f"importlib.import_module({'.'.join(names)!r}){taken}  # in {root}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +11,17 @@ import numpy as np
 
 from ..calls.call import Call
 from ..calls.given import PLAIN, Given
-from ..calls.history import list_lost
+from ..calls.history import list_first, list_lost
 from ..calls.operation import Operation
 from ..calls.violation import Violation
 from ..helpers.storage import native_as_given
+from ..implementation.framework import Framework
 from ..specification.pytree import leaves
 from ..trials.trial import Trial
 
+MAX_CALLS_BEFORE = 1000  # in a script
+MAX_REPEATED = 4  # earlier calls, to see whether they are wrong by now
+MANY_THREADS = 8  # which are more than one on every machine
 NAN_ARRAYS = 16  # of which every second one is freed before a call: memory that it takes and never writes then holds NaN
 
 
@@ -62,7 +67,8 @@ def find_need(calls: Sequence[Call]) -> Need | None:
     plain = [Need(call) for call, _, _ in made]
     as_given = [Need(call, layout, given) for call, layout, given in made if (layout, given) != ("contiguous", PLAIN)]
     dirty = [Need(call, dirty_memory=True) for call, _, _ in made if not call.operation.backend.framework.passes_copies]
-    if need := next((need for need in (*plain, *as_given, *dirty) if _fails(need)), None):
+    # A call that fails once alone got the answer of another one.
+    if need := next((need for need in (*plain, *as_given, *dirty) if _fails(need) and _fails(need)), None):
         return need
     for call, layout, given in made:
         for way in dict.fromkeys([("contiguous", PLAIN), (layout, given)]):
@@ -93,14 +99,56 @@ def find_earlier_call(trial: Trial, wrong: Call) -> Call | None:
     if np.all(wrong.expectation(wrong.operation.precision).accepts(wrong.observed)):  # its values are right: it has another dtype
         return None
     name, shape = wrong.operation.name, wrong.observed.shape
-    first = trial.backend.first_calls.get((name, trial.dtype, shape))
-    for call in ([first] if first else []) + trial.backend.recorded_calls.get((name, trial.dtype), []):
+    first = [trial.backend.first_calls.get((name, trial.dtype, shape)), wrong.previous, *list_first(wrong)]
+    for call in [call for call in first if call is not None] + trial.backend.recorded_calls.get((name, trial.dtype), []):
         if call is wrong or call.observed is None or call.observed.shape != shape:
             continue
         expectation = call.expectation(call.operation.precision)
         if np.all(expectation.accepts(wrong.observed)) and np.all(np.isfinite(expectation.radius)):
             return call
     return None
+
+
+def count_calls_before(need: Need) -> int:
+    """Return how many calls were made before, if one that was right is wrong by now; 0 if no earlier call decides.
+
+    In a fresh process the call alone would be right. How many of the calls it takes is not known: so many are enough.
+    """
+    operation = need.call.operation
+    if need.words or operation.spec.is_gradient:
+        return 0
+    right = [call for call in list_first(need.call) if call.operation.dtype == operation.dtype and _was_right(call)]
+    if not any(_is_wrong_now(call) for call in right[:MAX_REPEATED]) and not _changes(need.call):
+        return 0
+    return min(operation.backend.call_counts[operation.name], MAX_CALLS_BEFORE)
+
+
+def _is_wrong_now(call: Call) -> bool:
+    """Whether the values of the call's answer are wrong if it is made again."""
+    again = _answer(call)
+    return again is not None and not _was_right(again)
+
+
+def _changes(call: Call) -> bool:
+    """Whether the call has another answer each time that it is made."""
+    first, second = _answer(call), _answer(call)
+    if first is None or second is None or first.observed is None or second.observed is None:
+        return False
+    return not np.array_equal(first.observed, second.observed, equal_nan=True)
+
+
+def _answer(call: Call) -> Call | None:
+    """Return the call, made again, None if it has no answer."""
+    again = Call(call.operation, call.arguments, call.keywords)
+    try:
+        _operation_of(call).values(again, _operation_of(call).run(again))
+    except Exception:
+        return None
+    return again
+
+
+def _was_right(call: Call) -> bool:
+    return call.observed is not None and bool(np.all(call.expectation(call.operation.precision).accepts(call.observed)))
 
 
 def _fails(need: Need) -> bool:
@@ -116,6 +164,34 @@ def _fails(need: Need) -> bool:
         return True
     except Exception:  # such as arrays that the framework does not make: it shows nothing of what the call needs
         return not need.words
+
+
+def write_import_of_torch(need: Need | None) -> str:
+    """Return the line that imports PyTorch, and the one that sets its threads if the call is right with another number.
+
+    A run with several workers gives each of them a share of the threads, which a script has not.
+    """
+    threads = _find_threads(need) if need else 0
+    setting = f"torch.set_num_threads({threads})  # with another number of threads the call is right"
+    return "\n".join(["import torch", *[setting] * bool(threads)])
+
+
+def _find_threads(need: Need) -> int:
+    """Return the number of threads if the call is right with another one, 0 if the threads decide nothing."""
+    backend = need.call.operation.backend
+    module = backend.framework.module if isinstance(backend.framework, Framework) else None  # else it is in another process
+    if not hasattr(module, "set_num_threads") or need.changed or need.call in list_lost(backend) or not _fails(need):
+        return 0
+    assert module is not None
+    now = module.get_num_threads()
+    try:
+        for other in sorted({1, os.cpu_count() or 1, MANY_THREADS} - {now}):
+            module.set_num_threads(other)
+            if not _fails(need):
+                return int(now)
+    finally:
+        module.set_num_threads(now)
+    return 0
 
 
 def _operation_of(call: Call) -> Operation:

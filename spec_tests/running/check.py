@@ -27,6 +27,7 @@ from ..specification.registry import gradients
 from ..specification.registry import operations as every_operation
 from ..trials.attempt import find_violation, replay
 from ..trials.collection import invariants
+from ..trials.slips import find_number_for_none
 from ..trials.tally import Tally
 from ..trials.trial import Trial
 from .arguments import parse_shapes
@@ -107,7 +108,8 @@ class Check:
         __tracebackhide__ = True
         invariant, trial, start = self.test.invariant, replace(self.trial, tally=Tally()), time.perf_counter()
         with using_effort(self.effort, self.shapes):
-            missing = trial.missing(invariant.operations)
+            subject = invariant.subject(trial.operation_name)
+            missing = trial.missing(invariant.operations) or find_number_for_none(trial, subject)
             violation = None if missing else self._find_violation(trial)
             reason = missing or ("" if violation else trial.tally.not_tried_reason)
             status = "failed" if violation else "skipped" if reason else "passed"

@@ -18,6 +18,7 @@ from ..specification.tiers import TIERS, list_required
 from ..trials.attempt import find_violation, replay
 from ..trials.first_failure import cause_search
 from ..trials.invariant import Invariant
+from ..trials.slips import find_exchanged_results, find_number_for_none
 from ..trials.trial import Trial
 from .known_failures import FAILING, Entry
 from .selection import REPORT_ABSENCE, find_missing_requirement
@@ -51,14 +52,16 @@ def run_trial(session: Session, invariant: Invariant, test: Any, trial: Trial) -
         what = f"a fixture or a plugin replaced {', '.join(names[:3])}, on which the verdict depends"
         _meet(invariant, trial, offence := Violation(what))
         raise offence
-    missing = trial.missing(invariant.operations)
+    subject = invariant.subject(trial.operation_name)
+    slip = find_exchanged_results(trial, subject)
+    missing = trial.missing(invariant.operations) or find_number_for_none(trial, subject) or slip * subject.endswith("_vjp")
     if trial.backend.framework.device_lost or missing:
         _look(session, invariant, trial, failed=False)  # this may be the last law
         _skip_untried(session, invariant, trial, missing)
-    _skip_after_lost_devices(trial, invariant.subject(trial.operation_name))
+    _skip_after_lost_devices(trial, subject)
     unrequired = _find_unrequired(session, invariant, trial)
     kind, place, entry = session.known_failures.find_entry(identify_trial(invariant, trial))
-    violation = _find_violation(session, test, trial, entry, shrink=not unrequired)
+    violation = Violation(slip) if slip else _find_violation(session, test, trial, entry, shrink=not unrequired)
     _look(session, invariant, trial, failed=violation is not None)
     if violation is None and trial.tally.cut:
         pytest.skip(f"not tried to its end: cut by {trial.tally.cut}")
