@@ -1,14 +1,14 @@
 """A large call in blocks: each is the call on a part of its batch, and their results are together that of the whole.
 
-The steps of a bound go over an array many times. A block stays in the processor's cache meanwhile, and its bound is let go of
-before the next one is derived.
+The steps of a bound go over an array many times. A block stays in the processor's cache meanwhile. Where there are many, the
+bound of each is let go of before the next one is derived.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..specification.formats import Format, JoinedFormat
 from ..specification.registry import Specification
 
 BLOCK_ELEMENTS = 2**16  # of the arguments and the result of a block
+KEPT_BLOCKS = 8  # where a call has no more, the bounds of its blocks are kept
 
 
 def cut_into_blocks(spec: Specification, named: dict[str, Any], size: int, result: Any) -> list[tuple[slice, dict[str, Any]]]:
@@ -47,7 +48,8 @@ class ExpectationOfBlocks(Expectation):
     """The expectation of a large call. Answers are compared block by block; what else is asked of it is derived of the whole."""
 
     def __init__(self, blocks: Sequence[tuple[slice, Callable[[], Expectation]]], derive_whole: Callable[[], Expectation]):
-        self._blocks, self._derive_whole, self._has_whole_block = blocks, derive_whole, False
+        self._blocks = [(rows, cache(derive)) for rows, derive in blocks] if len(blocks) <= KEPT_BLOCKS else blocks
+        self._derive_whole, self._has_whole_block = derive_whole, False
 
     @cached_property
     def whole(self) -> Expectation:
