@@ -12,6 +12,7 @@ from spec_tests.bounds.expectation import Stage
 from spec_tests.bounds.random_rounding import RandomStream
 from spec_tests.bounds.sample import Sample
 from spec_tests.bounds.sampled_error import FEW_DRAWS
+from spec_tests.calls.blocks import ExpectationOfBlocks
 from spec_tests.calls.call import Call
 from spec_tests.calls.result import Result
 from spec_tests.calls.violation import Violation
@@ -37,6 +38,7 @@ def draw_calls(name: str, dtype: str, count: int) -> Iterator[Call]:
 
 def staged(call: Call, precision: str) -> StagedExpectation:
     expectation = call.expectation(precision)
+    expectation = expectation.whole if isinstance(expectation, ExpectationOfBlocks) else expectation
     assert isinstance(expectation, StagedExpectation)
     return expectation
 

@@ -76,6 +76,8 @@ class StagedExpectation(Expectation):
                 self._stages[stage] = self._without_error()
             elif self._worst[2]:
                 self._stages[Stage.FEW] = self._stages[Stage.WHOLE] = self._with_error(self._worst[1])
+            elif Stage.WHOLE in self._stages:
+                return self._stages[Stage.WHOLE]
             else:
                 self._stages[stage] = self._sample(few_draws_error if stage == Stage.FEW else sampled_error)
         return self._stages[stage]
@@ -104,7 +106,7 @@ class StagedExpectation(Expectation):
         if self._is_nearest(result):
             return np.ones(np.shape(result), dtype=bool)
         accepted = self.at_stage(Stage.FEW).accepts(result)
-        is_decided = np.all(accepted) or np.all(accepted | ~self._at_worst.accepts(result))
+        is_decided = self.is_whole or np.all(accepted) or np.all(accepted | ~self._at_worst.accepts(result))
         return accepted if is_decided else self.at_stage(Stage.WHOLE).accepts(result)
 
     def accepts_all(self, result: np.ndarray) -> bool:

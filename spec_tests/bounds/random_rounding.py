@@ -26,6 +26,7 @@ ROUNDING_FACTORS = np.array([1.0] * DRAWS + [COARSE_FACTOR] * COARSE_DRAWS)  # o
 PER_VALUE_SCALE_PERIOD = 4  # draws; in every fourth draw each value is rounded on a grid with a scale of its own
 FEW_EQUAL = 16  # as many equal errors add up to at most 4 times what independent ones do, which SIGMAS allow
 MANY_TERMS = 32  # the spread of fewer partial sums exceeds what equal terms err, divided by SIGMAS
+MAX_SIGNS = 1 << 23  # in a table from which all draws of an array are cut in one piece: 64 MiB
 MIN_RELIABLE_SQUARE = 1e-280  # a sum of squares below this may have lost squares to underflow
 
 
@@ -55,9 +56,13 @@ class RandomStream:
         """Return an array of random signs, ±1.0, of this shape for each draw."""
         size = math.prod(shape)
         of_all_draws = size * len(ROUNDING_FACTORS)
-        table = _make_sign_table(1 << max(20, (2 * of_all_draws).bit_length()))
-        start = int(self.rng.integers(0, len(table) - of_all_draws + 1))
-        return table[start : start + size * self.draws].reshape(self.draws, *shape)
+        if 2 * of_all_draws <= MAX_SIGNS:
+            table = _make_sign_table(1 << max(20, (2 * of_all_draws).bit_length()))
+            start = int(self.rng.integers(0, len(table) - of_all_draws + 1))
+            return table[start : start + size * self.draws].reshape(self.draws, *shape)
+        table = _make_sign_table(max(MAX_SIGNS, 1 << (2 * size).bit_length()))  # each draw has a place of its own
+        starts = self.rng.integers(0, len(table) - size + 1, len(ROUNDING_FACTORS))[: self.draws]
+        return np.stack([table[start : start + size] for start in starts]).reshape(self.draws, *shape)
 
     def signs_of(self, x: np.ndarray) -> np.ndarray:
         """Return the signs with which the values x are rounded, for each draw.

@@ -19,6 +19,7 @@ from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format, JoinedFormat
 from ..specification.pytree import count_elements, join, leaves, pick
 from ..specification.registry import Specification
+from .blocks import ExpectationOfBlocks, cut_into_blocks
 from .given import PLAIN, Given
 from .open_choices import expect_by_choice
 from .parts import Parts
@@ -261,8 +262,7 @@ class Call:
         arithmetic = Arithmetic.of(op.dtype, precision, widens=widens)
         sampled = op.spec.composed and not self.inexact
         if equation is None and not self.chooses:
-            exact = None if self._settles_a_rounding else self.value
-            return StagedExpectation(self._unanswered().evaluate, arithmetic, self.storage, sampled=sampled, exact=exact)
+            return self._expect_in_blocks(arithmetic, sampled=sampled)
         evaluate = partial(self._unanswered().evaluate, equation=equation)
         if self.chooses:
 
@@ -274,6 +274,19 @@ class Call:
         if exact is not None and not self._settles_a_rounding:
             return StagedExpectation(evaluate, arithmetic, self.storage, sampled=sampled, exact=exact)
         return expect(evaluate, arithmetic, self.storage, sampled=sampled)
+
+    def _expect_in_blocks(self, arithmetic: Arithmetic, *, sampled: bool) -> Expectation:
+        """Return the expectation of the reference equation. A large call is judged block by block."""
+        storage = self.storage
+
+        def derive(call: Call, exact: np.ndarray | None) -> StagedExpectation:
+            return StagedExpectation(call.evaluate, arithmetic, storage, sampled=sampled, exact=exact)
+
+        exact = None if self._settles_a_rounding else self.value
+        whole = partial(derive, self._unanswered(), exact)
+        cut = cut_into_blocks(self.operation.spec, self.named, self.size, self.value)
+        blocks = [(rows, partial(derive, self._change(x), None if exact is None else exact[rows])) for rows, x in cut]
+        return ExpectationOfBlocks(blocks, whole) if blocks else whole()
 
     @property
     def _settles_a_rounding(self) -> bool:
@@ -293,4 +306,12 @@ class Call:
         """Return the same call without its answer, for an expectation to keep: one that kept the call itself would be a cycle."""
         call = Call(self.operation, self.arguments, self.keywords)
         call.__dict__["_settled"] = self._settled
+        return call
+
+    def _change(self, changed: dict[str, Any]) -> Call:
+        """Return the call without its answer and with other values of some arguments, under the same conventions."""
+        named = zip(self.operation.spec.positional, self.arguments, strict=False)
+        keywords = {name: changed.get(name, x) for name, x in self.keywords.items()}
+        call = Call(self.operation, tuple(changed.get(name, x) for name, x in named), keywords)
+        call.__dict__["_settled"] = self.conventions, None
         return call

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..implementation.domain import BROADCASTING_ARGUMENTS
+from ..specification.formats import FORMATS
+from ..specification.numbers import describe_numbers
 from ..specification.registry import Specification
 from .call import Call
 from .in_domain import batch_ranks, dimension_sizes
@@ -50,6 +52,15 @@ def describe_call(call: Call) -> tuple[dict[str, Any], frozenset[str]]:
         options.add(UNEQUAL_BATCHES)
     facts[UNEQUAL_BATCHES] = len(batches) > 1
     return facts, frozenset(options)
+
+
+def list_numbers(call: Call) -> str:
+    """Return the sentence that an elementwise call has every number of its dtype, "" if it has not."""
+    spec = call.operation.spec
+    if not spec.declaration.elementwise or call.operation.dtype not in FORMATS:
+        return ""
+    x = call.arguments[-1]
+    return describe_numbers(x, FORMATS[call.operation.dtype], is_gradient=spec.is_gradient) if isinstance(x, np.ndarray) else ""
 
 
 def describe_positions(call: Call) -> dict[str, bool]:

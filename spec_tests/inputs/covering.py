@@ -61,7 +61,7 @@ class Covering:
         if not options[0]:
             return random.randrange(len(options))
         factors = tuple(options[0])
-        sets = [tuple(self._bit(factor, option[factor]) for factor in factors) for option in options]
+        sets = [*zip(*(self._bits_of(factor, [option[factor] for option in options]) for factor in factors), strict=True)]
         others = sum(bit for factor, bit in self.chosen.items() if factor not in options[0])
         taken = sum(self.of_factor[factor] for factor in {*self.chosen, *factors})
         ahead = self.known & ~taken
@@ -71,10 +71,14 @@ class Covering:
         self.chosen.update(zip(factors, sets[place], strict=True))
         return place
 
+    def _bits_of(self, factor: str, kinds: list[Hashable]) -> list[int]:
+        """Return the bit of each of these kinds. Many stand there several times, and each is looked up once."""
+        found = {kind: self._bit(factor, kind) for kind in dict.fromkeys(kinds)}
+        return [found[kind] for kind in kinds]
+
     def _bit(self, factor: str, kind: Hashable) -> int:
         item = factor, kind
-        known = self.bits.get(item)
-        if known:
+        if known := self.bits.get(item):
             return known
         bit = 1 << len(self.bits)
         for other, its_bit in self.bits.items() if self.parts > 1 else ():

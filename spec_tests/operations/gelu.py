@@ -18,5 +18,6 @@ declaration = Declaration(
     equation=gelu,
     arguments=arguments,
     core={"x": 0},
+    elementwise=True,
     choices={"approximate": APPROXIMATIONS},
 )

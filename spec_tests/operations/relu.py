@@ -16,4 +16,5 @@ declaration = Declaration(
     equation=relu,
     arguments=arguments,
     core={"x": 0},
+    elementwise=True,
 )

@@ -65,6 +65,7 @@ class Declaration:
     broadcasts: bool = False  # the axes of its batch broadcast, as an optional variant
     unbatched: bool = False  # the rows of a batch are not independent calls
     joins_rows: bool = False  # it reduces over rows
+    elementwise: bool = False  # each element of its one array counts for itself alone
     short: bool = False  # no size of it is ever long
     mixed_dtypes: bool = False  # its weights may have another dtype than x, as a level
 

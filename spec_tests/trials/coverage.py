@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from ..calls.call import Call
-from ..calls.call_facts import classify_number, describe_call
+from ..calls.call_facts import classify_number, describe_call, list_numbers
 
 PLAIN = "required arguments alone"
 MAX_TEXTS = 6  # different refusals that a verdict keeps
@@ -28,6 +28,7 @@ class Example:
     answered: bool
     facts: dict[str, Any]  # sizes, keywords, "batch_dims", "empty"
     options: frozenset[str]  # the optional arguments and values that it uses
+    numbers: str = ""  # the sentence that every number of the dtype is among its arguments, "" if not
 
 
 @dataclass
@@ -46,7 +47,8 @@ class Coverage:
             self.refusals[refusal] += 1
         called = calls[-1:] if refusal else [call for call in calls if call.is_answered] or calls
         facts, options = describe_call(called[0]) if called else ({}, frozenset[str]())
-        self.examples.append(Example(refusal[0] if refusal else "", answered, facts, options))
+        numbers = list_numbers(called[0]) if called else ""
+        self.examples.append(Example(refusal[0] if refusal else "", answered, facts, options, numbers))
 
     @property
     def drawn(self) -> int:
@@ -90,6 +92,7 @@ class Coverage:
         if any(example.refusal == "backend" and not example.options for example in self.examples):
             refused[PLAIN] = None
         tried = _list_classes(example for example in self.examples if example.answered)
+        tried |= {example.numbers for example in self.examples if example.answered and example.numbers}
         turned_down = _list_classes(example for example in self.examples if example.refusal == "backend")
         return {
             "answered": [*answered][:MAX_VARIANTS],

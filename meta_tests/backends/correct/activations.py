@@ -88,13 +88,14 @@ class Exponential(Activations):
 
 
 class LogSigmoid(Activations):
-    """σ(x) = exp(log σ(x)): the exponential of a rounded logarithm, so that σ(0) need not be exactly ½."""
+    """σ(x) = exp(log σ(x)): the exponential of a rounded logarithm, so that σ(0) need not be exactly ½. The slope of
+    `log_ndtr` is NaN at some numbers below −46547, where its exponential has long been 0."""
 
     def gate(self, x):
         return F.logsigmoid(x).exp()
 
     def normal_cdf(self, x):
-        return torch.special.log_ndtr(x).exp()
+        return torch.special.log_ndtr(x.clamp(min=-1e3)).exp()
 
 
 class SoftmaxOfTwo(Activations):
