@@ -27,6 +27,8 @@ def cross_entropy(
 
     Shapes
         logits (..., vocab),  targets (...) integers  ->  () for mean and sum, (...) for none
+    Dtypes
+        as the arguments, or float32 or wider
     Units
         Nats.
     Domain

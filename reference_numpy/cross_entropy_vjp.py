@@ -30,6 +30,8 @@ def cross_entropy_vjp(
 
     Shapes
         cotangent () or (...),  logits (..., vocab),  targets (...) integers  ->  (dlogits, None)
+    Dtypes
+        as the arguments
     Domain
         As in cross_entropy; cotangents finite.
     Edges
