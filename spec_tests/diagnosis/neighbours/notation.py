@@ -96,8 +96,8 @@ class Writer:
                 return f"{' = '.join(map(self.part, node.targets))} = {self.part(node.value)}"
             case ast.AugAssign():
                 operator, tightness = OPERATORS[type(node.op)]
-                target = self.part(node.target)
-                return f"{target} = {target}{operator}{self.part(node.value, tightness)}"
+                name = self.part(node.target)
+                return f"{name} = {name}{operator}{self.part(node.value, tightness)}"
             case ast.If() | ast.While():
                 return f"where {self.part(node.test)}"
             case ast.For():
@@ -128,8 +128,8 @@ class Writer:
                 return word.join(self.part(value, tightness + 1) for value in node.values), tightness
             case ast.Compare():
                 text = self.part(node.left, COMPARISON + 1)
-                for operator, right in zip(node.ops, node.comparators, strict=True):
-                    text += f" {COMPARISONS[type(operator)]} {self.part(right, COMPARISON + 1)}"
+                for comparison, right in zip(node.ops, node.comparators, strict=True):
+                    text += f" {COMPARISONS[type(comparison)]} {self.part(right, COMPARISON + 1)}"
                 return text, COMPARISON
             case ast.IfExp():
                 test, body, other = (self.part(each, CONDITION + 1) for each in (node.test, node.body, node.orelse))
