@@ -99,6 +99,12 @@ def softmax_of_fours_without_rescaling(x: Any, *, axis: int) -> Any:
     return np.exp(x - largest[..., -1:]) / np.sum(np.exp(x - largest[..., ends]), axis=-1, keepdims=True)
 
 
+def softmax_of_fours_accumulated_without_rescaling(x: Any, *, axis: int) -> Any:
+    largest = np.maximum.accumulate(x, axis=-1)
+    ends = np.minimum(np.arange(x.shape[-1]) // 4 * 4 + 3, x.shape[-1] - 1)
+    return np.exp(x - largest[..., ends]) / np.sum(np.exp(x - largest[..., -1:]), axis=-1, keepdims=True)
+
+
 def rms_norm_of_the_last_row_of_all(x: Any, weight: Any, *, eps: float) -> Any:
     y = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps) * weight
     y.reshape(-1, y.shape[-1])[:-1] = 0
@@ -131,6 +137,12 @@ UNSEEN = [
         "padded with 0 along axis to (x.shape[axis] rounded up to a multiple of 8)»",
     ),
     (of_softmax, softmax_of_fours_without_rescaling, "softmax", "the maximum of x so far, by blocks of 4 along axis"),
+    (
+        of_softmax,
+        softmax_of_fours_accumulated_without_rescaling,
+        "softmax",
+        "«e * exp(max(x) - (the maximum of x so far, by blocks of 4 along axis))» / sum(e)",
+    ),
     (of_norm, rms_norm_of_the_last_row_of_all, "rms_norm", ", 0 but in rows "),
     (of_gelu, gelu_with_a_half, "gelu", "0.05"),
     (of_relu, relu_raised, "relu", "0.3"),
