@@ -128,8 +128,8 @@ class Writer:
                 return word.join(self.part(value, tightness + 1) for value in node.values), tightness
             case ast.Compare():
                 text = self.part(node.left, COMPARISON + 1)
-                for comparison, right in zip(node.ops, node.comparators, strict=True):
-                    text += f" {COMPARISONS[type(comparison)]} {self.part(right, COMPARISON + 1)}"
+                for comparison, operand in zip(node.ops, node.comparators, strict=True):
+                    text += f" {COMPARISONS[type(comparison)]} {self.part(operand, COMPARISON + 1)}"
                 return text, COMPARISON
             case ast.IfExp():
                 test, body, other = (self.part(each, CONDITION + 1) for each in (node.test, node.body, node.orelse))
