@@ -11,6 +11,7 @@ sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent)]  # the extensions; 
 CITATION = dict(re.findall(r"^([\w-]+): (.+)$", (HERE.parent / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE))
 project = "spec_tests"
 author = "the spec_tests authors"
+project_copyright = author
 version = release = spec_tests.__version__
 extensions = [
     "myst_parser",

@@ -62,7 +62,7 @@ def rounded(x: Any) -> Any:
 
 
 def joined(total: Any, term: Any, *, n: int) -> Any:
-    """Return total + term. Mark that the term may have been the first of n + 1 that were summed: each addition then held it."""
+    """Return total + term. Mark that code may add the n other terms to this one, so that n additions round sums of its size."""
     return total.joined(term, n) if hasattr(total, "joined") else total + term
 
 

@@ -28,6 +28,8 @@ def adamw_step(
     Shapes
         parameter (any shape),  gradient, first_moment and second_moment as parameter
         ->  parameter (any shape),  first_moment (any shape),  second_moment (any shape)
+    Dtypes
+        parameter and first_moment and second_moment as the arguments
     Domain
         All finite; second_moment >= 0; step >= 1, which counts this step; betas from 0 to below 1; eps > 0.
         float32 and float64. The scalars are doubles.

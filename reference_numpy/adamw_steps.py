@@ -22,6 +22,8 @@ def adamw_steps(
 
     Shapes
         parameter (..., d),  gradients (..., d, t)  ->  (..., d, t)
+    Dtypes
+        as the arguments
     Domain
         All finite; t >= 1; the others as in adamw_step. float32 and float64. The scalars are doubles.
     Edges

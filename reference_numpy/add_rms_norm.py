@@ -11,6 +11,8 @@ def add_rms_norm(x: Any, residual: Any, weight: Any, *, eps: float) -> Any:
 
     Shapes
         x (..., d),  residual (..., d),  weight (d)  ->  y (..., d),  residual (..., d)
+    Dtypes
+        y and residual as the arguments
     Domain
         All finite, and the sum within the range of the dtype; eps >= 0.
     Edges

@@ -12,6 +12,8 @@ def add_rms_norm_vjp(cotangent: Any, x: Any, residual: Any, weight: Any, *, eps:
     Shapes
         cotangent: c (..., d) or None, g (..., d) or None;  x (..., d),  residual (..., d),  weight (d)
         ->  (dx, dresidual, dweight), each as its argument
+    Dtypes
+        as the arguments
     Domain
         As in add_rms_norm, with no row of zeros where eps = 0; cotangents finite.
     Edges

@@ -12,6 +12,8 @@ def alibi_bias(slopes: Any, *, n: int, m: int | None = None) -> Any:
 
     Shapes
         slopes (h);  n queries, m keys (None: n)  ->  (h, n, m)
+    Dtypes
+        as the arguments
     Units
         Nats, added to the scaled scores.
     Domain

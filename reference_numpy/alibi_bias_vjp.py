@@ -12,6 +12,8 @@ def alibi_bias_vjp(cotangent: Any, slopes: Any, *, n: int, m: int | None = None)
 
     Shapes
         cotangent (h, n, m),  slopes (h);  n queries, m keys (None: n)  ->  (dslopes,), as slopes
+    Dtypes
+        as the arguments
     Domain
         Cotangents finite; n, m >= 0.
     Edges

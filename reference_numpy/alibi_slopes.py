@@ -13,6 +13,8 @@ def alibi_slopes(*, num_heads: int) -> Any:
 
     Shapes
         ->  (num_heads)
+    Dtypes
+        float32
     Units
         Nats for each token of distance.
     Domain

@@ -26,6 +26,8 @@ def attention_with_kv_cache(
 
     Shapes
         q (b, h, n, d_k),  k_cache (b, h_kv, M, d_k),  v_cache (b, h_kv, M, d_v),  lengths (b),  sinks (h)  ->  (b, h, n, d_v)
+    Dtypes
+        as the arguments
     Units
         lengths in slots, after the n new keys were written.
     Domain

@@ -28,6 +28,8 @@ def attention_with_lse(
     Shapes
         q (..., h, n, d_k),  k (..., h_kv, m, d_k),  v (..., h_kv, m, d_v),  mask broadcastable to (..., h, n, m),
         sinks (h)  ->  out (..., h, n, d_v),  lse (..., h, n)
+    Dtypes
+        out as the arguments; lse as the arguments, or float32 or wider
     Units
         Scores, sinks and lse in nats.
     Domain

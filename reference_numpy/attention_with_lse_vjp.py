@@ -31,6 +31,8 @@ def attention_with_lse_vjp(
         cotangent: c (..., h, n, d_v) or None, g (..., h, n) or None;  q (..., h, n, d_k),  k (..., h_kv, m, d_k),
         v (..., h_kv, m, d_v),  mask broadcastable to (..., h, n, m),  sinks (h)
         ->  (dq, dk, dv, None, dsinks), each as its argument
+    Dtypes
+        as the arguments
     Domain
         As in attention_with_lse; each query sees a key or has a finite sink; cotangents finite.
     Edges

@@ -17,6 +17,8 @@ def attention_with_weights(
     Shapes
         q (..., n, d_k),  k (..., m, d_k),  v (..., m, d_v),  mask broadcastable to (..., n, m)
         ->  out (..., n, d_v),  weights (..., n, m) with the batch axes of q, k and mask
+    Dtypes
+        out and weights as the arguments
     Units
         Scores in nats.
     Domain

@@ -18,6 +18,8 @@ def attention_with_weights_vjp(
     Shapes
         cotangent: c (..., n, d_v) or None, w (..., n, m) or None;  q (..., n, d_k),  k (..., m, d_k),  v (..., m, d_v),
         mask broadcastable to (..., n, m)  ->  (dq, dk, dv, None), each as its argument. What was broadcast gathers the sum.
+    Dtypes
+        as the arguments
     Domain
         As in attention_with_weights; cotangents finite.
     Edges

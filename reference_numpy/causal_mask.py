@@ -11,6 +11,8 @@ def causal_mask(*, n: int, m: int | None = None, aligned: str = "bottom-right") 
 
     Shapes
         n queries, m keys (None: n)  ->  (n, m) bool
+    Dtypes
+        bool
     Domain
         n, m >= 0.
     Edges

@@ -12,6 +12,8 @@ def cosine_schedule(
         step <= cosine_steps: min + (1 + cos(pi (step - warmup) / (cosine_steps - warmup))) / 2 * (max - min)
         after that:           min
 
+    Dtypes
+        float64
     Units
         Rates in the unit of max_learning_rate; steps are counted from 0. cosine_steps is the step at which the decay ends,
         not its length.

@@ -29,6 +29,8 @@ def cross_entropy(
 
     Shapes
         logits (..., vocab),  targets (...) integers,  weight (vocab)  ->  () for mean and sum, (...) for none
+    Dtypes
+        as the arguments, or float32 or wider
     Units
         Nats.
     Domain

@@ -32,6 +32,8 @@ def cross_entropy_vjp(
 
     Shapes
         cotangent () or (...),  logits (..., vocab),  targets (...) integers,  weight (vocab)  ->  (dlogits, None, None)
+    Dtypes
+        as the arguments
     Domain
         As in cross_entropy; cotangents finite.
     Edges

@@ -3,6 +3,8 @@ def d_ff(d_model: int) -> int:
 
         d_ff = 64 * max(1, floor(d_model / 24 + 1/2))
 
+    Dtypes
+        int
     Units
         Features.
     Domain

@@ -12,6 +12,8 @@ def embedding(token_ids: Any, weight: Any, *, padding_idx: int | None = None) ->
 
     Shapes
         token_ids (...) integers,  weight (vocab, d)  ->  (..., d)
+    Dtypes
+        as the arguments
     Domain
         0 <= token_ids < vocab; -vocab <= padding_idx < vocab.
     Edges

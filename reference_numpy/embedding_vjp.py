@@ -13,6 +13,8 @@ def embedding_vjp(cotangent: Any, token_ids: Any, weight: Any, *, padding_idx: i
 
     Shapes
         cotangent (..., d),  token_ids (...) integers,  weight (vocab, d)  ->  (None, dweight)
+    Dtypes
+        as the arguments
     Domain
         0 <= token_ids < vocab; -vocab <= padding_idx < vocab, counted from the end if it is negative.
     Edges

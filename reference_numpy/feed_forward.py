@@ -13,6 +13,8 @@ def feed_forward(x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None, *, ac
 
     Shapes
         x (..., d),  w1 (h, d),  w2 (d, h),  b1 (h),  b2 (d)  ->  (..., d)
+    Dtypes
+        as the arguments
     Domain
         All finite.
     Edges

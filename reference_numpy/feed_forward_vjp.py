@@ -19,6 +19,8 @@ def feed_forward_vjp(
     Shapes
         cotangent (..., d),  x (..., d),  w1 (h, d),  w2 (d, h),  b1 (h),  b2 (d)
         ->  (dx, dw1, dw2, db1, db2), each as its argument; None for a bias that is not given.
+    Dtypes
+        as the arguments
     Domain
         All finite.
     Edges

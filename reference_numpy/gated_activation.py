@@ -39,6 +39,8 @@ def gated_activation(
 
     Shapes
         x (..., 2 h)  ->  (..., h)
+    Dtypes
+        as the arguments
     Domain
         x finite; limit >= 0; alpha > 0, and 1 unless the activation is silu.
     Edges

@@ -41,6 +41,8 @@ def gated_activation_vjp(
 
     Shapes
         cotangent (..., h),  x (..., 2 h)  ->  (dx,), as x
+    Dtypes
+        as the arguments
     Domain
         As in gated_activation; cotangents finite.
     Edges

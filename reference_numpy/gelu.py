@@ -13,6 +13,8 @@ def gelu(x: Any, *, approximate: str = "none") -> Any:
 
     Shapes
         x (any shape)  ->  as x
+    Dtypes
+        as the arguments
     Domain
         x finite.
     Edges

@@ -14,6 +14,8 @@ def gelu_vjp(cotangent: Any, x: Any, *, approximate: str = "none") -> Any:
 
     Shapes
         cotangent as x,  x (any shape)  ->  (dx,), as x
+    Dtypes
+        as the arguments
     Domain
         x and cotangents finite.
     Edges

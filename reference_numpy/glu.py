@@ -12,6 +12,8 @@ def glu(x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = None) -> Any:
 
     Shapes
         x (..., d),  w1 (h, d),  w2 (h, d),  b1 (h),  b2 (h)  ->  (..., h)
+    Dtypes
+        as the arguments
     Domain
         All finite.
     Edges

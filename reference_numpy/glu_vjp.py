@@ -17,6 +17,8 @@ def glu_vjp(cotangent: Any, x: Any, w1: Any, w2: Any, b1: Any = None, b2: Any = 
     Shapes
         cotangent (..., h),  x (..., d),  w1 (h, d),  w2 (h, d),  b1 (h),  b2 (h)
         ->  (dx, dw1, dw2, db1, db2), each as its argument; that of a bias is None without it
+    Dtypes
+        as the arguments
     Domain
         All finite.
     Edges

@@ -12,6 +12,8 @@ def gradient_clipping(gradients: Any, *, max_norm: float, eps: float = 1e-6) -> 
 
     Shapes
         gradients: a list of at least one array, each (any shape)  ->  a list of as many arrays of these shapes
+    Dtypes
+        gradients as the arguments
     Domain
         All finite, and the sum of all squares finite in float32; max_norm > 0; eps >= 0.
     Edges

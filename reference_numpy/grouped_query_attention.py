@@ -28,6 +28,8 @@ def grouped_query_attention(
     Shapes
         q (..., h, n, d_k),  k (..., h_kv, m, d_k),  v (..., h_kv, m, d_v),  mask broadcastable to (..., h, n, m),
         sinks (h)  ->  (..., h, n, d_v)
+    Dtypes
+        as the arguments
     Domain
         As in attention; h_kv divides h; softcap > 0; windows >= 0; sinks finite or -inf.
     Edges

@@ -30,6 +30,8 @@ def grouped_query_attention_vjp(
     Shapes
         cotangent (..., h, n, d_v),  q (..., h, n, d_k),  k (..., h_kv, m, d_k),  v (..., h_kv, m, d_v),
         mask broadcastable to (..., h, n, m),  sinks (h)  ->  (dq, dk, dv, None, dsinks), each as its argument
+    Dtypes
+        as the arguments
     Domain
         As in grouped_query_attention; cotangents finite.
     Edges

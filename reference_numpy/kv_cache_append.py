@@ -13,6 +13,8 @@ def kv_cache_append(k_cache: Any, v_cache: Any, k: Any, v: Any, lengths: Any) ->
     Shapes
         k_cache (b, h_kv, M, d_k),  v_cache (b, h_kv, M, d_v),  k (b, h_kv, n, d_k),  v (b, h_kv, n, d_v),  lengths (b)
         ->  k_cache (b, h_kv, M, d_k),  v_cache (b, h_kv, M, d_v)
+    Dtypes
+        k_cache and v_cache as the arguments
     Units
         lengths in slots, as they were before: those that hold a key.
     Domain

@@ -12,6 +12,8 @@ def layer_norm(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
 
     Shapes
         x (..., d),  weight (d),  bias (d)  ->  (..., d)
+    Dtypes
+        as the arguments
     Domain
         All finite; eps >= 0, and eps > 0 where a row is constant.
     Edges

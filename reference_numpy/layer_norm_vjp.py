@@ -16,6 +16,8 @@ def layer_norm_vjp(cotangent: Any, x: Any, weight: Any, bias: Any, *, eps: float
 
     Shapes
         cotangent (..., d),  x (..., d),  weight (d),  bias (d)  ->  (dx, dweight, dbias), each as its argument
+    Dtypes
+        as the arguments
     Domain
         As in layer_norm; cotangents finite.
     Edges

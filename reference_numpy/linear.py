@@ -12,6 +12,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
     Shapes
         x (..., d_in),  weight (d_out, d_in),  bias (d_out)  ->  (..., d_out)
+    Dtypes
+        as the arguments
     Domain
         All finite.
     Edges

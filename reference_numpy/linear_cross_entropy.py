@@ -22,6 +22,8 @@ def linear_cross_entropy(
 
     Shapes
         x (..., d),  weight (vocab, d),  targets (...) integers  ->  () for mean and sum, (...) for none
+    Dtypes
+        as the arguments, or float32 or wider
     Units
         Nats.
     Domain

@@ -26,6 +26,8 @@ def linear_cross_entropy_vjp(
 
     Shapes
         cotangent () or (...),  x (..., d),  weight (vocab, d),  targets (...) integers  ->  (dx, dweight, None)
+    Dtypes
+        as the arguments
     Domain
         As in linear_cross_entropy; cotangents finite.
     Edges

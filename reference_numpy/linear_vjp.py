@@ -16,6 +16,8 @@ def linear_vjp(cotangent: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     Shapes
         cotangent (..., d_out),  x (..., d_in),  weight (d_out, d_in),  bias (d_out)
         ->  (dx, dweight, dbias), each as its argument; dbias is None without a bias.
+    Dtypes
+        as the arguments
     Domain
         All finite.
     Edges

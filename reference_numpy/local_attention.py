@@ -12,6 +12,8 @@ def local_attention(q: Any, k: Any, v: Any, *, window: int, is_causal: bool = Fa
 
     Shapes
         q (..., n, d_k),  k (..., m, d_k),  v (..., m, d_v)  ->  (..., n, d_v)
+    Dtypes
+        as the arguments
     Units
         window counts tokens to each side, the query's own not included.
     Domain

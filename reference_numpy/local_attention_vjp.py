@@ -13,6 +13,8 @@ def local_attention_vjp(
     Shapes
         cotangent (..., n, d_v),  q (..., n, d_k),  k (..., m, d_k),  v (..., m, d_v)
         ->  (dq, dk, dv), each as its argument
+    Dtypes
+        as the arguments
     Domain
         As in local_attention; cotangents finite.
     Edges

@@ -12,6 +12,8 @@ def log_softmax(x: Any, *, axis: int) -> Any:
 
     Shapes
         x (any shape with at least one axis)  ->  as x
+    Dtypes
+        as the arguments
     Units
         Nats.
     Domain

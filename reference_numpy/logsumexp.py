@@ -12,6 +12,8 @@ def logsumexp(x: Any, *, axis: int) -> Any:
 
     Shapes
         x (any shape with at least one axis)  ->  x without that axis
+    Dtypes
+        as the arguments
     Units
         Nats.
     Domain

@@ -13,6 +13,8 @@ def logsumexp_vjp(cotangent: Any, x: Any, *, axis: int) -> Any:
 
     Shapes
         cotangent as x without that axis,  x (any shape with at least one axis)  ->  (dx,), as x
+    Dtypes
+        as the arguments
     Domain
         As in logsumexp, with at least one entry of each vector finite; cotangents finite.
     Edges

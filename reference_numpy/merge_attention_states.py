@@ -12,6 +12,8 @@ def merge_attention_states(out_a: Any, lse_a: Any, out_b: Any, lse_b: Any) -> An
 
     Shapes
         out_a (..., d_v),  lse_a (...),  out_b (..., d_v),  lse_b (...)  ->  out (..., d_v),  lse (...)
+    Dtypes
+        out as the arguments; lse as the arguments, or float32 or wider
     Units
         lse in nats.
     Domain

@@ -14,6 +14,8 @@ def merge_attention_states_vjp(cotangent: Any, out_a: Any, lse_a: Any, out_b: An
     Shapes
         cotangent: c (..., d_v) or None, g (...) or None;  out_a (..., d_v),  lse_a (...),  out_b (..., d_v),  lse_b (...)
         ->  (dout_a, dlse_a, dout_b, dlse_b), each as its argument
+    Dtypes
+        as the arguments
     Domain
         As in merge_attention_states; one of the two parts saw a key; cotangents finite.
     Edges

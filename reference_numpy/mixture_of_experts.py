@@ -39,6 +39,8 @@ def mixture_of_experts(
     Shapes
         x (..., d),  router (experts, d),  w1 (experts, h, d),  w2 (experts, d, h),  w3 (experts, h, d),
         b_router (experts),  b1 (experts, h),  b2 (experts, d),  b3 (experts, h)  ->  (..., d)
+    Dtypes
+        as the arguments
     Domain
         All finite; 1 <= k <= experts; limit >= 0; alpha > 0, and 1 unless the activation is silu.
     Edges

@@ -43,6 +43,8 @@ def mixture_of_experts_vjp(
         cotangent (..., d),  x (..., d),  router (experts, d),  w1 (experts, h, d),  w2 (experts, d, h),  w3 (experts, h, d),
         b_router (experts),  b1 (experts, h),  b2 (experts, d),  b3 (experts, h)
         ->  (dx, drouter, dw1, dw2, dw3, db_router, db1, db2, db3), each as its argument; None for those that are not given
+    Dtypes
+        as the arguments
     Domain
         As in mixture_of_experts; cotangents finite.
     Edges

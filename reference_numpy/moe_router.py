@@ -30,6 +30,8 @@ def moe_router(
 
     Shapes
         logits (..., experts),  bias (experts)  ->  weights (..., k),  indices (..., k) integers
+    Dtypes
+        weights as the arguments, or float32 or wider; indices integers
     Domain
         logits and bias finite; experts a multiple of groups; k at most the number of experts in top_groups groups; where sigmoid
         scores are renormalized, logits >= -20.

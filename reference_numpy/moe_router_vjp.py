@@ -30,6 +30,8 @@ def moe_router_vjp(
 
     Shapes
         cotangent: c (..., k), None;  logits (..., experts),  bias (experts)  ->  (dlogits, dbias), each as its argument
+    Dtypes
+        as the arguments
     Domain
         As in moe_router; cotangents finite.
     Edges

@@ -73,6 +73,8 @@ def multihead_self_attention(
         x (..., n, d),  w_q (h d_k, d),  w_k (h_kv d_k, d),  w_v (h_kv d_v, d),  w_o (d, h d_v),  positions (..., n),
         b_q (h d_k),  b_k (h_kv d_k),  b_v (h_kv d_v),  b_o (d),  q_norm (d_k),  k_norm (d_k),
         inverse_frequencies (d_k/2),  sinks (h)  ->  (..., n, d)
+    Dtypes
+        as the arguments
     Domain
         All finite, but sinks may be -inf; positions any integers; softcap > 0; left_window >= 0.
     Edges

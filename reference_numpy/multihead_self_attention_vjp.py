@@ -51,6 +51,8 @@ def multihead_self_attention_vjp(
         inverse_frequencies (d_k/2),  sinks (h)
         ->  (dx, dw_q, dw_k, dw_v, dw_o, None, db_q, db_k, db_v, db_o, dq_norm, dk_norm, None, dsinks), each as its argument;
         None for those that are not given
+    Dtypes
+        as the arguments
     Domain
         As in multihead_self_attention; cotangents finite.
     Edges

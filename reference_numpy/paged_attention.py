@@ -27,6 +27,8 @@ def paged_attention(
     Shapes
         q (b, h, n, d_k),  k_pages (P, page_size, h_kv, d_k),  v_pages (P, page_size, h_kv, d_v),  block_table (b, pages),
         lengths (b),  sinks (h)  ->  (b, h, n, d_v)
+    Dtypes
+        as the arguments
     Units
         lengths in slots, after the new keys were written; the table in pages.
     Domain

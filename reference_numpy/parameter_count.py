@@ -15,6 +15,8 @@ def parameter_count(
 
     with d = d_model, f = d_ff, L = num_layers, h = num_heads, h_kv = num_kv_heads, d_k = d // h.
 
+    Dtypes
+        int64
     Units
         Numbers, not bytes.
     Domain

@@ -12,6 +12,8 @@ def relu(x: Any) -> Any:
 
     Shapes
         x (any shape)  ->  as x
+    Dtypes
+        as the arguments
     Domain
         All numbers.
     Edges

@@ -10,6 +10,8 @@ def relu_vjp(cotangent: Any, x: Any) -> Any:
 
     Shapes
         cotangent as x,  x (any shape)  ->  (dx,), as x
+    Dtypes
+        as the arguments
     Domain
         All numbers; cotangents finite.
     Edges

@@ -12,6 +12,8 @@ def rms_norm(x: Any, weight: Any, *, eps: float) -> Any:
 
     Shapes
         x (..., d),  weight (d)  ->  (..., d)
+    Dtypes
+        as the arguments
     Domain
         x and weight finite; eps >= 0.
     Edges

@@ -15,6 +15,8 @@ def rms_norm_vjp(cotangent: Any, x: Any, weight: Any, *, eps: float) -> Any:
 
     Shapes
         cotangent (..., d),  x (..., d),  weight (d)  ->  (dx, dweight), each as its argument
+    Dtypes
+        as the arguments
     Domain
         As in rms_norm, with no row of zeros where eps = 0; cotangents finite.
     Edges

@@ -25,6 +25,8 @@ def rope(
 
     Shapes
         x (..., n, d_k),  positions (n) or broadcastable to (..., n),  inverse_frequencies (r/2)  ->  as x
+    Dtypes
+        as the arguments
     Units
         Angles in radians, inverse_frequencies in radians for each position.
     Domain

@@ -41,6 +41,8 @@ def rope_frequencies(
 
     Shapes
         ->  inverse_frequencies (d_k / 2),  attention_factor (), which may be a Python float
+    Dtypes
+        inverse_frequencies and attention_factor float32
     Units
         Radians for each position.
     Domain

@@ -26,6 +26,8 @@ def rope_vjp(
     Shapes
         cotangent as x,  x (..., n, d_k),  positions (n) or broadcastable to (..., n),  inverse_frequencies (r/2)
         ->  (dx, None, None), dx as x
+    Dtypes
+        as the arguments
     Domain
         As in rope; cotangents finite.
     Edges

@@ -25,6 +25,8 @@ def scaled_dot_product_attention(
     Shapes
         q (..., n, d_k),  k (..., m, d_k),  v (..., m, d_v),  mask and bias broadcastable to (..., n, m)
         ->  (..., n, d_v).  q, k and v have the same batch axes; here they also broadcast, which no caller may rely on.
+    Dtypes
+        as the arguments
     Units
         Scores in nats.
     Domain

@@ -28,6 +28,8 @@ def scaled_dot_product_attention_vjp(
         cotangent (..., n, d_v),  q (..., n, d_k),  k (..., m, d_k),  v (..., m, d_v),  mask and bias broadcastable to
         (..., n, m)  ->  (dq, dk, dv, None, dbias), each as its argument; dbias is None without a bias. What was
         broadcast gathers the sum.
+    Dtypes
+        as the arguments
     Domain
         As in attention; cotangents finite.
     Edges

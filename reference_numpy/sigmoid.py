@@ -10,6 +10,8 @@ def sigmoid(x: Any) -> Any:
 
     Shapes
         x (any shape)  ->  as x
+    Dtypes
+        as the arguments
     Domain
         All numbers, +inf and -inf included.
     Edges

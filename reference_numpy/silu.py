@@ -10,6 +10,8 @@ def silu(x: Any) -> Any:
 
     Shapes
         x (any shape)  ->  as x
+    Dtypes
+        as the arguments
     Domain
         x finite.
     Edges

@@ -10,6 +10,8 @@ def sliding_window_mask(*, n: int, m: int | None = None, window: int, is_causal:
 
     Shapes
         n queries, m keys (None: n)  ->  (n, m) bool
+    Dtypes
+        bool
     Units
         window counts tokens to each side, the query's own not included.
     Domain

@@ -13,6 +13,8 @@ def softmax_vjp(cotangent: Any, x: Any, *, axis: int) -> Any:
 
     Shapes
         cotangent as x,  x (any shape with at least one axis)  ->  (dx,), as x
+    Dtypes
+        as the arguments
     Domain
         As in softmax; cotangents finite.
     Edges

@@ -12,6 +12,8 @@ def swiglu(x: Any, w1: Any, w2: Any, w3: Any, b1: Any = None, b2: Any = None, b3
 
     Shapes
         x (..., d),  w1 (h, d),  w2 (d, h),  w3 (h, d),  b1 (h),  b2 (d),  b3 (h)  ->  (..., d)
+    Dtypes
+        as the arguments
     Domain
         All finite.
     Edges

@@ -17,6 +17,8 @@ def swiglu_vjp(cotangent: Any, x: Any, w1: Any, w2: Any, w3: Any, b1: Any = None
     Shapes
         cotangent (..., d),  x (..., d),  w1 (h, d),  w2 (d, h),  w3 (h, d),  b1 (h),  b2 (d),  b3 (h)
         ->  (dx, dw1, dw2, dw3, db1, db2, db3), each as its argument; that of a bias is None without it
+    Dtypes
+        as the arguments
     Domain
         All finite.
     Edges

@@ -49,6 +49,8 @@ def transformer_block(
         attn_post_norm (d), ffn_post_norm (d), router (experts, d), b_router (experts);
         with a router w1, w2, w3 and their biases are those of all experts, one above the other on a first axis;
         inverse_frequencies (d_k/2)  ->  (..., n, d)
+    Dtypes
+        as the arguments
     Domain
         All finite, but sinks may be -inf; eps > 0; softcap > 0; left_window >= 0; limit >= 0; alpha > 0, and 1 unless the
         activation is silu; with a router 1 <= k <= experts.

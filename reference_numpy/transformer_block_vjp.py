@@ -52,6 +52,8 @@ def transformer_block_vjp(
     Shapes
         cotangent (..., n, d),  x (..., n, d),  weights: a dict,  positions (..., n),  inverse_frequencies (d_k/2)
         ->  (dx, dweights, None, None): dweights is a dict with the keys of weights
+    Dtypes
+        as the arguments
     Domain
         As in transformer_block; cotangents finite.
     Edges

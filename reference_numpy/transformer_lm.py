@@ -44,6 +44,8 @@ def transformer_lm(
     Shapes
         token_ids (..., n) integers;  weights: token_embedding (vocab, d), layers (num_layers) a list of the
         dicts of transformer_block, final_norm (d), lm_head (vocab, d);  inverse_frequencies (d_k/2)  ->  (..., n, vocab)
+    Dtypes
+        as the arguments
     Units
         Nats, up to a constant in each row: logits, not probabilities.
     Domain

@@ -44,6 +44,8 @@ def transformer_lm_vjp(
     Shapes
         cotangent (..., n, vocab),  token_ids (..., n) integers,  weights: a dict,
         inverse_frequencies (d_k/2)  ->  (None, dweights, None): dweights is a dict of the structure of weights
+    Dtypes
+        as the arguments
     Domain
         As in transformer_lm; cotangents finite.
     Edges

@@ -28,6 +28,8 @@ def variable_length_attention(
     Shapes
         q (N, h, d_k),  k (M, h_kv, d_k),  v (M, h_kv, d_v),  cu_seqlens_q (members),  cu_seqlens_k (members),  sinks (h)
         ->  (N, h, d_v)
+    Dtypes
+        as the arguments
     Units
         cu_seqlens in tokens: B + 1 of them for B members.
     Domain

@@ -28,6 +28,8 @@ def variable_length_attention_vjp(
     Shapes
         cotangent (N, h, d_v),  q (N, h, d_k),  k (M, h_kv, d_k),  v (M, h_kv, d_v),  cu_seqlens_q (members),
         cu_seqlens_k (members),  sinks (h)  ->  (dq, dk, dv, None, None, dsinks), each as its argument
+    Dtypes
+        as the arguments
     Domain
         As in variable_length_attention, without tokens beyond the last member; each query sees a key or has a finite sink;
         cotangents finite.

@@ -11,8 +11,9 @@ from typing import Any
 
 
 def escape_markdown(text: str) -> str:
-    """Escape plain text for Markdown."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~$])", r"\\\1", text)
+    """Escape plain text for Markdown. What stands between backticks stays code."""
+    parts = re.split(r"(`[^`|]+`)", text)
+    return "".join(part if i % 2 else re.sub(r"([\\`*_{}\[\]<>#|~$])", r"\\\1", part) for i, part in enumerate(parts))
 
 
 def join_lines(text: str) -> str:
@@ -36,6 +37,15 @@ def source_without_docstring(function: Callable[..., Any]) -> str:
     return "\n".join([*head, *lines[start:]])
 
 
+AT_THE_TOP = ("Shapes", "Dtypes")  # sections that a page begins with
+
+
+def find_section(docstring: str, title: str) -> str:
+    """Return the text of a docstring's section as it is written, "" if the docstring has none."""
+    found = re.search(rf"^{title}\n((?:    .*\n)+)", docstring + "\n", re.MULTILINE)
+    return textwrap.dedent(found[1]).strip() if found else ""
+
+
 def format_docstring(text: str) -> Iterator[str]:
     """Yield, in Markdown, the sections and examples of a reference's docstring, given without its first line."""
     _, *sections = re.split(r"^(?=[A-Z][a-z]+\n    )", text.strip("\n"), flags=re.MULTILINE)
@@ -43,8 +53,8 @@ def format_docstring(text: str) -> Iterator[str]:
         title, _, content = section.partition("\n")
         inside = re.match(r"(?:    [^\n]*\n?|\n)*", content)[0]  # type: ignore[index]
         outside, inside = content[len(inside) :], textwrap.dedent(inside).strip()
-        whole = ("**Shapes.**", "", "```text", inside, "```") if title == "Shapes" else (f"**{title}.** {join_lines(inside)}",)
-        yield from (*whole, "")
+        if title not in AT_THE_TOP:
+            yield from (f"**{title}.** {join_lines(inside)}", "")
         for paragraph in filter(None, re.split(r"\n\n+", outside.strip())):
             example = paragraph.startswith(">>>")
             yield from (("```pycon", paragraph, "```", "") if example else (join_lines(paragraph), ""))

@@ -8,6 +8,7 @@ What follows is folded: the NumPy code, the derivation of the error bound, why e
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,15 @@ from typing import Any
 from conformance_grid import find_link
 from derivation import describe_derivation
 from folded_sections import fold
-from markdown_text import escape_markdown, format_docstring, join_lines, make_label, source_without_docstring
+from markdown_text import (
+    AT_THE_TOP,
+    escape_markdown,
+    find_section,
+    format_docstring,
+    join_lines,
+    make_label,
+    source_without_docstring,
+)
 from operation_facts import (
     find_most_reported,
     first_sentence,
@@ -72,6 +81,10 @@ def _format_top(operation: str) -> Iterator[str]:
     yield from ("```python", format_signature(operation), "```", "")
     yield from (r"The cotangent is $c=\partial L/\partial y$.", "") * spec.is_gradient
     yield from (read_equation(operation), "")
+    docstring = inspect.getdoc(spec.reference) or ""
+    for section in AT_THE_TOP:
+        if text := find_section(docstring, section):
+            yield from (f"**{section}.**", "", "```text", text, "```", "")
     gradient = f"{operation}_vjp"
     also = f" Its gradient is [`{gradient}`]({gradient}.md)." if gradient in gradients() else ""
     of = f" It is the gradient of [`{spec.forward}`]({spec.forward}.md)." if spec.is_gradient else ""
@@ -151,7 +164,7 @@ def _count(things: Any, noun: str) -> str:
 def _format_code(operation: str) -> Iterator[str]:
     reference = specification(operation).reference
     yield from ("## The equation in NumPy", "", "These lines, in float64, are the [oracle](../glossary.md).", "")
-    yield from (fold("the code, shapes, domain, edge cases and source"), "")
+    yield from (fold("the code, domain, edge cases and source"), "")
     yield from ("```python", source_without_docstring(reference), "```", "")
     yield from format_docstring(inspect.cleandoc(reference.__doc__ or "").partition("\n")[2])
     yield ""
@@ -200,6 +213,22 @@ def write_pages(*_: Any) -> None:
             path.write_text(text)
 
 
+def let_names_break(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Let the names of laws and bugs break at their underscores, in the links of an operation's page."""
+    if page.startswith("operations/"):
+        link = re.compile(r'(<a class="reference internal" href="#[^"]*">)(.*?)(</a>)', re.DOTALL)
+        context["body"] = link.sub(lambda m: m[1] + re.sub(r"_(?![^<]*>)", "_<wbr>", m[2]) + m[3], context["body"])
+
+
+def link_to_pages(_: Any, page: str, source: list[str]) -> None:
+    """Let links to the equations lead to the operations' pages. In a checkout, which has no such pages, they lead to the code."""
+    folder = "../" * page.count("/") + "operations"
+    text = re.sub(r"\]\((?:\.\./)+reference_numpy/(\w+)\.py\)", rf"]({folder}/\1.md)", source[0])
+    source[0] = re.sub(r"\]\((?:\.\./)+reference_numpy/\)", f"]({folder}/index.md)", text)
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", write_pages)
+    app.connect("source-read", link_to_pages)
+    app.connect("html-page-context", let_names_break)
     return {"parallel_read_safe": True}

@@ -33,5 +33,6 @@ def test_a_change_of_a_helper_is_said_with_the_line_that_calls_it() -> None:
     assert edits
     candidate = Candidate(source, (edits[0],))
     assert candidate.part == "rms_norm_vjp"
-    assert candidate.in_helpers == [("summed_to", "return (dx, summed_to(c * n, weight.shape))")]
-    assert "in summed_to, which `return (dx, summed_to(c * n, weight.shape))` calls" in describe_equation(candidate).what
+    caller = "y = (dx, «sum of (c * n) to the shape weight.shape»)"
+    assert candidate.callers == [caller]
+    assert describe_equation(candidate).what.endswith(f", in the step marked in `{caller}`")

@@ -14,6 +14,7 @@ from ..support.in_process import invariants
 from ..support.paths import DOCS, ROOT
 from ..support.pytest_process import environment, python, suite
 from ..support.rotation import rotate
+from ..support.sphinx_extensions import import_extension
 
 
 def list_ids() -> set[str]:
@@ -61,6 +62,20 @@ def test_the_first_backend_of_a_page_does_what_the_page_says(page: Path, conform
     run = suite(tmp_path, "--backend=my_backend.py", "--effort=default", "-k", "rms_norm.reference and float32")
     assert run.code == (0 if conforms else 1)
     assert ("my_backend breaks rms_norm.reference" in run.text) is not conforms
+
+
+def test_every_link_of_a_checkout_leads_to_a_file() -> None:
+    """Pages are also read where they are: what only a build of the site writes is not there."""
+    pages = [path for path in (*ROOT.glob("*.md"), *DOCS.rglob("*.md")) if not {"_build", "operations"} & set(path.parts)]
+    links = [(path, link) for path in pages for link in re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", path.read_text())]
+    assert len(links) > 300
+    assert [f"{path.relative_to(ROOT)}: {link}" for path, link in links if not (path.parent / link).exists()] == []
+
+
+def test_on_the_site_a_link_to_an_equation_leads_to_the_page_of_its_operation() -> None:
+    source = ["[a](../../reference_numpy/softmax.py), [all](../../reference_numpy/), [b](verdict.md)"]
+    import_extension("operation_pages").link_to_pages(None, "guides/student", source)
+    assert source == ["[a](../operations/softmax.md), [all](../operations/index.md), [b](verdict.md)"]
 
 
 # --- guides -----------------------------------------------------------------------------------------------------------

@@ -124,6 +124,4 @@ def test_the_command_for_a_wrong_implementation_fails(section: str, tmp_path: Pa
 
 
 def test_prose_is_escaped() -> None:
-    assert (
-        import_extension("markdown_text").escape_markdown("a_b * c <d> `e` [f](g) | h") == r"a\_b \* c \<d\> \`e\` \[f\](g) \| h"
-    )
+    assert import_extension("markdown_text").escape_markdown("a_b * c <d> `e` [f](g) | h") == r"a\_b \* c \<d\> `e` \[f\](g) \| h"

@@ -1,5 +1,7 @@
 """What a file of spec_tests/operations/ declares is checked when it is imported, and so are the shapes of the docstring."""
 
+import inspect
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ import pytest
 
 from spec_tests.commands.list import KINDS
 from spec_tests.specification.declaration import Declaration, DeclarationError
+from spec_tests.specification.formats import INTEGER, WIDER
 from spec_tests.specification.registry import argument_dimensions, gradients, operations, specification
 from spec_tests.specification.shapes import Shape, ShapesError, parse_shapes
 from spec_tests.trials.invariant import invariant
@@ -156,3 +159,18 @@ def test_the_grammar() -> None:
 def test_no_operation_loses_a_law_in_silence() -> None:
     """`spec-tests list laws` prints what is in laws.txt, so that a change of the file shows where laws went, or came."""
     assert KINDS["laws"]() + "\n" == LAWS.read_text(encoding="utf-8")
+
+
+# --- the dtypes of the docstrings ---------------------------------------------------------------------------------------
+
+DTYPE_WORDS = {"": "as the arguments", WIDER: "as the arguments, or float32 or wider", INTEGER: "integers"}
+
+
+@pytest.mark.parametrize("name", [*operations(), *gradients()])
+def test_each_docstring_states_the_dtypes_of_the_results(name: str) -> None:
+    results = defaultdict(list)
+    for result, dtype in specification(name).results.items():
+        results[DTYPE_WORDS.get(dtype, dtype)].append(result)
+    stated = "; ".join(f"{' and '.join(names)} {words}".strip() for words, names in results.items())
+    docstring = inspect.getdoc(specification(name).reference) or ""
+    assert f"\nDtypes\n    {stated}\n" in docstring

@@ -1,12 +1,16 @@
 """Test what wheel and sdist contain, and that the installed suite works without the checkout."""
 
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from spec_tests.specification.version import __version__
 
 from ..support.paths import ROOT
 from ..support.pytest_process import EPS_OUTSIDE, NUMPY, RELU, environment, pytest_run, python, write
@@ -140,3 +144,31 @@ def test_a_clone_runs_without_installation() -> None:
     done = python(ROOT, "-m", "pytest", *args, env=environment())
     assert done.returncode == 0, done.stdout
     assert "numpy-cpu: precision class reached" in done.stdout
+
+
+# --- the workflow that publishes ----------------------------------------------------------------------------------------
+
+PUBLISH = ROOT / ".github" / "workflows" / "publish.yml"
+
+
+def test_the_workflow_that_publishes_is_pinned_and_may_do_no_more_than_it_needs() -> None:
+    workflow = pytest.importorskip("yaml").safe_load(PUBLISH.read_text(encoding="utf-8"))
+    jobs = workflow["jobs"]
+    actions = [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]
+    assert len(actions) == 5
+    assert [action for action in actions if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", action)] == []
+    assert workflow["permissions"] == {}
+    assert {name: job["permissions"] for name, job in jobs.items()} == {
+        "build": {"contents": "read"},
+        "upload": {"id-token": "write"},
+    }
+    assert jobs["upload"]["needs"] == "build"
+    assert jobs["upload"]["environment"] == "publish"
+
+
+def test_every_file_states_the_same_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: \"?([\w.]+)\"?$", citation, re.MULTILINE)[1] == __version__  # type: ignore[index]
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "spec_tests.specification.version.__version__"}

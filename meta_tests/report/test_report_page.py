@@ -158,6 +158,20 @@ def test_a_verdict_claims_no_more_than_was_tried(records: list, options: dict, t
     assert f"<em>{sentence}</em>" in render_page([result])
 
 
+def test_the_command_keeps_its_quotation_marks(tmp_path: Path) -> None:
+    words = ["pytest", "--backend=mine.py", "-k", "softmax. or rms_norm."]
+    text = " ".join(Elements(render_page(build_results([report(tmp_path, verdict(), command=words)]))).words)
+    assert "pytest --backend=mine.py -k 'softmax. or rms_norm.'" in text
+
+
+def test_only_a_failure_that_is_mended_has_the_colour_of_a_repair(tmp_path: Path) -> None:
+    before = report(tmp_path / "a", failed("relu.reference"), failed("silu.reference"))
+    after = report(tmp_path / "b", verdict("relu.reference"))
+    text = render_page(build_results([before, after]))
+    colours = {change: colour for colour, change in re.findall(r'<td class="(\w*)">fails → (\w+)', text)}
+    assert colours == {"holds": "was", "absent": ""}
+
+
 def test_the_matrix_shows_class_and_shares(tmp_path: Path) -> None:
     verdicts = [verdict(worst=0.75, median=0.5), verdict("silu.reference", worst=0.001, median=0.0, **{"class": "eager"})]
     text = render_page(build_results([report(tmp_path, *verdicts)]))

@@ -197,6 +197,18 @@ def test_the_end_of_a_run_says_what_conforms_and_what_does_not() -> None:
         assert "  nothing wrong found at smoke effort: relu" in format_closing([verdict()])
 
 
+def test_a_verdict_with_known_failures_alone_does_not_say_that_nothing_is_wrong() -> None:
+    with using_effort("default"):
+        first, *_ = format_closing([verdict(), failed("tanh.reference", known="failing")])
+    assert first == "mine: nothing fails but what a file lists"
+
+
+def test_a_run_with_a_report_is_not_told_to_keep_one() -> None:
+    with using_effort("default"):
+        assert format_closing([verdict()])[-1] == "next: keep the verdict with --report=DIR, and try more with --effort=thorough"
+        assert format_closing([verdict()], is_kept=True)[-1] == "next: try more with --effort=thorough"
+
+
 def test_the_verdict_says_which_levels_are_not_reached_that_spoil_programs_silently() -> None:
     records = [
         verdict(),

@@ -27,7 +27,7 @@ from .real_numbers import drop_errors, wrap_numbers
 
 
 class Callee(Protocol):
-    """What a call, and whoever holds one, asks of its operation. `Operation` meets it; importing that here would be a circle."""
+    """What a call needs of its operation. `Operation` has all of it, but imports this file."""
 
     @property
     def spec(self) -> Specification: ...

@@ -77,12 +77,12 @@ def rotate(y: Any, positions: Any, rotation: dict[str, Any]) -> Any:
     return rounded(rope(y, np.expand_dims(float64(positions), -2), **rotation))
 
 
-def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return multi-head attention in which the decorated function replaces the step."""
+def instead_of(*steps: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return multi-head attention in which the decorated function replaces each of these steps."""
 
     def decorate(other: Callable[..., Any]) -> Callable[..., Any]:
         def do(own: Callable[..., Any], *operands: Any) -> Any:
-            return (other if own is step else own)(*operands)
+            return (other if own in steps else own)(*operands)
 
         @wraps(other)
         def multihead(
@@ -151,6 +151,18 @@ def split_without_transpose(y: Any, heads: int) -> Any:
 
     Shows: two heads and two tokens or more. Hides: one head.
     """
+    return np.reshape(y, (*y.shape[:-2], heads, y.shape[-2], y.shape[-1] // heads))
+
+
+@deviation("reference", "heads_are_attention")
+@instead_of(split, merge)
+def split_and_merged_without_transpose(y: Any, heads: int | None = None) -> Any:
+    """heads are split and merged by a reshape alone, so that each mixes the features of neighbouring tokens.
+
+    Shows: two heads and two tokens or more. Hides: one head.
+    """
+    if heads is None:
+        return np.reshape(y, (*y.shape[:-3], y.shape[-2], y.shape[-3] * y.shape[-1]))
     return np.reshape(y, (*y.shape[:-2], heads, y.shape[-2], y.shape[-1] // heads))
 
 

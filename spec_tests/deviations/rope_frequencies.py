@@ -132,6 +132,18 @@ def limits_never_rounded(**given: Any) -> Any:
     return rope_frequencies(**{**given, "truncate": False})
 
 
+@deviation("reference")
+def limits_of_the_stretched_length(**given: Any) -> Any:
+    """yarn's limits are those of the stretched length, factor times the original one.
+
+    Shows: yarn with a factor above 1. Hides: a factor of 1; few pairs, all of them beyond both limits.
+    """
+    f, a = rope_frequencies(**given)
+    if given.get("scaling") != "yarn":
+        return f, a
+    return rope_frequencies(**{**given, "original_length": given["original_length"] * double(given["factor"])})[0], a
+
+
 @deviation("reference", "between")
 def ramp_reversed(**given: Any) -> Any:
     """yarn's ramp falls: fast pairs are divided and slow ones are left.

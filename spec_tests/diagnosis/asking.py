@@ -32,7 +32,7 @@ class Wish:
     layout: str = "contiguous"
     fill: Callable[..., Any] | None = None  # fills the rows of arrays, as a regime of inputs/regimes.py does
     like: Call | None = None  # the call has the shapes and options of this one, and other values
-    is_ordinary: bool = False  # whether `fill` gives values that hide no error
+    is_ordinary: bool = False  # whether an error shows in the results for the values of `fill`
     as_drawn: bool = False  # sizes and values are drawn as for a law
 
     def but(self, **changes: Any) -> Wish:

@@ -12,13 +12,12 @@ from .neighbours.candidate import Candidate
 
 
 def describe_equation(candidate: Candidate) -> Explanation:
-    """Return a changed equation as an explanation, with the changed lines."""
-    before, after = candidate.lines
-    facts = [("line", line) for line in before] + [("yours", line) for line in after]
-    facts += candidate.steps
-    what = f"the answers are those of `{'; '.join(after)}`" if after else f"the answers are those without `{'; '.join(before)}`"
-    if helpers := candidate.in_helpers:
-        what += f" in {' and '.join(name for name, _ in helpers)}, which `{helpers[0][1]}` calls"
+    """Return a changed equation as an explanation, with what is changed."""
+    before, after = candidate.written
+    facts = [(label, text) for label, text in (("line", before), ("yours", after)) if text]
+    what = f"the answers are those of `{after}`" if after else f"the answers are those without `{before}`"
+    if callers := candidate.callers:
+        what += f", in the step marked in `{callers[0]}`"
     if candidate.mode is not None:
         what += f" {candidate.mode.words}, and right elsewhere"
     counterparts = _Counterparts(candidate)

@@ -213,9 +213,10 @@ def shows(deviation: Candidate, call: Call) -> bool:
 
 @_cache
 def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, int, int, float] | None:
-    """Return how many wrong elements only the deviation explains, and how many finite elements speak for it, too.
+    """Compare one answer with the equation of a deviation. Return None if the answer contradicts it, else four numbers.
 
-    Then for how many wrong elements it has no value, and how close it comes. Return None if it contradicts the answer.
+    The first three count elements: the wrong ones that only the deviation explains, the finite ones that speak for it, and the
+    wrong ones for which it has no value. The last is the largest distance from its value, as a share of that from the truth.
     """
     observed, truth = answer_of(call), truth_of(call)
     try:

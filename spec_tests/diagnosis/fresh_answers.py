@@ -24,9 +24,9 @@ MIN_FRESH = 8  # of them that must be answered on each side
 
 MIN_OUTSIDE_SHARE = 1 / 4  # of the answers inside; a region that holds nearly all calls, some of them right, tells nothing
 
-MIN_ALONE = 4  # ordinary answers outside of one condition alone; two or three may be right for another reason
+MIN_ALONE = 4  # answers to calls that break one condition and meet the others; fewer may be right by chance
 
-MAX_ASKED_ALONE = 40  # to have so many
+MAX_ASKED_ALONE = 40  # calls, until MIN_ALONE are answered
 
 NEARLY_ALL = 0.9  # of the calls that laws draw: a region that holds so many of them is said to be nearly everywhere
 

@@ -73,7 +73,9 @@ class _Candidates:
 
         false_elements: how many of each row belong to answers that have wrong elements.
 
-        Values at random may hide an error, so that a right answer to them counts less than one to ordinary values.
+        Right answers inside the region speak against it, the second less than the first, hence the logarithms. Those to ordinary
+        values have the weight 3, and those to strange ones, which may hide an error, the weight 1. Where all elements inside are
+        right ones of wrong answers, that counts 6, as much as three ordinary answers. Partly right answers have the weight 1.
         """
         of_right, of_wrong = masks[:, : self.of_right_answers], masks[:, self.of_right_answers :]
         if len(self.call_starts):

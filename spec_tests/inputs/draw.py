@@ -39,7 +39,7 @@ MAX_MATRIX_ELEMENTS, MAX_SAMPLED_MATRIX_ELEMENTS = 65_544, 32_776  # of a matrix
 
 HEAD_WIDTHS = (64, 72, 80, 96, 104, 112, 128, 192, 256)  # of queries and keys, or of values
 
-FRESH_SHARE = 1  # how many times a size that no other dimension of the example has is added to those that are drawn from
+FRESH_SHARE = 1  # how often the sizes that no other dimension has are repeated in the list that a size is drawn from
 
 EQUAL_SIZES = (2, 3, 4, 5, 8, 16)  # where all dimensions are equal
 

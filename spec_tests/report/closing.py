@@ -19,11 +19,17 @@ MAX_WIDTH = 120
 NAMED_OPERATIONS = 4  # of a list in the verdict; the table has all
 
 
-def format_closing(verdicts: Sequence[Verdict], told: Sequence[ToldCause] = (), cuts: Mapping[str, Cut] = NO_CUTS) -> list[str]:
+def format_closing(
+    verdicts: Sequence[Verdict],
+    told: Sequence[ToldCause] = (),
+    cuts: Mapping[str, Cut] = NO_CUTS,
+    *,
+    is_kept: bool = False,
+) -> list[str]:
     """Return the lines of the verdict on each backend.
 
     `told` are the causes that the run has printed. They have the commands that show them again. `cuts` says
-    of which backends not every law was tried. Nothing is claimed of them.
+    of which backends not every law was tried. Nothing is claimed of them. `is_kept` says that the run writes a report.
     """
     lines: list[str] = []
     for backend in dict.fromkeys([*(v.backend for v in verdicts), *cuts]):
@@ -33,7 +39,7 @@ def format_closing(verdicts: Sequence[Verdict], told: Sequence[ToldCause] = (), 
         lines += _format_backend(backend, own, bugs, cut)
         if command := _find_command(backend, bugs, told):
             lines.append(f"next: {command}")
-        elif not bugs and (advice := _advise(own, cut)):
+        elif not bugs and (advice := _advise(own, cut, is_kept=is_kept)):
             lines.append(f"next: {advice}")
     return lines
 
@@ -56,7 +62,8 @@ def _format_backend(backend: str, verdicts: list[Verdict], bugs: list[Bug], cut:
     if cut:
         lines = _wrap_first(f"{backend}: {cut.sentence}; until then {causes if failed else 'nothing failed'}")
     else:
-        lines = [f"{backend}: {causes if failed else 'no verdict' if errors else 'nothing wrong found'}"]
+        found = "nothing fails but what a file lists" if known else "nothing wrong found"
+        lines = [f"{backend}: {causes if failed else 'no verdict' if errors else found}"]
     if errors:
         lines += _wrap(_describe_errors(errors), "    ")
     for number, bug in enumerate(bugs, 1):
@@ -118,7 +125,7 @@ def _find_command(backend: str, bugs: list[Bug], told: Sequence[ToldCause]) -> s
     return ""
 
 
-def _advise(verdicts: list[Verdict], cut: Cut | None) -> str:
+def _advise(verdicts: list[Verdict], cut: Cut | None, *, is_kept: bool) -> str:
     """Return what to do after a run in which nothing failed."""
     if cut:
         return "try the other laws, too; --report=DIR --resume goes on where a run with --report=DIR was cut"
@@ -128,7 +135,13 @@ def _advise(verdicts: list[Verdict], cut: Cut | None) -> str:
         return "write one of the operations; --list-backends prints backends to look at"
     if current_effort().name == "smoke":
         return "run it without --effort=smoke, which supports no claim"
-    return "keep the verdict with --report=DIR, and try more with --effort=thorough" if current_effort().name == "default" else ""
+    if current_effort().name != "default":
+        return ""
+    return (
+        "try more with --effort=thorough"
+        if is_kept
+        else "keep the verdict with --report=DIR, and try more with --effort=thorough"
+    )
 
 
 def _wrap_first(text: str) -> list[str]:

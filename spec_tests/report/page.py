@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import shlex
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -86,6 +87,7 @@ def _load_template() -> Any:
     environment.filters["summary"] = _summarize_argument
     environment.filters["digits"] = _format_digits
     environment.filters["option"] = lambda name: SELECTION_OPTIONS.get(name, name)
+    environment.filters["shell"] = shlex.join
     environment.filters["duration"] = lambda seconds: f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
     return environment.get_template("page.html")
 

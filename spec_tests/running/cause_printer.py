@@ -84,5 +84,5 @@ class CausePrinter:
         if not (self.verdicts or cuts) or terminal.no_summary:
             return
         terminal.section("verdict")
-        for line in format_closing(self.verdicts, self.told, cuts):
+        for line in format_closing(self.verdicts, self.told, cuts, is_kept=bool(self.config.getoption("spec_report"))):
             terminal.write_line(line)

@@ -117,7 +117,7 @@ class Ledger:
         return result
 
     def repair_status(self, session: pytest.Session) -> None:
-        """Give a run in which something failed its exit status, if others have made a success of it."""
+        """Set the exit status of a failed run again, if another plugin has set it to success."""
         failed = self.complaints or self.shortfall or "failed" in self.outcomes.values()
         if session.exitstatus == pytest.ExitCode.OK and failed:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

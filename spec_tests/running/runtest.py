@@ -126,9 +126,9 @@ def _tolerate_explained(session: Session, invariant: Invariant, trial: Trial) ->
 
 
 def _look(session: Session, invariant: Invariant, trial: Trial, *, failed: bool) -> None:
-    """Raise a Violation if a look is due and finds something replaced, also if a level or a known failure would excuse this law.
+    """Look for replaced functions, if it is time to, and raise a Violation if there are any.
 
-    The verdicts of laws before may depend on it, too.
+    It fails the run even where the law is of a level, or is known to fail: verdicts of earlier laws may depend on the function.
     """
     if replaced := session.find_replacements(trial, invariant.subject(trial.operation_name), failed=failed):
         trial.tally.findings.clear()  # whatever it answered

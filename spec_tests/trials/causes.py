@@ -128,7 +128,7 @@ class Cause:
         return any(isinstance(explanation, Region) and explanation.covers(call) for explanation in self.explanations)
 
     def takes_in(self, failure: Failure) -> bool:
-        """Whether it cannot be told apart from the cause of a failure that nothing explains."""
+        """Whether a failure that nothing explains is counted for this cause: nothing explains the cause either."""
         is_open = self.is_unexplained or bool(self.shown)
         return not isinstance(failure.violation, NoAnswer) and is_open and self.operation == failure.culprit
 

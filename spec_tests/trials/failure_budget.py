@@ -11,7 +11,7 @@ from ..inputs.effort import current_effort
 from ..specification.work import Budget
 
 CATALOGUE_SHARE = 0.08  # of the work for the failures of an operation, kept for known bugs, which must not stay without a name
-SHARE_OF_ONE_FAILURE = 0.95  # of the work that is left without it
+SHARE_OF_ONE_FAILURE = 0.95  # of the work that is left: what one failure may take of it, beside what the catalogue keeps
 SHARE_OF_LAST_STEP = 0.05  # of the work for the failures of an operation, kept for a step that begins within it and ends later
 
 

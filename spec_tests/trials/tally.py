@@ -121,7 +121,7 @@ class Tally:
 
     @property
     def failing_example(self) -> Failure | None:
-        """Return the example that the trial fails with, None if it does not fail."""
+        """Return the example that the failure message shows, None if the trial does not fail."""
         return self.reported.failure if self.reported else self.failure
 
     @property

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from ...specification.registry import specification
-from .edit import Edit, changed_lines, compile_edits, without_marks
+from .changed_parts import write_change, write_line
+from .edit import Edit, changed_lines, compile_edits
 from .mode import Mode
-from .source import STEPS, Site, Source, source_of
+from .source import Site, Source, source_of
 
 COST_OF_A_SETTING = 0.5  # of a mode
 
@@ -36,14 +37,14 @@ class Candidate:
         return max(callers, key=lambda site: site.depth).operation if callers else self.operation
 
     @property
-    def in_helpers(self) -> list[tuple[str, str]]:
-        """The helpers whose lines are changed, each with the first line of an equation that calls it."""
-        helpers = list(dict.fromkeys(edit.site for edit in self.edits if not edit.site.is_equation))
-        return [(site.name, line) for site in helpers for line in self._first_line_that_calls(site)]
+    def callers(self) -> list[str]:
+        """A line for each helper whose lines are changed: the first one of an equation that calls it, with the call marked."""
+        helpers = dict.fromkeys(edit.site for edit in self.edits if not edit.site.is_equation)
+        return [line for helper in helpers for line in self._first_line_that_calls(helper)]
 
     def _first_line_that_calls(self, helper: Site) -> list[str]:
         nearest_first = sorted(self.source.find_callers(helper), key=lambda found: -found[0].depth)
-        return [without_marks(line) for _, line in nearest_first][:1]
+        return [write_line(*found) for _, found in nearest_first if found][:1]
 
     @cached_property
     def id(self) -> str:
@@ -56,11 +57,10 @@ class Candidate:
         """The lines that are changed, before and after."""
         return changed_lines(self.edits)
 
-    @property
-    def steps(self) -> list[tuple[str, str]]:
-        """The steps that the changed lines call and the equations do not have, with the sentence that says what each is."""
-        text = " ".join(self.lines[1])
-        return [(name, (step.__doc__ or "").partition("\n")[0]) for name, step in STEPS.items() if f"{name}(" in text]
+    @cached_property
+    def written(self) -> tuple[str, str]:
+        """What is changed and what stands in its place, in the notation of the operation's page."""
+        return write_change(self.edits)
 
     @cached_property
     def function(self) -> Callable[..., Any]:

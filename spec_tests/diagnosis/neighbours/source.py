@@ -64,10 +64,11 @@ class Site:
         """Whether it is the equation of an operation, rather than a helper of some."""
         return self.name == self.operation and self.name in (*operations(), *gradients())
 
-    def list_calls(self, name: str) -> list[str]:
-        """Return the lines that call a function of this name."""
+    def find_call(self, name: str) -> tuple[ast.stmt, ast.Call] | None:
+        """Return the first statement that calls a function of this name, with the call; None if none does."""
         statements = [node for node in ast.walk(self.tree) if isinstance(node, ast.stmt) and not hasattr(node, "body")]
-        return [ast.unparse(node) for node in sorted(statements, key=lambda node: node.lineno) if _calls(node, name)]
+        found = ((node, call) for node in sorted(statements, key=lambda node: node.lineno) for call in _list_calls(node, name))
+        return next(found, None)
 
     def compile(self, tree: ast.FunctionDef | None = None) -> FunctionType:
         """Return the function as its syntax tree now is, or another tree, with the names of this copy."""
@@ -109,22 +110,22 @@ class Source:
         namespace, name = self._top
         return namespace[name](*arguments, **keywords)
 
-    def find_callers(self, site: Site) -> list[tuple[Site, str]]:
-        """Return the equations that call a function, each with the first line that does. Other helpers may stand between.
+    def find_callers(self, site: Site) -> list[tuple[Site, tuple[ast.stmt, ast.Call] | None]]:
+        """Return the equations that call a function, each with the first statement that does. Other helpers may stand between.
 
-        An equation is its own caller, without a line.
+        An equation is its own caller, without a statement.
         """
         if site.is_equation:
-            return [(site, "")]
-        found: dict[Site, str] = {}
+            return [(site, None)]
+        found: dict[Site, tuple[ast.stmt, ast.Call] | None] = {}
         names, new = {site.name}, [site.name]
         while new:
             name = new.pop(0)
             for caller in self.sites:
-                lines = caller.list_calls(name)
-                if lines and caller.is_equation:
-                    found.setdefault(caller, lines[0])
-                elif lines and caller.name not in names:
+                call = caller.find_call(name)
+                if call and caller.is_equation:
+                    found.setdefault(caller, call)
+                elif call and caller.name not in names:
                     names.add(caller.name)
                     new.append(caller.name)
         return list(found.items())
@@ -158,8 +159,8 @@ class Source:
         return equation
 
 
-def _calls(node: ast.AST, name: str) -> bool:
-    return any(isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == name for inner in ast.walk(node))
+def _list_calls(node: ast.AST, name: str) -> list[ast.Call]:
+    return [inner for inner in ast.walk(node) if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == name]
 
 
 @cache

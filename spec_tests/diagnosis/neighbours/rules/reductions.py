@@ -50,6 +50,23 @@ def shifted_by_the_maximum_so_far(place: Place) -> Iterator[Any]:
             yield ast.Call(node.func, [shifted, *node.args[1:]], node.keywords)
 
 
+@rule(ast.BinOp, cost=1.25)
+def accumulated_without_rescaling(place: Place) -> Iterator[Any]:
+    """What a sum of exponentials divides is shifted by the maximum so far, block by block, and not corrected when that grows."""
+    node = place.node
+    power, sums = definition(place, node.left), definition(place, node.right)
+    if not isinstance(node.op, ast.Div) or name_of(power) != "exp" or name_of(sums) != "sum" or not isinstance(sums, ast.Call):
+        return
+    inside, axis = without_marks(power.args[0]) if power.args else None, _axis_of(sums)
+    if axis is None or not isinstance(inside, ast.BinOp) or not isinstance(inside.op, ast.Sub):
+        return
+    maximum = without_marks(inside.right)
+    if name_of(maximum) == "max":
+        for block in (block for block in (1, *BLOCKS) if block < place.trace.get(sums.args[0], place.seen).largest):
+            late = fill(f"np.exp(m - maximum_so_far(x, a, {block}))", m=maximum, x=inside.left, a=axis)
+            yield ast.BinOp(fill("e * late", e=node.left, late=late), node.op, node.right)
+
+
 @rule(ast.BinOp, ast.Name, ast.Call, ast.Subscript, cost=1.5)
 def some_rows_alone(place: Place) -> Iterator[Any]:
     """Only the first or last of all rows, or the rows of whole blocks, take part."""
