@@ -14,11 +14,15 @@ from functools import cache
 from types import FunctionType, MappingProxyType
 from typing import Any
 
+from reference_numpy import _reverse_mode
+
 from ...specification.registry import gradients, operations
 from . import steps
 from .notation_table import NOTATIONS, PLAIN, SECOND
 
 MAX_LENGTH = 100  # characters
+
+INSIDE = (steps, _reverse_mode)  # modules of whose functions lines call none that begins with an underscore
 OPEN, CLOSE, LEFT_OUT = "«", "»", "…"
 LENGTHS = (60, 40, 30, 20, 14, 10, 6, 3, 1)  # of the longest parts that are written, in turn until the line is short enough
 OPERATORS: MappingProxyType[type[ast.operator], tuple[str, int]] = MappingProxyType(
@@ -108,7 +112,7 @@ class Writer:
                 return "no result"
         return LEFT_OUT
 
-    def _expression(self, node: Any) -> tuple[str, int]:
+    def _expression(self, node: Any) -> tuple[str, int]:  # noqa: C901 - one case for each kind of node
         match node:
             case ast.Name():
                 return node.id.strip("_"), ATOM
@@ -273,7 +277,7 @@ def list_helpers() -> Iterator[FunctionType]:
     for module in (*modules, steps):
         for name, value in vars(module).items():
             is_own = isinstance(value, FunctionType) and value.__module__ == module.__name__
-            if is_own and name not in known and not (module is steps and name.startswith("_")):
+            if is_own and name not in known and not (module in INSIDE and name.startswith("_")):
                 yield value
 
 

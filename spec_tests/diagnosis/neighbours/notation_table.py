@@ -31,6 +31,7 @@ NOTATIONS = MappingProxyType(
         "chunked": "{a} {b}",
         "recomputed": "1",
         # the other files of reference_numpy/
+        "vjp": "the gradients of {equation}",
         "largest": "the {k} largest places of {x}",
         "largest_of": "the {k} largest places of {x}",
         "chosen_by": "the experts with the {k} largest {scores}",
