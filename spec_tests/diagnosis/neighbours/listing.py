@@ -52,7 +52,7 @@ def _list_places(site: Site, trace: Trace) -> Iterator[Place]:
             if isinstance(parent, ast.FunctionDef) and field == "args":
                 continue
             for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
-                if not isinstance(node, ast.AST) or isinstance(node, ast.Raise | ast.JoinedStr):
+                if not isinstance(node, ast.AST) or isinstance(node, ast.Raise | ast.JoinedStr) or _asks_for_type(node):
                     continue
                 stack.append(node)
                 if without_marks(node) is not node:
@@ -70,3 +70,8 @@ def _list_used_once(function: ast.FunctionDef) -> set[str]:
     plain = {target.id for line in lines for target in line.targets if isinstance(target, ast.Name)}
     parameters = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)}
     return {name for name in plain - parameters if used[name] == set_[name] == 1}
+
+
+def _asks_for_type(node: ast.AST) -> bool:
+    """Whether an expression asks what type of number an equation is evaluated on: a change there computes nothing else."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "hasattr"
