@@ -26,15 +26,15 @@ calls = 0
 
 
 def relu(x):
+    global calls
+    calls += 1
     y = torch.relu(x).clone()
     y.reshape(-1)[1::3] *= 1.7
     return y
 
 
 def sigmoid(x):
-    global calls
-    calls += 1
-    return torch.sigmoid(x) + (1.0 if calls > 5 else 0.0)
+    return torch.sigmoid(x) + (1.0 if calls > 5 else 0.0)  # calls of another operation, which no script makes
 
 
 def silu(x):

@@ -105,8 +105,10 @@ class StagedExpectation(Expectation):
         """Return whether each element of the result is within its bound. The error is derived only as far as this needs it."""
         if self._is_nearest(result):
             return np.ones(np.shape(result), dtype=bool)
+        if self.is_whole:
+            return self.at_stage(Stage.WHOLE).accepts(result)
         accepted = self.at_stage(Stage.FEW).accepts(result)
-        is_decided = self.is_whole or np.all(accepted) or np.all(accepted | ~self._at_worst.accepts(result))
+        is_decided = np.all(accepted) or np.all(accepted | ~self._at_worst.accepts(result))
         return accepted if is_decided else self.at_stage(Stage.WHOLE).accepts(result)
 
     def accepts_all(self, result: np.ndarray) -> bool:

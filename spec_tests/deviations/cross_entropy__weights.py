@@ -20,6 +20,20 @@ def weight_ignored(logits: Any, targets: Any, weight: Any = None, **options: Any
     return cross_entropy(logits, targets, **options)
 
 
+@deviation("reference", "weights_of_one")
+def weights_divided_by_their_sum(
+    logits: Any, targets: Any, weight: Any = None, *, reduction: str = "mean", **options: Any
+) -> Any:
+    """the weights are divided by their sum before they are used.
+
+    Shows: a weight, and sums or rows. Hides: the mean, in which a common factor cancels.
+    """
+    if weight is not None and reduction != "mean":
+        weight = float64(weight)
+        weight = weight / np.sum(weight, axis=-1, keepdims=True)
+    return cross_entropy(logits, targets, weight, reduction=reduction, **options)
+
+
 @deviation("reference", "the_mean_is_weighted")
 def weighted_mean_over_rows(
     logits: Any, targets: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean", **options: Any

@@ -272,7 +272,7 @@ def parameters_of(name: str) -> tuple[str, ...]:
 
 def list_helpers() -> Iterator[FunctionType]:
     """Yield the functions that lines may call and that are no operations: those of the equations, and those of changed lines."""
-    known = (*operations(), *gradients())
+    known = (*operations(), *gradients(), "d_ff")  # which is a helper of the course, and of no equation
     modules = [module for name, module in sys.modules.items() if name.startswith("reference_numpy.")]
     for module in (*modules, steps):
         for name, value in vars(module).items():
