@@ -193,6 +193,7 @@ def test_gradients_are_those_of_the_equation(name: str, call: int) -> None:
     cotangent: Any = tree_map(lambda y: R.standard_normal(np.shape(y)), result)
     gradients = function(f"{name}_vjp")(cotangent, *arrays, **keywords)
     named = dict(leaves(list(arrays)))
+    largest = max(np.max(np.abs(x), initial=0.0) for _, x in leaves(list(gradients)) if x is not None)
     for path, gradient in leaves(list(gradients)):
         if not is_floating(named.get(path)) or path in CONSTANT_ARGUMENTS.get(name, ()):
             assert gradient is None
@@ -206,23 +207,23 @@ def test_gradients_are_those_of_the_equation(name: str, call: int) -> None:
             flat = join(cotangent) if isinstance(cotangent, tuple) else cotangent
             exact = directional_derivative(at_path, named[path], direction, flat)
             terms = gradient * direction
-            reach = np.sum(np.abs(terms)) + np.max(np.abs(gradient))
+            reach = np.sum(np.abs(terms)) + (np.max(np.abs(gradient)) if exact else largest)
             assert abs(float(np.sum(terms) - exact)) <= LIMIT * reach, (path, direction)
 
 
 @pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in CALLS.items() for call in range(len(calls))])
 def test_reverse_differentiation_gives_the_gradients_that_are_written_by_hand(name: str, call: int) -> None:
     arrays, keywords = CALLS[name][call]
-    cotangent: Any = tree_map(lambda y: R.standard_normal(np.shape(y)), function(name)(*arrays, **keywords))
+    own = rng(6)  # which leaves the draws of other tests as they are
+    cotangent: Any = tree_map(lambda y: own.standard_normal(np.shape(y)), function(name)(*arrays, **keywords))
     derived = dict(leaves(list(vjp(function(name), cotangent, *arrays, **keywords))))
     named = dict(leaves(list(arrays)))
-    compared = 0
-    for path, gradient in leaves(list(function(f"{name}_vjp")(cotangent, *arrays, **keywords))):
-        if gradient is not None and np.all(np.isfinite(named[path])):
-            assert np.shape(derived[path]) == gradient.shape, path
-            assert np.all(np.abs(derived[path] - gradient) <= LIMIT * np.max(np.abs(gradient), initial=0.0)), path
-            compared += 1
-    assert compared
+    by_hand = dict(leaves(list(function(f"{name}_vjp")(cotangent, *arrays, **keywords))))
+    compared = [path for path, x in by_hand.items() if x is not None and np.all(np.isfinite(named[path]))]
+    largest = max(np.max(np.abs(by_hand[path]), initial=0.0) for path in compared)  # some gradients are 0 but for roundings
+    for path in compared:
+        assert np.shape(derived[path]) == by_hand[path].shape, path
+        assert np.all(np.abs(derived[path] - by_hand[path]) <= LIMIT * largest), path
 
 
 def evaluated(name: str, arrays: Any, keywords: Any, path: str, x: Any) -> Any:

@@ -103,7 +103,7 @@ def positions_of_the_first_call(right: Any, *arguments: Any, memory: Any, **keyw
     return right(*map(first, arguments), **{k: first(x) for k, x in keywords.items()})
 
 
-@deviation("every_argument_counts", "mask_broadcasts", kind="fault", operations=MASKED_ATTENTION_OPERATIONS)
+@deviation("every_argument_counts", "mask_and_causal", kind="fault", operations=MASKED_ATTENTION_OPERATIONS)
 def mask_of_the_first_call(right: Any, *arguments: Any, memory: Any, **keywords: Any) -> Any:
     """masks are prepared once for each shape, and kept.
 
