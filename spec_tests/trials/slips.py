@@ -28,7 +28,7 @@ Kind = tuple[tuple[int, ...], bool]  # the shape of an array, and whether it hol
 
 
 def find_exchanged_results(trial: Trial, name: str) -> str:
-    """Return what to write where the results of an operation, or of that of a gradient, come in another order, else ""."""
+    """Return what to write where the results of an operation come in another order, else ""."""
     return _find_once(trial, name, "order", _find_order)
 
 
@@ -38,7 +38,7 @@ def find_number_for_none(trial: Trial, name: str) -> str:
 
 
 def _find_once(trial: Trial, name: str, kind: str, find: Any) -> str:
-    """Return what `find` says of the operation. It is asked once for each backend."""
+    """Return what `find` says of the operation, or of that of a gradient. It is asked once for each backend."""
     known: dict[tuple[str, str], str] = trial.backend.__dict__.setdefault("slips", {})  # as the properties that it has cached
     forward = name.removesuffix("_vjp")
     if (kind, forward) not in known:
