@@ -10,6 +10,12 @@ from typing import Any
 
 import numpy as np
 
+# NumPy functions that only move elements. A number type applies them to all that it carries alike.
+REARRANGING = frozenset({
+    "swapaxes", "moveaxis", "transpose", "reshape", "repeat", "squeeze", "expand_dims", "concatenate", "stack",
+    "broadcast_to", "take", "take_along_axis", "flip", "roll",
+})  # fmt: skip
+
 _erfc = np.vectorize(math.erfc, otypes=[float])
 
 

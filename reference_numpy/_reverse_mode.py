@@ -18,12 +18,6 @@ Pull = Callable[[Any], Any] | None  # the cotangent of an argument of a function
 
 _RULES: dict[str, Callable[..., Sequence[Pull]]] = {}
 
-# NumPy functions that only move elements. Which element goes where is asked of the function itself.
-MOVING = frozenset({
-    "swapaxes", "moveaxis", "transpose", "reshape", "repeat", "squeeze", "expand_dims", "concatenate", "stack",
-    "broadcast_to", "take", "take_along_axis", "flip", "roll",
-})  # fmt: skip
-
 SAME = ("returned", "wide", "widened", "in_bits", "beside_one", "interpolated", "through_maximum", "through_quotient")
 STORED = ("rounded", "eager")  # marks of a tensor that may be stored: so may its gradient
 
@@ -87,7 +81,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return _apply(ufunc, args, {})
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: Any, options: Any) -> Any:
-        if function.__name__ in MOVING:
+        if function.__name__ in _marks.REARRANGING:  # it is asked itself which element goes where
             if isinstance(args[0], list | tuple):
                 return _move(lambda parts: function(parts, *args[1:], **options), list(args[0]), list)
             return _move(lambda x: function(x, *args[1:], **options), [args[0]], lambda parts: parts[0])

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy._marks import logistic, normal_cdf
+from reference_numpy._marks import REARRANGING, logistic, normal_cdf
 
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format
@@ -23,7 +23,7 @@ from .error_model import EAGER_ERRORS, STEP_ERRORS, beside_one_error, logsumexp_
 from .expectation import Stage
 from .operands import leading_operand, select_part
 from .prefix_sums import sum_up_to
-from .registered_rules import REARRANGING, RULES
+from .registered_rules import RULES
 
 
 class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):

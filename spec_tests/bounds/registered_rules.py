@@ -1,4 +1,4 @@
-"""The rules of NumPy functions by name, as `rules.py` registers them, and the functions that need no rule."""
+"""The rules of NumPy functions by name, as `rules.py` registers them. Functions that only move elements need none."""
 
 from __future__ import annotations
 
@@ -14,10 +14,3 @@ def implements(f: Callable[..., Any]) -> Callable[..., Any]:
     """Register f as the rule of the NumPy function with its name; leading underscores do not count."""
     _REGISTERED[f.__name__.strip("_")] = f
     return f
-
-
-# NumPy functions that only move elements. They apply to the value and to the error alike.
-REARRANGING = frozenset({
-    "swapaxes", "moveaxis", "transpose", "reshape", "repeat", "squeeze", "expand_dims", "concatenate", "stack",
-    "broadcast_to", "take", "take_along_axis", "flip", "roll",
-})  # fmt: skip

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy._marks import logistic, normal_cdf
+from reference_numpy._marks import REARRANGING, logistic, normal_cdf
 
-from ..bounds.registered_rules import REARRANGING
 from ..specification.formats import FORMATS, Format
 from ._faults import change_numbers
 
