@@ -46,8 +46,9 @@ class SilentAnswers:
         return released
 
     def contradict(self, region: Region) -> bool:
-        """Whether one of the answers lies inside of a region that does not say what is computed there."""
-        return not region.is_whole and any(answer.tells(region.inside.covers(answer)).any() for answer in self._answers)
+        """Whether one of the answers to ordinary values lies inside of a region that does not say what is computed there."""
+        ordinary = (answer for answer in self._answers if answer.ordinary)  # other values hide an error often
+        return not region.is_whole and any(answer.tells(region.inside.covers(answer)).any() for answer in ordinary)
 
 
 def make_whole(region: Region, halves: Sequence[Explanation], answers: Iterable[Answer]) -> Region:
