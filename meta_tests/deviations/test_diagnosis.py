@@ -8,10 +8,10 @@ import pytest
 from reference_numpy.rope import rope
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
-from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.known_deviations import diagnose
 from spec_tests.diagnosis.near_misses import another_option, in_float32, looser_class
+from spec_tests.diagnosis.wish import Wish
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
 from spec_tests.specification.registry import specification

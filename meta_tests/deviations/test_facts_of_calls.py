@@ -9,11 +9,10 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
-from spec_tests.diagnosis.element_facts import describe_elements
-from spec_tests.diagnosis.region_facts import describe_for_region
 from spec_tests.specification.registry import specification
 
 from ..support.in_process import backend
+from ..support.named_facts import name_element_facts, name_facts
 
 
 def make_call(name: str, *arguments: Any, **keywords: Any) -> Call:
@@ -23,7 +22,7 @@ def make_call(name: str, *arguments: Any, **keywords: Any) -> Call:
 
 def attend(n: int = 3, m: int = 5, heads: tuple[int, int] = (4, 2), **keywords: Any) -> dict[str, Any]:
     q, kv = np.ones((2, heads[0], n, 8)), np.ones((2, heads[1], m, 8))
-    return describe_for_region(make_call("grouped_query_attention", q, kv, kv, **keywords))
+    return name_facts(make_call("grouped_query_attention", q, kv, kv, **keywords))
 
 
 def test_sizes_are_compared() -> None:
@@ -47,21 +46,21 @@ def test_sizes_are_compared() -> None:
 
 
 def test_the_batch_is_compared_with_sizes() -> None:
-    facts = describe_for_region(make_call("linear", np.ones((2, 3, 4)), np.ones((6, 4))))
+    facts = name_facts(make_call("linear", np.ones((2, 3, 4)), np.ones((6, 4))))
     assert facts["batch entries"] == 6
     assert facts["first batch axis"] == 2
     assert any(name.endswith("= batch entries") and value for name, value in facts.items())
-    assert describe_for_region(make_call("linear", np.ones(4), np.ones((6, 4))))["first batch axis"] == 1
+    assert name_facts(make_call("linear", np.ones(4), np.ones((6, 4))))["first batch axis"] == 1
 
 
 def test_the_shape_of_the_result() -> None:
-    facts = describe_for_region(make_call("linear", np.ones((2, 1, 4)), np.ones((6, 4))))
+    facts = name_facts(make_call("linear", np.ones((2, 1, 4)), np.ones((6, 4))))
     assert {
         "axes of the result": 3, "columns of the result": 6, "rows of the result": 1, "first axis of the result": 2,
         "an axis of size 1 in the result": True, "a square result": False, "several rows and columns": False,
     }.items() <= facts.items()  # fmt: skip
-    assert describe_for_region(make_call("linear", np.ones((6, 4)), np.ones((6, 4))))["a square result"] is True
-    assert describe_for_region(make_call("linear", np.ones((2, 4)), np.ones((6, 4))))["several rows and columns"] is True
+    assert name_facts(make_call("linear", np.ones((6, 4)), np.ones((6, 4))))["a square result"] is True
+    assert name_facts(make_call("linear", np.ones((2, 4)), np.ones((6, 4))))["several rows and columns"] is True
 
 
 @pytest.mark.parametrize(
@@ -74,14 +73,14 @@ def test_the_shape_of_the_result() -> None:
     ],
 )
 def test_what_an_array_holds(value: float, holds: tuple[bool, bool, bool]) -> None:
-    facts = describe_for_region(make_call("softmax", np.array([[0.5, -2.0, value]]), axis=-1))
+    facts = name_facts(make_call("softmax", np.array([[0.5, -2.0, value]]), axis=-1))
     assert (facts["−∞ in x"], facts["NaN in x"], facts["x is finite"]) == holds
     largest = 2.0 if np.isnan(value) else max(2.0, abs(value))
     assert facts["the largest |x|"] == largest
 
 
 def test_an_axis_is_described() -> None:
-    facts = describe_for_region(make_call("softmax", np.ones((2, 3, 4)), axis=-2))
+    facts = name_facts(make_call("softmax", np.ones((2, 3, 4)), axis=-2))
     assert {"the last axis": False, "the first axis": False, "a middle axis": True, "a negative axis": True,
             "entries before the axis": 2, "entries after the axis": 4}.items() <= facts.items()  # fmt: skip
 
@@ -92,25 +91,25 @@ def test_options_and_counts_are_told() -> None:
     assert {"with mask": True, "with options": True, "rows of mask": 1, "scale": 0.5}.items() <= facts.items()
     assert attend()["with options"] is False
     local = make_call("local_attention", np.ones((1, 1, 6, 4)), np.ones((1, 1, 6, 4)), np.ones((1, 1, 6, 4)), window=4)
-    facts = describe_for_region(local)
+    facts = name_facts(local)
     assert facts["n > window"] is True
     assert facts["window > n"] is False
 
 
 def test_entries_of_integer_arrays_are_told() -> None:
     logits = np.zeros((2, 3, 7))
-    facts = describe_for_region(make_call("cross_entropy", logits, np.array([[1, 2, 0], [1, 2, 0]]), ignore_index=2))
+    facts = name_facts(make_call("cross_entropy", logits, np.array([[1, 2, 0], [1, 2, 0]]), ignore_index=2))
     assert facts["0 among the entries of targets"] is True
     assert facts["ignore_index among the entries of targets"] is True
-    other = describe_for_region(make_call("cross_entropy", logits, np.array([[1, 3, 4], [1, 3, 5]]), ignore_index=2))
+    other = name_facts(make_call("cross_entropy", logits, np.array([[1, 3, 4], [1, 3, 5]]), ignore_index=2))
     assert other["0 among the entries of targets"] is False
     assert other["ignore_index among the entries of targets"] is False
     masks = np.ones((2, 3, 5), bool)
     x, kv = np.ones((2, 3, 4)), np.ones((2, 5, 4))
-    equal = describe_for_region(make_call("scaled_dot_product_attention", x, kv, kv, mask=masks))
+    equal = name_facts(make_call("scaled_dot_product_attention", x, kv, kv, mask=masks))
     masks = masks.copy()
     masks[1, 0, 0] = False
-    unequal = describe_for_region(make_call("scaled_dot_product_attention", x, kv, kv, mask=masks))
+    unequal = name_facts(make_call("scaled_dot_product_attention", x, kv, kv, mask=masks))
     assert (equal["equal batch entries of mask"], unequal["equal batch entries of mask"]) == (True, False)
 
 
@@ -125,26 +124,26 @@ def test_entries_of_integer_arrays_are_told() -> None:
 def test_the_lengths_of_a_cache(lengths: list[int], expected: dict[str, Any]) -> None:
     cache = np.ones((2, 1, 8, 4))
     call = make_call("attention_with_kv_cache", np.ones((2, 1, 1, 4)), cache, cache, np.array(lengths))
-    assert expected.items() <= describe_for_region(call).items()
+    assert expected.items() <= name_facts(call).items()
 
 
 def test_lengths_before_keys_are_added_count_these() -> None:
     cache, added = np.ones((2, 1, 8, 4)), np.ones((2, 1, 3, 4))
     for lengths, is_full in (([5, 2], True), ([4, 2], False)):
         call = make_call("kv_cache_append", cache, cache, added, added, np.array(lengths))
-        assert describe_for_region(call)["a full cache"] is is_full
+        assert name_facts(call)["a full cache"] is is_full
 
 
 def test_packed_sequences_have_lengths() -> None:
     q, ends = np.ones((7, 1, 4)), np.array([0, 3, 7])
     call = make_call("variable_length_attention", q, q, q, ends, ends)
-    facts = describe_for_region(call)
+    facts = name_facts(call)
     assert {"the largest length of q": 4, "the smallest length of k": 3, "equal lengths of q": False}.items() <= facts.items()
 
 
 def test_facts_of_elements_are_their_places_and_values() -> None:
     x = np.arange(24.0).reshape(2, 3, 4)
-    facts = describe_elements(make_call("softmax", x, axis=-1))
+    facts = name_element_facts(make_call("softmax", x, axis=-1))
     assert facts["column"].tolist() == [0, 1, 2, 3] * 6
     assert facts["column from the end"].tolist() == [3, 2, 1, 0] * 6
     assert facts["row of all"].tolist() == sorted([*range(6)] * 4)
@@ -153,9 +152,9 @@ def test_facts_of_elements_are_their_places_and_values() -> None:
     assert facts["the smallest entry of a row of x"].reshape(2, 3, 4)[1, 2].tolist() == [20.0] * 4
     assert facts["beyond the whole blocks of 4"].any() is np.False_
     q = np.ones((2, 3, 4))
-    scores = describe_elements(make_call("scaled_dot_product_attention", q, q, q))
+    scores = name_element_facts(make_call("scaled_dot_product_attention", q, q, q))
     assert scores["row"].tolist() == sorted([0, 1, 2] * 4) * 2
     assert scores["column − row"].tolist() == (scores["column"] - scores["row"]).tolist()
     assert scores["batch entry"].tolist() == [0] * 12 + [1] * 12
-    wide = describe_elements(make_call("softmax", np.ones((1, 6)), axis=-1))
+    wide = name_element_facts(make_call("softmax", np.ones((1, 6)), axis=-1))
     assert wide["beyond the whole blocks of 4"].tolist() == [False] * 4 + [True] * 2

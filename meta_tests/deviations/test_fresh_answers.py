@@ -2,10 +2,12 @@
 
 import pytest
 
-from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.condition import Condition
 from spec_tests.diagnosis.conjunction import Conjunction
+from spec_tests.diagnosis.facts.of_calls.arguments import Size
+from spec_tests.diagnosis.facts.of_calls.batch import BATCH_ENTRIES
 from spec_tests.diagnosis.fresh_answers import MIN_ALONE, FreshAnswers
+from spec_tests.diagnosis.wish import Wish
 from spec_tests.trials.asker import ask_about
 
 from ..support.in_process import backend
@@ -14,7 +16,7 @@ from ..support.machine_made_faults import make_operation
 
 def test_a_condition_that_too_few_answers_speak_for_is_not_said() -> None:
     """Two right answers may be right for another reason: each condition is violated alone by some fresh answers."""
-    long, square = Condition("d", "above", (16,)), Condition("batch entries", "is not", (3,))
+    long, square = Condition(Size.of("d"), "above", (16,)), Condition(BATCH_ENTRIES, "is not", (3,))
     operation = make_operation(backend("numpy-cpu"), "rms_norm")
     fresh = FreshAnswers(Conjunction((long, square)), loosely=False)
     ask = ask_about(operation, seed=1)
@@ -36,7 +38,7 @@ def test_a_condition_that_too_few_answers_speak_for_is_not_said() -> None:
 @pytest.mark.parametrize(("failing", "is_enough"), [(6, True), (3, False)])
 def test_plain_calls_inside_of_a_region_are_not_mostly_right(failing: int, is_enough: bool) -> None:
     """Calls that resemble wrong ones fail more often than those that laws draw."""
-    fresh = FreshAnswers(Conjunction((Condition("d", "above", (16,)),)), loosely=True)
+    fresh = FreshAnswers(Conjunction((Condition(Size.of("d"), "above", (16,)),)), loosely=True)
     ask = ask_about(make_operation(backend("numpy-cpu"), "rms_norm"), seed=1)
     for number in range(69):
         fresh.is_plain = number >= 60
@@ -50,7 +52,7 @@ def test_plain_calls_inside_of_a_region_are_not_mostly_right(failing: int, is_en
 @pytest.mark.parametrize("size", [10, 20])
 def test_a_region_where_most_calls_fail_otherwise_is_not_said(size: int) -> None:
     """Outside of the region hardly a call is right, or inside most calls raise an exception in place of wrong values."""
-    fresh = FreshAnswers(Conjunction((Condition("d", "above", (16,)),)), loosely=False)
+    fresh = FreshAnswers(Conjunction((Condition(Size.of("d"), "above", (16,)),)), loosely=False)
     ask = ask_about(make_operation(backend("numpy-cpu"), "rms_norm"), seed=1)
     inside, outside, other = (ask(Wish(sizes={"d": d})) for d in (20, 10, size))
     assert inside is not None

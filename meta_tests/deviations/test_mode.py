@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from spec_tests.calls.call import Call
-from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.nearest_equation import search_equation
 from spec_tests.diagnosis.neighbours.mode import Mode, Setting, find_shared
+from spec_tests.diagnosis.wish import Wish
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
 from spec_tests.specification.registry import specification

@@ -12,7 +12,6 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.deviations import OracleBackend, deviations_of
-from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explain import explain
 from spec_tests.diagnosis.explanation import Explanation
@@ -24,6 +23,7 @@ from spec_tests.diagnosis.neighbours.screen import Screen
 from spec_tests.diagnosis.neighbours.solve import solve
 from spec_tests.diagnosis.neighbours.source import source_of
 from spec_tests.diagnosis.neighbours.trace import trace
+from spec_tests.diagnosis.wish import Wish
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
 from spec_tests.inputs.effort import EFFORTS

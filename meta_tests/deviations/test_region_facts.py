@@ -5,25 +5,30 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
-from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.condition import Condition
-from spec_tests.diagnosis.element_facts import describe_elements
-from spec_tests.diagnosis.region_axis import AXIS_FACTS, describe_axis, find_axis
-from spec_tests.diagnosis.region_changes import change, wish_like
+from spec_tests.diagnosis.facts.fact import Fact
+from spec_tests.diagnosis.facts.of_calls.arguments import Size
+from spec_tests.diagnosis.facts.of_calls.axis import AXIS_FACTS, RANK, describe_axis, find_axis
+from spec_tests.diagnosis.facts.of_calls.calls_before import CallsBefore
+from spec_tests.diagnosis.facts.of_calls.values import largest_magnitude
+from spec_tests.diagnosis.facts.of_elements.argument_values import ValueAt
+from spec_tests.diagnosis.facts.of_elements.counts import OCCURRENCES
+from spec_tests.diagnosis.like_calls import wish_like
 from spec_tests.diagnosis.region_conditions import list_conditions, list_element_conditions
-from spec_tests.diagnosis.region_facts import describe_for_region
+from spec_tests.diagnosis.wish import Wish
 from spec_tests.specification.registry import specification
 from spec_tests.trials.asker import ask_about
 
 from ..support.in_process import backend
 from ..support.machine_made_faults import make_operation
+from ..support.named_facts import find_fact, name_element_facts, name_facts
 
 
 def test_the_axis_of_a_gradient_is_one_of_its_argument() -> None:
     """The cotangent of logsumexp has an axis less than its argument, and may have none."""
     made = Operation(specification("logsumexp_vjp"), backend("numpy-cpu"), "float32", "fused")
     call = Call(made, (np.array(1.0), np.array([3.0, -1.0, 2.0])), {"axis": -1, "wrt": "x"})
-    facts = describe_for_region(call)
+    facts = name_facts(call)
     assert facts["axes of the argument"] == 1
     assert facts["the last axis"]
 
@@ -32,20 +37,28 @@ def test_an_element_of_a_gradient_has_the_values_at_its_place() -> None:
     """So that a region can say "where x is 0", which is where derivatives by cases go wrong."""
     made = Operation(specification("sigmoid_vjp"), backend("numpy-cpu"), "float32", "fused")
     call = Call(made, (np.array([0.5, 2.0, 1.0]), np.array([3.0, 0.0, 2.0])), {"wrt": "x"})
-    elements = describe_elements(call)
+    elements = name_element_facts(call)
     assert elements["x"].tolist() == [3.0, 0.0, 2.0]
     wrong = np.array([False, True, False])
-    assert Condition("x", "is", (0.0,)) in list(list_element_conditions("x", elements["x"], wrong))
-    assert Condition("x", "is", (0.0,)).text in [c.text for c in list_element_conditions("x", np.array([3.0, -0.0, 2.0]), wrong)]
-    assert not [c for c in list_element_conditions("x", elements["x"] + 0.1, wrong) if c.kind == "is"]
+    assert Condition(ValueAt.of("x"), "is", (0.0,)) in list(list_element_conditions(ValueAt.of("x"), elements["x"], wrong))
+    signed = list_element_conditions(ValueAt.of("x"), np.array([3.0, -0.0, 2.0]), wrong)
+    assert Condition(ValueAt.of("x"), "is", (0.0,)).text in [condition.text for condition in signed]
+    assert not [c for c in list_element_conditions(ValueAt.of("x"), elements["x"] + 0.1, wrong) if c.kind == "is"]
 
 
-@pytest.mark.parametrize(("name", "right"), [("n", [0]), ("calls before with these shapes", [0, 16]), ("calls before", [0, 2])])
-def test_right_answers_to_a_multiple_are_needed(name: str, right: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("fact", "right"),
+    [
+        (Size.of("n"), [0]),
+        (CallsBefore.of("calls before with these shapes"), [0, 16]),
+        (CallsBefore.of("calls before"), [0, 2]),
+    ],
+)
+def test_right_answers_to_a_multiple_are_needed(fact: Fact, right: list[int]) -> None:
     """That of size 0, and one that may be right by chance, are no reason to say "no multiple of 2" in place of a limit."""
-    kinds = {condition.kind for condition in list_conditions(name, [1, 3, 7, 11], right)}
+    kinds = {condition.kind for condition in list_conditions(fact, [1, 3, 7, 11], right)}
     assert "no multiple" not in kinds
-    assert "no multiple" in {condition.kind for condition in list_conditions(name, [1, 3, 7, 11], [0, 2, 4, 16])}
+    assert "no multiple" in {condition.kind for condition in list_conditions(fact, [1, 3, 7, 11], [0, 2, 4, 16])}
 
 
 @pytest.mark.parametrize("axis", [-1, 0, -2, 1])
@@ -58,7 +71,7 @@ def test_another_axis_has_the_fact_that_is_asked_for(axis: int) -> None:
             shape = list(found[0])
             shape.insert(found[1] % (len(shape) + 1), 7)
             assert describe_axis(shape, found[1])[fact] == value
-    assert find_axis(batch, axis, "axes of the argument", 9) is None
+    assert find_axis(batch, axis, RANK, 9) is None
 
 
 @pytest.mark.parametrize("are_equal", [True, False])
@@ -68,17 +81,18 @@ def test_a_size_that_is_a_product_of_sizes_can_be_asked_for(are_equal: bool) -> 
     ask = ask_about(operation, seed=1)
     answer = ask(Wish(sizes={"n": 3}))
     assert answer is not None
-    wish = change(ask, wish_like(ask, answer), answer, "d = h d_v", are_equal)
+    fact = find_fact(answer.facts, "d = h d_v")
+    wish = fact.change(wish_like(ask, answer), are_equal, answer.call, ask.largest)
     assert wish is not None
     changed = ask(wish)
     assert changed is not None
-    assert changed.facts["d = h d_v"] == are_equal
+    assert changed.facts[fact] == are_equal
 
 
 @pytest.mark.parametrize(
     ("name", "fact", "value"),
     [
-        ("embedding", "d · vocab", 60),
+        ("embedding", "vocab · d", 60),
         ("rms_norm", "batch entries · d", 63),
         ("rms_norm", "elements of the result", 24),
         ("scaled_dot_product_attention", "elements of the result", 70),
@@ -88,19 +102,19 @@ def test_a_product_of_sizes_can_be_asked_for(name: str, fact: str, value: int) -
     ask = ask_about(make_operation(backend("numpy-cpu"), name), seed=1)
     answer = ask(Wish(sizes={"d": 3, "vocab": 7, "n": 5}, batch=(2,)))
     assert answer is not None
-    names = fact if fact in answer.facts else " · ".join(reversed(fact.split(" · ")))
-    wish = change(ask, wish_like(ask, answer), answer, names, value)
+    named = find_fact(answer.facts, fact)
+    wish = named.change(wish_like(ask, answer), value, answer.call, ask.largest)
     assert wish is not None
     changed = ask(wish)
     assert changed is not None
-    assert changed.facts[names] == value
+    assert changed.facts[named] == value
 
 
 def test_what_blocks_over_another_size_do_not_reach() -> None:
     """Two blocks of 8 cover 9 columns, so that 16 of 18 rows are computed by a grid that was made from the columns."""
     made = make_operation(backend("numpy-cpu"), "linear")
     call = Call(made, (np.ones((18, 2)), np.ones((9, 2))), {})
-    elements = describe_elements(call)
+    elements = name_element_facts(call)
     beyond = elements["row of all from ⌈d_out / 8⌉ · 8 on"].reshape(18, 9)
     assert beyond[:, 0].tolist() == [False] * 16 + [True] * 2
     assert "row of all from ⌈d_out / 32⌉ · 32 on" not in elements
@@ -113,12 +127,12 @@ def test_what_an_element_counts() -> None:
     attention = make_operation(backend("numpy-cpu"), "scaled_dot_product_attention")
     mask = np.array([[True, False, True], [False, True, False]])
     call = Call(attention, (np.ones((2, 1)), np.ones((3, 1)), np.ones((3, 1)), mask), {})
-    assert describe_elements(call)["keys that the query sees"].tolist() == [2, 1]
+    assert name_element_facts(call)["keys that the query sees"].tolist() == [2, 1]
     table = make_operation(backend("numpy-cpu"), "embedding_vjp")
     call = Call(table, (np.ones((3, 1)), np.array([2, 0, 2]), np.ones((4, 1))), {"wrt": "weight"})
-    assert describe_elements(call)["tokens with the id"].tolist() == [1, 0, 2, 0]
+    assert name_element_facts(call)["tokens with the id"].tolist() == [1, 0, 2, 0]
     wrong = np.array([False, False, True, False])
-    kinds = {c.kind for c in list_element_conditions("tokens with the id", np.array([1, 0, 2, 0]), wrong)}
+    kinds = {c.kind for c in list_element_conditions(OCCURRENCES, np.array([1, 0, 2, 0]), wrong)}
     assert "multiple" in kinds  # an id that does not occur is no even one
 
 
@@ -128,9 +142,9 @@ def test_the_largest_magnitude_counts_infinities() -> None:
     rows = {np.inf: [0, -np.inf], 2: [-2, np.nan], 0: [np.nan]}
     for largest, row in rows.items():
         call = Call(made, (np.array(row, dtype=np.float32),), {"axis": -1})
-        assert describe_for_region(call)["the largest |x|"] == largest
+        assert name_facts(call)["the largest |x|"] == largest
 
 
 def test_an_infinite_value_is_no_limit() -> None:
-    conditions = list(list_conditions("the largest |x|", [1.0, 2.0], [np.inf, 0.5]))
+    conditions = list(list_conditions(largest_magnitude("x"), [1.0, 2.0], [np.inf, 0.5]))
     assert [(one.kind, one.values) for one in conditions] == [("above", (0.5,))]

@@ -4,8 +4,19 @@ import random
 
 import pytest
 
-from spec_tests.diagnosis.condition import Condition, simplest_between
+from spec_tests.diagnosis.condition import Condition
+from spec_tests.diagnosis.facts.fact import Fact
+from spec_tests.diagnosis.facts.of_calls.arguments import Size, given
+from spec_tests.diagnosis.facts.of_calls.calls_before import CallsBefore
+from spec_tests.diagnosis.facts.of_calls.integer_entries import index_among
+from spec_tests.diagnosis.facts.of_calls.mask_rows import MaskRows
+from spec_tests.diagnosis.facts.of_calls.memory import LAYOUT
+from spec_tests.diagnosis.facts.of_elements.argument_values import ValueAt, of_row
+from spec_tests.diagnosis.facts.of_elements.heads import HEAD_OF_GROUP
+from spec_tests.diagnosis.facts.of_elements.indices import BATCH_ENTRY, COLUMN, ROW, from_the_end
+from spec_tests.diagnosis.facts.of_elements.rows import DIAGONAL
 from spec_tests.diagnosis.region_words import describe_conditions
+from spec_tests.diagnosis.values import simplest_between
 
 from ..support.seeds import draw_seed
 
@@ -13,37 +24,37 @@ from ..support.seeds import draw_seed
 @pytest.mark.parametrize(
     ("conditions", "words"),
     [
-        ([("d", "above", (4096,))], "from d = 4097 on"),
-        ([("d", "below", (8,))], "up to d = 7"),
-        ([("n", "no multiple", (16,))], "where n is no multiple of 16"),
-        ([("d_k", "is", (72, 104))], "where d_k = 72 or 104"),
-        ([("with scale", "is", (True,))], "whenever scale is given"),
-        ([("rows of mask", "is", (1,))], "with a mask of one row"),
-        ([("calls before with these shapes", "above", (0,))], "from the second call with the same shapes on"),
-        ([("storage", "is", ("transposed",))], "where arrays are stored transposed"),
-        ([("n", "no multiple", (16,)), ("n", "above", (16,))], "from n = 17 on, where n is no multiple of 16"),
-        ([("d", "no multiple", (2,)), ("n", "is", (3,))], "where d is odd and n = 3"),
-        ([("ignore_index among the entries of targets", "is", (True,))], "where an entry of targets is ignore_index"),
-        ([("0 among the entries of targets", "is", (False,))], "where no entry of targets is 0"),
+        ([(Size.of("d"), "above", (4096,))], "from d = 4097 on"),
+        ([(Size.of("d"), "below", (8,))], "up to d = 7"),
+        ([(Size.of("n"), "no multiple", (16,))], "where n is no multiple of 16"),
+        ([(Size.of("d_k"), "is", (72, 104))], "where d_k = 72 or 104"),
+        ([(given("scale"), "is", (True,))], "whenever scale is given"),
+        ([(MaskRows.of("rows of mask", "mask"), "is", (1,))], "with a mask of one row"),
+        ([(CallsBefore.of("calls before with these shapes"), "above", (0,))], "from the second call with the same shapes on"),
+        ([(LAYOUT, "is", ("transposed",))], "where arrays are stored transposed"),
+        ([(Size.of("n"), "no multiple", (16,)), (Size.of("n"), "above", (16,))], "from n = 17 on, where n is no multiple of 16"),
+        ([(Size.of("d"), "no multiple", (2,)), (Size.of("n"), "is", (3,))], "where d is odd and n = 3"),
+        ([(index_among("ignore_index", "targets"), "is", (True,))], "where an entry of targets is ignore_index"),
+        ([(index_among("0", "targets"), "is", (False,))], "where no entry of targets is 0"),
     ],
 )
-def test_words_for_conditions_on_calls(conditions: list[tuple[str, str, tuple[object, ...]]], words: str) -> None:
+def test_words_for_conditions_on_calls(conditions: list[tuple[Fact, str, tuple[object, ...]]], words: str) -> None:
     assert describe_conditions([Condition(*condition) for condition in conditions], []) == words
 
 
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
-        (("row", "above", (47,)), "in rows 48 and up"),
-        (("batch entry", "above", (0,)), "in every batch entry but the first"),
-        (("head of its group", "above", (0,)), "in each head but the first of its group"),
-        (("x", "below", (-13.0,)), "where x < -13"),
-        (("the largest entry of a row of x", "above", (88.0,)), "where the largest entry of the row of x > 88"),
-        (("column from the end", "is", (0,)), "in the last column"),
-        (("column − row", "above", (0,)), "above the diagonal"),
+        ((ROW, "above", (47,)), "in rows 48 and up"),
+        ((BATCH_ENTRY, "above", (0,)), "in every batch entry but the first"),
+        ((HEAD_OF_GROUP, "above", (0,)), "in each head but the first of its group"),
+        ((ValueAt.of("x"), "below", (-13.0,)), "where x < -13"),
+        ((of_row("largest entry of", "x"), "above", (88.0,)), "where the largest entry of the row of x > 88"),
+        ((from_the_end(COLUMN), "is", (0,)), "in the last column"),
+        ((DIAGONAL, "above", (0,)), "above the diagonal"),
     ],
 )
-def test_words_for_conditions_on_elements(condition: tuple[str, str, tuple[object, ...]], words: str) -> None:
+def test_words_for_conditions_on_elements(condition: tuple[Fact, str, tuple[object, ...]], words: str) -> None:
     assert describe_conditions([], [Condition(*condition)]) == words
 
 

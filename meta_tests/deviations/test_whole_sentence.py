@@ -12,8 +12,8 @@ from spec_tests.deviations import Deviation, OracleBackend
 from spec_tests.diagnosis.asking import RIGHT, WRONG, Answer
 from spec_tests.diagnosis.conjunction import Conjunction
 from spec_tests.diagnosis.explanation import Explanation
+from spec_tests.diagnosis.facts.of_calls.seen_keys import NO_KEY, ONE_KEY, read
 from spec_tests.diagnosis.region import Count, build_region
-from spec_tests.diagnosis.seen_keys import NO_KEY, ONE_KEY, describe_seen_keys
 from spec_tests.diagnosis.whole_sentence import SilentAnswers
 from spec_tests.specification.formats import DTYPES
 
@@ -82,4 +82,4 @@ def test_how_many_keys_the_queries_see(shape: tuple[int, int], options: dict[str
     n, m = shape
     q, k = np.ones((n, 2)), np.ones((m, 2))
     (call,) = answers("scaled_dot_product_attention", lambda q, k, v, **_: q, [((q, k, k), options)])
-    assert describe_seen_keys(call) == facts
+    assert dict(read(call, {})) == facts

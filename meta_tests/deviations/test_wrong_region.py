@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from spec_tests.calls.call import Call
-from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.condition import Condition
 from spec_tests.diagnosis.conjunction import Conjunction
 from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.diagnosis.facts.of_calls.arguments import Option, Size
 from spec_tests.diagnosis.region import Region
 from spec_tests.diagnosis.region_wishes import list_probe_values, list_probes
+from spec_tests.diagnosis.wish import Wish
 from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
@@ -144,7 +145,7 @@ def test_calls_outside_of_a_region_are_asked_for_with_each_option() -> None:
     fault = MadeFault("scaled_dot_product_attention", (), lambda y, a, k, m: a[0].shape[-2] > 8)
     ask = ask_about(make_operation(fault.backend(), fault.operation), seed=1)
     answers = [answer for _ in range(20) if (answer := ask(Wish(sizes={"n": 12}, given={"softcap": False, "bias": False})))]
-    region = Conjunction((Condition("n", "above", (8,)),))
+    region = Conjunction((Condition(Size.of("n"), "above", (8,)),))
     short = [wish for wish in list_probes(ask, region, answers, random.Random(1)) if wish.sizes.get("n", 99) <= 8]
     for option in ("softcap", "bias"):
         assert any(wish.given.get(option) for wish in short)
@@ -156,8 +157,8 @@ def test_real_numbers_on_both_sides_of_a_limit_are_asked_for() -> None:
     operation = make_operation(fault.backend(), "rms_norm")
     ask = ask_about(operation, seed=1)
     answers = [answer for _ in range(40) if (answer := ask(Wish(as_drawn=True)))]
-    values = list_probe_values(Condition("eps", "above", (1e-6,)), answers, random.Random(1))
-    seen = [answer.facts["eps"] for answer in answers]
+    values = list_probe_values(Condition(Option.of("eps"), "above", (1e-6,)), answers, random.Random(1))
+    seen = [answer.facts[Option.of("eps")] for answer in answers]
     assert any(1e-7 < value < 1e-6 for value in values)
     assert any(1e-6 < value < 1e-5 for value in values)
     assert min(seen) <= min(values) < max(values) <= max(seen)

@@ -28,10 +28,10 @@ from typing import Any
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
 from spec_tests.deviations import SUBSTITUTED, catalogue, deviations_of, find
-from spec_tests.diagnosis.asking import Wish
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.region import Region
+from spec_tests.diagnosis.wish import Wish
 from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.implementation.backend import Backend
 from spec_tests.inputs.chosen_draw import draw_small_call

@@ -22,8 +22,9 @@ MODULES = (
     *("bounds/expectation", "bounds/derivation", "bounds/choices", "calls/call", "calls/conventions", "calls/read_array"),
     *("calls/operation", "calls/call_facts", "inputs/regimes", "inputs/values", "helpers/assertions", "specification/formats"),
     *("implementation/process_state", "implementation/states", "running/exit_status", "report/records"),
-    *("report/verdicts", "trials/coverage", "trials/shares", "diagnosis/condition", "diagnosis/region_words"),
-    *("diagnosis/region_facts", "diagnosis/region_conditions", "processes/message", "tampering/snapshot"),
+    *("report/verdicts", "trials/coverage", "trials/shares", "diagnosis/condition", "diagnosis/facts/of_calls/memory"),
+    *("diagnosis/facts/of_calls/lengths", "diagnosis/facts/of_elements/rows", "diagnosis/region_conditions"),
+    *("processes/message", "tampering/snapshot"),
 )
 PER_MODULE = 2
 _ARITHMETIC, _COMPARISON = "(Add|Sub|Mul|Div)", "(Lt|LtE|Gt|GtE|Eq|NotEq)"

@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from spec_tests.diagnosis.asking import Wish
+from spec_tests.diagnosis.wish import Wish
 from spec_tests.specification.registry import specification
 from spec_tests.trials.asker import ask_about
 from spec_tests.trials.trial import Trial

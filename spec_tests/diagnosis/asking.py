@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -13,32 +12,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..calls.call import Call
-from .element_facts import describe_elements
-from .region_facts import describe_for_region
+from .facts.fact import Fact
+from .facts.of_calls import describe_for_region
+from .facts.of_elements import ElementFact, describe_elements
+from .wish import Wish
 
 WRONG = "wrong"  # the failure of an answer with elements outside the error bound
 
 RIGHT = ""
-
-
-@dataclass(frozen=True)
-class Wish:
-    """The facts that a call shall have. What is not named is drawn: small sizes, and normally distributed values."""
-
-    sizes: Mapping[str, int] = field(default_factory=dict)  # of dimensions
-    keywords: Mapping[str, Any] = field(default_factory=dict)
-    given: Mapping[str, bool] = field(default_factory=dict)  # which optional arguments are passed
-    batch: tuple[int, ...] | None = None  # the shape of the batch
-    layout: str = "contiguous"
-    fill: Callable[..., Any] | None = None  # fills the rows of arrays, as a regime of inputs/regimes.py does
-    like: Call | None = None  # the call has the shapes and options of this one, and other values
-    is_ordinary: bool = False  # whether an error shows in the results for the values of `fill`
-    as_drawn: bool = False  # sizes and values are drawn as for a law
-
-    def but(self, **changes: Any) -> Wish:
-        """Return the wish with changes. A mapping is added to the one that is there."""
-        now = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return Wish(**{**now, **{n: {**now[n], **v} if isinstance(v, dict) else v for n, v in changes.items()}})
 
 
 @dataclass(eq=False)
@@ -57,18 +38,22 @@ class Answer:
         return elements if self.open is None or self.open.size != elements.size else elements & ~self.open
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[Fact, Any]:
         return describe_for_region(self.call)
 
     @cached_property
-    def texts(self) -> dict[str, str]:
+    def texts(self) -> dict[Fact, str]:
         """Return the facts as text, by which they are compared."""
-        return {name: repr(value) for name, value in self.facts.items()}
+        return {fact: repr(value) for fact, value in self.facts.items()}
 
     @cached_property
-    def elements(self) -> dict[str, np.ndarray]:
+    def elements(self) -> dict[ElementFact, np.ndarray]:
         """Return the facts of the elements of the result, each as a flat array."""
         return describe_elements(self.call)
+
+    def of_element(self, fact: Fact) -> np.ndarray | None:
+        """Return a fact of the elements, None if they lack it."""
+        return self.elements.get(fact) if isinstance(fact, ElementFact) else None
 
 
 class Ask(Protocol):

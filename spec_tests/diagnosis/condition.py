@@ -1,13 +1,11 @@
 """Conditions on one fact of a call or of an element, such as d > 8: what regions are made of.
 
-A fact is a plain value under a name: the size of a dimension, the value of a keyword, whether there is a mask, an index.
+`facts/` has the facts: the size of a dimension, the value of a keyword, whether there is a mask, an index.
 """
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -15,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from .facts.fact import Fact
+from .values import is_number
+
 
 @dataclass(frozen=True)
 class Condition:
     """A condition on one fact. `kind` is a key of KINDS, and `values` are its numbers or values."""
 
-    fact: str
+    fact: Fact
     kind: str
     values: tuple[Any, ...]
 
@@ -54,6 +55,11 @@ class Condition:
 
     def _is_listed(self, value: Any) -> bool:
         return any(type(value) is type(one) and value == one for one in self.values) is (self.kind == "is")
+
+    @property
+    def words(self) -> str:
+        """The condition in words, such as "where d is odd"."""
+        return self.fact.say(self.kind, self.values)
 
     @property
     def rank(self) -> int:
@@ -92,36 +98,3 @@ KINDS = MappingProxyType(
         "is not": Kind(_list_test, 2, numeric=False),
     }
 )
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a number. True and False are none."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool | np.bool_)
-
-
-def is_integer(value: Any) -> bool:
-    return is_number(value) and isinstance(value, int | np.integer)
-
-
-def join(values: Sequence[Any]) -> str:
-    """Return values as a sentence lists them: "72 or 104"."""
-    shown = [f"{value:.6g}" if isinstance(value, float) else str(value) for value in values]
-    return " or ".join(shown) if len(shown) < 3 else f"{', '.join(shown[:-1])} or {shown[-1]}"
-
-
-def simplest_between(low: float, high: float) -> float:
-    """Return the number with the fewest decimal digits that is at least `low` and below `high`."""
-    if not (math.isfinite(low) and math.isfinite(high)) or low >= high:
-        return low
-    if low < 0 <= high:
-        return 0.0 if high > 0 else low
-    top = max(abs(low), abs(high))
-    for exponent in range(min(math.floor(math.log10(top)) + 1, sys.float_info.max_10_exp), -330, -1):
-        step = 10.0**exponent if exponent > -300 else math.ldexp(1.0, -1074)
-        candidate = math.ceil(low / step) * step if step else low
-        candidate = float(f"{candidate:.{max(1, math.floor(math.log10(top)) - exponent + 2)}g}") if candidate else 0.0
-        if low <= candidate < high:
-            return candidate
-        if exponent < math.floor(math.log10(top)) - 16:
-            break
-    return low

@@ -8,8 +8,8 @@ from functools import cache, cached_property
 import numpy as np
 
 from .asking import Answer
-from .condition import Condition, is_integer, is_number
-from .element_facts import BEYOND, FLAT_INDEX
+from .condition import Condition
+from .values import is_integer, is_number
 
 MAX_RAISE = 64  # by how much a limit is raised
 
@@ -65,18 +65,14 @@ class Conjunction:
             return np.zeros(size, dtype=bool)
         inside = np.ones(size, dtype=bool)
         for condition in self.of_element:
-            values = answer.elements.get(condition.fact) if answer.wrong is not None else None
+            values = answer.of_element(condition.fact) if answer.wrong is not None else None
             inside &= condition.holds_each(values) if values is not None and values.size == size else False
         return inside
-
-
-DERIVED = ("result", "argument", "=", ">", "largest", "axes", "batch that", "wider", "first batch", "rows of", "before", "·")
 
 
 @cache
 def rank_condition(condition: Condition) -> int:
     """Return how complicated a condition is, with its fact: sizes, options and indices come first."""
-    fact = condition.fact
-    derived = any(word in fact for word in DERIVED) or fact.startswith((BEYOND, "column −", "row of all", FLAT_INDEX))
     continuous = condition.kind in ("above", "below") and isinstance(condition.values[0], float) and condition.values[0] != 0
-    return 1 + condition.rank + derived + 2 * continuous + 2 * (condition.kind == "is not" and is_number(condition.values[0]))
+    excluded = condition.kind == "is not" and is_number(condition.values[0])
+    return 1 + condition.rank + condition.fact.is_derived + 2 * continuous + 2 * excluded

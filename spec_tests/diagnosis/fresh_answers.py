@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .asking import Answer, Ask, Wish
+from .asking import Answer, Ask
 from .condition import Condition
 from .conjunction import Conjunction
 from .region import Count
 from .region_wishes import wish_inside, wish_outside
+from .wish import Wish
 
 FRESH = 180  # answers on each side of a region, to check it: one of sixty is wrong outside of a region that is nearly right
 

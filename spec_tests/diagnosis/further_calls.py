@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 from ..calls.call import Call
-from .asking import Wish
+from .wish import Wish
 
 MAX_CALLS = 128
 

@@ -9,9 +9,9 @@ from ..calls.call import Call, Callee
 from ..calls.in_domain import dimension_sizes
 from ..deviations import SUBSTITUTED, Deviation, deviations_of, deviations_of_parts
 from ..specification.work import IsOver, never
-from .asking import Wish
 from .evidence import Evidence, is_wrong
 from .fit import Candidate, Fit, allows, explains, is_nearer, shows, try_fit
+from .wish import Wish
 
 MAX_CANDIDATES = 3  # more than these are no diagnosis
 MIN_WRONG_CALLS = 2  # that a deviation explains, if it leaves others to another cause

@@ -10,14 +10,22 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from .condition import Condition, is_integer, is_number
+from .values import is_integer, is_number
 
 MAX_CHANCE = 0.01  # a region that separates the examples by chance more often is not named
 MAX_NAMED_VALUES = 4
 
 POSITION_KINDS = ("consecutive", "offset", "arbitrary")  # as in a domain, each includes those before it
+
+
+class Limit(NamedTuple):
+    """What separates the refused values of a fact from the others. `kind` is one of those of conditions."""
+
+    name: str
+    kind: str
+    values: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -62,36 +70,36 @@ def _list_regions(operation: str, name: str, inside: Counter[Any], outside: Coun
             words = f"refuses all positions but {' and '.join(kinds)} ones"
             yield 3, choices, Region(words, f'domain = {{"{operation}": {{"positions": "{kinds[-1]}"}}}}')
         return
-    for rank, ways, condition, allowed in _list_conditions(name, inside, outside):
-        words = f"refuses {_describe_condition(condition)}{_describe_unknown(condition, inside, outside)}"
+    for rank, ways, limit, allowed in _list_limits(name, inside, outside):
+        words = f"refuses {_describe_limit(limit)}{_describe_unknown(limit, inside, outside)}"
         yield rank, ways or choices, Region(words, _write_domain(operation, name, allowed))
 
 
-def _list_conditions(name: str, inside: Counter[Any], outside: Counter[Any]) -> Iterator[tuple[int, int, Condition, Any]]:
-    """Yield (how complicated it is, choices or 0 for those of a list, a condition that separates the values, what is allowed)."""
+def _list_limits(name: str, inside: Counter[Any], outside: Counter[Any]) -> Iterator[tuple[int, int, Limit, Any]]:
+    """Yield (how complicated it is, choices or 0 for those of a list, a limit that separates the values, what is allowed)."""
     values = (*inside, *outside)
     if all(map(is_number, values)):
         low, high = min(outside), max(outside)
         has_steps = all(map(is_integer, values)) and name != "axis"
         rank, few = (1, False) if has_steps else (2, len(outside) <= MAX_NAMED_VALUES or all(map(is_integer, values)))
         if high < min(inside) and not few:
-            yield rank, 2, Condition(name, "above", (high,)), range(min(low, 1), high + 1) if has_steps else sorted(outside)
+            yield rank, 2, Limit(name, "above", (high,)), range(min(low, 1), high + 1) if has_steps else sorted(outside)
         if max(inside) < low and not few:
-            yield rank, 2, Condition(name, "below", (low,)), range(low, high + 1) if has_steps else sorted(outside)
+            yield rank, 2, Limit(name, "below", (low,)), range(low, high + 1) if has_steps else sorted(outside)
         step = math.gcd(*outside) if has_steps else 0
         if step > 1 and all(value % step for value in inside) and len(outside) > 1:
             # as many choices as there are steps up to the largest answered size
-            yield 2, high, Condition(name, "no multiple", (step,)), range(step, high + 1, step)
+            yield 2, high, Limit(name, "no multiple", (step,)), range(step, high + 1, step)
     allowed, refused = (sorted(counts, key=lambda value: (str(type(value)), value)) for counts in (outside, inside))
     if len(outside) <= MAX_NAMED_VALUES:
-        yield 3, 0, Condition(name, "is not", tuple(allowed)), allowed
+        yield 3, 0, Limit(name, "is not", tuple(allowed)), allowed
     elif len(inside) <= MAX_NAMED_VALUES:
-        yield 3, 0, Condition(name, "is", tuple(refused)), allowed
+        yield 3, 0, Limit(name, "is", tuple(refused)), allowed
 
 
-def _describe_condition(condition: Condition) -> str:
+def _describe_limit(limit: Limit) -> str:
     """Return the words for what is refused, such as "d > 8"."""
-    name, values = condition.fact, " or ".join(map(str, condition.values))
+    name, values = limit.name, " or ".join(map(str, limit.values))
     words = {
         "above": f"{name} > {values}",
         "below": f"{name} < {values}",
@@ -99,16 +107,16 @@ def _describe_condition(condition: Condition) -> str:
         "is": f"{name} = {values}",
         "is not": f"every {name} but {values}",
     }
-    return words[condition.kind]
+    return words[limit.kind]
 
 
-def _describe_unknown(condition: Condition, inside: Counter[Any], outside: Counter[Any]) -> str:
-    """Return which sizes at the boundary were not drawn, as text that follows the condition."""
+def _describe_unknown(limit: Limit, inside: Counter[Any], outside: Counter[Any]) -> str:
+    """Return which sizes at the boundary were not drawn, as text that follows the limit."""
     if not all(map(is_integer, (*inside, *outside))):
         return ""
-    if condition.kind == "above":
+    if limit.kind == "above":
         return _describe_gap(max(outside) + 1, min(inside) - 1)
-    return _describe_gap(max(inside) + 1, min(outside) - 1) if condition.kind == "below" else ""
+    return _describe_gap(max(inside) + 1, min(outside) - 1) if limit.kind == "below" else ""
 
 
 def _describe_gap(low: int, high: int) -> str:

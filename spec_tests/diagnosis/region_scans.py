@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..implementation.layouts import LAYOUTS
-from .asking import Answer, Ask, Wish
-from .region_changes import change, wish_like
-from .region_fills import STRANGE_FILLS, fill_equal_rows
+from .asking import Answer, Ask
+from .facts.of_calls.arguments import Option
+from .fills import WITH_INFINITY, WITH_NAN, fill_equal_rows
+from .like_calls import wish_like
 from .region_wishes import BATCHES, SIZES, SMALL_SIZES
+from .wish import Wish
 
 OTHER_LAYOUTS = tuple(layout for layout in LAYOUTS if layout != "contiguous")
 
@@ -25,7 +27,7 @@ def list_contrasts(ask: Ask, failing: Answer, answers: Sequence[Answer]) -> Iter
     for name, x in base.keywords.items():
         others = {repr(a.call.keywords.get(name)): a.call.keywords.get(name) for a in answers}
         for other in list(others.values())[:6]:
-            if repr(other) != repr(x) and (wish := change(ask, base, failing, name, other)):
+            if repr(other) != repr(x) and (wish := Option.of(name).change(base, other, failing.call, ask.largest)):
                 yield wish
     for name, size in base.sizes.items():
         sizes = [s for s in (*SMALL_SIZES, *SIZES[len(SMALL_SIZES) :: 4]) if s <= ask.largest(name)]
@@ -51,7 +53,6 @@ def list_scans(ask: Ask, answers: Sequence[Answer]) -> Iterator[Wish]:
         yield from (base.but(sizes={name: size}) for size in SIZES if size <= ask.largest(name))
     if base.batch is not None:
         yield from (base.but(batch=batch) for batch in (*BATCHES, *EMPTY_BATCHES))
-    yield from (
-        base.but(fill=fill, batch=batch) for fill in STRANGE_FILLS for batch in ((), (2,), (3,)) if base.batch is not None
-    )
+    if base.batch is not None:
+        yield from (base.but(fill=fill, batch=batch) for fill in (WITH_NAN, WITH_INFINITY) for batch in ((), (2,), (3,)))
     yield from [Wish(as_drawn=True)] * 20

@@ -10,6 +10,8 @@ import numpy as np
 
 from .asking import Answer
 from .condition import Condition
+from .facts.fact import Fact
+from .facts.of_elements import ElementFact
 from .region_conditions import MISSING, list_conditions, list_element_conditions
 
 MISSING_TEXT = repr(MISSING)
@@ -20,10 +22,10 @@ MAX_ELEMENTS = 240  # of one answer that the search looks at; a contradiction sh
 class Column:
     """One fact of every answer."""
 
-    def __init__(self, name: str, answers: Sequence[Answer], texts: tuple[str, ...]):
+    def __init__(self, fact: Fact, answers: Sequence[Answer], texts: tuple[str, ...]):
         number_of = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         self.numbers = np.array([number_of[text] for text in texts])  # of the value of each answer, among the distinct ones
-        self.distinct = [answers[texts.index(text)].facts.get(name, MISSING) for text in number_of]
+        self.distinct = [answers[texts.index(text)].facts.get(fact, MISSING) for text in number_of]
 
     def values_of(self, chosen: np.ndarray) -> list[Any]:
         """Return the distinct values of some of the answers."""
@@ -54,21 +56,21 @@ class Examples:
         ).astype(bool)
 
     @cached_property
-    def call_facts(self) -> dict[str, Column]:
+    def call_facts(self) -> dict[Fact, Column]:
         """Return the facts of the answers, without those that say the same as one before."""
-        found: dict[tuple[str, ...], str] = {}
+        found: dict[tuple[str, ...], Fact] = {}
         of_answers = [answer.texts for answer in self.answers]
-        for name in dict.fromkeys(name for answer in self.answers for name in answer.facts):
-            texts = tuple([of_answer.get(name, MISSING_TEXT) for of_answer in of_answers])
+        for fact in dict.fromkeys(fact for answer in self.answers for fact in answer.facts):
+            texts = tuple([of_answer.get(fact, MISSING_TEXT) for of_answer in of_answers])
             if len(set(texts)) > 1:
-                found.setdefault(texts, name)
-        return {name: Column(name, self.answers, texts) for texts, name in found.items()}
+                found.setdefault(texts, fact)
+        return {fact: Column(fact, self.answers, texts) for texts, fact in found.items()}
 
-    def element_values(self, name: str) -> np.ndarray | None:
+    def element_values(self, fact: ElementFact) -> np.ndarray | None:
         """Return a fact of every element in the table, None if an answer with wrong elements lacks it."""
         parts = []
         for answer, is_failing, places in zip(self.answers, self.failing, self.places, strict=True):
-            values = answer.elements.get(name) if answer.wrong is not None else None
+            values = answer.elements.get(fact) if answer.wrong is not None else None
             if values is None or values.size != (0 if answer.wrong is None else answer.wrong.size):
                 if is_failing:
                     return None
@@ -80,21 +82,21 @@ class Examples:
     def candidates(self) -> Iterator[tuple[Condition, bool, np.ndarray]]:
         """Yield the conditions that every wrong element meets and some right one does not: (condition, of the call, mask)."""
         is_failing = np.array(self.failing)
-        for name, column in self.call_facts.items():
-            for condition in list_conditions(name, column.values_of(is_failing), column.values_of(~is_failing)):
+        for fact, column in self.call_facts.items():
+            for condition in list_conditions(fact, column.values_of(is_failing), column.values_of(~is_failing)):
                 holds = column.test(condition)
                 if np.all(holds[is_failing]) and not np.all(holds):
                     yield condition, True, holds[self.owner]
-        names = dict.fromkeys(
-            name
+        of_elements = dict.fromkeys(
+            fact
             for answer, fails in zip(self.answers, self.failing, strict=True)
             if fails and answer.wrong is not None
-            for name in answer.elements
+            for fact in answer.elements
         )
-        for name in names:
-            if (values := self.element_values(name)) is None:
+        for of_element in of_elements:
+            if (values := self.element_values(of_element)) is None:
                 continue
-            for condition in list_element_conditions(name, values, self.wrong):
+            for condition in list_element_conditions(of_element, values, self.wrong):
                 mask = condition.holds_each(values)
                 if np.all(mask[self.wrong]) and not np.all(mask):
                     yield condition, False, mask

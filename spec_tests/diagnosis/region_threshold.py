@@ -9,12 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from .asking import Answer, Ask
-from .condition import Condition, is_integer, simplest_between
+from .condition import Condition
 from .conjunction import Conjunction
-from .element_facts import name_first
-from .region_changes import change, fill_rows, wish_like
+from .facts.of_calls.values import LargestMagnitude
+from .facts.of_elements import ElementFact
+from .like_calls import fill_rows, name_first, wish_like
 from .region_conditions import drop_underflowing
-from .region_fills import LARGEST_OF_CALL, fill_between
+from .values import is_integer, simplest_between
 
 ROUNDS = 3  # of asking for values between the nearest right one and the nearest wrong one
 
@@ -51,7 +52,7 @@ def _sharpen_call_condition(ask: Ask, condition: Condition, region: Conjunction,
     Each value is asked for with both signs. Where only one of them fails, the fit prefers a condition on the values.
     """
     failing = _find_failing(region, answers)
-    if not condition.fact.startswith(LARGEST_OF_CALL) or condition.kind not in ("above", "below") or failing is None:
+    if not isinstance(condition.fact, LargestMagnitude) or condition.kind not in ("above", "below") or failing is None:
         return condition
     others, base = region.without(condition), wish_like(ask, failing)
     for count in range(BISECTIONS):
@@ -59,7 +60,7 @@ def _sharpen_call_condition(ask: Ask, condition: Condition, region: Conjunction,
         if high - low <= RESOLUTION * high:
             break
         middle = np.sqrt(low) * np.sqrt(high) if high > 4 * low > 0 else low / 2 + high / 2
-        wish = change(ask, base, failing, condition.fact, (1, -1)[count % 2] * float(middle))
+        wish = condition.fact.change(base, (1, -1)[count % 2] * float(middle), failing.call, ask.largest)
         if wish is not None and (answer := ask(wish)) is not None:
             answers.append(answer)
     return _set_threshold(condition, *_find_call_gap(condition, others, answers))
@@ -81,7 +82,8 @@ def _sharpen_element_condition(ask: Ask, condition: Condition, region: Conjuncti
     if condition.kind not in ("above", "below") or is_integer(condition.values[0]) or not np.isfinite(condition.values[0]):
         return condition
     failing = _find_failing(region, answers)
-    fill = fill_between(condition.fact, name_first(answers[0].call))
+    assert isinstance(condition.fact, ElementFact)
+    fill = condition.fact.fill_between(name_first(answers[0].call))
     for _ in range(ROUNDS):
         low, high = find_gap(condition, region, answers)
         if failing is None or fill is None or not low < high:
@@ -98,7 +100,7 @@ def find_gap(condition: Condition, region: Conjunction, answers: Sequence[Answer
     others = Conjunction(region.of_call, tuple(other for other in region.of_element if other != condition))
     wrong, right = [], []
     for answer in answers:
-        values = answer.elements.get(condition.fact) if answer.wrong is not None else None
+        values = answer.of_element(condition.fact) if answer.wrong is not None else None
         if values is None or answer.wrong is None or values.size != answer.wrong.size:
             continue
         inside = others.covers(answer)

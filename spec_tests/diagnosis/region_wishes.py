@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import itertools
 import random
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..implementation.layouts import LAYOUTS
-from .asking import Answer, Ask, Wish
-from .condition import Condition, is_integer
+from .asking import Answer, Ask
+from .condition import Condition
 from .conjunction import Conjunction
-from .element_facts import name_first
-from .region_changes import change, fill_rows, wish_like
-from .region_facts import WITH_OPTIONS
-from .region_fills import LARGEST_OF_CALL, fill_near
+from .facts.of_calls.arguments import WITH_OPTIONS, Option, given
+from .facts.of_elements import ElementFact
+from .like_calls import fill_near, fill_rows, name_first, wish_like
+from .values import is_integer
+from .wish import Wish
 
 SMALL_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 
@@ -47,9 +46,9 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
     base = wish_like(ask, base_answer)
     for condition in region.of_call:
         for value in list_probe_values(condition, answers, source):
-            if wish := change(ask, base, base_answer, condition.fact, value):
+            if wish := condition.fact.change(base, value, base_answer.call, ask.largest):
                 yield wish
-        if condition.fact.startswith(("calls before", "the call before", "a wider")):
+        if condition.fact.is_of_history:
             for _ in range(3):
                 yield from (Wish(like=base_answer.call), Wish(like=source.choice(answers).call), Wish(like=ask.last))
     yield from _list_at_limits(ask, base, base_answer, region)
@@ -57,13 +56,13 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
     yield from _list_degenerate(base)
     for name in {name: None for answer in answers for name, x in answer.call.keywords.items() if is_integer(x)}:
         if name not in base.sizes:
-            yield from (wish for value in (1, 2) if (wish := change(ask, base, base_answer, name, value)))
+            yield from (wish for value in (1, 2) if (wish := Option.of(name).change(base, value, base_answer.call, ask.largest)))
     yield from _list_near_ids(ask, base, base_answer, region)
     fills = [fill_near(condition, name_first(base_answer.call)) for condition in region.of_element]
     yield from (fill_rows(base, fill) for fill in fills if fill)
     shape = base_answer.call.value.shape
     for name in [name for name, size in base.sizes.items() if shape and size == shape[-1]]:
-        limits = [v for c in region.of_element for v in (*c.values, *re.findall(r"(?<=blocks of )\d+", c.fact))]
+        limits = [v for c in region.of_element for v in (*c.values, *_list_sizes_of(c))]
         numbers = [int(str(v)) for v in limits if str(v).isdigit() and int(str(v)) > 1]
         sizes = [s for v in numbers for s in (v - 1, v, v + 1, v + 2, v + v // 2, 2 * v, 2 * v + 1, 2 * v + v // 2, 3 * v, 5 * v)]
         yield from (base.but(sizes={name: size}) for size in dict.fromkeys(sizes) if size <= ask.largest(name))
@@ -75,9 +74,9 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
 def _list_at_limits(ask: Ask, base: Wish, answer: Answer, region: Conjunction) -> Iterator[Wish]:
     """Yield wishes for calls just outside of a limit with many rows, of which a few may be wrong."""
     for condition in region.of_call:
-        if condition.kind not in ("above", "below") or condition.fact not in base.sizes or base.batch is None:
+        if condition.kind not in ("above", "below") or condition.fact.name not in base.sizes or base.batch is None:
             continue
-        if wish := change(ask, base, answer, condition.fact, condition.values[0]):
+        if wish := condition.fact.change(base, condition.values[0], answer.call, ask.largest):
             yield from (wish.but(batch=MANY) for _ in range(TRIES))
 
 
@@ -88,9 +87,9 @@ def _list_outside_with_options(
     facts = {condition.fact for condition in region.of_call}
     for condition in region.of_call:
         values = [value for value in list_probe_values(condition, answers, source) if not condition.holds(value)]
-        outside = change(ask, base, answer, condition.fact, values[0]) if values else None
+        outside = condition.fact.change(base, values[0], answer.call, ask.largest) if values else None
         for name, is_given in base.given.items():
-            if outside and not is_given and name not in facts and f"with {name}" not in facts:
+            if outside and not is_given and not facts & {Option.of(name), given(name)}:
                 yield outside.but(given={name: True})
 
 
@@ -99,7 +98,7 @@ def _list_near_ids(ask: Ask, base: Wish, answer: Answer, region: Conjunction) ->
     for condition in region.of_element:
         if (
             condition.kind in ("above", "below")
-            and condition.fact in answer.call.named
+            and condition.fact.name in answer.call.named
             and float(condition.values[0]).is_integer()
         ):
             limit = int(condition.values[0])
@@ -129,8 +128,8 @@ def list_probe_values(condition: Condition, answers: Sequence[Answer], source: r
     seen = list({repr(a.facts.get(condition.fact)): a.facts.get(condition.fact) for a in answers}.values())
     if kind in ("above", "below") and is_integer(values[0]):
         return [v for v in (values[0] - 1, values[0], values[0] + 1, values[0] + 2, *source.sample(SIZES, 4)) if v > 0]
-    if condition.fact.startswith(LARGEST_OF_CALL) and kind in ("above", "below"):  # a sign stands for values of that sign
-        return [sign * share * values[0] for share in (0.5, 0.9, 1.1, 2.0) for sign in (1, -1)]
+    if (near := condition.fact.list_near(kind, values)) is not None:
+        return near
     if _has_real_limit(condition):
         return _list_beside(condition, answers)
     if kind in ("no multiple", "multiple"):
@@ -145,6 +144,10 @@ def list_probe_values(condition: Condition, answers: Sequence[Answer], source: r
     if values and isinstance(values[0], bool):
         return [True, False]
     return [*seen[:8], *_list_near(values)]
+
+
+def _list_sizes_of(condition: Condition) -> list[int]:
+    return condition.fact.list_sizes() if isinstance(condition.fact, ElementFact) else []
 
 
 def _has_real_limit(condition: Condition) -> bool:
@@ -178,9 +181,9 @@ def wish_inside(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
     """Return a wish for a call that the region holds, as far as its conditions can be chosen."""
     known = [answer for answer in answers if answer.failure]
     answer = source.choice(known)
-    if any(c.fact.startswith("the call before") for c in region.of_call) and source.random() < 0.7:
+    if any(c.fact.is_of_history and not c.fact.is_counted for c in region.of_call) and source.random() < 0.7:
         return Wish(like=ask.last)
-    if any(c.fact.startswith("calls before") for c in region.of_call) and source.random() < 0.7:
+    if any(c.fact.is_of_history and c.fact.is_counted for c in region.of_call) and source.random() < 0.7:
         return Wish(like=source.choice(answers).call)
     if source.random() < 0.2:
         return Wish(as_drawn=True)
@@ -209,21 +212,22 @@ def _vary(
     """
     wish = wish_like(ask, answer)
     facts = {condition.fact for condition in region.of_call}
+    named = {fact.name for fact in facts}
     grown = source.choice([*wish.sizes, ""])  # one size may be any
     for name in wish.sizes:
-        if name not in facts and source.random() < 0.4:
+        if name not in named and source.random() < 0.4:
             sizes = [size for size in SIZES if size <= ask.largest(name)] if name == grown else SMALL_SIZES
             wish = wish.but(sizes={name: source.choice(sizes)})
     for name in wish.given:
-        if f"with {name}" not in facts and name not in facts and WITH_OPTIONS not in facts and source.random() < 0.3:
+        if not facts & {given(name), Option.of(name), WITH_OPTIONS} and source.random() < 0.3:
             wish = wish.but(given={name: source.random() < 0.5})
-    if wish.batch is not None and not any("batch" in fact for fact in facts) and source.random() < 0.4:
+    if wish.batch is not None and not any(fact.is_of_batch for fact in facts) and source.random() < 0.4:
         wish = wish.but(batch=source.choice(BATCHES[:16]))
     for condition in region.of_call:
         pool = [v for v in _list_pool(condition, answer, answers, ask) if condition.holds(v) is not (condition is violated)]
         if source.random() < NEAR_SHARE:
             pool = [v for v in pool if _is_near(v, condition)] or pool
-        if pool and (changed := change(ask, wish, answer, condition.fact, source.choice(pool))):
+        if pool and (changed := condition.fact.change(wish, source.choice(pool), answer.call, ask.largest)):
             wish = changed
     for condition in region.of_element:
         if (fill := fill_near(condition, name_first(answer.call))) and source.random() < 0.5:
@@ -233,21 +237,17 @@ def _vary(
 
 def _list_pool(condition: Condition, answer: Answer, answers: Sequence[Answer], ask: Ask) -> list[Any]:
     """Return values that a fact may have: near the boundary of the condition, and others."""
-    now, largest = answer.facts.get(condition.fact), ask.largest(condition.fact)
+    now, largest = answer.facts.get(condition.fact), ask.largest(condition.fact.name)
     if isinstance(now, bool):
         return [True, False]
-    if condition.fact.startswith(LARGEST_OF_CALL):
-        return [sign * share * v for v in condition.values for share in (0.25, 0.9, 1.1, 3.0) for sign in (1, -1)]
-    if condition.fact == "storage":
-        return list(LAYOUTS)
+    if (pool := condition.fact.list_pool(condition.values)) is not None:
+        return pool
     if _has_real_limit(condition):
         return _list_beside(condition, answers)
     if is_integer(now):
         near = [v + d for v in condition.values if is_integer(v) for d in range(-3, 4)]
         steps = [v * k for v in condition.values if is_integer(v) for k in range(1, 8)]
         top = max(largest, *near, int(now or 0), 1)
-        if condition.fact == "batch_dims":
-            return [0, 1, 2, 3]
         least = 0 if any(answer.facts.get(condition.fact) == 0 for answer in answers) else 1
         return [v for v in (*near, *steps, *SIZES, now) if least <= v <= top]
     return [now, *condition.values, *_list_near(condition.values)]

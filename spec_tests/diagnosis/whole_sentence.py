@@ -10,9 +10,9 @@ import numpy as np
 
 from ..calls.call import Call
 from .asking import RIGHT, WRONG, Answer
-from .element_facts import GRADIENT, RESULT
 from .evidence import answer_of, wrong_in
 from .explanation import Explanation
+from .facts.of_elements.parts import GRADIENT, RESULT
 from .region import Region
 
 MIN_EXPLAINED = 8  # wrong answers inside of a region, each of which is that of the explanation

@@ -15,11 +15,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..specification.work import Budget
-from .asking import RIGHT, WRONG, Answer, Ask, Wish
+from .asking import RIGHT, WRONG, Answer, Ask
 from .condition import Condition
 from .conjunction import Conjunction
 from .evidence import Evidence
 from .explanation import Explanation
+from .facts.fact import Fact
 from .fresh_answers import FreshAnswers
 from .region import Count, Region, build_region
 from .region_fit import fit
@@ -27,6 +28,7 @@ from .region_scans import list_contrasts, list_scans
 from .region_threshold import sharpen
 from .region_wishes import list_probes
 from .whole_sentence import SilentAnswers, make_whole, say_what_is_seen
+from .wish import Wish
 
 MAX_ROUNDS = 40  # of fitting and contradicting
 
@@ -128,7 +130,7 @@ class _Search:
             self._fitted = known, fit(self.answers, failing, count=self.budget.meter.add)
         return self._fitted[1]
 
-    def _facts_of(self, region: Conjunction) -> set[str]:
+    def _facts_of(self, region: Conjunction) -> set[Fact]:
         return {condition.fact for condition in region.conditions}
 
     def _is_vacuous(self, region: Conjunction) -> bool:

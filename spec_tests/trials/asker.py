@@ -14,8 +14,9 @@ from ..calls.gradient import Gradient
 from ..calls.operation import Operation
 from ..calls.recorder import Recorder
 from ..calls.violation import Lost, NoAnswer, NotImplementedVariant, Violation
-from ..diagnosis.asking import RIGHT, WRONG, Answer, Wish
+from ..diagnosis.asking import RIGHT, WRONG, Answer
 from ..diagnosis.evidence import answer_of, truth_of, wrong_in
+from ..diagnosis.wish import Wish
 from ..implementation.domain import HEAD_DIMENSIONS
 from ..inputs.choices import NoExample
 from ..inputs.chosen_draw import Chosen, ChosenDraw, require_small_call

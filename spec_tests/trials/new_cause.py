@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from ..calls.call import Call
 from ..diagnosis.approximate_function import find_approximate_function
-from ..diagnosis.asking import Wish
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.explanation import Explanation
 from ..diagnosis.narrow_arithmetic import find_narrow_arithmetic
@@ -19,6 +18,7 @@ from ..diagnosis.operator.search import read_operator
 from ..diagnosis.places import find_place
 from ..diagnosis.region import Region
 from ..diagnosis.unstable_forms import find_unstable_form
+from ..diagnosis.wish import Wish
 from ..specification.work import Budget
 
 OPERATOR_SHARE = 0.1  # of the budget, to list what may be computed in place of the equation; it is tested with what is left

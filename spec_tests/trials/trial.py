@@ -30,11 +30,11 @@ from .shares import STRICTNESS
 from .tally import Finding, Tally
 
 if TYPE_CHECKING:
-    from ..diagnosis.asking import Wish
     from ..diagnosis.evidence import Evidence
     from ..diagnosis.explanation import Explanation
     from ..diagnosis.refused_region import Region as RaisingRegion
     from ..diagnosis.region import Region
+    from ..diagnosis.wish import Wish
     from .causes import Cause, Causes
     from .failure import Failure
 

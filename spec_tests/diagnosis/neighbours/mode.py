@@ -10,7 +10,7 @@ import numpy as np
 
 from ...calls.call import Call
 from ...specification.registry import specification
-from ..asking import Wish
+from ..wish import Wish
 
 PLAIN = bool, str, int, float
 

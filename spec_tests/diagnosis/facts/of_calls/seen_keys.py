@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 import numpy as np
 
-from ..calls.call import Call
+from ....calls.call import Call
+from ..fact import Fact, Flag
 
-NO_KEY, ONE_KEY = "a query sees no key", "a query sees one key alone"
+ORDER = 9
+
+NO_KEY = Flag.of("a query sees no key", "where a query sees no key", "where each query sees a key")
+ONE_KEY = Flag.of("a query sees one key alone", "where a query sees one key alone", "where no query sees one key alone")
 
 
-def describe_seen_keys(call: Call) -> dict[str, bool]:
-    """Return whether some query sees no key, and whether some sees one; {} for other operations, and for packed sequences."""
+def read(call: Call, known: Mapping[Fact, Any]) -> Iterator[tuple[Fact, Any]]:
+    """Yield whether some query sees no key, and whether some sees one. Packed sequences have no such facts."""
     counts = count_seen_keys(call)
-    return {} if counts is None else {NO_KEY: bool((counts == 0).any()), ONE_KEY: bool((counts == 1).any())}
+    if counts is not None:
+        yield NO_KEY, bool((counts == 0).any())
+        yield ONE_KEY, bool((counts == 1).any())
 
 
 def count_seen_keys(call: Call) -> np.ndarray | None:
