@@ -9,10 +9,13 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
+from spec_tests.diagnosis.facts.structures import RowStructure, find_structures
 from spec_tests.specification.registry import specification
 
 from ..support.in_process import backend
 from ..support.named_facts import name_element_facts, name_facts
+
+STRUCTURES_OF_ROWS = list(find_structures(np.ones((1, 1))))
 
 
 def make_call(name: str, *arguments: Any, **keywords: Any) -> Call:
@@ -158,3 +161,40 @@ def test_facts_of_elements_are_their_places_and_values() -> None:
     assert scores["batch entry"].tolist() == [0] * 12 + [1] * 12
     wide = name_element_facts(make_call("softmax", np.ones((1, 6)), axis=-1))
     assert wide["beyond the whole blocks of 4"].tolist() == [False] * 4 + [True] * 2
+
+
+@pytest.mark.parametrize(
+    ("row", "structures"),
+    [
+        ([1.0, 2.0, 3.0], {"ascends", "has no negative number", "ends with its largest magnitude"}),
+        ([0.0, -1.0, -3.0], {"descends", "has no positive number", "begins with 0", "ends with its largest magnitude"}),
+        ([-3.0, 2.0, 0.0], {"ends with 0", "begins with its largest magnitude"}),
+        ([2.0, 2.0, -1.0, -1.0, 3.0], {"repeats every second entry", "ends with its largest magnitude"}),
+        ([1.0, np.nan, -2.0], set()),
+    ],
+)
+def test_the_structures_of_a_row(row: list[float], structures: set[str]) -> None:
+    other = [0.5, -1.0, 0.25, 0.5, 0.1][: len(row)]
+    x = np.array([row, other])
+    of_rows = name_element_facts(make_call("softmax", x, axis=-1))
+    found = {
+        name.removeprefix("the row of x ") for name, holds in of_rows.items() if name.startswith("the row of x ") and holds[0]
+    }
+    assert found == structures
+    of_columns = name_element_facts(make_call("softmax", x.T, axis=0))
+    assert all(of_columns[f"the row of x {structure}"].reshape(x.T.shape)[:, 0].all() for structure in structures)
+    alone, both = name_facts(make_call("softmax", x[:1], axis=-1)), name_facts(make_call("softmax", x, axis=-1))
+    assert all(alone[f"every row of x {structure}"] for structure in structures)
+    assert not any(both[f"every row of x {structure}"] for structure in structures)
+    assert alone["all rows of x are equal"] is (not np.isnan(row).any())
+    assert both["all rows of x are equal"] is False
+    assert name_facts(make_call("softmax", np.array([row, [0.0] * len(row)]), axis=-1))["the last row of x is 0"] is True
+
+
+@pytest.mark.parametrize("structure", STRUCTURES_OF_ROWS, ids=lambda structure: structure.has)
+def test_a_row_of_a_structure_can_be_asked_for(structure: RowStructure) -> None:
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 5, 8):
+        rows = structure.fill(1.0)(rng, (4, size), None)
+        assert find_structures(rows)[structure].all()
+    assert len(set(find_structures(structure.fill(0.5)(rng, (64, 8), None))[structure].tolist())) == 2

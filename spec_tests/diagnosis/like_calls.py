@@ -51,17 +51,14 @@ def fill_near(condition: Condition, first: str) -> Fill | None:
     """
     fact, values = condition.fact, condition.values
     assert isinstance(fact, ElementFact)
+    if fact.is_flag:
+        return fact.fill_some(first)
     if not values or not is_number(values[0]):
         return None
     if condition.kind == "is":
         return fill_often_with(float(values[0])) if fact.argument == first else None
     make, limit = fact.fill_between(first) if condition.kind in ("above", "below") else None, abs(float(values[0]))
     return make(-2 * limit - 1, 2 * limit + 1) if make and limit < MAX_ORDINARY else None
-
-
-def fill_rows(wish: Wish, fill: Fill) -> Wish:
-    """Return the wish with ordinary values that lie along the last axis, which is the one that an `axis` names then."""
-    return wish.but(fill=fill, is_ordinary=True, keywords={"axis": -1} if "axis" in wish.keywords else {})
 
 
 def _strange_fill(answer: Answer) -> Fill | None:

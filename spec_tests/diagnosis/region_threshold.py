@@ -13,7 +13,7 @@ from .condition import Condition
 from .conjunction import Conjunction
 from .facts.of_calls.values import LargestMagnitude
 from .facts.of_elements import ElementFact
-from .like_calls import fill_rows, name_first, wish_like
+from .like_calls import name_first, wish_like
 from .region_conditions import drop_underflowing
 from .values import is_integer, simplest_between
 
@@ -88,7 +88,7 @@ def _sharpen_element_condition(ask: Ask, condition: Condition, region: Conjuncti
         low, high = find_gap(condition, region, answers)
         if failing is None or fill is None or not low < high:
             break
-        wish = fill_rows(wish_like(ask, failing), fill(low, high))
+        wish = wish_like(ask, failing).with_rows(fill(low, high))
         wish = wish.but(sizes={name: min(SIZE, max(size, ask.largest(name))) for name, size in wish.sizes.items()})
         if answer := ask(wish.but(batch=None if wish.batch is None else (SIZE,))):
             answers.append(answer)

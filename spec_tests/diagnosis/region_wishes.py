@@ -12,7 +12,7 @@ from .condition import Condition
 from .conjunction import Conjunction
 from .facts.of_calls.arguments import WITH_OPTIONS, Option, given
 from .facts.of_elements import ElementFact
-from .like_calls import fill_near, fill_rows, name_first, wish_like
+from .like_calls import fill_near, name_first, wish_like
 from .values import is_integer
 from .wish import Wish
 
@@ -59,7 +59,7 @@ def list_probes(ask: Ask, region: Conjunction, answers: Sequence[Answer], source
             yield from (wish for value in (1, 2) if (wish := Option.of(name).change(base, value, base_answer.call, ask.largest)))
     yield from _list_near_ids(ask, base, base_answer, region)
     fills = [fill_near(condition, name_first(base_answer.call)) for condition in region.of_element]
-    yield from (fill_rows(base, fill) for fill in fills if fill)
+    yield from (base.with_rows(fill) for fill in fills if fill)
     shape = base_answer.call.value.shape
     for name in [name for name, size in base.sizes.items() if shape and size == shape[-1]]:
         limits = [v for c in region.of_element for v in (*c.values, *_list_sizes_of(c))]
@@ -231,7 +231,7 @@ def _vary(
             wish = changed
     for condition in region.of_element:
         if (fill := fill_near(condition, name_first(answer.call))) and source.random() < 0.5:
-            wish = fill_rows(wish, fill)
+            wish = wish.with_rows(fill)
     return wish
 
 

@@ -27,3 +27,7 @@ class Wish:
         """Return the wish with changes. A mapping is added to the one that is there."""
         now = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return Wish(**{**now, **{n: {**now[n], **v} if isinstance(v, dict) else v for n, v in changes.items()}})
+
+    def with_rows(self, fill: Callable[..., Any] | None) -> Wish:
+        """Return the wish with ordinary values that lie along the last axis, which is the one that an `axis` names then."""
+        return self.but(fill=fill, is_ordinary=True, keywords={"axis": -1} if "axis" in self.keywords else {})

@@ -65,6 +65,10 @@ class ElementFact(Fact):
         """Return sizes near which this fact changes."""
         return []
 
+    def fill_some(self, first: str) -> Fill | None:
+        """Return a fill of the first argument in which this fact holds of some elements, None if there is none."""
+        return None
+
     def fill_between(self, first: str) -> Callable[[float, float], Fill] | None:
         """Return what makes a fill of the first argument in which this fact lies between two numbers, None if nothing does."""
         return None
