@@ -174,7 +174,7 @@ def test_facts_of_elements_are_their_places_and_values() -> None:
     ],
 )
 def test_the_structures_of_a_row(row: list[float], structures: set[str]) -> None:
-    other = [0.5, -1.0, 0.25, 0.5, 0.1][: len(row)]
+    other = [0.5, -1.0, 0.25, 0.5, 0.125][: len(row)]
     x = np.array([row, other])
     of_rows = name_element_facts(make_call("softmax", x, axis=-1))
     found = {

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from spec_tests.inputs import regimes
-from spec_tests.inputs.structures import STRUCTURES, arrange
 from spec_tests.specification.formats import FORMATS
+from spec_tests.specification.structures import STRUCTURES, arrange
 from spec_tests.trials.trial import Trial
 
 from ..support.in_process import backend

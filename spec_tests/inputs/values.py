@@ -12,10 +12,10 @@ from ..calls.operation import Operation
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import INTEGER, Format
 from ..specification.registry import specification
+from ..specification.structures import STRUCTURES, arrange
 from . import regimes
 from .choices import Choices, Choose
 from .covering import Kind, kind_of_value
-from .structures import STRUCTURES, arrange
 
 POSITIONS = (8, 40, 300, 2049, 131_072, 1_000_000)  # drawn positions are below one of these
 

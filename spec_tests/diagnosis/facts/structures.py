@@ -1,6 +1,6 @@
 """How the entries of a row stand to one another: what fast paths of kernels look at, whatever the values are.
 
-`inputs/structures.py` draws rows of these structures for every law.
+`specification/structures.py` arranges rows of these structures for every law.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...inputs import structures
-from ...inputs.structures import Structure
+from ...specification import structures
+from ...specification.structures import Structure
 from ..fills import Fill
 
 

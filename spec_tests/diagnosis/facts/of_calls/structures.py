@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ....calls.call import Call
-from ....inputs.structures import equal_rows
 from ....specification.formats import is_floating
+from ....specification.structures import equal_rows
 from ...wish import Wish
 from ..fact import Fact, Flag, Largest
 from ..structures import RowStructure, find_structures
