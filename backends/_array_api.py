@@ -58,24 +58,30 @@ def embedding(token_ids, weight):
     return xp.reshape(rows, (*token_ids.shape, weight.shape[-1]))
 
 
+def _max(x, axis):
+    """The maximum. That of no entries is -inf."""
+    xp = array_namespace(x)
+    return xp.max(x, axis=axis, keepdims=True) if x.shape[axis] else xp.sum(x, axis=axis, keepdims=True) - xp.inf
+
+
 @in_float32
 def softmax(x, *, axis):
     xp = array_namespace(x)
-    e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    e = xp.exp(x - _max(x, axis))
     return e / xp.sum(e, axis=axis, keepdims=True)
 
 
 @in_float32
 def log_softmax(x, *, axis):
     xp = array_namespace(x)
-    shifted = x - xp.max(x, axis=axis, keepdims=True)
+    shifted = x - _max(x, axis)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
 
 
 @in_float32
 def logsumexp(x, *, axis):
     xp = array_namespace(x)
-    top = xp.max(x, axis=axis, keepdims=True)
+    top = _max(x, axis)
     top = xp.where(xp.isinf(top), xp.zeros_like(top), top)
     return xp.squeeze(top + xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)), axis=axis)
 
