@@ -28,6 +28,7 @@ class Imported:
         self.promised_tiers = PROMISED_TIERS
         self.conventions: dict[str, Any] = dict(getattr(source, "conventions", {}))
         self.domain: dict[str, Any] = {}
+        self.admitted_precision: dict[str, str] = {}  # by operation, where the format admits a looser class than the operation
         self.renamed_operations: dict[str, str] = {}
         self.absence_hints: dict[str, str] = {}
         self.taken_classes = set[str]()  # of which no hint needs to be given

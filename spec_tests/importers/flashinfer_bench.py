@@ -24,6 +24,7 @@ KIND = "a definition and a solution of flashinfer-bench"
 ORDER = 0
 LANGUAGES = ("python", "triton", "pytorch")
 LINES = "def OPERATION(x):  # in a file of your own, with the operation's name and arrays\n    return run(x)"
+LOOSEST = "eager"  # the precision class that admits steps which are rounded
 KEYS = frozenset({"sources", "axes"})  # a solution has the first, a definition the second
 
 
@@ -71,6 +72,9 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
         function.conventions = form.conventions  # type: ignore[attr-defined]
         words = ", ".join([words, *(f"{name} {value}" for name, value in form.options.items())])
         domain |= {name: (value,) for name, value in form.options.items()}
+        if form.rounds_steps:
+            imported.admitted_precision[operation] = LOOSEST
+            words += ", whose steps may be rounded, as in its reference"
         imported.add(operation, function, f"{stated.name}, {words}; {style}", domain)
         _add_lse(imported, stated, operation, call, style)
         return imported
