@@ -18,6 +18,10 @@ from spec_tests.implementation.guard import Fault, Refused, run_guarded
 from spec_tests.implementation.process_state import PROCESS_SETTINGS, ProcessState, framework_settings
 
 
+class InterpreterError(Exception):
+    """As Triton has it."""
+
+
 def make_raising_step(error: BaseException) -> Callable[[], None]:
     def step() -> None:
         raise error
@@ -41,6 +45,7 @@ def test_not_implemented_is_a_refusal() -> None:
     [
         (ModuleNotFoundError("No module named 'mine'", name="mine"), "^it imports 'mine', which is not installed here"),
         (PackageNotFoundError("mine"), "^it asks for the version of the package mine, which is not installed here"),
+        (InterpreterError("TypeError(\"cannot convert None of type <class 'NoneType'> to tensor\")"), "^Triton's interpreter"),
         (AssertionError("Torch not compiled with CUDA enabled"), "^it asks for a CUDA device, and there is none here"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a backend's code needs and this environment lacks: a package, or a CUDA device. It is nobody's bug."""
+"""What a backend's code needs and this environment lacks: a package, a CUDA device, or Triton's compiler. It is nobody's bug."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError
 
 OTHER_PYTHON = "name the Python that has it, as in --python=.venv/bin/python"
 NO_CUDA = re.compile("not compiled with CUDA enabled|no NVIDIA driver", re.IGNORECASE)
+OF_THE_INTERPRETER = re.compile("cannot convert None .*to tensor")  # of Triton, which its compiler passes as a constant
 
 
 def describe_missing_package(error: BaseException, where: str = "") -> str:
@@ -22,4 +23,6 @@ def describe_missing_part(error: BaseException) -> str:
     """Return the clause for what a call needs, "" if the exception says nothing of that kind."""
     if isinstance(error, RuntimeError | AssertionError) and NO_CUDA.search(str(error)):
         return "it asks for a CUDA device, and there is none here"
+    if type(error).__name__ == "InterpreterError" and OF_THE_INTERPRETER.search(str(error)):
+        return "Triton's interpreter cannot pass None to a kernel, as its compiler can"
     return describe_missing_package(error)
