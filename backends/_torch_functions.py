@@ -48,8 +48,7 @@ def embedding(token_ids, weight, *, padding_idx=None):
 
 def _shift(x, axis):
     """The maximum, which keeps exp in range and cancels: nothing to differentiate. That of no entries is -inf."""
-    x = x.detach()
-    return x.amax(axis, keepdim=True) if x.shape[axis] else x.sum(axis, keepdim=True) - math.inf
+    return (x.amax(axis, keepdim=True) if x.shape[axis] else x.sum(axis, keepdim=True) - math.inf).detach()
 
 
 @in_float32
