@@ -14,6 +14,10 @@ class NotTaken(Exception):
     """Something looks like an operation and cannot be called as one. The text says why, and what to write."""
 
 
+class CannotRun(NotTaken):
+    """Something is recognized and cannot run here: it has to be compiled, or is for a device or a dtype that is missing."""
+
+
 class Imported:
     """A backend whose functions call what an importer has found. What the file states as a backend counts as in any other.
 

@@ -18,7 +18,7 @@ from ._flashinfer_attention import WITH_LSE
 from ._flashinfer_definition import Definition
 from ._flashinfer_examples import find_form
 from ._flashinfer_operations import OPERATIONS
-from ._imported import Imported, NotTaken, import_torch
+from ._imported import CannotRun, Imported, NotTaken, import_torch
 
 KIND = "a definition and a solution of flashinfer-bench"
 ORDER = 0
@@ -41,13 +41,13 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     stated = Definition(definition)
     if stated.unknown_dtypes:
         kinds = " and ".join(stated.unknown_dtypes)
-        raise NotTaken(f"{stated.name} is stated for {kinds}, which the suite does not have: it is judged in no other dtype")
+        raise CannotRun(f"{stated.name} is stated for {kinds}, which the suite does not have: it is judged in no other dtype")
     spec = solution.get("spec", {})
     languages = spec.get("languages") or [spec.get("language", "python")]
     if other := [str(language) for language in languages if str(language).lower() not in LANGUAGES]:
-        raise NotTaken(f"{solution['name']} is written in {other[0]}, which has to be compiled; Python and Triton solutions run")
+        raise CannotRun(f"{solution['name']} is written in {other[0]}, which has to be compiled; Python and Triton solutions run")
     if "triton" in map(str.lower, languages) and not _triton_can_run():
-        raise NotTaken(
+        raise CannotRun(
             f"{solution['name']} is written in Triton, which finds no GPU here; with TRITON_INTERPRET=1 in the environment "
             "its interpreter runs the kernels on the CPU"
         )
