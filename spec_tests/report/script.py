@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ..calls.call import Call
+from ..calls.steps import Steps
 from ..specification.run_settings import current_settings
 from ..trials.failure import Failure
 from ..trials.trial import Trial
@@ -40,9 +41,9 @@ def build_script(trial: Trial, failure: Failure, name: str) -> str:
     """
     try:
         need = _find_need(trial, failure.calls)
-        shown = find_shown(failure.steps) if not (failure.surroundings or (need and need.words)) else None
-        if shown is not None and not trial.backend.framework.passes_copies:
-            return "\n".join([f"# {OF_STEPS[shown.kind]}", *write_steps(trial, name, failure.steps, shown)])
+        is_of_one_call = failure.surroundings or (need and need.words) or trial.backend.framework.passes_copies
+        if not is_of_one_call and (of_steps := _write_steps(trial, failure.steps, name)):
+            return "\n".join(of_steps)
         lines = _write_calls(trial, failure.calls, need, name)
     except NoScript as reason:
         return f"# no script: {reason}"
@@ -62,6 +63,17 @@ def _find_need(trial: Trial, calls: Sequence[Call]) -> Need | None:
             f"the backend runs on ranks ({trial.backend.framework.world_size} here); the command below plays the example on all"
         )
     return need
+
+
+def _write_steps(trial: Trial, steps: Steps, name: str) -> list[str]:
+    """Write the script that does what the law did, [] if nothing is wrong then, or if no script does it."""
+    shown = find_shown(steps)
+    if shown is None:
+        return []
+    try:
+        return [f"# {OF_STEPS[shown.kind]}", *write_steps(trial, name, steps, shown)]
+    except NoScript:
+        return []
 
 
 def _write_calls(trial: Trial, calls: Sequence[Call], need: Need | None, name: str) -> list[str]:
