@@ -3,46 +3,14 @@
 16-bit arrays are computed in float32 up to the result. The standard has no erf, so that gelu's exact form is not implemented.
 """
 
-import functools
 import math
 
 from array_api_compat import array_namespace
 from array_api_compat import device as device_of
 
+from ._array_api_dtypes import in_float32
+
 conventions = {"causal_alignment": "bottom-right", "fully_masked_rows": "zero"}
-
-
-def _arrays(tree):
-    if isinstance(tree, dict | list | tuple):
-        for part in tree.values() if isinstance(tree, dict) else tree:
-            yield from _arrays(part)
-    elif hasattr(tree, "dtype"):
-        yield tree
-
-
-def _floating(x):
-    return hasattr(x, "dtype") and array_namespace(x).isdtype(x.dtype, "real floating")
-
-
-def _widened(tree):
-    if isinstance(tree, dict):
-        return {name: _widened(part) for name, part in tree.items()}
-    if isinstance(tree, list | tuple):
-        return [_widened(part) for part in tree]
-    if _floating(tree) and (xp := array_namespace(tree)).finfo(tree.dtype).bits < 32:
-        return xp.astype(tree, xp.float32)
-    return tree
-
-
-def in_float32(operation):
-    """16-bit arrays in float32 up to the result, which takes the dtype of the first floating argument."""
-
-    @functools.wraps(operation)
-    def wrapper(*arrays, **keywords):
-        first = next(x for x in _arrays([arrays, keywords]) if _floating(x))
-        return array_namespace(first).astype(operation(*_widened(arrays), **_widened(keywords)), first.dtype)
-
-    return wrapper
 
 
 @in_float32
@@ -58,24 +26,30 @@ def embedding(token_ids, weight):
     return xp.reshape(rows, (*token_ids.shape, weight.shape[-1]))
 
 
+def _max(x, axis):
+    """The maximum. That of no entries is -inf."""
+    xp = array_namespace(x)
+    return xp.max(x, axis=axis, keepdims=True) if x.shape[axis] else xp.sum(x, axis=axis, keepdims=True) - xp.inf
+
+
 @in_float32
 def softmax(x, *, axis):
     xp = array_namespace(x)
-    e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    e = xp.exp(x - _max(x, axis))
     return e / xp.sum(e, axis=axis, keepdims=True)
 
 
 @in_float32
 def log_softmax(x, *, axis):
     xp = array_namespace(x)
-    shifted = x - xp.max(x, axis=axis, keepdims=True)
+    shifted = x - _max(x, axis)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
 
 
 @in_float32
 def logsumexp(x, *, axis):
     xp = array_namespace(x)
-    top = xp.max(x, axis=axis, keepdims=True)
+    top = _max(x, axis)
     top = xp.where(xp.isinf(top), xp.zeros_like(top), top)
     return xp.squeeze(top + xp.log(xp.sum(xp.exp(x - top), axis=axis, keepdims=True)), axis=axis)
 

@@ -15,6 +15,10 @@ def _sum(x, axis):
     return np.sum(wide(x), axis=axis, keepdims=True)
 
 
+def _max(x, axis):
+    return np.max(x, axis=axis, keepdims=True, initial=-np.inf)  # which an axis without entries has
+
+
 @overflow_is_inf
 def linear(x, weight, bias=None):
     y = wide(x) @ wide(weight).T
@@ -27,19 +31,19 @@ def embedding(token_ids, weight, *, padding_idx=None):
 
 @overflow_is_inf
 def softmax(x, *, axis):
-    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    e = np.exp(x - _max(x, axis))
     return (e / _sum(e, axis)).astype(x.dtype)
 
 
 @overflow_is_inf
 def log_softmax(x, *, axis):
-    shifted = x - np.max(x, axis=axis, keepdims=True)
+    shifted = x - _max(x, axis)
     return (shifted - np.log(_sum(np.exp(shifted), axis))).astype(x.dtype)
 
 
 @np.errstate(over="ignore", divide="ignore")  # log 0 = -inf
 def logsumexp(x, *, axis):
-    top = np.max(x, axis=axis, keepdims=True)
+    top = _max(x, axis)
     top = np.where(np.isinf(top), 0, top)
     return (top + np.log(_sum(np.exp(x - top), axis))).astype(x.dtype).squeeze(axis)
 

@@ -47,8 +47,8 @@ def embedding(token_ids, weight, *, padding_idx=None):
 
 
 def _shift(x, axis):
-    """The maximum, which keeps exp in range and cancels: nothing to differentiate."""
-    return x.detach().amax(axis, keepdim=True)
+    """The maximum, which keeps exp in range and cancels: nothing to differentiate. That of no entries is -inf."""
+    return (x.amax(axis, keepdim=True) if x.shape[axis] else x.sum(axis, keepdim=True) - math.inf).detach()
 
 
 @in_float32

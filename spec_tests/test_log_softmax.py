@@ -10,6 +10,7 @@ from .helpers.assertions import assert_equal, assert_finite, assert_identical, a
 from .helpers.rows import draw_row_and_exact_offset, draw_row_shape
 from .helpers.softmax_rows import (
     draw_logit_rows,
+    draw_no_entries,
     draw_rows_and_hidden_entries,
     draw_rows_padded_with_minus_infinity,
     vanishing_gap,
@@ -123,3 +124,10 @@ def test_axis(log_softmax: Operation, draw: Draw) -> None:
     (axis,) = draw.keyword("axis", (*range(x.ndim), *range(-x.ndim, 0))).values()
     y: Any = log_softmax(x, axis=-1)
     assert_equal(log_softmax(np.moveaxis(x, -1, axis), axis=axis), np.moveaxis(y, -1, axis))
+
+
+@invariant("E", level="no-entries")
+def test_no_entries(log_softmax: Operation, draw: Draw) -> None:
+    """An axis without entries gives an empty result of the same shape."""
+    x, axis = draw_no_entries(draw)
+    assert_identical(log_softmax(x, **axis), x)

@@ -9,6 +9,7 @@ from .helpers.assertions import assert_equal, assert_finite, assert_identical, a
 from .helpers.rows import draw_row_and_exact_offset, draw_row_shape
 from .helpers.softmax_rows import (
     draw_logit_rows,
+    draw_no_entries,
     draw_rows_and_hidden_entries,
     draw_rows_padded_with_minus_infinity,
     vanishing_gap,
@@ -109,3 +110,11 @@ def test_nothing_but_minus_infinity(logsumexp: Operation, draw: Draw) -> None:
     empty = draw.rng.random(x.shape[:-1]) < 0.5
     y = logsumexp(np.where(empty[..., None], -np.inf, x), axis=-1).value
     assert_identical(y[empty], np.full(np.sum(empty), -np.inf))
+
+
+@invariant("E", level="no-entries")
+def test_no_entries(logsumexp: Operation, draw: Draw) -> None:
+    """An axis without entries gives −∞, the logarithm of an empty sum."""
+    x, axis = draw_no_entries(draw)
+    y = logsumexp(x, **axis)
+    assert_identical(y, np.full(np.shape(y.value), -np.inf))

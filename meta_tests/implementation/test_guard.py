@@ -7,6 +7,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError
 from types import ModuleType
 
 import numpy as np
@@ -15,6 +16,10 @@ import pytest
 from spec_tests.implementation.framework import Foreign, Framework
 from spec_tests.implementation.guard import Fault, Refused, run_guarded
 from spec_tests.implementation.process_state import PROCESS_SETTINGS, ProcessState, framework_settings
+
+
+class InterpreterError(Exception):
+    """As Triton has it."""
 
 
 def make_raising_step(error: BaseException) -> Callable[[], None]:
@@ -33,6 +38,20 @@ def test_whatever_is_raised_is_a_fault(error: BaseException) -> None:
 def test_not_implemented_is_a_refusal() -> None:
     with pytest.raises(Refused, match="next week"):
         run_guarded(make_raising_step(NotImplementedError("next week")), 5.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ModuleNotFoundError("No module named 'mine'", name="mine"), "^it imports 'mine', which is not installed here"),
+        (PackageNotFoundError("mine"), "^it asks for the version of the package mine, which is not installed here"),
+        (InterpreterError("TypeError(\"cannot convert None of type <class 'NoneType'> to tensor\")"), "^Triton's interpreter"),
+        (AssertionError("Torch not compiled with CUDA enabled"), "^it asks for a CUDA device, and there is none here"),
+    ],
+)
+def test_what_the_environment_lacks_is_a_refusal(error: Exception, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        run_guarded(make_raising_step(error), 5.0)
 
 
 def test_a_person_may_interrupt() -> None:

@@ -212,6 +212,23 @@ def test_what_a_definition_means_is_taken_and_conforms(open_definition: Open, ca
     assert caught_by(under_test, seed=1, only=f"{operation}.reference") == {}
 
 
+ROUNDED_BEFORE_THE_GAIN = """
+def run(x, weight):
+    h = x.float()
+    unit = h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return weight * unit.to(x.dtype)"""
+
+
+def test_a_reference_that_rounds_its_steps_admits_that(open_definition: Open) -> None:
+    """Norms must round once elsewhere. Here the definition's own reference rounds before it multiplies by the gain."""
+    shapes = {"x": ("rows", "width12"), "weight": ("width12",)}
+    rounds = open_definition(define("rmsnorm_d12", shapes, ROUNDED_BEFORE_THE_GAIN, dtype="bfloat16"))
+    assert rounds.admitted_precision("rms_norm") == "eager"
+    assert caught_by(rounds, seed=1, only="rms_norm.reference") == {}
+    once = ROUNDED_BEFORE_THE_GAIN.replace("weight * unit.to(x.dtype)", "(weight * unit).to(x.dtype)")
+    assert open_definition(define("rmsnorm_d12", shapes, once, dtype="bfloat16")).admitted_precision("rms_norm") is None
+
+
 DECLINED = {
     "dtype": (define("silu", ROWS, "def run(x):\n    return x", dtype="float8_e5m2"), "is stated for float8_e5m2"),
     "capped": (

@@ -98,24 +98,42 @@ def test_what_is_not_taken_is_refused_in_a_sentence(tmp_path: Path, operator: st
 
 def write_node_of_arrays(path: Path, operator: str, opset: int, arrays: dict[str, tuple[int, int]], **attributes: Any) -> None:
     """Write a file of one node, whose inputs have a type and a number of axes."""
-    node = onnx.helper.make_node(operator, list(arrays), ["y"], **attributes)
+    results = ["y", *["k1", "v1"][: 2 * ("k0" in arrays)]]  # attention with a past returns it with the new keys and values
+    node = onnx.helper.make_node(operator, list(arrays), results, **attributes)
     given = [
         onnx.helper.make_tensor_value_info(name, kind, [f"{name}{i}" for i in range(n)]) for name, (kind, n) in arrays.items()
     ]
-    graph = onnx.helper.make_graph([node], operator, given, [onnx.helper.make_tensor_value_info("y", FLOAT, None)])
+    made = [onnx.helper.make_tensor_value_info(name, FLOAT, None) for name in results]
+    graph = onnx.helper.make_graph([node], operator, given, made)
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=10), str(path))
 
 
 INTEGER, BOOL = 7, 9  # of TensorProto
 QKV = dict.fromkeys("qkv", (FLOAT, 4))
+FLAT = dict.fromkeys("qkv", (FLOAT, 3))
 ROTATED = {"x": (FLOAT, 4), "cos": (FLOAT, 2), "sin": (FLOAT, 2), "positions": (INTEGER, 2)}
 OF_MODELS = {
     "causal": ("Attention", 23, QKV, {"is_causal": 1}, "scaled_dot_product_attention"),
     "scaled, masked": ("Attention", 24, {**QKV, "mask": (BOOL, 2)}, {"scale": 0.5}, "scaled_dot_product_attention"),
     "halves": ("RotaryEmbedding", 23, ROTATED, {}, "rope"),
     "neighbours": ("RotaryEmbedding", 23, ROTATED, {"interleaved": 1}, "rope"),
+    "flat": ("Attention", 23, FLAT, {"q_num_heads": 3, "kv_num_heads": 3}, "scaled_dot_product_attention"),
+    "flat, in groups, biased": (
+        "Attention", 23, {**FLAT, "bias": (FLOAT, 4)}, {"q_num_heads": 4, "kv_num_heads": 2}, "scaled_dot_product_attention",
+    ),
+    "past": (
+        "Attention", 23, {**QKV, "bias": (FLOAT, 4), "k0": (FLOAT, 4), "v0": (FLOAT, 4)}, {}, "scaled_dot_product_attention",
+    ),
     "sum": ("SoftmaxCrossEntropyLoss", 13, {"s": (FLOAT, 2), "t": (INTEGER, 1)}, {"reduction": "sum"}, "cross_entropy"),
-}
+    "weighted": (
+        "SoftmaxCrossEntropyLoss", 13, {"s": (FLOAT, 4), "t": (INTEGER, 3), "w": (FLOAT, 1)}, {"ignore_index": 1},
+        "cross_entropy",
+    ),
+    "two axes": ("RMSNormalization", 23, {"x": (FLOAT, 3), "gain": (FLOAT, 2)}, {"axis": 1}, "rms_norm"),
+    "three axes": (
+        "LayerNormalization", 17, {"x": (FLOAT, 4), "gain": (FLOAT, 3), "bias": (FLOAT, 3)}, {"axis": -3}, "layer_norm",
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", OF_MODELS)
@@ -129,10 +147,6 @@ def test_nodes_of_models_conform(tmp_path: Path, case: str) -> None:
 
 NOT_OURS = {
     "capped": ("Attention", 23, QKV, {"softcap": 2.0}, "its scores are capped"),
-    "flat": ("Attention", 23, dict.fromkeys("qkv", (FLOAT, 3)), {"q_num_heads": 2, "kv_num_heads": 2}, "its arrays have 3 axes"),
-    "weighted": (
-        "SoftmaxCrossEntropyLoss", 13, {"s": (FLOAT, 2), "t": (INTEGER, 1), "w": (FLOAT, 1)}, {}, "it has class weights",
-    ),
 }  # fmt: skip
 
 

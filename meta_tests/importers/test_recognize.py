@@ -52,11 +52,25 @@ def test_files_are_counted_by_format_and_a_file_that_dies_stops_no_other(
     assert f"taken      {tmp_path / 'rmsnorm_h64.json'}: rms_norm" in printed
     assert f"not taken  {tmp_path / 'softmax.py'}: its process ended" in printed
     assert "noise" not in printed
-    rows = {line[:-40].strip(): line.split()[-4:] for line in printed.splitlines() if line[-1:].isdigit()}
-    assert rows["torch.nn modules"] == ["1", "1", "0", "0"]
-    assert rows["a definition and a solution of flashinfer-bench"] == ["2", "1", "0", "1"]
+    rows = {line[:-51].strip(): line.split()[-5:] for line in printed.splitlines() if line[-1:].isdigit()}
+    assert rows["torch.nn modules"] == ["1", "1", "0", "0", "0"]
+    assert rows["a definition and a solution of flashinfer-bench"] == ["2", "1", "0", "0", "1"]
 
 
 def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert commands.main(["recognize", str(tmp_path / "absent")]) == 4
     assert capsys.readouterr().err.startswith("ERROR: spec-tests recognize: there is no folder ")
+
+
+def test_what_has_to_be_compiled_is_recognized_and_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    package = tmp_path / "rmsnorm" / "torch-ext" / "rmsnorm"
+    package.mkdir(parents=True)
+    (tmp_path / "rmsnorm" / "build.toml").write_text("")
+    (package / "__init__.py").write_text("from ._ops import ops\n")
+    (tmp_path / "softmax.py").write_text("import nothing_of_this_name\nimport torch\n\n\nclass Softmax(torch.nn.Module): ...\n")
+    assert commands.main(["recognize", str(tmp_path), "--each", "--workers", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert (
+        f"refused    {tmp_path / 'rmsnorm'}: it is a kernel repository of Hugging Face, which needs its compiled _ops" in printed
+    )
+    assert f"refused    {tmp_path / 'softmax.py'}: it imports 'nothing_of_this_name'" in printed

@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spec_tests.report import script
+from spec_tests.calls.violation import Violation
+from spec_tests.report import script_writer
+from spec_tests.report.script import build_script
+from spec_tests.trials.failure import Failure
 from spec_tests.trials.trial import Trial
 
 from ..support.in_process import backend
@@ -70,14 +73,15 @@ def test_arrays_too_large_for_the_temporary_folder_have_a_sentence_instead_of_a_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(script, "MAX_TEMPORARY_BYTES", 4000)
+    monkeypatch.setattr(script_writer, "MAX_TEMPORARY_BYTES", 4000)
     for size, expected in (
         (500, "saved = np.load("),
         (501, "# no script: its arrays have 501 elements; a run with --report=DIR"),
     ):
         trial = Trial(backend("numpy-cpu"), "float64")
         call = trial.operation("relu").call(np.ones(size))
-        assert expected in script.build_script(trial, [call], "relu")
+        failure = Failure("relu.reference", "relu", "float64", Violation("it is wrong"), calls=[call])
+        assert expected in build_script(trial, failure, "relu")
     assert len(list((tmp_path / "spec_tests-failures").iterdir())) == 1
 
 

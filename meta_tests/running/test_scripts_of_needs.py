@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spec_tests.calls.violation import Lost
+from spec_tests.calls.violation import Lost, Violation
 from spec_tests.report.script import build_script
 from spec_tests.specification.run_settings import Limits, using_settings
+from spec_tests.trials.failure import Failure
 from spec_tests.trials.raising_region import MAX_LOST, find_raising_region
 from spec_tests.trials.trial import Trial
 
@@ -77,7 +78,7 @@ SOURCES = {  # the source, the law, and the comment of the script that would be 
     "buffer": (
         KEEPS_A_BUFFER,
         "relu.not_an_alias",
-        "each answer is right when it is read at once; here all are read after the last",
+        "what the law does, in its order: an answer that was right is wrong after the later calls",
     ),
     "entries": (ENDS_AT_65536, "relu.many_entries", r"alone it is right; it is wrong with its batch repeated \d+ times"),
 }
@@ -137,7 +138,8 @@ def test_memory_that_is_never_written(tmp_path: Path) -> None:
     operation = trial.operation("softmax")
     call = operation.call(np.arange(5000.0), axis=-1)
     operation.values(call, operation.run(call))
-    script = build_script(trial, [call], "softmax")
+    failure = Failure("softmax.reference", "softmax", "float32", Violation("it is wrong"), calls=[call])
+    script = build_script(trial, failure, "softmax")
     assert script.startswith(
         "# alone it is right; it is wrong where free memory holds NaN, since it does not write each element"
     ), script

@@ -23,6 +23,7 @@ from .call import Call
 from .history import notes_losses
 from .operation import Operation
 from .parts import Parts
+from .recorder import Recorder
 from .violation import NotImplementedVariant, Violation, format_index
 
 
@@ -34,7 +35,9 @@ class Gradient(Operation):
     def forward(self) -> Operation:
         """Return the operation that is differentiated."""
         spec = specification(self.spec.forward)
-        return Operation(spec, self.backend, self.dtype, spec.precision)
+        recorder = Recorder()
+        recorder.steps = self.recorder.steps  # a law may make calls of both
+        return Operation(spec, self.backend, self.dtype, spec.precision, recorder)
 
     def release(self) -> None:
         super().release()

@@ -161,6 +161,7 @@ class Operation:
         framework = self.backend.framework
         note_call(call)
         self.backend.call_counts[self.name] += 1
+        made = self.recorder.steps.add_call(call, state)
 
         def step() -> Any:
             return framework.describe_foreign(framework.force(self.function(*positional, **keywords)))
@@ -172,6 +173,7 @@ class Operation:
                 raise
             if reason := keyword_not_taken(call, {rejected}):
                 raise NotImplementedVariant(reason, "signature") from violation
+            self.recorder.steps.remove(made)
             return self.run(call, (positional, {name: x for name, x in keywords.items() if name != rejected}), state)
         if self.spec.declaration.updates:
             given = dict(zip(self.spec.positional, positional, strict=False))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .steps import Steps
+
 if TYPE_CHECKING:
     from .call import Call
     from .result import Result
@@ -20,11 +22,22 @@ class Recorder:
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
+        self.steps = Steps()
 
     def release(self) -> None:
         """Let go of the framework's arrays that the calls have returned."""
         for call in self.calls:
             call.release()
+
+    def clear(self) -> None:
+        """Forget all calls."""
+        self.calls.clear()
+        self.steps.clear()
+
+    def forget_last_call(self) -> None:
+        """Forget the call that was made last."""
+        self.calls.pop()
+        self.steps.pop()
 
     def before_run(self) -> None:
         """Be told that the backend is about to be called. A subclass may raise to end the example."""

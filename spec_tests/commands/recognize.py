@@ -1,8 +1,8 @@
 """Count what is recognized in a folder of other people's kernels: `spec-tests recognize DIR`.
 
 Each file of a known format is loaded in a process of its own, as a run would load it, and nothing is judged. The table has a row
-for each format: how many files there are, how many are taken, how many say that they are an operation and are not taken, and how
-many are neither. `--each` prints what became of each file.
+for each format: how many files there are, how many are taken, how many say that they are an operation and cannot run here, how
+many say so and are not recognized, and how many are neither. `--each` prints what became of each file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from ..importers import find_opener, list_claims
+from ..importers import CannotRun, find_opener, list_claims
 from ..importers.cs336 import ADAPTERS, Adapters
 from ..importers.cs336 import KIND as ADAPTERS_KIND
 from ..specification.registry import operations
@@ -32,7 +32,7 @@ SECONDS = 60.0  # for which one file may be loaded; the safety net of a command 
 NEVER_LOADED = frozenset({".git", ".venv", "node_modules", "site-packages", "__pycache__"})  # folders
 PRELOADED = ("torch", "spec_tests.implementation.lookup")  # once, where processes can be copied
 CONTEXT: Any = multiprocessing.get_context("forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
-TAKEN, NOT_TAKEN, OTHER = "taken", "not taken", "other"  # OTHER: it says of itself that it is no operation, or says nothing
+TAKEN, REFUSED, NOT_TAKEN, OTHER = "taken", "refused", "not taken", "other"  # OTHER: it says that it is no operation, or nothing
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,13 @@ class Found:
     operations: tuple[str, ...]  # that it is taken for
     claims: tuple[str, ...]  # operations that it says it is
     reason: str  # why something of it is not taken, "" if all is
+    cannot_run: bool = False  # whether it needs what is missing here, such as a compiler or a package
 
     @property
     def verdict(self) -> str:
-        return TAKEN if self.operations else NOT_TAKEN if self.claims else OTHER
+        if self.operations:
+            return TAKEN
+        return (REFUSED if self.cannot_run else NOT_TAKEN) if self.claims else OTHER
 
 
 def main(argv: list[str]) -> int:
@@ -131,7 +134,8 @@ def _load(path: Path) -> Found:
     try:
         source, _, _ = identify(resolve(text, Path.cwd()), text)
     except BackendError as error:
-        return Found(text, kind or "Python that is not imported", (), claims, str(error).partition(": ")[2])
+        cannot_run = isinstance(error.__cause__, CannotRun | ModuleNotFoundError)
+        return Found(text, kind or "Python that is not imported", (), claims, str(error).partition(": ")[2], cannot_run)
     hints = (hint.partition("; write")[0] for hint in getattr(source, "absence_hints", {}).values())
     taken = getattr(source, "renamed_operations", ())
     if isinstance(source, Adapters):
@@ -150,10 +154,14 @@ def _format_table(found: list[Found]) -> str:
     for one in found:
         by_kind[one.kind.partition(" (")[0]].append(one)
     width = max(map(len, [*by_kind, "format"]), default=0)
-    columns = (TAKEN, NOT_TAKEN, OTHER)
+    columns = (TAKEN, REFUSED, NOT_TAKEN, OTHER)
     lines = [f"{'format':<{width}} {'files':>6} " + " ".join(f"{name:>10}" for name in columns)]
     for kind, files in sorted(by_kind.items()):
         counts = [sum(one.verdict == name for one in files) for name in columns]
         lines.append(f"{kind:<{width}} {len(files):>6} " + " ".join(f"{count:>10}" for count in counts))
-    lines += ["", f"{TAKEN}: recognized as an operation; {NOT_TAKEN}: named like one, and not recognized; {OTHER}: neither"]
+    lines += [
+        "",
+        f"{TAKEN}: recognized as an operation; {REFUSED}: named like one, and it cannot run here; "
+        f"{NOT_TAKEN}: named like one, and not recognized; {OTHER}: neither",
+    ]
     return "\n".join(lines)

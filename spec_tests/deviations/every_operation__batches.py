@@ -232,6 +232,17 @@ def empty_batch_answered_with_a_row(right: Any, *arguments: Any, **keywords: Any
     return y if y.size else np.zeros((1, *y.shape[1:]), y.dtype)
 
 
+@deviation("no_entries", kind="fault", operations=("softmax", "log_softmax", "logsumexp"))
+def maximum_of_no_entries(right: Any, x: Any, *, axis: int) -> Any:
+    """the maximum is taken of no entries, which is an error.
+
+    Shows: an axis without entries. Hides: all others.
+    """
+    if x.shape[axis] == 0:
+        raise ValueError("the maximum of no entries is not defined")
+    return right(x, axis=axis)
+
+
 @deviation("batch_independence", kind="fault", operations=("softmax", "rms_norm", "linear", "scaled_dot_product_attention"))
 def scaled_by_the_largest_of_the_batch(right: Any, *arguments: Any, **keywords: Any) -> Any:
     """arguments are quantized to eight bits by the largest magnitude in the whole batch.

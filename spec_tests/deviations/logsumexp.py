@@ -132,3 +132,12 @@ def half_accumulation(x: Any, *, axis: int, held: Any) -> Any:
     """
     m = finite_maximum(x, axis)
     return np.squeeze(m + np.log(accumulate(np.exp(x - m), held, axis)), axis=axis)
+
+
+@deviation("no_entries")
+def no_entries_as_zero(x: Any, *, axis: int) -> Any:
+    """an axis without entries gives 0: the maximum of no entries, where nothing is added to it.
+
+    Shows: an axis without entries. Hides: all others.
+    """
+    return logsumexp(x, axis=axis) if x.shape[axis] else np.sum(x, axis=axis)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..calls.call import Call
+from ..calls.operation import Operation
 from ..specification.pytree import leaves
 from .assertions import REPEATED, assert_identical, assert_true
 
@@ -24,10 +26,32 @@ def copy_arrays(framework: Any, native: Any, names: tuple[str, ...]) -> dict[str
     return {path: (framework.dtype_of(x), framework.numpy(x)) for path, x in list_arrays(framework, native, names).items()}
 
 
-def refill(framework: Any, native: Any, fresh: Any) -> bool:
+def refill(operation: Operation, call: Call, native: Any, fresh: Any) -> bool:
+    """Write the values of `fresh` into the arrays of `native`, of which this call was made: the next one is made of them, too.
+
+    Return False if the framework cannot write to its arrays.
+    """
+    is_done = overwrite_all(operation.backend.framework, native, fresh)
+    if is_done:
+        operation.recorder.steps.add_refill(call)
+    return is_done
+
+
+def overwrite_all(framework: Any, native: Any, fresh: Any) -> bool:
     """Write the values of `fresh` into the arrays of `native`. Return False if the framework cannot write to its arrays."""
     pairs = zip(leaves([list(native[0]), native[1]]), leaves([list(fresh[0]), fresh[1]]), strict=True)
     return all(framework.overwrite(x, y) for (_, x), (_, y) in pairs if framework.is_array(x))
+
+
+def write_to_result(operation: Operation, call: Call, result: Any, x: Any, value: float) -> bool:
+    """Write a number into an array of the result that the first run of a call has returned.
+
+    Return False if the framework cannot write to its arrays.
+    """
+    is_done = bool(operation.backend.framework.overwrite(x, value))
+    if is_done:
+        operation.recorder.steps.add_written(call, result, x, value)
+    return is_done
 
 
 def assert_still(framework: Any, arrays: list[Any], seen: dict[int, np.ndarray]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,15 @@ def draw_rows_and_hidden_entries(draw: Draw) -> tuple[np.ndarray, np.ndarray]:
     x, hidden = draw.normal(size := draw_row_shape(draw, n=300), 3.0), draw.rng.random(size) < draw.one_of((0.5, 0.1, 0.9))
     np.put_along_axis(hidden, draw.rng.integers(0, size[-1], (*size[:-1], 1)), False, axis=-1)
     return x, hidden
+
+
+def draw_no_entries(draw: Draw) -> tuple[np.ndarray, dict[str, Any]]:
+    """Draw an array that has an axis without entries, and return it with the axis. Its batch is empty, too, in few examples."""
+    batch = draw.batch()
+    batch = (*batch[:-1], 0) if batch and draw.one_of((False, False, False, False, True)) else batch
+    rank = len(batch) + 1
+    axis = draw.keyword("axis", (-1, *range(rank), *range(-rank, -1)))
+    return np.moveaxis(np.zeros((*batch, 0)), -1, axis["axis"]), axis
 
 
 def draw_rows_padded_with_minus_infinity(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

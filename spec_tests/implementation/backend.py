@@ -178,6 +178,11 @@ class Backend:
             return stated.get(operation)
         return None if operation.endswith("_vjp") else stated
 
+    def admitted_precision(self, operation: str) -> str | None:
+        """Return the precision class that the format of an imported kernel admits in place of the operation's own, or None."""
+        admitted: dict[str, str] = self.state("admitted_precision", {})
+        return admitted.get(operation)
+
     def run_guarded(self, step: Callable[[], Any], operation: str) -> Any:
         """Run a step of the operation, wait until its work is done, and return its answer. Raise Refused or Fault.
 

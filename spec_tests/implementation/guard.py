@@ -15,6 +15,7 @@ from types import CodeType
 from typing import Any
 
 from .facilities import has_timer
+from .missing_parts import describe_missing_part
 from .printable import printable
 from .process_state import PROCESS_SETTINGS, ProcessState, Setting, get_handler, set_handler
 
@@ -25,7 +26,7 @@ MIN_TIMEOUT_SECONDS = 1.0  # each timeout halves the limit of the operation's la
 
 
 class Refused(Exception):
-    """The backend raised NotImplementedError: it does not have this variant of the operation."""
+    """The backend raised NotImplementedError, or needs what is missing here: it does not answer this variant of the operation."""
 
 
 class Fault(Exception):
@@ -181,6 +182,8 @@ def as_fault(error: BaseException) -> Exception:
         text = f"whose text cannot be had: {type(text_error).__name__}"
     if isinstance(error, NotImplementedError):
         return Refused(text or "NotImplementedError")
+    if missing := describe_missing_part(error):
+        return Refused(missing)
     kind = type(error).__name__
     return Fault(f"the call raised {kind}{': ' if text else ''}{text}", raised=(kind, find_place(error)))
 

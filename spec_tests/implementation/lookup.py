@@ -10,7 +10,7 @@ import sys
 from collections.abc import Collection
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +20,7 @@ from ..specification.formats import DTYPES
 from ..specification.run_settings import current_settings
 from .framework import Framework, Unavailable
 from .import_file import import_file
+from .missing_parts import describe_missing_package
 from .printable import printable_line
 from .process_state import ProcessState
 
@@ -28,7 +29,6 @@ BUILT_IN = SUITE / "backends" if (SUITE / "backends").is_dir() else SUITE.parent
 DEVIATION_PREFIX = "deviation:"  # before the id of a deviation of the catalogue
 ENTRY_POINT_GROUP = "spec_tests.backends"
 PLACES = "Or give a path to a .py file, a dotted module name, file.py:attribute or module:attribute."
-OTHER_PYTHON = "name the Python that has it, as in --python=.venv/bin/python"
 ASKS_FOR_CUDA = re.compile("cuda|nvidia driver", re.IGNORECASE)
 MAX_NAME_CHARACTERS = 60  # of the name that a backend states
 
@@ -215,10 +215,8 @@ def _module_exists(module: str) -> bool:
 def _explain(error: BaseException, where: str) -> str:
     """Return the clause for what an import has raised. `standalone_backend.py` says the same in another Python."""
     said = f"{type(error).__name__}: {error}"
-    if isinstance(error, PackageNotFoundError):
-        return f"it asks for the version of the package {error.name}, which is not installed here{where}; {OTHER_PYTHON}"
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"it imports {error.name!r}, which is not installed here{where}; install it first, or {OTHER_PYTHON}"
+    if missing := describe_missing_package(error, where):
+        return missing
     if isinstance(error, RuntimeError | AssertionError) and ASKS_FOR_CUDA.search(str(error)):
         reason = "it asks for a CUDA device while it is imported, and there is none here"
         return f"{reason} ({said}){where}; choose the device when a function is called, or run this where there is one"

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from ..specification.aliases import CLASS_NAMES, OPERATIONS
 from ..specification.registry import operations
@@ -22,6 +23,8 @@ from .nn_modules import BINDERS
 FILLERS = frozenset(
     ["and", "batch", "causal", "exact", "fused", "kernel", "layer", "model", "my", "new", "reference", "the", "with"]
 )  # words that say nothing about which operation it is
+MORE = frozenset(["softcap", "qk_matmul_output_mode", "left_window_size"])  # attributes of ONNX's Attention
+NONPAD = 6  # the place of its input that says how many of the keys count
 OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {  # as formats call the operations, beside the names that functions and classes have
         "addrmsnorm": "add_rms_norm",
@@ -55,10 +58,17 @@ def _list_names(path: Path) -> Iterator[str]:
         found = json.loads(path.read_bytes())
         yield from (str(found.get(key) or "") for key in ("op_type", "name"))
     elif path.suffix == ".onnx":
-        yield from (node.op_type for node in importlib.import_module("onnx").load(str(path)).graph.node)
+        nodes = importlib.import_module("onnx").load(str(path)).graph.node
+        yield from (node.op_type for node in nodes if not _is_more(node))
     else:
         classes = [node.name for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.ClassDef)]
         yield from [path.stem] if {"Model", "ModelNew"} & {*classes} else classes
+
+
+def _is_more(node: Any) -> bool:
+    """Whether the node says that it is more than the operation of its name: attention that caps its scores, say."""
+    counts_keys = node.op_type == "Attention" and len(node.input) > NONPAD and bool(node.input[NONPAD])
+    return counts_keys or any(item.name in MORE and (item.i or item.f) for item in node.attribute)
 
 
 def _find_operation(name: str) -> str:

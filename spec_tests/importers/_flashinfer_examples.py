@@ -7,7 +7,7 @@ value, since it rounds once. What precedes is in float32, where a sum of n terms
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -28,6 +28,7 @@ class Reading:
     values: tuple[Any, ...]
     conventions: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    rounds_steps: bool = False  # whether the reference rounds more than its result to the dtype
 
 
 Readings = Callable[..., Iterator[Reading]]  # of the arguments
@@ -44,14 +45,22 @@ class Example:
         self.terms = 0  # of its sums, each of which is rounded in float32
 
     def list_shares(self) -> list[tuple[float, Reading]]:
-        """Return each form with the largest difference from it, as a share of what rounding allows."""
+        """Return each form with the largest difference from it, as a share of what rounding allows.
+
+        A form says whether the result differs by more than its own rounding and what precedes it in float32.
+        """
         arguments, options, read = EXAMPLES[self.operation](self)
         try:
             answer = self.function(*arguments, **options)
         except Exception as error:  # of the reference itself
             raise NotTaken(f"its reference raised {type(error).__name__}: {error}") from error
         answers = answer if isinstance(answer, tuple) else (answer,)
-        return [(max(self._measure(x, y) for x, y in zip(answers, reading.values, strict=False)), reading) for reading in read()]
+        found = []
+        for reading in read():
+            pairs = list(zip(answers, reading.values, strict=False))
+            share = max(self._measure(x, y) for x, y in pairs)
+            found.append((share, replace(reading, rounds_steps=share <= 1 and any(self._rounds_steps(x, y) for x, y in pairs))))
+        return found
 
     def _measure(self, answer: Any, expected: Any) -> float:
         """Return the largest difference, as a share of what rounding allows at the largest value."""
@@ -61,6 +70,13 @@ class Example:
         allowed = self.steps * finfo(answer.dtype).eps + (self.terms + FUNCTIONS) * finfo(import_torch().float32).eps
         step = float(expected.abs().max()) * allowed
         return float((answer.double() - expected).abs().nan_to_num(nan=float("inf")).max()) / step if step else 0.0
+
+    def _rounds_steps(self, answer: Any, expected: Any) -> bool:
+        """Whether an element differs by more than half a step at its own value."""
+        torch = import_torch()
+        in_float32 = (self.terms + FUNCTIONS) * torch.finfo(torch.float32).eps * expected.abs().max()
+        half_step = torch.finfo(answer.dtype).eps / 2 * torch.exp2(torch.frexp(expected).exponent - 1.0)
+        return bool(((answer.double() - expected).abs() > half_step + in_float32).any())
 
     def size(self, axis: str) -> int:
         return int(self.stated.fixed.get(axis, SMALL))
@@ -87,7 +103,12 @@ def find_form(stated: Definition, operation: str, function: Callable[..., Any]) 
     fitting = [reading for share, (_, reading) in zip(worst, shares[0], strict=True) if share <= 1]
     if not fitting:
         raise NotTaken(f"its reference is not {operation}: it differs by {min(worst):.3g} x what rounding allows on an example")
-    return fitting[0]
+    rounds = any(of_scale.rounds_steps for found in shares for _, of_scale in found if _is_form(of_scale, fitting[0]))
+    return replace(fitting[0], rounds_steps=rounds)
+
+
+def _is_form(one: Reading, other: Reading) -> bool:
+    return (one.conventions, one.options) == (other.conventions, other.options)
 
 
 def _norm(example: Example, *, adds: bool) -> Parts:

@@ -14,6 +14,10 @@ class NotTaken(Exception):
     """Something looks like an operation and cannot be called as one. The text says why, and what to write."""
 
 
+class CannotRun(NotTaken):
+    """Something is recognized and cannot run here: it has to be compiled, or is for a device or a dtype that is missing."""
+
+
 class Imported:
     """A backend whose functions call what an importer has found. What the file states as a backend counts as in any other.
 
@@ -28,6 +32,7 @@ class Imported:
         self.promised_tiers = PROMISED_TIERS
         self.conventions: dict[str, Any] = dict(getattr(source, "conventions", {}))
         self.domain: dict[str, Any] = {}
+        self.admitted_precision: dict[str, str] = {}  # by operation, where the format admits a looser class than the operation
         self.renamed_operations: dict[str, str] = {}
         self.absence_hints: dict[str, str] = {}
         self.taken_classes = set[str]()  # of which no hint needs to be given

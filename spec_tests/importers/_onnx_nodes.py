@@ -22,10 +22,14 @@ Run = Callable[..., Any]
 class Inputs:
     """What the graph says of a node's inputs."""
 
-    count: int
+    slots: tuple[int, ...]  # the places of those that the node has
     rank: int  # of the first, 0 if the graph does not say
     has_bool: bool = False  # whether one of them is a mask
     flattens: bool = False  # whether an axis means all from there on, as in old versions of softmax
+
+    @property
+    def count(self) -> int:
+        return len(self.slots)
 
     def require_rank(self) -> int:
         """Return the number of axes of the first input. Raise NotTaken if the graph does not say."""
@@ -72,32 +76,47 @@ def _bind_along_axis(operation: str) -> Bind:
     return bind
 
 
-def _restrict_to_last_axis(attributes: dict[str, Any], inputs: Inputs) -> dict[str, Any]:
-    """Return the domain of a norm over the last axis, whose number may be counted from the front."""
-    axis = attributes.get("axis", LAST)
-    if axis != LAST and axis != inputs.rank - 1:
-        raise NotTaken(f"its axis is {axis}, where the last one is taken")
-    return {} if axis == LAST else {"batch_dims": (inputs.rank - 1,)}
+@dataclass(frozen=True)
+class Rows:
+    """Rows, given to a norm over several axes: their entries lie along the last two of these, the others have one entry."""
+
+    axes: int  # over which it normalizes
+    domain: dict[str, Any]
+
+    @classmethod
+    def of(cls, attributes: dict[str, Any], inputs: Inputs) -> Rows:
+        axis = attributes.get("axis", LAST)
+        if axis < 0:
+            return cls(-axis, {})
+        return cls(inputs.require_rank() - axis, {"batch_dims": (axis,)})
+
+    def spread(self, x: Any) -> Any:
+        """Return the array with its last axis spread over those of the norm."""
+        if self.axes == 1:
+            return x
+        width = x.shape[-1]
+        pair = (2, width // 2) if width % 2 == 0 else (1, width)
+        return x.reshape(*x.shape[:-1], *(1,) * (self.axes - 2), *pair)
 
 
 def _bind_rms_norm(run: Run, attributes: dict[str, Any], inputs: Inputs) -> Bound:
-    domain = _restrict_to_last_axis(attributes, inputs)
+    rows = Rows.of(attributes, inputs)
 
     def rms_norm(x: Any, weight: Any, *, eps: float) -> Any:
-        return run(x, weight)
+        return run(rows.spread(x), rows.spread(weight)).reshape(x.shape)
 
-    return "rms_norm", rms_norm, {**domain, "eps": (attributes.get("epsilon", 1e-5),)}
+    return "rms_norm", rms_norm, {**rows.domain, "eps": (attributes.get("epsilon", 1e-5),)}
 
 
 def _bind_layer_norm(run: Run, attributes: dict[str, Any], inputs: Inputs) -> Bound:
-    domain = _restrict_to_last_axis(attributes, inputs)
+    rows = Rows.of(attributes, inputs)
     if inputs.count != 3:
         raise NotTaken(f"it has {inputs.count} inputs, where x, the scale and the bias are needed")
 
     def layer_norm(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
-        return run(x, weight, bias)
+        return run(*map(rows.spread, (x, weight, bias))).reshape(x.shape)
 
-    return "layer_norm", layer_norm, {**domain, "eps": (attributes.get("epsilon", 1e-5),)}
+    return "layer_norm", layer_norm, {**rows.domain, "eps": (attributes.get("epsilon", 1e-5),)}
 
 
 def _bind_matmul(run: Run, attributes: dict[str, Any], inputs: Inputs) -> Bound:
@@ -132,28 +151,87 @@ def _bind_gather(run: Run, attributes: dict[str, Any], inputs: Inputs) -> Bound:
     return "embedding", embedding, {}
 
 
+@dataclass(frozen=True)
+class Heads:
+    """The heads of attention whose arrays have three axes, (batch, n, heads · d). Arrays of any batch are spread over them."""
+
+    query: int
+    key: int
+
+    def join(self, x: Any, *, of_queries: bool) -> Any:
+        """Return rows of (n, d) as (batch, n, heads · d): as many heads of queries as need it get the same rows."""
+        rows = x.reshape(-1, *x.shape[-2:])
+        rows = np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % self.key, 0)])
+        heads = rows.reshape(-1, self.key, *x.shape[-2:])
+        heads = np.repeat(heads, self.query // self.key, 1) if of_queries else heads
+        return np.swapaxes(heads, 1, 2).reshape(len(heads), x.shape[-2], -1)
+
+    def split(self, y: Any, shape: tuple[int, ...]) -> Any:
+        """Return the result of joined arrays as an array of this shape: that of the first of heads with the same rows."""
+        heads = np.swapaxes(y.reshape(*y.shape[:2], self.query, -1), 1, 2)[:, :: self.query // self.key]
+        rows = heads.reshape(-1, *heads.shape[2:])
+        return rows[: int(np.prod(shape[:-2]))].reshape(shape)
+
+    def join_mask(self, mask: Any) -> Any:
+        """Return the masks of rows as (batch, heads, n, m)."""
+        rows = mask.reshape(-1, *mask.shape[-2:])
+        rows = np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % self.key, 0)])
+        return np.repeat(rows.reshape(-1, self.key, *mask.shape[-2:]), self.query // self.key, 1)
+
+
+OF_ATTENTION = frozenset(
+    ["is_causal", "scale", "q_num_heads", "kv_num_heads", "softcap", "qk_matmul_output_mode", "softmax_precision"]
+)
+MASK, PAST_KEY, PAST_VALUE = 3, 4, 5  # places of inputs of Attention
+
+
 def _bind_attention(run: Run, attributes: dict[str, Any], inputs: Inputs) -> Bound:
-    """Attention of (batch, heads, n, d), with a mask if the node has one as its fourth input."""
-    if inputs.rank != HEADED:
-        raise NotTaken(f"its arrays have {inputs.rank} axes, where (batch, heads, n, d) is taken")
+    """Attention of (batch, heads, n, d) or (batch, n, heads · d), with a mask if the node has one, and with an empty past."""
     if attributes.get("softcap", 0.0) or attributes.get("qk_matmul_output_mode", 0):
         raise NotTaken("its scores are capped or returned, which the operation does not do")
-    if inputs.count > len(("q", "k", "v", "mask")):
-        raise NotTaken(f"it has {inputs.count} inputs, where q, k, v and a mask are taken")
+    if any(slot > PAST_VALUE for slot in inputs.slots) or len({PAST_KEY, PAST_VALUE} & {*inputs.slots}) == 1:
+        raise NotTaken("it is given how many of the keys count, where q, k, v, a mask and a past are taken")
+    if unknown := [name for name in attributes if name not in OF_ATTENTION]:
+        raise NotTaken(f"its attribute {unknown[0]} is not known")
+    heads = _find_heads(attributes, inputs.rank)
+    has_past, has_mask = PAST_KEY in inputs.slots, MASK in inputs.slots
 
-    def attend(q: Any, k: Any, v: Any, *, is_causal: bool, scale: float | None) -> Any:
-        return run(q, k, v)
+    def attend(q: Any, k: Any, v: Any, *mask: Any) -> Any:
+        shape = (*q.shape[:-1], v.shape[-1])
+        if heads is None:
+            batch, count = k.shape[0], k.shape[1]
+            past = [np.zeros((batch, count, 0, x.shape[-1]), x.dtype) for x in (k, v)] if has_past else []
+            return run(q, k, v, *mask, *past)
+        joined = [heads.join(q, of_queries=True), *(heads.join(x, of_queries=False) for x in (k, v))]
+        past = [np.zeros((len(joined[1]), heads.key, 0, x.shape[-1]), x.dtype) for x in (k, v)] if has_past else []
+        return heads.split(run(*joined, *map(heads.join_mask, mask), *past), shape)
+
+    def attend_plainly(q: Any, k: Any, v: Any, *, is_causal: bool, scale: float | None) -> Any:
+        return attend(q, k, v)
 
     def attend_masked(q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool, scale: float | None) -> Any:
-        n, m = q.shape[-2], k.shape[-2]
-        return run(q, k, v, np.ones((n, m), bool) if mask is None else np.broadcast_to(mask, (*mask.shape[:-2], n, m)))
+        return attend(q, k, v, _fill_mask(np.ones((), bool) if mask is None else mask, q, k))
 
     def attend_biased(q: Any, k: Any, v: Any, *, bias: Any = None, is_causal: bool, scale: float | None) -> Any:
-        return run(q, k, v, np.zeros((q.shape[-2], k.shape[-2]), q.dtype) if bias is None else bias)
+        return attend(q, k, v, _fill_mask(np.zeros((), q.dtype) if bias is None else bias, q, k))
 
-    forms = {3: attend, 4: attend_masked if inputs.has_bool else attend_biased}
+    form = (attend_masked if inputs.has_bool else attend_biased) if has_mask else attend_plainly
     domain = {"is_causal": (bool(attributes.get("is_causal", 0)),), "scale": (attributes.get("scale"),), "batch_dims": (2,)}
-    return "scaled_dot_product_attention", forms[inputs.count], {**domain, "empty": False, "broadcast": False}
+    return "scaled_dot_product_attention", form, {**domain, "empty": False, "broadcast": False}
+
+
+def _fill_mask(mask: Any, q: Any, k: Any) -> Any:
+    """Return a mask or a bias of every query and key of the batch: the node takes no other shapes."""
+    return np.array(np.broadcast_to(mask, (*q.shape[:-1], k.shape[-2])))
+
+
+def _find_heads(attributes: dict[str, Any], rank: int) -> Heads | None:
+    """Return the heads that lie beside each other in the last axis, None if they have an axis of their own."""
+    if rank == HEADED:
+        return None
+    if rank != HEADED - 1:
+        raise NotTaken(f"its arrays have {rank} axes, where (batch, heads, n, d) or (batch, n, heads · d) is taken")
+    return Heads(attributes["q_num_heads"], attributes["kv_num_heads"])
 
 
 def _bind_rope(run: Run, attributes: dict[str, Any], inputs: Inputs) -> Bound:
@@ -179,23 +257,32 @@ def _bind_rope(run: Run, attributes: dict[str, Any], inputs: Inputs) -> Bound:
 
 
 def _bind_cross_entropy(run: Run, attributes: dict[str, Any], inputs: Inputs) -> Bound:
-    """The loss of rows of scores, without class weights."""
-    if inputs.count != len(("logits", "targets")):
-        raise NotTaken("it has class weights, which are not taken")
-    if inputs.rank != len(("rows", "classes")):
-        raise NotTaken(f"its scores have {inputs.rank} axes, where (rows, classes) is taken")
+    """The loss of scores whose classes lie along the second axis, and whose further axes have one entry here."""
     reduction = attributes.get("reduction", b"mean").decode()
+    further = (1,) * (inputs.require_rank() - len(("rows", "classes")))
+
+    def lose(logits: Any, targets: Any, *weight: Any) -> Any:
+        rows = np.asarray(run(logits.reshape(*logits.shape, *further), targets.reshape(*targets.shape, *further), *weight))
+        return rows.reshape(targets.shape) if reduction == "none" else rows
 
     def cross_entropy(logits: Any, targets: Any, *, reduction: str) -> Any:
-        return np.asarray(run(logits, targets))
+        return lose(logits, targets)
 
     def with_ignored(logits: Any, targets: Any, *, reduction: str, ignore_index: int) -> Any:
-        return np.asarray(run(logits, targets))
+        return lose(logits, targets)
+
+    def weighted(logits: Any, targets: Any, weight: Any = None, *, reduction: str) -> Any:
+        return lose(logits, targets, np.ones(logits.shape[-1], logits.dtype) if weight is None else weight)
+
+    def weighted_with_ignored(logits: Any, targets: Any, weight: Any = None, *, reduction: str, ignore_index: int) -> Any:
+        return lose(logits, targets, np.ones(logits.shape[-1], logits.dtype) if weight is None else weight)
 
     domain: dict[str, Any] = {"reduction": (reduction,), "batch_dims": (1,), "empty": False}
+    has_weights = inputs.count == len(("logits", "targets", "weight"))
     if "ignore_index" not in attributes:
-        return "cross_entropy", cross_entropy, domain
-    return "cross_entropy", with_ignored, {**domain, "ignore_index": (attributes["ignore_index"],)}
+        return "cross_entropy", weighted if has_weights else cross_entropy, domain
+    form = weighted_with_ignored if has_weights else with_ignored
+    return "cross_entropy", form, {**domain, "ignore_index": (attributes["ignore_index"],)}
 
 
 NODES: Mapping[str, Bind] = MappingProxyType({

@@ -18,12 +18,13 @@ from ._flashinfer_attention import WITH_LSE
 from ._flashinfer_definition import Definition
 from ._flashinfer_examples import find_form
 from ._flashinfer_operations import OPERATIONS
-from ._imported import Imported, NotTaken, import_torch
+from ._imported import CannotRun, Imported, NotTaken, import_torch
 
 KIND = "a definition and a solution of flashinfer-bench"
 ORDER = 0
 LANGUAGES = ("python", "triton", "pytorch")
 LINES = "def OPERATION(x):  # in a file of your own, with the operation's name and arrays\n    return run(x)"
+LOOSEST = "eager"  # the precision class that admits steps which are rounded
 KEYS = frozenset({"sources", "axes"})  # a solution has the first, a definition the second
 
 
@@ -40,13 +41,13 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     stated = Definition(definition)
     if stated.unknown_dtypes:
         kinds = " and ".join(stated.unknown_dtypes)
-        raise NotTaken(f"{stated.name} is stated for {kinds}, which the suite does not have: it is judged in no other dtype")
+        raise CannotRun(f"{stated.name} is stated for {kinds}, which the suite does not have: it is judged in no other dtype")
     spec = solution.get("spec", {})
     languages = spec.get("languages") or [spec.get("language", "python")]
     if other := [str(language) for language in languages if str(language).lower() not in LANGUAGES]:
-        raise NotTaken(f"{solution['name']} is written in {other[0]}, which has to be compiled; Python and Triton solutions run")
+        raise CannotRun(f"{solution['name']} is written in {other[0]}, which has to be compiled; Python and Triton solutions run")
     if "triton" in map(str.lower, languages) and not _triton_can_run():
-        raise NotTaken(
+        raise CannotRun(
             f"{solution['name']} is written in Triton, which finds no GPU here; with TRITON_INTERPRET=1 in the environment "
             "its interpreter runs the kernels on the CPU"
         )
@@ -71,6 +72,9 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
         function.conventions = form.conventions  # type: ignore[attr-defined]
         words = ", ".join([words, *(f"{name} {value}" for name, value in form.options.items())])
         domain |= {name: (value,) for name, value in form.options.items()}
+        if form.rounds_steps:
+            imported.admitted_precision[operation] = LOOSEST
+            words += ", whose steps may be rounded, as in its reference"
         imported.add(operation, function, f"{stated.name}, {words}; {style}", domain)
         _add_lse(imported, stated, operation, call, style)
         return imported

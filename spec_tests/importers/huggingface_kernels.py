@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import nn_modules
-from ._imported import Imported, NotTaken, import_torch, is_torch_module
+from ._imported import CannotRun, Imported, NotTaken, import_torch, is_torch_module
 
 KIND = "a kernel repository of Hugging Face"
 ORDER = 2
@@ -37,7 +37,7 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
     except ModuleNotFoundError as error:
         if not str(error.name).endswith(f".{COMPILED}"):
             raise
-        raise NotTaken(
+        raise CannotRun(
             f"it is {KIND}, which needs its compiled {COMPILED}: build it, and give the folder with the build"
         ) from error
 

@@ -61,7 +61,8 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
 
     if node.op_type not in NODES:
         raise NotTaken(f"its node is {node.op_type}; taken are {', '.join(NODES)}")
-    inputs = Inputs(len(names), ranks[names[0]], BOOL in types.values(), flattens)
+    slots = tuple(place for place, name in enumerate(node.input) if name)
+    inputs = Inputs(slots, ranks[names[0]], BOOL in types.values(), flattens)
     operation, function, domain = NODES[node.op_type](run, attributes, inputs)
     imported.add(operation, function, f"the node {node.op_type}{_describe(attributes)}", domain)
     return imported

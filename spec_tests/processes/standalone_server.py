@@ -104,6 +104,8 @@ class Server:
             return pack({"error": str(error)})
         except NotImplementedError as error:
             return pack({"not_implemented": str(error) or "NotImplementedError"})
+        except ModuleNotFoundError as error:
+            return pack({"not_implemented": backend.explain(error, self.place["install"])})
         except CannotMake as error:
             return pack({"cannot_make": str(error)})
         except BaseException as error:

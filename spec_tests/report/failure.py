@@ -22,7 +22,6 @@ from ..trials.trial import Trial
 from .causes import state_explanations
 from .reproduction import format_array, format_replay_command
 from .script import build_script
-from .script_state import add_state
 from .verdict import Message, join_explanations
 
 RAISED = "the call raised "  # how `guard.as_fault` begins
@@ -61,9 +60,7 @@ def describe_failure(invariant: Invariant, trial: Trial, finding: Finding) -> Me
         diagnosis=state_explanations(cause),
         explains=describe_confidence(cause),
         first="" if finding.is_new else f"{cause.example.law} in {cause.example.dtype}",
-        script=""
-        if cause.told
-        else add_state(build_script(trial, failure.calls, name), failure.surroundings, trial.backend.framework.device or "cpu"),
+        script="" if cause.told else build_script(trial, failure, name),
         again=format_replay_command(invariant, trial, failure.choices),
     )
 

@@ -7,59 +7,52 @@ temporary folder. What no script can show is said in a comment in its place.
 from __future__ import annotations
 
 import hashlib
-import re
 import shlex
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
 
-import numpy as np
-
-from ..bounds.bounded import Bounded
 from ..calls.call import Call
-from ..calls.given import PLAIN, WHICH
-from ..implementation.array_framework import ArrayFramework
-from ..specification.pytree import leaves, tree_map
+from ..calls.steps import Steps
 from ..specification.run_settings import current_settings
+from ..trials.failure import Failure
 from ..trials.trial import Trial
-from ..trials.written_script import WrittenScript
-from .reproduction import MAX_SCRIPT_ELEMENTS, format_array
-from .script_arrays import write_form, write_freed_arrays
-from .script_backend import write_backend
-from .script_needs import (
-    Need,
-    are_wrong_when_held,
-    count_calls_before,
-    find_earlier_call,
-    find_need,
-    list_native,
-    write_import_of_torch,
-)
+from .script_needs import Need, are_wrong_when_held, count_calls_before, find_earlier_call, find_need, find_wider_call
+from .script_state import add_state
+from .script_steps import ANSWER, ARGUMENT, HELD, find_shown, write_steps
+from .script_writer import NoScript, Script, write_truth
 
 STATE = "the backend keeps a result or a buffer"
-MAX_TEMPORARY_BYTES = 2**26  # of the arrays of a script that are saved in the system's temporary folder
+OF_STEPS: Mapping[str, str] = MappingProxyType(
+    {
+        ANSWER: "what the law does, in its order: the last answer is wrong",
+        HELD: "what the law does, in its order: an answer that was right is wrong after the later calls",
+        ARGUMENT: "what the law does, in its order: then an argument holds other values",
+    }
+)
 MAX_SEQUENCE = 4  # calls in a script of calls that are wrong only after each other
 
 
-class NoScript(Exception):
-    """No script can show the failure. The text says why."""
-
-
-def build_script(trial: Trial, calls: Sequence[Call], name: str) -> str:
-    """Return the script for the calls of a failing example, or a comment that says why there is none.
+def build_script(trial: Trial, failure: Failure, name: str) -> str:
+    """Return the script for a failing example, or a comment that says why there is none.
 
     `name` is that of the file for large arrays, without its suffix.
     """
     try:
-        return "\n".join(_build_lines(trial, calls, name))
+        need = _find_need(trial, failure.calls)
+        is_of_one_call = failure.surroundings or (need and need.words) or trial.backend.framework.passes_copies
+        if not is_of_one_call and (of_steps := _write_steps(trial, failure.steps, name)):
+            return "\n".join(of_steps)
+        lines = _write_calls(trial, failure.calls, need, name)
     except NoScript as reason:
         return f"# no script: {reason}"
     except Exception as error:  # for example, if the framework cannot make arrays any more
         return f"# no script: writing it raised {type(error).__name__}"
+    return add_state("\n".join(lines), failure.surroundings, trial.backend.framework.device or "cpu")
 
 
-def _build_lines(trial: Trial, calls: Sequence[Call], name: str) -> list[str]:
+def _find_need(trial: Trial, calls: Sequence[Call]) -> Need | None:
     if not calls:
         raise NoScript("the backend was not called")
     if trial.backend.framework.device_lost:
@@ -69,13 +62,31 @@ def _build_lines(trial: Trial, calls: Sequence[Call], name: str) -> list[str]:
         raise NoScript(
             f"the backend runs on ranks ({trial.backend.framework.world_size} here); the command below plays the example on all"
         )
+    return need
+
+
+def _write_steps(trial: Trial, steps: Steps, name: str) -> list[str]:
+    """Write the script that does what the law did, [] if nothing is wrong then, or if no script does it."""
+    shown = find_shown(steps)
+    if shown is None:
+        return []
+    try:
+        return [f"# {OF_STEPS[shown.kind]}", *write_steps(trial, name, steps, shown)]
+    except NoScript:
+        return []
+
+
+def _write_calls(trial: Trial, calls: Sequence[Call], need: Need | None, name: str) -> list[str]:
+    """Write the script of the one call that fails, or of the few that are wrong after each other."""
     if trial.backend.framework.passes_copies:
         return _write_request(trial, need.call if need else calls[-1])
     if need is not None:
         earlier = find_earlier_call(trial, need.call) if not need.words else None
         if earlier is None:
             before = count_calls_before(need)
-            words = f"it is wrong after {before} earlier calls: {STATE}" if before else need.words
+            if before and (wider := find_wider_call(trial, need.call)):
+                return [f"# it is wrong after a wider call: {STATE}", *Script(trial, name).write([wider, need.call])]
+            words = f"it is wrong after {before} earlier calls, perhaps of other sizes: {STATE}" if before else need.words
             return [*[f"# {words}"] * bool(words), *Script(trial, name, need, before=before).write([need.call])]
         comment = f"# the second call gets the answer of the first, which the run made before: {STATE}"
         return [comment, *Script(trial, name).write([earlier, need.call])]
@@ -98,214 +109,4 @@ def _write_request(trial: Trial, call: Call) -> list[str]:
     digest = hashlib.sha256(request).hexdigest()[:8]
     path = (folder / f"{call.operation.name}-{trial.dtype}-{digest}.request.safetensors").absolute()
     path.write_bytes(request)
-    return [f"{source.shell_text} < {shlex.quote(str(path))}", _write_truth(call)]
-
-
-def _write_truth(call: Call) -> str:
-    """Return the comment that says what the reference gives, by the names of the results if there are several."""
-    parts = call.parts.split(call.value) if call.parts and not call.operation.spec.is_gradient else {"": np.asarray(call.value)}
-    texts = {
-        name: np.array2string(x, separator=", ", precision=7, threshold=12, max_line_width=10**6) for name, x in parts.items()
-    }
-    truth = "; ".join(f"{name} = {text}" if name else text for name, text in texts.items())
-    return f"# the truth: {truth}".replace("\n", "")
-
-
-class Script:
-    """The lines of one script, and the large arrays that it loads."""
-
-    def __init__(
-        self, trial: Trial, name: str, need: Need | None = None, *, before: int = 0, is_held: bool = False, shows: bool = True
-    ):
-        self.need, self.is_held = need, is_held  # is_held: answers are printed after the last call
-        self.before = before  # how often a call is made before its answer is printed
-        self.written, self.shows = trial.tally.scripts, shows  # whether an answer that it prints is wrong
-        self.changed: list[np.ndarray] = []  # arguments that are printed in place of answers, as they were before
-        self.forms: dict[int, tuple[str, int]] = {}  # by the identity of an array: its layout, and how often it is repeated
-        self.variables: dict[int, str] = {}  # the names of arrays that a line has made, by their identity
-        self.used = set[int]()  # the identities of the arrays that are written
-        self.backend, self.dtype, self.name = trial.backend, trial.dtype, name
-        self.framework, self.device = trial.backend.framework.name, trial.backend.framework.device
-        self.saved, self.saves = dict[str, np.ndarray](), False
-
-    def write(self, calls: Sequence[Call]) -> list[str]:
-        """Return the lines that make the calls one after the other and print their results."""
-        arrays = [x for call in calls for _, x in leaves(_drop_errors(call.named)) if isinstance(x, np.ndarray)]
-        count = sum(x.size for x in arrays)
-        self.saves = count > MAX_SCRIPT_ELEMENTS
-        is_small = sum(x.nbytes for x in arrays) <= MAX_TEMPORARY_BYTES
-        if self.saves and current_settings().failures_folder is None and not is_small:
-            raise NoScript(f"its arrays have {count} elements; a run with --report=DIR saves them, and writes a script")
-        written = [self._write_call(call, number if len(calls) > 1 else None) for number, call in enumerate(calls)]
-        lines = [line for made, _ in written for line in made] + [line for _, shown in written for line in shown]
-        imports = {
-            "torch": write_import_of_torch(self.need),
-            "numpy": "import ml_dtypes" if any("ml_dtypes" in line for line in lines) else "",
-        }
-        namespace = self.backend.framework.namespace
-        start = ["import importlib", "import numpy as np", imports.get(self.framework, f"import {namespace} as xp")]
-        script = [*filter(None, start), f"backend = {write_backend(self.backend)}", *self._save_arrays(), *lines]
-        self.written.append(WrittenScript(self.name, "\n".join(script), tuple(calls), tuple(self.changed), self.shows))
-        return script
-
-    def _write_call(self, call: Call, number: int | None) -> tuple[list[str], list[str]]:
-        """Return the lines that make one call, and those that show its answer after all calls. With a number, they say which."""
-        arguments, keywords = native = call.operation.native(call)
-        differentiates = call.operation.spec.is_gradient and not self.backend.function(call.operation.name)
-        before, changed = self._write_needs(call, native, differentiates=differentiates)
-        if differentiates:
-            cotangent, *arguments_of_forward = arguments
-            function, arguments, keywords = self._translate(call.operation.spec.forward, tuple(arguments_of_forward), keywords)
-        else:
-            function, arguments, keywords = self._translate(call.operation.name, arguments, keywords)
-        texts = [*map(self._write_tree, arguments), *(f"{name}={self._write_tree(value)}" for name, value in keywords.items())]
-        if differentiates:
-            *lines, answer = self._write_gradient(call, function, self._write_tree(cotangent), texts)
-        else:
-            answer = f"backend.{function}({', '.join(texts)})"
-            lines = [f"for _ in range({self.before}): {answer}"] * bool(self.before)
-        if not self.forms.keys() <= self.used:
-            raise NoScript(f"{function} takes other arrays than the law stores; the command below plays the call")
-        lines, title = [*before, *lines], [] if number is None else [f"# call {number + 1}"]
-        if self.is_held:
-            return [*title, *lines, f"answer{number} = {answer}"], [*title, f"print(answer{number})", _write_truth(call)]
-        if changed:
-            shown = [line for name, x in changed.items() for line in (f"print({name})", f"# before the call: {format_array(x)}")]
-            return [*title, *lines, answer, *shown], []
-        rows = self.need.rows if self.need and self.need.given.copies > 1 and call.parts is None else None
-        answer += f"[{rows.start}:{rows.stop}]" if rows else ""
-        return [*title, *lines, f"print({answer})", _write_truth(call)], []
-
-    def _write_needs(self, call: Call, native: Any, *, differentiates: bool) -> tuple[list[str], dict[str, np.ndarray]]:
-        """Return the lines before a call that needs more than its values, and the arguments that it changes, by their names.
-
-        Note the forms of its arrays.
-        """
-        need, lines, changed = self.need, list[str](), dict[str, np.ndarray]()
-        if need is None or not need.words:
-            return lines, changed
-        if differentiates and (need.changed or (need.layout, need.given) != ("contiguous", PLAIN)):
-            raise NoScript(f"{need.words}, and its framework differentiates it; the command below plays the call")
-        arrays = dict(list_native(call, native))
-        self.forms = {id(x): self._find_form(call, path) for path, x in arrays.items()}
-        for path in need.given.one_array[:1]:
-            lines.append(f"{path} = {self._write_leaf(arrays[path])}")
-            self.variables |= {id(arrays[other]): path for other in need.given.one_array}
-        for number, path in enumerate(need.changed):
-            lines.append(f"argument{number} = {self._write_leaf(arrays[path])}")
-            self.variables[id(arrays[path])] = f"argument{number}"
-            changed[f"argument{number}"] = self.backend.framework.numpy(arrays[path])
-            self.changed.append(changed[f"argument{number}"])
-        if need.dirty_memory:
-            lines.append(write_freed_arrays(self.framework, call.value.shape, self.dtype, self.device))
-        self.used = set[int]()
-        return lines, changed
-
-    def _find_form(self, call: Call, path: str) -> tuple[str, int]:
-        """Return the layout of an argument, and how often its batch is repeated."""
-        assert self.need is not None
-        name, given = path.partition("[")[0], self.need.given
-        has_layout = WHICH[given.which][name != call.operation.spec.positional[0]]
-        is_contiguous = not has_layout or name in call.operation.spec.declaration.updates
-        return "contiguous" if is_contiguous else self.need.layout, given.copies if name in given.stacked else 1
-
-    def _translate(self, function: str, arguments: Any, keywords: Any) -> tuple[str, Any, Any]:
-        """Return the function and the arguments under the names that the backend has for them."""
-        translate_call = getattr(self.backend.source, "translate_call", None)
-        translated = translate_call(function, *arguments, **keywords) if translate_call else None
-        if translated and not translated[0]:
-            raise NoScript(f"{function} stands for what an object of the file does; the command below plays the call")
-        return (translated[0], (), translated[1]) if translated else (function, arguments, keywords)
-
-    def _write_tree(self, x: Any) -> str:
-        if isinstance(x, dict):
-            return "{" + ", ".join(f"{k!r}: {self._write_tree(v)}" for k, v in x.items()) + "}"
-        if isinstance(x, list | tuple):
-            return "[" + ", ".join(self._write_tree(v) for v in x) + "]"
-        return self._write_leaf(x)
-
-    def _write_leaf(self, x: Any) -> str:
-        self.used.add(id(x))
-        if name := self.variables.get(id(x)):
-            return name
-        layout, copies = self.forms.get(id(x), ("contiguous", 1))
-        own = self.backend.framework.dtype_of(x) if self.backend.framework.is_array(x) else ""
-        x = self.backend.framework.numpy(x) if own else x
-        if not isinstance(x, np.ndarray):
-            return repr(x)
-        buffer, form = write_form(self.framework, x, layout, copies)
-        return form.format(self._write_buffer(buffer, own))
-
-    def _write_buffer(self, x: np.ndarray, own: str) -> str:
-        """Return the expression of a contiguous array. `own` is its dtype in the framework, "" if it has none yet."""
-        dtype = own or {"f": self.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
-        values = self._write_values(x)
-        if self.framework == "torch":
-            placement = f", device={self.device!r}" if self.device and self.device != "cpu" else ""
-            return f"torch.tensor(np.array({values}), dtype=torch.{dtype}{placement})"
-        if self.framework == "numpy":
-            return f"np.array({values}, dtype={'ml_dtypes.bfloat16' if dtype == 'bfloat16' else repr(dtype)})"
-        return f"xp.asarray(np.array({values}), dtype=xp.{dtype})"
-
-    def _write_values(self, x: np.ndarray) -> str:
-        """Return the values as Python source, or where they are loaded from."""
-        if self.saves:
-            self.saved[name := f"a{len(self.saved)}"] = x
-            return f"saved['{name}']"
-        return format_array(x).replace("inf", "np.inf").replace("nan", "np.nan").replace("np.np.", "np.")
-
-    def _save_arrays(self) -> list[str]:
-        """Save the large arrays, and return the line that loads them."""
-        if not self.saved:
-            return []
-        name, folder = re.sub(r"[^A-Za-z0-9_.-]+", "-", self.name), current_settings().failures_folder
-        if folder is None:
-            folder, digest = Path(tempfile.gettempdir()) / "spec_tests-failures", hashlib.sha256()
-            for x in self.saved.values():
-                digest.update(x.tobytes())
-            name = f"{name}-{digest.hexdigest()[:8]}"  # other runs save there, too
-        path = Path(folder) / f"{name}.npz"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(path, allow_pickle=False, **self.saved)
-        return [f"saved = np.load({str(path)!r})"]
-
-    def _write_gradient(self, call: Call, function: str, cotangent: str, texts: list[str]) -> list[str]:
-        """Return the lines in which the framework differentiates, the expression of the gradients last.
-
-        x0, x1, … are the arguments that have a gradient.
-        """
-        inputs: list[str] = []
-
-        def name_input(match: re.Match[str]) -> str:
-            inputs.append(match[0])
-            return f"x{len(inputs) - 1}"
-
-        floating = r"(torch\.tensor|xp\.asarray)\(np\.array\([^()]*\), dtype=(torch|xp)\.b?float[^()]*\)"
-        answer = f"backend.{function}({', '.join(re.sub(floating, name_input, text) for text in texts)})"
-        names = ", ".join(f"x{number}" for number in range(len(inputs)))
-        lines = [f"x{number} = {text}" for number, text in enumerate(inputs)]
-        return [*lines, *_write_pullback(self.backend.framework, names, answer, cotangent)]
-
-
-def _drop_errors(tree: Any) -> Any:
-    return tree_map(lambda x: x.value if isinstance(x, Bounded) else x, tree)
-
-
-def _write_pullback(framework: ArrayFramework, names: str, answer: str, cotangent: str) -> list[str]:
-    """Return the lines before the gradients of the named arrays, and the expression of these gradients, last."""
-    if framework.differentiates == "autograd":
-        gradients = f"{framework.name}.autograd.grad(y, [{names}], {cotangent}, allow_unused=True)"
-        lines = [f"for x in [{names}]: x.requires_grad_()", f"y = {answer}"]
-        if cotangent.startswith("["):  # one for each result
-            lines.append(f"pairs = [(a, c.to(a.dtype)) for a, c in zip(y, {cotangent}) if c is not None]")
-            gradients = (
-                f"{framework.name}.autograd.grad([a for a, _ in pairs], [{names}], [c for _, c in pairs], allow_unused=True)"
-            )
-        return [*lines, gradients]
-    if framework.differentiates == "vjp":
-        return [
-            f"import {framework.name}",
-            f"y, pull = {framework.name}.vjp(lambda {names}: {answer}, {names})",
-            f"pull({cotangent})",
-        ]
-    return [f"xp.vjp(lambda {names}: {answer}, [{names}], [{cotangent}])[1]"]
+    return [f"{source.shell_text} < {shlex.quote(str(path))}", write_truth(call)]

@@ -82,7 +82,7 @@ def are_wrong_when_held(calls: Sequence[Call]) -> bool:
     try:
         made = [Call(call.operation, call.arguments, call.keywords) for call in calls]
         held = [_operation_of(call).run(call) for call in made]
-        return any(not _accepts(call, result) for call, result in zip(made, held, strict=True))
+        return any(not accepts(call, result) for call, result in zip(made, held, strict=True))
     except Violation:  # of a call that raises among others, though it does not alone
         return True
     except Exception:
@@ -123,6 +123,19 @@ def count_calls_before(need: Need) -> int:
     return min(operation.backend.call_counts[operation.name], MAX_CALLS_BEFORE)
 
 
+def find_wider_call(trial: Trial, wrong: Call) -> Call | None:
+    """Return the widest of the calls that are known to have come before, if one was wider than the wrong call."""
+    earlier = [*list_first(wrong), *trial.backend.recorded_calls.get((wrong.operation.name, wrong.operation.dtype), [])]
+    found = [call for call in earlier if call.operation.dtype == wrong.operation.dtype and _width_of(call) > _width_of(wrong)]
+    return max(found, key=_width_of, default=None)
+
+
+def _width_of(call: Call) -> int:
+    """Return the longest last axis of the arguments and of the result."""
+    arrays = [*(x for _, x in leaves(call.arguments) if isinstance(x, np.ndarray)), call.value]
+    return max((x.shape[-1] for x in arrays if x.ndim), default=0)
+
+
 def _is_wrong_now(call: Call) -> bool:
     """Whether the values of the call's answer are wrong if it is made again."""
     again = _answer(call)
@@ -159,7 +172,7 @@ def _fails(need: Need) -> bool:
         kept = _free_nan_arrays(call) if need.dirty_memory else []  # until the call is made, so that no free memory is joined
         result = _operation_of(call).run(call, native)
         kept.clear()
-        return not _accepts(call, _take_rows(need, result) if need.given.copies > 1 else result)
+        return not accepts(call, _take_rows(need, result) if need.given.copies > 1 else result)
     except Violation:
         return True
     except Exception:  # such as arrays that the framework does not make: it shows nothing of what the call needs
@@ -200,7 +213,7 @@ def _operation_of(call: Call) -> Operation:
     return call.operation
 
 
-def _accepts(call: Call, result: Any) -> bool:
+def accepts(call: Call, result: Any) -> bool:
     """Whether a result is right, and of a dtype that it may have."""
     operation, framework = _operation_of(call), call.operation.backend.framework
     values = operation.values(call, result)
@@ -244,8 +257,13 @@ def _find_changed_arguments(call: Call, layout: str, given: Given) -> tuple[str,
     except Exception:
         return ()
     updated = operation.spec.declaration.updates
-    changed = (path for path, x in before.items() if not np.array_equal(x, after[path], equal_nan=x.dtype.kind == "f"))
+    changed = (path for path, x in before.items() if not _is_same(x, after.get(path)))
     return tuple(path for path in changed if path.partition("[")[0] not in updated)
+
+
+def _is_same(before: np.ndarray, after: np.ndarray | None) -> bool:
+    """Whether an argument holds the values that it held, in an array of the same dtype. A dict may have lost it."""
+    return after is not None and np.array_equal(before, after, equal_nan=before.dtype.kind == "f")
 
 
 def list_native(call: Call, native: tuple[tuple[Any, ...], dict[str, Any]]) -> Iterator[tuple[str, Any]]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..implementation.framework import Framework
 from ..specification.pytree import leaves
+from ..trials.written_script import NO_ARRAY
 
 PATHS = "paths.json"  # in FOLDER: the folders in which modules are looked for, and the one to work in
 
@@ -29,7 +30,8 @@ def run_script(script: Path, name: str, device: str) -> None:
     def keep(*shown: Any) -> None:
         framework = Framework(name, device or None)  # not before the backend is there, which may register its device
         arrays = [x for _, x in leaves(list(shown)) if framework.is_array(x)]
-        printed.append([(framework.dtype_of(x), framework.numpy(x)) for x in arrays])
+        beside = [(NO_ARRAY, np.empty(0)) for _, x in leaves(list(shown)) if arrays and not framework.is_array(x)]
+        printed.append([*((framework.dtype_of(x), framework.numpy(x)) for x in arrays), *beside])
 
     try:
         exec(compile(script.read_text(), str(script), "exec"), {"__name__": "__main__", "print": keep})

@@ -49,7 +49,7 @@ def _judge(script: WrittenScript, folder: Path, number: int) -> str:
     """Return what a script that was run has shown."""
     raised = folder / f"{number}.txt"
     if raised.exists():
-        kind = "it shows the failure" if not script.has_answer else "it does not show the failure"
+        kind = "it shows the failure" if script.before or not script.has_answer else "it does not show the failure"
         return f"{kind}: it raises {printable_line(raised.read_text())}"
     with np.load(folder / f"{number}.npz", allow_pickle=False) as arrays:
         printed: defaultdict[int, list[Printed]] = defaultdict(list)

@@ -28,5 +28,17 @@ def add_state(script: str, state: str, device: str) -> str:
     if state in DEFAULT_DTYPES:
         statement = f"torch.set_default_dtype(torch.{DEFAULT_DTYPES[state]})"
         return LOADS.sub(lambda found: "\n".join([found[0], statement]), own, count=1)
-    around = AROUND[state].replace("DEVICE", "cuda" if device.startswith("cuda") else "cpu")
+    around = _write_context(state, device)
     return CALL.sub(lambda found: f"{found[1]}{around}({found[2]})(", own)
+
+
+def place_around(line: str, state: str, device: str) -> list[str]:
+    """Return the lines that do what the line does in the state."""
+    if state in DEFAULT_DTYPES:
+        usual, own = "torch.set_default_dtype(torch.float32)", f"torch.set_default_dtype(torch.{DEFAULT_DTYPES[state]})"
+        return [own, line, usual]
+    return [f"with {_write_context(state, device)}: {line}"] if state else [line]
+
+
+def _write_context(state: str, device: str) -> str:
+    return AROUND[state].replace("DEVICE", "cuda" if device.startswith("cuda") else "cpu")

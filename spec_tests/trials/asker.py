@@ -100,7 +100,7 @@ class Asker:
         except (NotImplementedVariant, NoExample, ValueError, IndexError, ZeroDivisionError, TypeError):
             return None  # the sizes do not go together
         finally:
-            self.operation.recorder.calls.clear()
+            self.operation.recorder.clear()
             for name, largest in draw.largest.items():
                 self._largest[name] = max(largest, self._largest.get(name, 0))
         return call

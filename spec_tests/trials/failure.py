@@ -10,6 +10,7 @@ from typing import Any
 
 from ..calls.call import Call
 from ..calls.severity import NOT_FINITE, VISIBLE, severity
+from ..calls.steps import Steps
 from ..calls.violation import STATE, NoAnswer, Violation
 from ..diagnosis.evidence import answer_of, is_wrong, truth_of, wrong_in
 from ..implementation.states import AUTOCAST, CALL_STATES
@@ -27,6 +28,7 @@ class Failure:
     choices: tuple[int, ...] = ()  # the numbers that make the example again
     calls: list[Call] = field(default_factory=list)  # in the order of the law's operations
     last_call: Call | None = None  # the last one that was made
+    steps: Steps = field(default_factory=Steps)  # what a law about state did, in its order; none of other laws
     replay: Callable[[Any, Any], None] | None = None  # runs the law on another trial, with a source of choices
     repeats: bool = True  # whether the violation came again on the same inputs
     origin: list[Call] | None = None  # the wrong calls of other operations that its own come from; None until it is looked for

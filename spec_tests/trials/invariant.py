@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from ..calls.steps import Steps
 from ..calls.violation import Lost, NotImplementedVariant, Violation, from_fault
 from ..implementation.framework import CannotMakeArray
 from ..implementation.guard import Fault
@@ -234,6 +235,7 @@ def _run_example(trial: Trial, choices: Any, statement: Callable[..., None], law
             tuple(numbers),
             recorder.calls_by_operation(operations),
             recorder.calls[-1] if recorder.calls else None,
+            recorder.steps.copy() if law.about_state else Steps(),
             lambda other, source: _run_example(other, source, statement, law),
         )
         if isinstance(violation, Lost) and recorder.states:

@@ -28,7 +28,7 @@ class ExampleRecorder(Recorder):
     def start(self, drawn: list[Any]) -> None:
         """Begin an example."""
         self.drawn = drawn
-        self.calls.clear()
+        self.clear()
         self.counts.clear()
 
     def before_run(self) -> None:

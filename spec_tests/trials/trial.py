@@ -293,7 +293,8 @@ class Trial:
         """Return an operation of the backend in the trial's dtype. It is judged by the strictest class that anyone states."""
         if name not in self._operations:
             spec = specification(name)
-            stated = [p for p in (spec.precision, self.backend.precision(name), self.precision) if p]
+            own = self.backend.admitted_precision(name) or spec.precision
+            stated = [p for p in (own, self.backend.precision(name), self.precision) if p]
             strictest = "exact" if spec.precision == "exact" else min(stated, key=STRICTNESS.index)
             kind = Gradient if spec.is_gradient else Operation
             self._operations[name] = kind(spec, self.backend, self.dtype, strictest, self.recorder, infer_values)

@@ -12,6 +12,7 @@ from ..calls.history import list_lost
 from ..calls.operation import Operation
 from ..specification.pytree import join
 
+NO_ARRAY = "none"  # in place of a dtype, where something else is printed beside arrays, such as None
 Printed = tuple[str, np.ndarray]  # an array with its dtype in the framework; its values are given as float64
 
 
@@ -40,10 +41,12 @@ class WrittenScript:
 
 def _accepts(call: Call, printed: Sequence[Printed]) -> bool:
     """Whether the arrays are a right answer of the call. Arrays of another shape or dtype are not."""
-    operation, arrays = call.operation, [x for _, x in printed]
+    operation, is_single = call.operation, call.parts is None
+    printed = [(dtype, x) for dtype, x in printed if is_single or dtype != NO_ARRAY]
+    arrays = [x for _, x in printed]
     assert isinstance(operation, Operation)
-    if call.parts is None or operation.spec.is_gradient:
-        value = arrays[0] if len(arrays) == 1 and call.parts is None else join(arrays)
+    if is_single or operation.spec.is_gradient:
+        value = arrays[0] if len(arrays) == 1 and is_single else join(arrays)
     else:
         value = join(operation.spec.declaration.arrange(list(arrays)))
     if not operation.spec.is_gradient:
