@@ -9,9 +9,16 @@ from typing import Any
 
 from ._promises import DEFAULT_DTYPES, PROMISED_TIERS
 
+RAISED = (Exception, SystemExit, GeneratorExit)  # by foreign code that is tried; a person may still interrupt
+
 
 class NotTaken(Exception):
     """Something looks like an operation and cannot be called as one. The text says why, and what to write."""
+
+
+def say(error: BaseException) -> str:
+    """Return the type and the text of what foreign code has raised."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 class Imported:
