@@ -28,16 +28,16 @@ WITHOUT_NAMESPACES = 'echo 0 > /proc/sys/user/max_user_namespaces; echo 0 > /pro
 IN_NEW_USERS = ("unshare", "-Urm", "sh", "-c")
 
 
-def start(folder: Path, body: str, *before: str, is_alone: bool = True) -> tuple[subprocess.Popen[str], list[str]]:
+def start(folder: Path, body: str, *before: str, shared: str = "") -> tuple[subprocess.Popen[str], list[str]]:
     """Start a confined program, and return it with what is in force. What is run `before` starts the launcher."""
-    launch = Launch([sys.executable, "-c", textwrap.dedent(body)], {"MINE": "1"}, folder, is_alone=is_alone)
+    launch = Launch([sys.executable, "-c", textwrap.dedent(body)], {"MINE": "1"}, folder, shared=shared)
     words = [*before, *launch.command]
     process = subprocess.Popen(words, cwd=folder, pass_fds=[launch.inherited], stdout=subprocess.PIPE, text=True)
     return process, list(launch.read().in_force)
 
 
-def run(folder: Path, body: str, *before: str, is_alone: bool = True) -> tuple[str, int, list[str]]:
-    process, in_force = start(folder, body, *before, is_alone=is_alone)
+def run(folder: Path, body: str, *before: str, shared: str = "") -> tuple[str, int, list[str]]:
+    process, in_force = start(folder, body, *before, shared=shared)
     text = process.communicate(timeout=120)[0]
     return text.strip(), process.returncode, in_force
 
@@ -129,7 +129,7 @@ def test_it_reaches_no_socket_of_others(tmp_path: Path, sockets: str) -> None:
     text, _, in_force = run(tmp_path, sockets)
     needs(in_force, NAMESPACE, "no network", "a copy of")
     assert text == ""
-    assert run(tmp_path, sockets, is_alone=False)[0].split() == ["AF_INET", "AF_UNIX", "AF_UNIX"]  # as a rank may
+    assert run(tmp_path, sockets, shared=str(tmp_path))[0].split() == ["AF_INET", "AF_UNIX", "AF_UNIX"]  # as a rank may
 
 
 def test_it_has_a_network_of_its_own(tmp_path: Path) -> None:
@@ -166,11 +166,13 @@ def test_what_it_writes_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (folder / "read").read_text() == "old"
 
 
-def test_a_rank_writes_to_the_folders_themselves(tmp_path: Path) -> None:
-    text, status, in_force = run(tmp_path, "open('mine', 'w'); open('/etc/of_the_test', 'w')", is_alone=False)
-    needs(in_force, "read-only system")
-    assert (text, status) == ("", 1)
-    assert (tmp_path / "mine").exists()
+def test_a_rank_shares_one_folder_with_the_others_and_none_with_the_judge(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    text, status, in_force = run(tmp_path, "open('mine', 'w'); open('store/mine', 'w')", shared=str(tmp_path / "store"))
+    needs(in_force, "read-only system", "a copy of")
+    assert (text, status) == ("", 0)
+    assert (tmp_path / "store" / "mine").exists()
+    assert not (tmp_path / "mine").exists()
 
 
 def test_a_mount_in_its_folder_is_there(tmp_path: Path) -> None:
@@ -191,7 +193,7 @@ def test_landlock_holds_where_namespaces_are_forbidden(tmp_path: Path, sockets: 
     attacks = [sockets, ATTACKS["signals the judge"], ATTACKS["opens the judge's memory"], f"open('{outside}/of_the_test', 'w')"]
     for attack in attacks:
         text, _, in_force = run(tmp_path, attack, *IN_NEW_USERS, WITHOUT_NAMESPACES, "sh")
-        needs(in_force, "Landlock (files, TCP, signals)")
+        needs(in_force, "Landlock (files, TCP, signals, abstract sockets)")
         assert NAMESPACE not in in_force
         assert text == ("AF_UNIX" if attack is sockets else "")  # the one that has a path
     assert not (outside / "of_the_test").exists()

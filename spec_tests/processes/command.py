@@ -43,7 +43,7 @@ class ServerCommand:
     environment: dict[str, str] = field(default_factory=dict)
     start_seconds: float = START_TIMEOUT_SECONDS  # to start and to describe itself
     is_python: bool = False  # whether it is the suite's own server for Python, which looks after its process itself
-    is_alone: bool = True  # whether its process is no rank, which shares files and a network with others
+    shared: str = ""  # the folder that it shares with other ranks
 
     @property
     def shell_text(self) -> str:

@@ -24,8 +24,11 @@ SET_OF_MOUNTS, ALL_BENEATH, MOUNT_READ_ONLY = 442, 0x8000, 1  # mount_setattr(2)
 CREATE_RULES, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the system calls of landlock(7), on every processor
 ASK_VERSION, BENEATH_A_PATH = 1, 1  # a flag of the first, and a kind of rule
 WRITE_FILE, CHANGE_FOLDERS, MOVE, TRUNCATE = 1 << 1, 0b1111111110000, 1 << 13, 1 << 14  # the rights that write
-ALL_TCP, ALL_SCOPES = 3, 3  # bind and connect; abstract sockets and signals
-SINCE = MappingProxyType({"files": 0, "move": 2, "truncate": 3, "TCP": 4, "signals": 6})  # the versions that have them
+ALL_TCP = 3  # bind and connect
+SCOPES = MappingProxyType({"abstract sockets": 1, "signals": 2})
+SINCE = MappingProxyType(
+    {"files": 0, "move": 2, "truncate": 3, "TCP": 4, **dict.fromkeys(SCOPES, 6)}
+)  # the versions that have them
 FULL_SIZE = "size=25%"  # of the machine's memory, for what is written to one copy
 DEVICES = ("null", "zero", "full", "random", "urandom", "shm")
 ACCELERATORS = ("nvidia", "kfd", "dri", "accel", "vfio", "dxg", "neuron", "davinci", "mali")  # how their devices' names begin
@@ -133,6 +136,18 @@ def lay_copy(path: str) -> None:
             raise
 
 
+@contextmanager
+def shared(path: str) -> Iterator[None]:
+    """Show the folder itself after this block, whatever is laid over it. Without a path there is none."""
+    if not path:
+        yield
+        return
+    with opened(path) as folder:
+        yield
+        call("mount", f"/proc/self/fd/{folder}", path, None, BIND, None)
+        set_read_only(path, False)
+
+
 # --- Landlock ---------------------------------------------------------------------------------------------------------
 
 
@@ -145,8 +160,8 @@ def find_version() -> int:
 
 
 def list_kinds(version: int, *, is_alone: bool, has_own_network: bool) -> tuple[str, ...]:
-    """Return what Landlock can forbid in this version. A process of a group may speak to the others."""
-    wanted = {"files": True, "TCP": is_alone and not has_own_network, "signals": is_alone}
+    """Return what Landlock can forbid in this version. A rank may speak to the others."""
+    wanted = {"files": True, "TCP": is_alone and not has_own_network, "signals": True, "abstract sockets": is_alone}
     return tuple(kind for kind, is_wanted in wanted.items() if is_wanted and version >= SINCE[kind])
 
 
@@ -156,7 +171,8 @@ def restrict(version: int, kinds: Collection[str], writable: Iterable[str]) -> N
         call("syscall", CREATE_RULES, None, 0, ASK_VERSION)  # which says why
     of_files = WRITE_FILE | (TRUNCATE if version >= SINCE["truncate"] else 0)
     of_folders = of_files | CHANGE_FOLDERS | (MOVE if version >= SINCE["move"] else 0)
-    attributes = struct.pack("QQQ", of_folders, ALL_TCP if "TCP" in kinds else 0, ALL_SCOPES if "signals" in kinds else 0)
+    scopes = sum(scope for kind, scope in SCOPES.items() if kind in kinds)
+    attributes = struct.pack("QQQ", of_folders, ALL_TCP if "TCP" in kinds else 0, scopes)
     rules = call("syscall", CREATE_RULES, attributes, len(attributes), 0)
     try:
         for path in (*writable, *list_devices()):

@@ -39,16 +39,19 @@ NOT_ON_THIS_SYSTEM = Confinement((), ("namespaces, capabilities and privileges o
 
 
 class Launch:
-    """One start of a confined process. `command` is run in place of the backend's, and `inherited` is a descriptor for it."""
+    """One start of a confined process. `command` is run in place of the backend's, and `inherited` is a descriptor for it.
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path, *, is_alone: bool = True):
+    `shared` is the folder by which the ranks find each other, "" for a process that is no rank.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path, *, shared: str = ""):
         self.told, self.inherited = os.pipe()
         options = {
             "environment": dict(environment),
             "protected": list_protected(),
             "needed": [str(folder), *backend_path()],
             "writable": list_writable(folder),
-            "is_alone": is_alone,
+            "shared": shared,
         }
         words = [sys.executable, "-I", "-S", str(LAUNCHER), str(self.inherited), json.dumps(options)]
         self.command = [*words, *command]

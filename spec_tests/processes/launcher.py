@@ -97,17 +97,17 @@ def leave_network() -> None:
 
 
 def confine_files(confinement: Confinement, options: dict[str, Any]) -> None:
-    """Show the process its own /proc, and let it write to copies of a few folders alone. A process of a group has no copies."""
+    """Show the process its own /proc, and let it write to copies of a few folders alone. Ranks share one folder."""
     attempt = confinement.attempt
     attempt("/proc without other processes", mount_own_proc)
     is_protected = attempt("read-only system", files.protect_everything)
-    if options["is_alone"]:
-        attempt("no sockets of services", files.hide_sockets)
+    attempt("no sockets of services", files.hide_sockets)
+    if not options["shared"]:
         attempt("no shared memory of others", files.leave_shared_memory)
-    for path in files.find_outermost(options["writable"]):
-        is_copied = options["is_alone"] and attempt(f"a copy of {path}", files.lay_copy, path)
-        if is_protected and not is_copied:
-            files.keep_writable(path)
+    with suppress(Refused), files.shared(options["shared"]):
+        for path in files.find_outermost(options["writable"]):
+            if not attempt(f"a copy of {path}", files.lay_copy, path) and is_protected:
+                files.keep_writable(path)
     with suppress(OSError):
         os.chdir(os.getcwd())  # through the new mounts
     attempt("read-only libraries", files.protect, options["protected"])
@@ -193,7 +193,7 @@ def main(words: list[str]) -> NoReturn:
     """Confine this process, tell what is in force, and run the command."""
     report, options, command = int(words[0]), json.loads(words[1]), words[2:]
     confinement = Confinement()
-    attempt, is_alone, version = confinement.attempt, options["is_alone"], files.find_version()
+    attempt, is_alone, version = confinement.attempt, not options["shared"], files.find_version()
     with suppress(Refused):
         call("prctl", DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
     with suppress(OSError):
