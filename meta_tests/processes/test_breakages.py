@@ -111,11 +111,12 @@ def compare_with_table(name: str, way: str, shown: dict[str, Outcome]) -> None:
 
 
 @pytest.mark.slow
-def test_a_share_of_the_table_is_what_a_run_shows() -> None:
-    """Most of these backends use up a limit of time, so that all of them take minutes."""
-    shown = run_together("breakages", "--isolate", one_in=4)
+@pytest.mark.parametrize("name", ["breakages", "dishonest"])
+def test_a_share_of_the_table_is_what_a_run_shows(name: str) -> None:
+    """Many of these backends use up a limit of time, so that all of them take minutes. At least ten of both tables are tried."""
+    shown = run_together(name, "--isolate", one_in=6)
     assert shown
-    compare_with_table("breakages", "--isolate", shown)
+    compare_with_table(name, "--isolate", shown)
 
 
 ENDING = [  # some of the backends that end the run
