@@ -1,7 +1,9 @@
 """Test that the process of a backend is kept from its judge: what a confined process can do, and what becomes of a score."""
 
+import ctypes
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -132,6 +134,56 @@ def test_it_reaches_no_socket_of_others(tmp_path: Path, sockets: str) -> None:
     assert run(tmp_path, sockets, shared=str(tmp_path))[0].split() == ["AF_INET", "AF_UNIX", "AF_UNIX"]  # as a rank may
 
 
+def test_it_reaches_no_socket_of_a_service(tmp_path: Path) -> None:
+    path = Path("/run") / f"{tmp_path.name}.socket"
+    try:
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(path))
+    except OSError:
+        pytest.skip("/run cannot be written to here")
+    try:
+        listener.listen()
+        body = f"import socket\nsocket.socket(socket.AF_UNIX).connect({str(path)!r})\nprint('done')"
+        text, _, in_force = run(tmp_path, body)
+    finally:
+        listener.close()
+        path.unlink()
+    needs(in_force, "no sockets of services")
+    assert text == ""
+
+
+def test_it_finds_no_shared_memory_of_others(tmp_path: Path) -> None:
+    libc, key = ctypes.CDLL(None), secrets.randbits(30) | 1
+    segment = libc.shmget(key, 100, 0o1600)
+    if segment < 0:
+        pytest.skip("this system has no shared memory of System V")
+    try:
+        body = f"import ctypes\nprint(ctypes.CDLL(None).shmget({key}, 0, 0) < 0)"
+        text, _, in_force = run(tmp_path, body)
+    finally:
+        libc.shmctl(segment, 0, None)
+    needs(in_force, "no shared memory of others")
+    assert text == "True"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root becomes another user")
+def test_root_becomes_another_user(tmp_path: Path) -> None:
+    body = f"""
+        import os, sys
+        sys.path.append({str(Path(spec_tests.__file__).parents[1])!r})
+        from spec_tests.processes.launcher import Refused, become_nobody
+        try:
+            become_nobody([{str(tmp_path / "closed")!r}])
+        except Refused as reason:
+            print(reason)
+        become_nobody(["/"])
+        print(os.getuid(), os.getgid(), os.getgroups())
+        """
+    (tmp_path / "closed").mkdir(mode=0o700)
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(body)], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["another user could not read the backend and the libraries", "65534 65534 []"]
+
+
 def test_it_has_a_network_of_its_own(tmp_path: Path) -> None:
     body = "import socket\nwith socket.create_server(('127.0.0.1', 0)) as s: socket.create_connection(s.getsockname()); print(1)"
     text, _, in_force = run(tmp_path, body)
@@ -244,7 +296,6 @@ def test_a_step_that_is_refused_is_named() -> None:
 
 
 def test_a_hidden_process_is_dumpable_again() -> None:
-    import ctypes
 
     prctl = ctypes.CDLL(None).prctl
     before = prctl(3, 0, 0, 0, 0)
@@ -310,6 +361,8 @@ def test_a_forger_scores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     found = spec_tests.score("kernel.py", "rms_norm", effort="smoke", seed=5, time_limit=20)
     assert found.value == 0
     assert found.confinement
+    if "a copy of" in found.confinement:
+        assert [path.name for path in tmp_path.iterdir()] == ["kernel.py"]
 
 
 @pytest.mark.rotating
