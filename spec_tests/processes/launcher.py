@@ -104,10 +104,14 @@ def confine_files(confinement: Confinement, options: dict[str, Any]) -> None:
     attempt("no sockets of services", files.hide_sockets)
     if not options["shared"]:
         attempt("no shared memory of others", files.leave_shared_memory)
+    copies = Confinement()
     with suppress(Refused), files.shared(options["shared"]):
         for path in files.find_outermost(options["writable"]):
-            if not attempt(f"a copy of {path}", files.lay_copy, path) and is_protected:
+            if not copies.attempt(f"a copy of {path}", files.lay_copy, path) and is_protected:
                 files.keep_writable(path)
+    confinement.dropped += copies.dropped
+    if copies.in_force:
+        confinement.in_force.append("copies of some of its folders" if copies.dropped else "copies of its folders")
     with suppress(OSError):
         os.chdir(os.getcwd())  # through the new mounts
     attempt("read-only libraries", files.protect, options["protected"])

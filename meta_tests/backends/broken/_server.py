@@ -55,7 +55,7 @@ def answer_sigmoid(fault, x):
     """Return the bytes of the answer with its fault."""
     right = compute(logistic, x)
     answer = pack({}, result=right)
-    if fault == "dies":
+    if fault in ("dies", "describes_itself_anew"):
         os._exit(0)
     if fault == "dies_in_an_answer":
         os.write(1, answer[: len(answer) // 2])
@@ -104,6 +104,7 @@ def describe(fault):
     changes = {
         "describes_what_is_not": {"operations": {"sigmoid": {"arrays": ["x", "slope"]}}},
         "describes_no_sigmoid": {"operations": {"relu": {"arrays": ["x"]}}},
+        "describes_itself_anew": {"version": str(os.getpid())},
         "states_an_empty_domain": {"domain": {"sigmoid": {"d": {"range": [1, 1]}}}},
     }
     return pack({"describe": json.dumps({**DESCRIPTION, "operations": OPERATIONS, **changes.get(fault, {})})})
