@@ -60,7 +60,9 @@ def leave_shared_memory() -> None:
 
 def hide_sockets() -> None:
     """Hide the sockets of services, which would do as they are told outside: run a command, or start a container."""
-    for folder, _, names in os.walk("/run"):
+    others = {path for path, kind in list_mounts() if kind != "tmpfs"}  # such as those of a server that does not answer
+    for folder, folders, names in os.walk("/run"):
+        folders[:] = [name for name in folders if os.path.join(folder, name) not in others]
         for path in (os.path.join(folder, name) for name in names):
             with suppress(OSError):
                 if stat.S_ISSOCK(os.lstat(path).st_mode):
@@ -100,11 +102,13 @@ def find_outermost(paths: Iterable[str]) -> Iterator[str]:
     yield from sorted(str(folder) for folder in folders if folder.is_dir() and not folders & {*folder.parents})
 
 
-def list_mounts() -> Iterator[str]:
-    """Yield the places on which something is mounted."""
+def list_mounts() -> Iterator[tuple[str, str]]:
+    """Yield the places on which something is mounted, each with the kind of its file system."""
     with suppress(OSError):
         for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
-            yield os.fsdecode(line.split()[4].decode("unicode_escape").encode("latin-1"))
+            words = line.split()
+            place = words[4].decode("unicode_escape").encode("latin-1")
+            yield os.fsdecode(place), os.fsdecode(words[words.index(b"-") + 1])
 
 
 @contextmanager
@@ -118,7 +122,7 @@ def opened(path: str) -> Iterator[int]:
 
 def lay_copy(path: str) -> None:
     """Lay a copy over a folder. What is written there stays in memory, and ends with the process."""
-    if any(Path(path) in Path(mount).parents for mount in list_mounts()):
+    if any(Path(path) in Path(place).parents for place, _ in list_mounts()):
         raise Refused("something is mounted in it")
     with opened(path) as original:
         mode = stat.S_IMODE(os.fstat(original).st_mode)
