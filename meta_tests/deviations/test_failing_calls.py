@@ -22,6 +22,7 @@ from spec_tests.specification.formats import FORMATS, Arithmetic
 from spec_tests.specification.registry import gradients, operations
 from spec_tests.trials.trial import Trial
 
+from ..measure import failing_calls as command
 from ..measure.failing_calls import refresh, search, sort_calls
 from ..support import rotation
 from ..support.drawn_values import LARGE, RecordingDraw, StoredDraw, StoredValues, decode, encode
@@ -41,6 +42,7 @@ from ..support.failing_calls import (
     stored_calls,
     to_line,
     try_example,
+    write_file,
 )
 from ..support.paths import ROOT
 from ..support.rotation import is_due
@@ -261,7 +263,47 @@ def test_a_call_that_holds_stays(call: FailingCall) -> None:
     assert refresh(call) == call
     assert refresh(replace(call, choices=(0, 0))) is None, "they make no example"
     assert refresh(replace(call, deviation="rms_norm/gain-ignored", drawn=[])) is None, "they make another example"
+    assert call.dtype != "float64"
     assert refresh(replace(call, excess="1")) == call
+
+
+def test_a_check_lists_what_the_command_would_change(
+    call: FailingCall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stale excess, a call that no deviation names, and one that is missing. Nothing is written."""
+    kept, file = stored_calls("rms_norm")[call.key], tmp_path / "rms_norm.jsonl"
+    monkeypatch.setattr(command, "path_of", lambda operation: tmp_path / f"{operation}.jsonl")
+    monkeypatch.setattr(command, "ProcessPoolExecutor", InThisProcess)
+    monkeypatch.setattr(command, "search", lambda deviation, law: None)
+    monkeypatch.setattr("sys.argv", ["failing_calls", call.deviation, "--check"])
+    laws = catalogue()[call.deviation].caught_by
+    for stored, sentence, changed in (
+        ((kept,), "", 0),
+        ((replace(kept, excess="1"),), "times the bound, and was 1\n", 1),
+        ((kept, replace(kept, law="rms_norm.gone")), "rms_norm.gone: it is stored, and no deviation names it\n", 0),
+    ):
+        write_file(file, stored)
+        before = file.read_text()
+        assert command.main() == 1, "the calls of the other laws are missing"
+        text = capsys.readouterr().out
+        assert sentence in text
+        assert f"{changed} of {len(laws)} calls would change, {len(laws) - 1} missing, {len(stored) - 1} that" in text
+        assert file.read_text() == before
+
+
+class InThisProcess:
+    """Stands for a pool of processes."""
+
+    def __init__(self, workers: int):
+        pass
+
+    def __enter__(self) -> "InThisProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    map = staticmethod(map)
 
 
 @pytest.mark.nightly

@@ -78,6 +78,29 @@ def test_what_cannot_run_is_refused_in_a_sentence(tmp_path: Path, name: str) -> 
     assert "Traceback" not in run.text
 
 
+OUTSIDE = {
+    "/outside.py::run": "the entry point '/outside.py', which lies outside of its folder",
+    "../outside.py::run": "the entry point '../outside.py', which lies outside of its folder",
+    "a/../../outside.py::run": "the entry point 'a/../../outside.py', which lies outside of its folder",
+    "C:\\outside.py::run": "the entry point 'C:\\\\outside.py', which lies outside of its folder",
+    "other.py::run": "no source for its entry point 'other.py::run'",
+}
+
+
+@pytest.mark.parametrize("entry", OUTSIDE)
+def test_an_entry_point_outside_of_the_solution_is_refused(tmp_path: Path, entry: str) -> None:
+    folder = tmp_path / "solution"
+    folder.mkdir()
+    shutil.copy(IMPORTED / "flashinfer_bench" / "rms_norm" / "definition.json", folder)
+    solution = json.loads((IMPORTED / "flashinfer_bench" / "rms_norm" / "right.json").read_text())
+    (tmp_path / "outside.py").write_text("raise RuntimeError('it ran')\n")
+    solution["spec"]["entry_point"] = entry.replace("/outside", f"{tmp_path}/outside") if entry.startswith("/") else entry
+    (folder / "solution.json").write_text(json.dumps(solution))
+    with pytest.raises(NotTaken) as refusal:
+        open_path(folder, import_file)
+    assert OUTSIDE[entry] in str(refusal.value).replace(str(tmp_path), "")
+
+
 def test_a_definition_is_found_in_a_data_set(tmp_path: Path) -> None:
     files = IMPORTED / "flashinfer_bench" / "rms_norm"
     solution = tmp_path / "data/solutions/me/rmsnorm/rmsnorm_h64/right.json"

@@ -12,6 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spec_tests.implementation.guard import Fault
+from spec_tests.processes.command import parse_command
+from spec_tests.processes.connection import Connection
+
 from ..support.paths import BACKENDS, DOCS, ROOT
 from ..support.pytest_process import Run, complaints, environment, suite
 from ..support.servers import EXAMPLES, SERVERS, Server
@@ -273,3 +277,14 @@ def test_no_server_outlives_the_run(tmp_path: Path) -> None:
     while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:1]:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_process_that_replaces_another_must_describe_itself_alike() -> None:
+    connection = Connection(parse_command("server_describes_itself_anew.toml", BACKENDS / "broken"))
+    try:
+        connection.start()
+        connection.discard_process(Fault(""))
+        with pytest.raises(Fault, match="started again, its process describes itself differently"):
+            connection.start()
+    finally:
+        connection.close()

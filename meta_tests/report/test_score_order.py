@@ -61,9 +61,10 @@ def test_there_are_kernels_of_every_grade() -> None:
 @pytest.mark.rotating
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", SIGNATURES)
-def test_the_skill_is_ordered(tmp_path: Path, operation: str) -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_skill_is_ordered(tmp_path: Path, operation: str, seed: int) -> None:
     kernels = by_operation()[operation]
-    check_order(operation, {k.name: measure_skill(write_kernel(tmp_path, k), operation, SEEDS[0]) for k in kernels})
+    check_order(operation, {k.name: measure_skill(write_kernel(tmp_path, k), operation, seed) for k in kernels})
 
 
 @pytest.mark.nightly

@@ -120,13 +120,6 @@ def test_a_renamed_entry_is_found_although_the_values_are_the_same() -> None:
     assert not any(snapshot.restore() for _ in range(CHECKS_OF_VALUES))
 
 
-@pytest.mark.parametrize("framework", ["numpy", "torch", "jax"])
-def test_what_a_framework_s_import_changes_is_no_offence(framework: str, tmp_path: Path) -> None:
-    pytest.importorskip(framework)
-    code = f"from spec_tests.tampering.detector import PatchDetector as P\nd = P()\nimport {framework}\nprint(d.restore())"
-    assert python(tmp_path, "-c", code).stdout == "[]\n"
-
-
 def test_what_anothers_fixture_replaces_is_no_backends_doing(tmp_path: Path) -> None:
     fixture = "@pytest.fixture(autouse=True)\ndef quick(monkeypatch): monkeypatch.setattr('time.sleep', lambda seconds: None)\n"
     (tmp_path / "fixtures.py").write_text(f"import pytest\n\n{fixture}")

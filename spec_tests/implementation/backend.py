@@ -23,9 +23,9 @@ from .domain import find_complaints
 from .environment import DEVICES, backend_file, states_ranks
 from .framework import Framework
 from .guard import MIN_TIMEOUT_SECONDS, Fault
-from .lookup import BackendError, built_in_backends, describe_class, identify, resolve
+from .lookup import BackendError, built_in_backends, contain, describe_class, identify, resolve
 from .plain_values import copy_plain
-from .printable import printable_line
+from .printable import printable_line, text_of
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class Backend:
 
     @property
     def version(self) -> str:
-        return printable_line(str(getattr(self.source, "version", f"{self.framework.name} {self.framework.version}")))
+        return printable_line(text_of(getattr(self.source, "version", f"{self.framework.name} {self.framework.version}")))
 
 
 def _is_of_oracle(value: Any) -> bool:
@@ -274,7 +274,7 @@ def load(text: str, folder: Path, operations: Collection[str]) -> Backend:
     """Return the backend that --backend=text names. Raise BackendError, whose text is one sentence."""
     if states_ranks(backend_file(text, folder)):
         raise BackendError(f"--backend={text}: it runs on several ranks, in processes of its own; test it with spec-tests run")
-    return build_backend(resolve(text, folder), operations, text)
+    return contain(lambda: build_backend(resolve(text, folder), operations, text), text)
 
 
 def build_backend(source: Any, operations: Collection[str], text: str = "") -> Backend:

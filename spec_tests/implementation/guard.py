@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
 from .facilities import has_timer
 from .missing_parts import describe_missing_part
-from .printable import printable
+from .printable import printable, text_of
 from .process_state import PROCESS_SETTINGS, ProcessState, Setting, get_handler, set_handler
 
 SUITE = Path(__file__).parents[1]
 STANDARD_LIBRARY = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 
+T = TypeVar("T")
 MIN_TIMEOUT_SECONDS = 1.0  # each timeout halves the limit of the operation's later calls, but not below this
 
 
@@ -117,21 +118,22 @@ class _Interruption:
 
 
 @contextmanager
-def _handle_signals(interruption: _Interruption, seconds: float) -> Iterator[None]:
-    """Install the signal handlers and the timer, and put back what was there.
+def _handle_signals(interruption: _Interruption, seconds: float | None = None) -> Iterator[None]:
+    """Install the signal handlers, and the timer if the time is limited, and put back what was there.
 
     Signals interrupt Python code only. Code that never returns to Python has to run in a process of its own.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers: dict[int, Any] = {signal.SIGALRM: interruption.ring} if has_timer() else {}
+    has_limit = seconds is not None and has_timer()
+    handlers: dict[int, Any] = {signal.SIGALRM: interruption.ring} if has_limit else {}
     for number in ENDING_SIGNALS:
         if get_handler(number) in (signal.default_int_handler, interrupt_run):
             handlers[number] = interruption.interrupt
     before = {number: set_handler(number, handler) for number, handler in handlers.items()}
     # The alarm repeats, because the step may catch what the first one raises.
-    timer = signal.setitimer(signal.ITIMER_REAL, seconds, MIN_TIMEOUT_SECONDS) if has_timer() else None
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds or 0.0, MIN_TIMEOUT_SECONDS) if has_limit else None
     try:
         yield
     finally:
@@ -167,6 +169,26 @@ def run_guarded(step: Callable[[], Any], seconds: float, settings: tuple[Setting
     return answer
 
 
+def run_loading(step: Callable[[], T]) -> T:
+    """Run a step of loading a backend, and return its answer. Raise a Fault for what its code raises to end the program.
+
+    That is SystemExit, GeneratorExit, or a KeyboardInterrupt that no person has caused.
+    """
+    interruption = _Interruption()
+    try:
+        with _handle_signals(interruption):
+            answer = step()
+    except BaseException as error:
+        if interruption.by_person:
+            raise KeyboardInterrupt(interruption.signal_name) from None
+        if isinstance(error, Exception) or not find_place(error):
+            raise
+        raise as_fault(error) from error
+    if interruption.by_person:
+        raise KeyboardInterrupt(interruption.signal_name)
+    return answer
+
+
 def timeout_fault(seconds: float) -> Fault:
     """Return the Fault of a step that has not ended after this many seconds."""
     return Fault(f"no answer within {seconds:.3g} s (--time-limit)", timed_out=True)
@@ -176,10 +198,7 @@ def as_fault(error: BaseException) -> Exception:
     """Return the Refused or the Fault for an exception that a step has raised."""
     if type(error) is Fault:
         return error
-    try:
-        text = printable(str(error))
-    except BaseException as text_error:
-        text = f"whose text cannot be had: {type(text_error).__name__}"
+    text = printable(text_of(error))
     if isinstance(error, NotImplementedError):
         return Refused(text or "NotImplementedError")
     if missing := describe_missing_part(error):

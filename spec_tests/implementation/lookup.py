@@ -7,18 +7,19 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
-from ..importers import NotTaken, find_opener, list_parameters, take
+from ..importers import NotTaken, find_opener, list_parameters, say, take
 from ..specification.formats import DTYPES
 from ..specification.run_settings import current_settings
 from .framework import Framework, Unavailable
+from .guard import Fault, run_loading
 from .import_file import import_file
 from .missing_parts import describe_missing_package
 from .printable import printable_line
@@ -31,6 +32,7 @@ ENTRY_POINT_GROUP = "spec_tests.backends"
 PLACES = "Or give a path to a .py file, a dotted module name, file.py:attribute or module:attribute."
 ASKS_FOR_CUDA = re.compile("cuda|nvidia driver", re.IGNORECASE)
 MAX_NAME_CHARACTERS = 60  # of the name that a backend states
+T = TypeVar("T")
 
 
 class BackendError(Exception):
@@ -214,7 +216,7 @@ def _module_exists(module: str) -> bool:
 
 def _explain(error: BaseException, where: str) -> str:
     """Return the clause for what an import has raised. `standalone_backend.py` says the same in another Python."""
-    said = f"{type(error).__name__}: {error}"
+    said = say(error)
     if missing := describe_missing_package(error, where):
         return missing
     if isinstance(error, RuntimeError | AssertionError) and ASKS_FOR_CUDA.search(str(error)):
@@ -230,7 +232,7 @@ def _load_safely(text: str, load: Any) -> Any:
         return load()
     except NotTaken as reason:
         raise BackendError(f"--backend={text}: {reason}") from reason
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         where = ""
         says_where = isinstance(error, SyntaxError)
         for frame in inspect.getinnerframes(error.__traceback__) if error.__traceback__ and not says_where else []:
@@ -240,3 +242,12 @@ def _load_safely(text: str, load: Any) -> Any:
         raise BackendError(f"--backend={text}: {_explain(error, where)}") from error
     finally:
         state.restore()
+
+
+def contain(load: Callable[[], T], text: str) -> T:
+    """Return what `load` returns. Raise BackendError for what code of the backend raises in it to end the program."""
+    try:
+        return run_loading(load)
+    except Fault as fault:
+        what, place = fault.what.removeprefix("the call raised "), (fault.raised or ("", ""))[1]
+        raise BackendError(f"{f'--backend={text}: ' if text else ''}loading it raised {what} ({place})") from fault

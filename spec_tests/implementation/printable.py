@@ -32,6 +32,14 @@ def printable_line(text: str, max_characters: int = 200) -> str:
     return " ".join(printable(text, max_characters).split())
 
 
+def text_of(value: object) -> str:
+    """Return the text of an object of the backend, whatever it does when it is asked for it."""
+    try:
+        return str(value)
+    except BaseException as error:
+        return f"whose text cannot be had: {type(error).__name__}"
+
+
 def escape_unencodable() -> None:
     """Let stdout and stderr write an escape for a character that their encoding lacks, as on Windows or in the locale C."""
     for stream in (sys.stdout, sys.stderr):

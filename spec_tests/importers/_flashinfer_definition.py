@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..specification.formats import DTYPES
-from ._imported import NotTaken
+from ._imported import RAISED, NotTaken, say
 
 Call = Callable[..., dict[str, Any]]  # of the sizes of the axes, and of the inputs by name
 Bound = tuple[Callable[..., Any], str, dict[str, Any]]
@@ -51,8 +51,8 @@ class Definition:
         namespace: dict[str, Any] = {"__name__": f"reference_of_{self.name}"}
         try:
             exec(compile(self.reference, f"<the reference of {self.name}>", "exec"), namespace)
-        except Exception as error:  # of the reference itself
-            raise NotTaken(f"its reference raised {type(error).__name__}: {error}") from error
+        except RAISED as error:  # of the reference itself
+            raise NotTaken(f"its reference raised {say(error)}") from error
         if not callable(namespace.get("run")):
             raise NotTaken("its reference has no function run")
         return namespace["run"]

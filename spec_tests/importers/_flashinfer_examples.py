@@ -13,7 +13,7 @@ from typing import Any
 
 from ._flashinfer_attention import has_several_queries
 from ._flashinfer_definition import Definition
-from ._imported import NotTaken, import_torch
+from ._imported import RAISED, NotTaken, import_torch, say
 
 SMALL, EPS = 3, 1e-5  # a size that the definition leaves open
 FUNCTIONS = 8  # roundings in float32 on the way to a result, beside those of sums; no equation here has more
@@ -52,8 +52,8 @@ class Example:
         arguments, options, read = EXAMPLES[self.operation](self)
         try:
             answer = self.function(*arguments, **options)
-        except Exception as error:  # of the reference itself
-            raise NotTaken(f"its reference raised {type(error).__name__}: {error}") from error
+        except RAISED as error:  # of the reference itself
+            raise NotTaken(f"its reference raised {say(error)}") from error
         answers = answer if isinstance(answer, tuple) else (answer,)
         found = []
         for reading in read():

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..specification.aliases import KEYWORDS
-from ._imported import find_name, list_parameters
+from ._imported import RAISED, find_name, list_parameters
 from ._module_probes import NEAR, PROBES
 from ._promises import DEFAULT_DTYPES
 from ._signatures import Match
@@ -112,7 +112,7 @@ class FormProbe:
             one, unit = bias(n, 1), bias(2, 1)[:, 1:, :1]
             return slopes[:, None, None] * (one / unit) * -1
 
-        with suppress(Exception):  # of the function itself
+        with suppress(*RAISED):  # of the function itself
             if bool((np.asarray(bias(2, 1))[:, 1, 0] < 0).all()):
                 words = f"{name}({length}, {heads})"
                 yield Form("alibi_slopes", name, alibi_slopes, f"the slopes of {words}", ONE_DTYPE)
@@ -150,7 +150,7 @@ class FormProbe:
             answer = match.wrap()(*(namespace.asarray(x) for x in arrays), **options)
             results = answer if isinstance(answer, tuple | list) else (answer,)
             return tuple(np.asarray(x.detach() if hasattr(x, "detach") else x, dtype=np.float64) for x in results)
-        except (Exception, SystemExit):  # of the function itself, which the run will show
+        except RAISED:  # of the function itself, which the run will show
             return None
 
     def _find_second_result(self, match: Match) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 from ._promises import DEFAULT_DTYPES, PROMISED_TIERS
 
+RAISED = (Exception, SystemExit, GeneratorExit)  # by foreign code that is tried; a person may still interrupt
+
 
 class NotTaken(Exception):
     """Something looks like an operation and cannot be called as one. The text says why, and what to write."""
@@ -16,6 +18,11 @@ class NotTaken(Exception):
 
 class CannotRun(NotTaken):
     """Something is recognized and cannot run here: it has to be compiled, or is for a device or a dtype that is missing."""
+
+
+def say(error: BaseException) -> str:
+    """Return the type and the text of what foreign code has raised."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 class Imported:

@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from ._flashinfer_attention import WITH_LSE
@@ -51,12 +51,24 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
             f"{solution['name']} is written in Triton, which finds no GPU here; with TRITON_INTERPRET=1 in the environment "
             "its interpreter runs the kernels on the CPU"
         )
-    entry_point = str(spec.get("entry_point", "main.py::run"))
     folder = tempfile.TemporaryDirectory(prefix="spec_tests-solution-")
-    module = import_file(_write_sources(Path(folder.name), str(solution["name"]), _list_sources(solution), entry_point))
+    try:
+        imported = _import_solution(solution, stated, Path(folder.name), import_file)
+    except BaseException:
+        folder.cleanup()
+        raise
+    imported.__dict__.update(folder=folder)  # the sources go when the backend goes
+    return imported
+
+
+def _import_solution(solution: dict[str, Any], stated: Definition, folder: Path, import_file: Callable[[Path], Any]) -> Imported:
+    """Return the backend of a solution whose sources are written into the folder."""
+    spec = solution.get("spec", {})
+    entry_point = str(spec.get("entry_point", "main.py::run"))
+    module = import_file(_write_sources(folder, str(solution["name"]), _list_sources(solution), entry_point))
     entry = getattr(module, entry_point.rpartition("::")[2])
     imported = Imported(module, KIND, dtypes=stated.dtypes)
-    imported.__dict__.update(name=str(solution["name"]), folder=folder)  # the sources go when the backend goes
+    imported.__dict__.update(name=str(solution["name"]))
     passes_destinations = bool(spec.get("destination_passing_style", True))
     call = _pass_destinations(entry, stated) if passes_destinations else _take_results(entry, stated)
     style = "results are written into its last arguments" if passes_destinations else "results are returned"
@@ -78,7 +90,6 @@ def open_path(path: Path, import_file: Callable[[Path], Any]) -> Imported:
         imported.add(operation, function, f"{stated.name}, {words}; {style}", domain)
         _add_lse(imported, stated, operation, call, style)
         return imported
-    folder.cleanup()
     names = f"{', '.join(stated.inputs)} -> {', '.join(stated.outputs)}"
     why = next((reason for reason in reasons if reason), "no operation has these arrays")
     raise NotTaken(f"it defines {stated.name} ({names}), which is not taken: {why}; write\n{LINES}")
@@ -156,15 +167,16 @@ def _list_sources(solution: dict[str, Any]) -> dict[str, str]:
 
 def _write_sources(folder: Path, name: str, sources: dict[str, str], entry_point: str) -> Path:
     """Write the sources into the folder, and return the file of the entry point."""
+    entry = entry_point.rpartition("::")[0]
+    for what, path in (*(("a source", path) for path in sources), ("the entry point", entry)):
+        if PureWindowsPath(path).anchor or PurePosixPath(path).is_absolute() or ".." in PureWindowsPath(path).parts:
+            raise NotTaken(f"{name} has {what} {path!r}, which lies outside of its folder")
+    if PurePosixPath(entry) not in map(PurePosixPath, sources):
+        raise NotTaken(f"{name} has no source for its entry point {entry_point!r}")
     for path, content in sources.items():
-        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
-            raise NotTaken(f"{name} has a source {path!r}, which lies outside of its folder")
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content)
-    file = folder / entry_point.rpartition("::")[0]
-    if not file.is_file():
-        raise NotTaken(f"{name} has no source for its entry point {entry_point!r}")
-    return file
+    return folder / entry
 
 
 def _pass_destinations(entry: Callable[..., Any], stated: Definition) -> Callable[..., dict[str, Any]]:

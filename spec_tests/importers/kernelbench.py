@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _kernelbench_problem as problem
-from ._imported import Imported, is_torch_module
+from ._imported import RAISED, Imported, is_torch_module, say
 from ._kernelbench_equality import recognize
 
 KIND = "a KernelBench file"
@@ -41,10 +41,8 @@ def take(source: Any) -> Imported | None:
     try:
         small = problem.shrink(asked)
         found = recognize(small, getattr(asked, "Model", None) or kernel, _read_name(asked))
-    except Exception as error:  # of the file's own code, on the few numbers on which it is tried
-        imported.absence_hints["KernelBench"] = (
-            f"cannot be tried on small inputs ({type(error).__name__}: {error}); write\n{LINES}"
-        )
+    except RAISED as error:  # of the file's own code, on the few numbers on which it is tried
+        imported.absence_hints["KernelBench"] = f"cannot be tried on small inputs ({say(error)}); write\n{LINES}"
         return imported
     if isinstance(found, str):
         imported.absence_hints["KernelBench"] = f"{found}; write\n{LINES}"

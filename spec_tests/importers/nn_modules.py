@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from . import _attention_modules, _rotary_modules, _simple_modules
-from ._imported import Imported, NotTaken, is_module_instance, is_own, is_torch_module
+from ._imported import RAISED, Imported, NotTaken, is_module_instance, is_own, is_torch_module, say
 
 KIND = "torch.nn modules"
 ORDER = 5
@@ -70,9 +70,8 @@ def bind_class(imported: Imported, name: str, found: Any) -> None:
             function, words, domain = binder(found)
         except NotTaken as reason:
             reasons[operation] = f"has the class {name}, which is not taken for {operation}: {reason}"
-        except Exception as error:  # of the class itself, on the few numbers on which it is tried
-            what = f"{type(error).__name__}: {error}"
-            reasons[operation] = f"has the class {name}, which is not taken for {operation}: making one raised {what}"
+        except RAISED as error:  # of the class itself, on the few numbers on which it is tried
+            reasons[operation] = f"has the class {name}, which is not taken for {operation}: making one raised {say(error)}"
         else:
             imported.add(operation, function, words, domain)
             imported.taken_classes.add(name)

@@ -43,6 +43,7 @@ class ServerCommand:
     environment: dict[str, str] = field(default_factory=dict)
     start_seconds: float = START_TIMEOUT_SECONDS  # to start and to describe itself
     is_python: bool = False  # whether it is the suite's own server for Python, which looks after its process itself
+    shared: str = ""  # the folder that it shares with other ranks
 
     @property
     def shell_text(self) -> str:

@@ -7,6 +7,7 @@ import json
 import os
 import select
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from ..implementation.search_path import backend_path
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
 START_SECONDS = 60.0  # a safety net: a launcher that says nothing for so long has failed
+TEMPORARY = "/tmp"  # the folder that programs take whatever TMPDIR says
 MAX_BYTES = 1 << 16  # of what it says
 IS_DUMPABLE, SET_DUMPABLE = 3, 4  # requests of prctl(2)
 
@@ -37,11 +39,20 @@ NOT_ON_THIS_SYSTEM = Confinement((), ("namespaces, capabilities and privileges o
 
 
 class Launch:
-    """One start of a confined process. `command` is run in place of the backend's, and `inherited` is a descriptor for it."""
+    """One start of a confined process. `command` is run in place of the backend's, and `inherited` is a descriptor for it.
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path):
+    `shared` is the folder by which the ranks find each other, "" for a process that is no rank.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path, *, shared: str = ""):
         self.told, self.inherited = os.pipe()
-        options = {"environment": dict(environment), "protected": list_protected(), "needed": [str(folder), *backend_path()]}
+        options = {
+            "environment": dict(environment),
+            "protected": list_protected(),
+            "needed": [str(folder), *backend_path()],
+            "writable": list_writable(folder),
+            "shared": shared,
+        }
         words = [sys.executable, "-I", "-S", str(LAUNCHER), str(self.inherited), json.dumps(options)]
         self.command = [*words, *command]
 
@@ -63,6 +74,12 @@ def list_protected() -> list[str]:
     """Return the folders from which this process may import, which a confined process cannot write to."""
     places = [sys.prefix, sys.base_prefix, *sys.path, str(LAUNCHER.parents[2])]
     return list(dict.fromkeys(str(path) for place in places if place and (path := Path(place).resolve()).is_dir()))
+
+
+def list_writable(folder: Path) -> list[str]:
+    """Return the folders that a confined process may write to: its own, those of temporary files, and the user's, for caches."""
+    places = (folder, tempfile.gettempdir(), TEMPORARY, Path("~").expanduser())
+    return list(dict.fromkeys(str(path) for place in places if (path := Path(place).resolve()).is_dir() and path != Path("/")))
 
 
 @contextmanager

@@ -62,7 +62,8 @@ class ServerProcess(Supervisor):
         words = list(command.words)
         if sys.platform == "linux" and not command.is_python:
             words = [sys.executable, "-I", "-S", "-c", LAUNCH_CODE, *words]
-        super().__init__(*start(words, command.folder, command.environment, takes_socket=command.is_python))
+        takes_socket, shared = command.is_python, command.shared
+        super().__init__(*start(words, command.folder, command.environment, takes_socket=takes_socket, shared=shared))
 
     def ask(self, metadata: Mapping[str, str], arrays: Mapping[str, ProcessArray], seconds: float) -> Answer:
         """Send a request and return the answer. Raise ProcessEnded, MalformedMessage or a Fault if there is none in this time."""

@@ -1,6 +1,7 @@
 """A program that confines itself as far as the system allows, and then becomes the process of a backend.
 
 It is run as a file, with Python's standard library alone, before any code of a backend. What a backend states does not reach it.
+What the process may write is the subject of `confined_files.py`.
 What it has done goes to a pipe, which is closed before the other program starts.
 
 With namespaces there are three processes: this one, outside; the first of the namespace, which waits; and the one of the backend.
@@ -9,7 +10,7 @@ When the first of these ends, the system ends all processes in the namespace.
 
 from __future__ import annotations
 
-import ctypes
+import importlib.util
 import json
 import os
 import signal
@@ -17,13 +18,14 @@ import struct
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType, MappingProxyType
 from typing import Any, NoReturn
 
-NEW_USERS, NEW_PROCESSES, NEW_MOUNTS = 0x10000000, 0x20000000, 0x00020000  # the flags of unshare(2)
-BIND, RECURSIVE, PRIVATE, READ_ONLY, REMOUNT, SAFE_MOUNT = 1 << 12, 1 << 14, 1 << 18, 1, 1 << 5, 2 | 4 | 8  # those of mount(2)
-KEPT_BY_REMOUNTS = ((2, 2), (4, 4), (8, 8), (1024, 1024), (2048, 2048), (4096, 1 << 21))  # of statvfs(3), and as flags of mount
-DIE_WITH_PARENT, NO_NEW_PRIVILEGES, DROP_FROM_BOUND = 1, 38, 24  # the requests of prctl(2)
+NEW_USERS, NEW_PROCESSES, NEW_MOUNTS, NEW_NETWORK = 0x10000000, 0x20000000, 0x00020000, 0x40000000  # the flags of unshare(2)
+RECURSIVE, PRIVATE, SAFE_MOUNT = 1 << 14, 1 << 18, 2 | 4 | 8  # those of mount(2)
+DIE_WITH_PARENT, SET_DUMPABLE, NO_NEW_PRIVILEGES, DROP_FROM_BOUND = 1, 4, 38, 24  # the requests of prctl(2)
+READ_FLAGS, SET_FLAGS, IS_UP, REQUEST = 0x8913, 0x8914, 1, struct.Struct("16sh22x")  # of netdevice(7)
 CAPABILITY_VERSION, LAST_CAPABILITY = 0x20080522, 63
 SET_CAPABILITIES = MappingProxyType({"x86_64": 126, "aarch64": 91, "riscv64": 91})  # the numbers of capset(2)
 NOBODY = 65534
@@ -31,17 +33,18 @@ UNKNOWN = 2  # the exit status of a process that could not become another user, 
 STATUS = struct.Struct("i")
 
 
-class Refused(Exception):
-    """The system does not allow a step. The text says why."""
+def import_files() -> Any:
+    """Return the module of `confined_files.py`. The folder is not on the path."""
+    spec = importlib.util.spec_from_file_location("confined_files", Path(__file__).with_name("confined_files.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def call(name: str, *arguments: Any) -> None:
-    """Call a function of the C library. Raise Refused if it is missing or fails."""
-    function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
-    if function is None:
-        raise Refused(f"no {name} here")
-    if function(*(x.encode() if isinstance(x, str) else x for x in arguments)) != 0:
-        raise Refused(os.strerror(ctypes.get_errno()))
+files = import_files()
+call, Refused = files.call, files.Refused
 
 
 class Confinement:
@@ -82,14 +85,36 @@ def mount_own_proc() -> None:
     call("mount", "proc", "/proc", "proc", SAFE_MOUNT, None)
 
 
-def protect(paths: Iterable[str]) -> None:
-    """Make these folders read-only."""
-    for path in paths:
-        call("mount", path, path, None, BIND | RECURSIVE, None)
-        flags = os.statvfs(path).f_flag
-        kept = sum(flag for bit, flag in KEPT_BY_REMOUNTS if flags & bit)
-        call("mount", "none", path, None, BIND | REMOUNT | READ_ONLY | kept, None)
-    os.chdir(os.getcwd())  # through the new mounts
+def leave_network() -> None:
+    """Leave the network for one that has this process alone, and its own sockets."""
+    import fcntl
+    import socket
+
+    call("unshare", NEW_NETWORK)
+    with suppress(OSError), socket.socket() as any_socket:  # programs may speak to themselves
+        name, flags = REQUEST.unpack(fcntl.ioctl(any_socket, READ_FLAGS, REQUEST.pack(b"lo", 0)))
+        fcntl.ioctl(any_socket, SET_FLAGS, REQUEST.pack(name, flags | IS_UP))
+
+
+def confine_files(confinement: Confinement, options: dict[str, Any]) -> None:
+    """Show the process its own /proc, and let it write to copies of a few folders alone. Ranks share one folder."""
+    attempt = confinement.attempt
+    attempt("/proc without other processes", mount_own_proc)
+    is_protected = attempt("read-only system", files.protect_everything)
+    attempt("no sockets of services", files.hide_sockets)
+    if not options["shared"]:
+        attempt("no shared memory of others", files.leave_shared_memory)
+    copies = Confinement()
+    with suppress(Refused), files.shared(options["shared"]):
+        for path in files.find_outermost(options["writable"]):
+            if not copies.attempt(f"a copy of {path}", files.lay_copy, path) and is_protected:
+                files.keep_writable(path)
+    confinement.dropped += copies.dropped
+    if copies.in_force:
+        confinement.in_force.append("copies of some of its folders" if copies.dropped else "copies of its folders")
+    with suppress(OSError):
+        os.chdir(os.getcwd())  # through the new mounts
+    attempt("read-only libraries", files.protect, options["protected"])
 
 
 def drop_capabilities() -> None:
@@ -123,6 +148,8 @@ def _set_user() -> None:
 
 def wait_inside(worker: int, status_pipe: int) -> NoReturn:
     """Reap processes, as the first of a namespace, until the backend's has ended. Tell its status, and end."""
+    with suppress(Refused):
+        call("prctl", SET_DUMPABLE, 0, 0, 0, 0)  # the other may not trace this process
     while True:
         child, status = os.wait()
         if child == worker:
@@ -169,18 +196,22 @@ def close_all_but(*kept: int) -> None:
 def main(words: list[str]) -> NoReturn:
     """Confine this process, tell what is in force, and run the command."""
     report, options, command = int(words[0]), json.loads(words[1]), words[2:]
-    confinement, attempt = Confinement(), Confinement.attempt
+    confinement = Confinement()
+    attempt, is_alone, version = confinement.attempt, not options["shared"], files.find_version()
     with suppress(Refused):
         call("prctl", DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
-    if attempt(confinement, "process namespace", enter_namespaces):
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")  # it ends before others when memory runs out
+    has_own_network = False
+    if attempt("process namespace", enter_namespaces):
+        has_own_network = is_alone and attempt("no network", leave_network)
         (outside, inside), proc = os.pipe(), os.open("/proc", os.O_PATH)  # the /proc of before has the numbers of here
         if first := os.fork():
             close_all_but(outside, proc)
             wait_outside(first, outside, proc)
         with suppress(Refused):
             call("prctl", DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
-        attempt(confinement, "/proc without other processes", mount_own_proc)
-        attempt(confinement, "read-only libraries", protect, options["protected"])
+        confine_files(confinement, options)
         if worker := os.fork():
             close_all_but(inside)
             with suppress(Refused, KeyError):
@@ -189,9 +220,11 @@ def main(words: list[str]) -> NoReturn:
         for file in (inside, outside, proc):
             os.close(file)
     elif os.geteuid() == 0:
-        attempt(confinement, "another user", become_nobody, options["needed"])
-    attempt(confinement, "no capabilities", drop_capabilities)
-    attempt(confinement, "no new privileges", call, "prctl", NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+        attempt("another user", become_nobody, options["needed"])
+    attempt("no capabilities", drop_capabilities)
+    attempt("no new privileges", call, "prctl", NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    kinds = files.list_kinds(version, is_alone=is_alone, has_own_network=has_own_network)
+    attempt(f"Landlock ({', '.join(kinds)})", files.restrict, version, kinds, options["writable"])
     with suppress(Refused):
         call("prctl", DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
     os.write(report, json.dumps([confinement.in_force, confinement.dropped]).encode())

@@ -161,7 +161,7 @@ def load(text: str, file: str | None, attribute: str, adapters: str, install: st
         for name in filter(None, attribute.split(".")):
             source = getattr(source, name)
         source = source() if inspect.isclass(source) else source
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         if file is None and isinstance(error, ModuleNotFoundError) and f"{text}.".startswith(f"{error.name}."):
             raise Refusal(
                 f"--backend={text}: there is no module {error.name} for {sys.executable}; give a .py file's path"

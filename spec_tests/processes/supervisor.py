@@ -169,16 +169,16 @@ class Supervisor:
 
 
 def start(
-    command: Sequence[str], folder: Path, environment: dict[str, str], *, takes_socket: bool = False
+    command: Sequence[str], folder: Path, environment: dict[str, str], *, takes_socket: bool = False, shared: str = ""
 ) -> tuple[subprocess.Popen[bytes], int, int, int, Callable[[], None]]:
     """Start a process whose channel is its standard input and output. Return what Supervisor takes.
 
     With takes_socket both are one socket, which passes large arrays with less work than pipes do.
-    It gets what it may have of the environment, and a mark by which its own processes are found.
+    It gets what it may have of the environment, and a mark by which its own processes are found. Ranks have a `shared` folder.
     """
     mark, launch = new_mark(), None
     if current_settings().limits.confined and sys.platform == "linux":
-        launch = Launch(command, environment, folder)
+        launch = Launch(command, environment, folder, shared=shared)
         command, environment = launch.command, {}
     ours, theirs = _make_sockets() if takes_socket else (None, None)
     child = subprocess.Popen(

@@ -6,6 +6,7 @@ import hashlib
 import re
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +163,8 @@ class Script:
     def _translate(self, function: str, arguments: Any, keywords: Any) -> tuple[str, Any, Any]:
         """Return the function and the arguments under the names that the backend has for them."""
         translate_call = getattr(self.backend.source, "translate_call", None)
-        translated = translate_call(function, *arguments, **keywords) if translate_call else None
+        step = None if translate_call is None else partial(translate_call, function, *arguments, **keywords)
+        translated = self.backend.run_guarded(step, function) if step else None
         if translated and not translated[0]:
             raise NoScript(f"{function} stands for what an object of the file does; the command below plays the call")
         return (translated[0], (), translated[1]) if translated else (function, arguments, keywords)

@@ -15,7 +15,7 @@ import pytest
 
 from ..calls.violation import Violation
 from ..implementation.backend import Backend, build_backend, load
-from ..implementation.lookup import BackendError
+from ..implementation.lookup import BackendError, contain
 from ..inputs.choices import parse_choices
 from ..inputs.effort import EFFORTS, using_effort
 from ..report.verdict import StatedCause, TrialIdentity, Verdict
@@ -285,7 +285,7 @@ def _load_backend(backend: Any) -> Backend:
         return load(backend, Path.cwd(), set(every_operation()))
     if isinstance(backend, Mapping):
         backend = SimpleNamespace(**{"name": "the backend", **backend})
-    return build_backend(backend() if inspect.isclass(backend) else backend, set(every_operation()))
+    return contain(lambda: build_backend(backend() if inspect.isclass(backend) else backend, set(every_operation())), "")
 
 
 @contextmanager

@@ -58,7 +58,8 @@ class Ranks:
                 **{"RANK": str(rank), "LOCAL_RANK": str(rank)},
                 STORE: str(Path(self.folder.name) / "store"),
             }
-            connection.command, connection.keeps_spare = replace(self.command, environment=environment), False
+            connection.command = replace(self.command, environment=environment, shared=self.folder.name)
+            connection.keeps_spare = False
         answers = self._run([connection.start for connection in self.connections])
         if faults := [answer for answer in answers if isinstance(answer, BaseException)]:
             self.discard_process(Fault(""))

@@ -6,6 +6,7 @@ Its relu is right. `server_*.toml` start it, each with a fault of its own.
 import array
 import json
 import math
+import mmap
 import os
 import struct
 import sys
@@ -54,7 +55,7 @@ def answer_sigmoid(fault, x):
     """Return the bytes of the answer with its fault."""
     right = compute(logistic, x)
     answer = pack({}, result=right)
-    if fault == "dies":
+    if fault in ("dies", "describes_itself_anew"):
         os._exit(0)
     if fault == "dies_in_an_answer":
         os.write(1, answer[: len(answer) // 2])
@@ -72,7 +73,7 @@ def answer_sigmoid(fault, x):
     if fault == "allocates_without_end":
         kept = []
         while True:
-            kept.append(bytearray(1 << 24))
+            kept.append(mmap.mmap(-1, 1 << 24, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))  # which takes no time
     answers = {
         "prints": b"loading weights ...\n" + answer,
         "sends_half": answer[:-1],
@@ -103,6 +104,7 @@ def describe(fault):
     changes = {
         "describes_what_is_not": {"operations": {"sigmoid": {"arrays": ["x", "slope"]}}},
         "describes_no_sigmoid": {"operations": {"relu": {"arrays": ["x"]}}},
+        "describes_itself_anew": {"version": str(os.getpid())},
         "states_an_empty_domain": {"domain": {"sigmoid": {"d": {"range": [1, 1]}}}},
     }
     return pack({"describe": json.dumps({**DESCRIPTION, "operations": OPERATIONS, **changes.get(fault, {})})})

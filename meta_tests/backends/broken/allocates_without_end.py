@@ -6,4 +6,4 @@ from .._right import *
 def sigmoid(x):
     kept = []
     while True:
-        kept.append(np.ones(1 << 24))
+        kept.append(np.empty(1 << 24))

@@ -1,15 +1,19 @@
-"""Have the function, which is wrong, only while the backend is loaded, and none when the laws are tried."""
+"""Have the function, which is wrong, only until the first function is called, and none when its laws are tried."""
 
-from .._right import np, relu  # noqa: F401
+from .._right import np
+from .._right import relu as right_relu
 
 framework = "numpy"
 dtypes = ("float32",)
-asked = []
+called = []
+
+
+def relu(x):
+    called.append("relu")
+    return right_relu(x)
 
 
 def __getattr__(name):
-    if name == "sigmoid":
-        asked.append(name)
-        if len(asked) <= 3:
-            return np.zeros_like
+    if name == "sigmoid" and not called:
+        return np.zeros_like
     raise AttributeError(name)

@@ -1,12 +1,9 @@
 """Send the judging process an answer of millions of empty lists, which take much memory."""
 
-import struct
-
 from .._right import *
-from .._sockets import send_to_every_socket
+from .._sockets import send_header
 
 
 def sigmoid(x):
-    header = ("[" + ",".join(["[]"] * 5_000_000) + "]").encode()
-    send_to_every_socket(struct.pack("<QQ", len(header), 0) + header)
+    send_header("[" + ",".join(["[]"] * 5_000_000) + "]")
     return np.zeros_like(x)

@@ -1,0 +1,5 @@
+"""Raise GeneratorExit while it is imported."""
+
+from .._right import *
+
+raise GeneratorExit
