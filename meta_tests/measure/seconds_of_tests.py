@@ -2,9 +2,10 @@
 
 python -m meta_tests.measure.seconds_of_tests [--only bounds docs] [--print]
 
-A folder has a row once it is measured; the sentence below the table names the others. A folder is run with the options of `nox -s tests`, in one process:
-first without its slow tests, then these alone. The processes that the tests start are counted. With --only, the other rows stay
-as they are. Other work on the machine adds up to as many seconds again: compare commits on one machine at one time.
+A folder has a row once it is measured; a sentence below the table names the others. A folder is run with the options of
+`nox -s tests`, in one process: first without its slow tests, then these alone. The processes that the tests start are counted.
+With --only, the other rows stay as they are. Other work on the machine adds up to as many seconds again: compare commits on one
+machine at one time.
 """
 
 from __future__ import annotations
