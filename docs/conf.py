@@ -20,6 +20,8 @@ extensions = [
     "mathematics",
     "pictures",
     "conformance_grid",
+    "measured_tables",
+    "breaking_names",
     "glossary_links",
 ]
 exclude_patterns = ["_build", "_extensions", "_templates", "pictures", "proofs"]

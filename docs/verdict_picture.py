@@ -1,7 +1,8 @@
 """Draw a real verdict, that of the README's own example: python docs/verdict_picture.py
 
 The README's first block of Python is saved, its command is run, and what the terminal shows becomes docs/_static/verdict.svg,
-from the first failure to the end of the verdict. A test holds the committed picture to such a run.
+from the first failure to the end of the verdict, without the script that shows the bug. A test holds the committed picture to
+such a run. The lines are so short that a phone, 390 pixels wide, shows type of 9 pixels.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PICTURE = ROOT / "docs" / "_static" / "verdict.svg"
 
-COLUMNS = 118  # characters of a line; longer ones are wrapped
-ADVANCE, LEADING, MARGIN = 7.83, 18, 16  # pixels: from one character to the next, from one line to the next, at the edges
+COLUMNS = 62  # characters of a line; longer ones are wrapped
+ADVANCE, LEADING, MARGIN = 7.83, 18, 10  # pixels: from one character to the next, from one line to the next, at the edges
 COLOURS = {
     "cause 1:": "#ff7b72",
     "matches": "#e3b341",
@@ -59,14 +60,22 @@ def run(folder: Path) -> str:
     return done.stdout.replace(str(folder.resolve()), "…").replace(str(folder), "…")
 
 
-def shown(printed: str) -> list[str]:
-    """Return the lines of the picture: the command, and the output from the first failure to the end of the verdict."""
-    lines = printed.splitlines()
+def shown(printed: str) -> list[tuple[str, str]]:
+    """Return the lines of the picture, each with its colour: the command, and what it prints from the first failure on."""
+    joined = re.sub(r"(?<=\w)\n  (?=\w+[.,]?\n  \()", " ", printed)  # the rest of a law's statement
+    lines = joined.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("cause 1: "))
     end = next(i for i, line in enumerate(lines) if line.startswith("next: ")) + 1
-    kept = (re.sub(r"^=+ (.*) =+$", r"\1", line) for line in lines[start:end])
-    wrapped = (textwrap.wrap(line, COLUMNS, subsequent_indent="    ", break_on_hyphens=False) or [""] for line in kept)
-    return [f"$ {example()[1]}", "", *(part for parts in wrapped for part in parts)]
+    script = lines.index("to see it without this suite:")
+    again = next(i for i, line in enumerate(lines) if line.startswith("again: "))
+    kept = (re.sub(r"^=+ (.*) =+$", r"\1", line) for line in [*lines[start:script], *lines[again:end]])
+    return [line for words in (f"$ {example()[1]}", "", *kept) for line in _wrap(words)]
+
+
+def _wrap(line: str) -> list[tuple[str, str]]:
+    """Return the lines of the picture that a line of the terminal needs, each with its colour."""
+    colour = next((value for word, value in COLOURS.items() if word in line), "")
+    return [(part, colour) for part in textwrap.wrap(line, COLUMNS, subsequent_indent="    ", break_on_hyphens=False) or [""]]
 
 
 def picture(printed: str) -> str:
@@ -76,15 +85,15 @@ def picture(printed: str) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" role="img">',
         "<title>The verdict on an RMSNorm whose epsilon stands outside the square root</title>",
-        f"<desc>{html.escape(chr(10).join(lines), quote=False)}</desc>",
+        f"<desc>{html.escape(chr(10).join(line for line, _ in lines), quote=False)}</desc>",
         f"<style>{STYLE}</style>",
         f'<rect x=".5" y=".5" width="{width - 1:g}" height="{height - 1:g}" rx="8"/>',
     ]
-    for number, line in enumerate(lines, start=1):
-        colour = next((f' style="fill:{value}"' for word, value in COLOURS.items() if word in line), "")
+    for number, (line, colour) in enumerate(lines, start=1):
+        fill = f' style="fill:{colour}"' * bool(colour)
         if line:
             place = f'x="{MARGIN}" y="{MARGIN + LEADING * number - 5:g}"'
-            parts.append(f'<text {place} xml:space="preserve"{colour}>{html.escape(line, quote=False)}</text>')
+            parts.append(f'<text {place} xml:space="preserve"{fill}>{html.escape(line, quote=False)}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 

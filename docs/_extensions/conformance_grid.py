@@ -1,5 +1,6 @@
-"""A Sphinx extension: `{conformance-grid}` shows docs/measured/conformance.json as a table of backends and operations.
+"""A Sphinx extension: `{conformance-grid}` shows docs/measured/conformance.json as tables of operations and libraries.
 
+Each group of operations has a table, with the libraries as columns, so that all operations of the group are seen at once.
 A cell has a small square for each dtype, which links to the finding if the operation deviates. conformance.js sorts and searches.
 """
 
@@ -18,7 +19,18 @@ from meta_tests.measure.conformance import CONFORMANCE_JSON
 from meta_tests.measure.conformance_table import Entry, count_broken, find_findings
 from meta_tests.support.provenance import Provenance, read_record
 
-DTYPES = {"float64": "64", "float32": "32", "bfloat16": "b16", "float16": "16"}
+GROUPS = {
+    "Elementwise": "relu sigmoid silu gelu",
+    "Softmax and norms": "softmax log_softmax logsumexp layer_norm rms_norm add_rms_norm",
+    "Layers": "embedding linear feed_forward glu swiglu gated_activation moe_router mixture_of_experts",
+    "Positions and masks": "rope rope_frequencies alibi_slopes alibi_bias causal_mask sliding_window_mask",
+    "Attention": "scaled_dot_product_attention grouped_query_attention local_attention multihead_self_attention"
+    " attention_with_weights attention_with_lse merge_attention_states kv_cache_append attention_with_kv_cache paged_attention"
+    " variable_length_attention",
+    "Models": "transformer_block transformer_lm parameter_count",
+    "Training": "cross_entropy linear_cross_entropy gradient_clipping adamw_step adamw_steps cosine_schedule",
+}
+DTYPES = ("float64", "float32", "bfloat16", "float16")  # the places in a cell
 WORDS = {"f": "conforms, class fused", "m": "conforms, class mixed", "e": "conforms, class eager", "x": "exact"}
 RANKS = {"!": 0, "?": 1, "m": 3, "e": 2, "f": 4, "x": 4, "": 5}  # by which a click on an operation sorts: deviations first
 
@@ -42,20 +54,25 @@ def find_link(backend: str, operation: str, dtype: str, cell: Entry) -> str:
 
 
 def write_squares(backend: str, operation: str, cells: Entry) -> tuple[str, int]:
-    """Return the squares of a cell of the table as HTML, and the rank of the worst of them."""
+    """Return the squares of a cell of the table as HTML, and the rank of the worst of them.
+
+    The squares of the four dtypes have fixed places. What has no dtype of its own, such as a mask, is one square.
+    """
     squares, ranks = [], []
-    for dtype, cell in cells.items():
-        state, words = describe_cell(cell)
+    for dtype in DTYPES if set(cells) <= set(DTYPES) else cells:
+        state, words = describe_cell(cells.get(dtype, {}))
         if not state:
+            squares.append("<i></i>")
             continue
         ranks.append(RANKS[state])
         label = html.escape(f"{backend}, {operation}, {dtype}: {words}")
         text = f'class="dtype {STATES[state]}" title="{label}" aria-label="{label}"'
-        link, name = find_link(backend, operation, dtype, cell), DTYPES.get(dtype, "✓")
-        squares.append(f'<a href="{html.escape(link)}" {text}>{name}</a>' if link else f'<span {text} role="img">{name}</span>')
-    return "".join(squares), min(ranks, default=RANKS[""])
+        link, sign = find_link(backend, operation, dtype, cells[dtype]), SIGNS.get(state, "")
+        squares.append(f'<a href="{html.escape(link)}" {text}>{sign}</a>' if link else f'<span {text} role="img">{sign}</span>')
+    return "".join(squares) if ranks else "", min(ranks, default=RANKS[""])
 
 
+SIGNS = {"!": "×", "?": "?", "m": "m", "e": "e"}  # colour is not the only difference
 STATES = {"!": "deviates", "?": "unclaimed", "f": "fused", "m": "mixed", "e": "eager", "x": "exact"}
 
 
@@ -67,27 +84,57 @@ def describe_run(entry: Entry, provenance: Provenance | None) -> str:
     return f"{entry['effort']} effort{shapes}, {entry['examples']} examples{date}{commit}"
 
 
+def list_groups(operations: list[str]) -> dict[str, list[str]]:
+    """Return the groups of the operations, each with its title. An operation of no group is among the others."""
+    grouped = {title: [name for name in members.split() if name in operations] for title, members in GROUPS.items()}
+    others = [name for name in operations if not any(name in members for members in grouped.values())]
+    return {title: members for title, members in {**grouped, "Others": others}.items() if members}
+
+
 def write_grid(entries: dict[str, Entry]) -> Iterator[str]:
-    """Yield the lines of the table as HTML."""
-    record = read_record()
+    """Yield the lines of the tables as HTML: a table for each group of operations, and one of the libraries."""
     present = {name: entry for name, entry in sorted(entries.items()) if "cells" in entry}
     operations = list(dict.fromkeys(operation for entry in present.values() for operation in entry["cells"]))
     yield '<p><label>Search a library or an operation: <input type="search" id="conformance-search"></label></p>'
-    yield '<div class="conformance"><table id="conformance"><thead><tr>'
-    yield "".join(f'<th scope="col"><button type="button">{title}</button></th>' for title in ("library", "failures"))
-    yield "".join(f'<th scope="col" data-operation="{name}"><button type="button">{name}</button></th>' for name in operations)
+    for title, members in list_groups(operations).items():
+        yield from write_group(title, members, present)
+    yield from write_libraries(present)
+
+
+def write_group(title: str, operations: list[str], entries: dict[str, Entry]) -> Iterator[str]:
+    """Yield the table of some operations, whose columns are the libraries that have one of them."""
+    having = {
+        name: entry for name, entry in entries.items() if any(any(entry["cells"].get(op, {}).values()) for op in operations)
+    }
+    yield f'<div class="conformance"><table><thead><tr><th scope="col">{title}</th>'
+    yield "".join(f'<th scope="col" data-library="{name}"><span>{name}</span></th>' for name in having)
     yield "</tr></thead><tbody>"
-    for name, entry in present.items():
+    for operation in operations:
+        head = f'<th scope="row" data-operation="{operation}"><button type="button">{let_break(operation)}</button></th>'
+        yield f"<tr>{head}{''.join(write_cell(name, operation, entry) for name, entry in having.items())}</tr>"
+    yield "</tbody></table></div>"
+
+
+def let_break(name: str) -> str:
+    return name.replace("_", "_<wbr>")
+
+
+def write_cell(name: str, operation: str, entry: Entry) -> str:
+    squares, rank = write_squares(name, operation, entry["cells"].get(operation, {}))
+    return f'<td data-library="{name}" data-sort="{rank}"><div>{squares}</div></td>'
+
+
+def write_libraries(entries: dict[str, Entry]) -> Iterator[str]:
+    """Yield the table of the libraries: the version that was run, how, and in how many operations and dtypes it deviates."""
+    record = read_record()
+    heads = "".join(f'<th scope="col"><button type="button">{title}</button></th>' for title in ("library", "failures"))
+    yield f'<div class="conformance"><table id="conformance"><thead><tr>{heads}'
+    yield '<th scope="col">version</th><th scope="col">run</th></tr></thead><tbody>'
+    for name, entry in entries.items():
         run = describe_run(entry, record.get(f"{CONFORMANCE_JSON.name} {name}"))
-        about = f"<small>{html.escape(entry['version'])}<br>{run}</small>"
-        start = f'<th scope="row" data-sort="{name}">{name}{about}</th>'
         count = count_broken(entry)
-        cells = [write_squares(name, operation, entry["cells"].get(operation, {})) for operation in operations]
-        columns = (
-            f'<td data-sort="{rank}" data-operation="{operation}">{squares}</td>'
-            for operation, (squares, rank) in zip(operations, cells, strict=True)
-        )
-        yield f'<tr>{start}<td data-sort="{-count}">{count}</td>{"".join(columns)}</tr>'
+        yield f'<tr data-library="{name}"><th scope="row" data-sort="{name}">{name}</th><td data-sort="{-count}">{count}</td>'
+        yield f"<td>{html.escape(entry['version'])}</td><td><small>{run}</small></td></tr>"
     yield "</tbody></table></div>"
 
 

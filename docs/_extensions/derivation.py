@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +32,8 @@ from spec_tests.specification.pytree import leaves
 from spec_tests.specification.registry import specification
 
 ROOT = Path(__file__).parents[2]
+KEPT = ROOT / ".nox" / "derivations"
+SOURCES = ("reference_numpy", "spec_tests", "meta_tests/support")
 EQUATIONS = (ROOT / "reference_numpy", ROOT / "spec_tests" / "operations")
 RESULT_SIZES = range(2, 4096)  # numbers in the result of an example with arrays
 SCALAR_CALLS = 50  # calls without arrays, of which the example is the one in which the most steps carry an error
@@ -140,6 +145,28 @@ def _find_equation() -> str:
 
 
 # --- the section of the page ------------------------------------------------------------------------------------------
+
+
+def keep_derivation(operation: str) -> str:
+    """Return the section of an operation, which draws random calls: kept in .nox/derivations for as long as no source changes."""
+    kept = KEPT / f"{operation}.md"
+    head = f"<!-- of {hash_sources()} -->\n"
+    if kept.exists() and (text := kept.read_text(encoding="utf-8")).startswith(head):
+        return text.removeprefix(head)
+    section = "\n".join(describe_derivation(operation))
+    KEPT.mkdir(parents=True, exist_ok=True)
+    (written := kept.with_suffix(f".{os.getpid()}")).write_text(head + section, encoding="utf-8")
+    written.replace(kept)
+    return section
+
+
+@cache
+def hash_sources() -> str:
+    """Return a hash of everything on which a section depends: the sources that draw, evaluate and bound, and the versions."""
+    found = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
+    for path in sorted([Path(__file__), *(path for folder in SOURCES for path in (ROOT / folder).rglob("*.py"))]):
+        found.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
+    return found.hexdigest()
 
 
 def describe_derivation(operation: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance_grid import find_link
-from derivation import describe_derivation
+from derivation import keep_derivation
 from folded_sections import fold
 from markdown_text import (
     AT_THE_TOP,
@@ -77,6 +77,7 @@ def _format_lines(operation: str) -> Iterator[str]:
 
 def _format_top(operation: str) -> Iterator[str]:
     spec = specification(operation)
+    yield from ("---", "tocdepth: 2", "---", "")  # a table of contents with all laws would be copied into every page
     yield from (f"# {operation}", "", escape_markdown(first_sentence(operation)), "")
     yield from ("```python", format_signature(operation), "```", "")
     yield from (r"The cotangent is $c=\partial L/\partial y$.", "") * spec.is_gradient
@@ -174,7 +175,7 @@ def _format_bound(operation: str) -> Iterator[str]:
     spec = specification(operation)
     yield from ("## How far off it may be", "")
     yield from ("The [error bound](../bounds.md) comes from the same lines, evaluated on numbers that carry an error.", "")
-    yield from (fold("how the bound is derived, step by step"), "", *describe_derivation(operation))
+    yield from (fold("how the bound is derived, step by step"), "", keep_derivation(operation))
     reached = read_reached(operation)
     if spec.dtype not in ("bool", "int64") and (reached.conforming or reached.deviating):
         yield from ("The backends that ship use this part of it:", "")
@@ -213,13 +214,6 @@ def write_pages(*_: Any) -> None:
             path.write_text(text)
 
 
-def let_names_break(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Let the names of laws and bugs break at their underscores, in the links of an operation's page."""
-    if page.startswith("operations/"):
-        link = re.compile(r'(<a class="reference internal" href="#[^"]*">)(.*?)(</a>)', re.DOTALL)
-        context["body"] = link.sub(lambda m: m[1] + re.sub(r"_(?![^<]*>)", "_<wbr>", m[2]) + m[3], context["body"])
-
-
 def link_to_pages(_: Any, page: str, source: list[str]) -> None:
     """Let links to the equations lead to the operations' pages. In a checkout, which has no such pages, they lead to the code."""
     folder = "../" * page.count("/") + "operations"
@@ -230,5 +224,4 @@ def link_to_pages(_: Any, page: str, source: list[str]) -> None:
 def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", write_pages)
     app.connect("source-read", link_to_pages)
-    app.connect("html-page-context", let_names_break)
     return {"parallel_read_safe": True}

@@ -1,7 +1,8 @@
 """A Sphinx extension: `{picture} <name> [<argument>]` draws docs/pictures/<name>.py while the site is built.
 
-Such a file has `draw(figure, …)`, which draws on a figure and returns a description in words. The picture becomes part of the
-page as SVG, so that its text has the page's font and the colour of the light or the dark theme.
+Such a file has `draw(figure, …)`, which draws on a figure of Matplotlib and returns a description in words, or `write(…)`, which
+returns a Drawing. The picture becomes part of the page as SVG, so that its text has the page's font and the colour of the light
+or the dark theme.
 """
 
 from __future__ import annotations
@@ -52,9 +53,11 @@ def import_picture(name: str) -> ModuleType:
 
 def render(name: str, *arguments: str) -> str:
     """Draw a picture and return its SVG for a page."""
+    if hasattr(picture := import_picture(name), "write"):
+        return str(picture.write(*arguments).to_svg())
     with matplotlib.rc_context(STYLE):
         figure = Figure(layout="constrained")
-        description = import_picture(name).draw(figure, *arguments)
+        description = picture.draw(figure, *arguments)
         figure.savefig(out := io.StringIO(), format="svg", metadata={"Date": None, "Creator": None})
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :].replace(TEXT_COLOUR, "currentColor")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -164,6 +165,24 @@ def test_a_bug_that_nobody_listed_is_shown_as_an_equation(
     assert (found.kind, found.operation) == ("equation", operation)
     assert text in found.what
     assert all(found.predicts(call) for call in calls_of(function))  # fresh inputs
+
+
+def test_a_sum_over_blocks_without_its_correction_is_found_deep_inside_an_operation() -> None:
+    """The softmax of paged attention is three files away, and what stands before it has thousands of changed lines."""
+
+    def paged(*arguments: Any) -> Any:
+        with mock.patch("reference_numpy.scaled_dot_product_attention.softmax", softmax_of_fours_accumulated_without_rescaling):
+            return specification("paged_attention").reference(*arguments)
+
+    def draw(n: int, slots: int) -> tuple[Any, ...]:
+        table = np.array([RANDOM.permutation(8) for _ in range(2)])
+        return rows(2, 2, n, 3), rows(8, 2, 1, 3), rows(8, 2, 1, 3), table, np.array([slots, slots - 1])
+
+    calls = answers("paged_attention", paged, [(draw(n, slots), {}) for n, slots in ((1, 6), (2, 9), (1, 13), (3, 11))])
+    evidence = Evidence.gather(calls)
+    found = search_equation(evidence, budget=budget_for(evidence, share=0.25))
+    assert found is not None
+    assert "the maximum of x so far, by blocks of 4 along axis" in found.what
 
 
 def test_a_constant_that_the_answers_leave_open_is_not_said() -> None:

@@ -1,4 +1,4 @@
-"""The page of conformance: every result has a square, every deviation a link, and a browser sorts and searches the table."""
+"""The page of conformance: every result has a square, every deviation a link, and a browser orders and searches the tables."""
 
 import html
 import json
@@ -55,28 +55,52 @@ def test_every_deviation_links_to_a_heading_of_a_finding(grid: str) -> None:
         assert anchor in {slugify(title.replace("`", "")) for title in titles}
 
 
-def test_every_row_says_version_effort_date_and_commit(grid: str) -> None:
+def test_every_operation_is_in_one_group(grid: str) -> None:
+    """A new operation is among the others until it is put into a group."""
+    shown = re.findall(r'<th scope="row" data-operation="(\w+)">', grid)
+    assert sorted(shown) == sorted({operation for _, operation, _, _ in list_results()} | set(shown))
+    groups = import_extension("conformance_grid").list_groups([*shown, "a_new_one"])
+    assert groups.pop("Others") == ["a_new_one"]
+    assert sorted(name for members in groups.values() for name in members) == sorted(shown)
+    assert max(map(len, groups.values())) < 15
+
+
+def test_every_library_says_version_effort_date_and_commit(grid: str) -> None:
     for name, entry in ENTRIES.items():
         if "cells" in entry:
-            about = grid.partition(f'data-sort="{name}">')[2].partition("</th>")[0]
+            about = grid.partition(f'data-sort="{name}">')[2].partition("</tr>")[0]
             assert html.escape(entry["version"]) in about
             when = r"\d{4}-\d\d-\d\d, at [0-9a-f]{7}"
             assert re.search(rf"{entry['effort']} effort.*, {entry['examples']} examples, {when}", about), about
 
 
+SEEN_AND_STUCK = """() => [...document.querySelectorAll('.conformance')].every(box => {
+    box.scrollLeft = 9999;
+    const heads = [...box.querySelectorAll('tbody th')], edge = box.getBoundingClientRect().left;
+    return box.scrollHeight <= box.clientHeight && heads.every(e => Math.abs(e.getBoundingClientRect().left - edge) < 2);
+})"""
+
+
 @pytest.mark.rotating
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_browser_sorts_and_searches(width: int, page: Path) -> None:
+def test_a_browser_shows_all_operations_of_a_group_and_orders_and_searches(width: int, page: Path) -> None:
     with start_browser() as browser, open_page(browser, page, width, "light") as (tab, messages):
         assert not tab.evaluate("document.documentElement.scrollWidth > innerWidth")
-        rows = "[...document.querySelectorAll('#conformance tbody tr')].filter(r => !r.hidden).map(r => r.cells[0].dataset.sort)"
+        assert tab.evaluate(SEEN_AND_STUCK), "no table is scrolled downwards, and its first column stays"
+        seen = ".filter(e => !e.hidden).map(e => e.dataset.library)"
+        libraries = f"[...document.querySelectorAll('#conformance tbody tr')]{seen}"
+        first = f"[...document.querySelector('.conformance thead tr').cells].slice(1){seen}"
         tab.get_by_role("button", name="failures").click()
         counts = "[...document.querySelectorAll('#conformance tbody tr')].map(r => Number(r.cells[1].textContent))"
         assert tab.evaluate(counts) == sorted(tab.evaluate(counts), reverse=True)
+        assert tab.evaluate(first) == [name for name in tab.evaluate(libraries) if name in tab.evaluate(first)]
+        tab.get_by_role("button", name="gelu", exact=True).click()
+        ranks = "[...document.querySelectorAll('tr:has(> th[data-operation=gelu]) > td')].map(c => Number(c.dataset.sort))"
+        assert tab.evaluate(ranks) == sorted(tab.evaluate(ranks))
         tab.get_by_label("Search").fill("jax")
-        assert {name.partition("-")[0] for name in tab.evaluate(rows)} >= {"jax"}
-        assert all("torch-c" not in name for name in tab.evaluate(rows))
-        heads = "[...document.querySelectorAll('#conformance th[data-operation]')].filter(h => !h.hidden).map(h => h.textContent)"
+        assert {name.partition("-")[0] for name in tab.evaluate(libraries)} == {"jax"}
+        assert {name.partition("-")[0] for name in tab.evaluate(first)} == {"jax"}
+        heads = "[...document.querySelectorAll('tr:not([hidden]) > th[data-operation]')].map(h => h.dataset.operation)"
         tab.get_by_label("Search").fill("")
         every = tab.evaluate(heads)
         tab.get_by_label("Search").fill("rope")

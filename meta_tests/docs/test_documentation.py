@@ -148,6 +148,15 @@ def test_a_guide_does_what_it_says(name: str, tmp_path: Path) -> None:
     follow(page, tmp_path)
 
 
+@pytest.mark.parametrize("name", ["one_kernel", "students_file", "library", "model", "first_ci", "written_by_a_model"])
+def test_each_thing_that_a_reader_may_have_has_a_short_guide(name: str) -> None:
+    text = (DOCS / "guides" / f"{name}.md").read_text()
+    assert text.startswith(("# I have ", "# I want ", "# I let "))
+    assert "```console\n$ " in text
+    assert len(text.splitlines()) < 100
+    assert f"](docs/guides/{name}.md)" in (ROOT / "README.md").read_text()
+
+
 # --- the five verdicts ------------------------------------------------------------------------------------------------
 
 

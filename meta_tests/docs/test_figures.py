@@ -73,7 +73,7 @@ def test_every_figure_is_recorded_and_every_page_says_its_commit() -> None:
 def test_every_file_that_a_page_shows_is_dated() -> None:
     for path in command.list_pages():
         text = path.read_text(encoding="utf-8")
-        shown = set(re.findall(r"\{literalinclude\} (?:\.\./)?measured/(\S+)", text))
+        shown = set(re.findall(r"\{(?:measured|literalinclude)\} (?:\.\./)?measured/(\S+)", text))
         assert shown <= set(command.LINK.findall(text)), path.name
 
 

@@ -19,7 +19,7 @@ from ..support.sphinx_extensions import import_extension
 pytest.importorskip("matplotlib")
 pytest.importorskip("sphinx")
 
-PICTURES, PALETTE = import_extension("pictures"), import_extension("palette")
+PALETTE, _, PICTURES = (import_extension(name) for name in ("palette", "drawing", "pictures"))
 WITH_ARGUMENT = [
     ("kill_matrix", "attention_with_kv_cache"),
     ("shares", "rms_norm"),

@@ -49,7 +49,7 @@ def test_the_picture_is_that_of_a_run(printed: str) -> None:
 def test_the_picture_shows_the_bug() -> None:
     script = import_script("verdict_picture")
     text = script.PICTURE.read_text(encoding="utf-8")
-    assert f"$ {script.example()[1]}" in text
+    assert f"$ {script.example()[1]}" in re.sub(r"\s+", " ", text)
     for part in (
         "my_backend breaks rms_norm.reference",
         "epsilon stands outside the square root",
@@ -92,3 +92,15 @@ def test_no_block_of_the_front_page_is_cut(site: Path) -> None:
         assert tab.locator("article pre").count() == blocks + 1, "the indented blocks, and the Python"
         assert tab.evaluate(cut) == []
         assert tab.locator("article img[src$='verdict.svg']").evaluate("e => e.complete && e.naturalWidth") > 100
+
+
+def test_the_type_of_the_picture_is_readable_on_a_phone(tmp_path: Path) -> None:
+    """On a page of 390 pixels with margins of 16, a letter of the picture is at least 9 pixels high."""
+    script = import_script("verdict_picture")
+    (page := tmp_path / "page.html").write_text(
+        '<!doctype html><meta name="viewport" content="width=device-width"><body style="margin:16px">'
+        f'<img src="{script.PICTURE.as_uri()}" style="max-width:100%">'
+    )
+    type_size = float(re.findall(r"font:([\d.]+)px", script.STYLE)[0])
+    with start_browser() as browser, open_page(browser, page, 390, "light") as (tab, _):
+        assert tab.locator("img").evaluate("e => e.clientWidth / e.naturalWidth") * type_size >= 9

@@ -83,9 +83,15 @@ INSPECT_PAGE = """() => {
         silent: [...document.querySelectorAll('figure.picture svg')].filter(e => !e.getAttribute('aria-label')).length,
         foreign: [...document.querySelectorAll('math, figure.picture svg')].filter(e => ink(e) != ink(e.parentElement)).length,
         wide: document.documentElement.scrollWidth > innerWidth,
+        cut: [...document.querySelectorAll('td, th')].filter(e => e.clientWidth && e.scrollWidth > e.clientWidth + 1)
+            .map(e => e.textContent.slice(0, 80)),
+        stuck: [...document.querySelectorAll('article table')].filter(e => e.scrollWidth > e.parentElement.clientWidth + 1)
+            .filter(e => !/auto|scroll/.test(getComputedStyle(e.parentElement).overflowX)).map(e => e.textContent.slice(0, 80)),
+        markdown: [...document.querySelectorAll('pre')].map(e => e.textContent).filter(t => /^\\|[-:| ]+\\|$/m.test(t)),
     };
 }"""
-NO_PROBLEM = {"unseen": [], "raw": [], "silent": 0, "foreign": 0, "wide": False}
+SDPA = "scaled_dot_product_attention.html"
+NO_PROBLEM = {"unseen": [], "raw": [], "silent": 0, "foreign": 0, "wide": False, "cut": [], "stuck": [], "markdown": []}
 
 
 @pytest.mark.rotating
@@ -100,6 +106,17 @@ def test_a_browser_shows_every_page_of_the_site(width: int, scheme: str, site: P
             assert tab.evaluate("performance.getEntriesByType('resource').every(e => e.name.startsWith('file:'))"), path
             assert tab.evaluate(INSPECT_PAGE) == NO_PROBLEM, path
             assert messages == [], path
+
+
+def test_names_break_at_underscores_and_tables_are_no_dumps(site: Path) -> None:
+    laws = (site / "operations" / "rope.html").read_text()
+    assert "scale_<wbr>follows_<wbr>the_<wbr>width_<wbr>of_<wbr>queries" in (site / "operations" / SDPA).read_text()
+    assert not re.search(r"<wbr>[^<]*</h[1-6]>", laws)
+    for name in ("benchmarks", "deviations"):
+        page = (site / f"{name}.html").read_text()
+        blocks = re.findall(r"<pre>(.*?)</pre>", page, re.DOTALL)
+        assert max(block.count("\n") for block in blocks) < 4, "commands alone are blocks"
+        assert page.count('<table class="measured') > 0
 
 
 def test_an_operation_s_page_has_equation_bound_proofs_and_pictures(site: Path) -> None:

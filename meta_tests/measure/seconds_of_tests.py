@@ -2,9 +2,10 @@
 
 python -m meta_tests.measure.seconds_of_tests [--only bounds docs] [--print]
 
-Each folder has a row, which is empty until it is measured. A folder is run with the options of `nox -s tests`, in one process:
-first without its slow tests, then these alone. The processes that the tests start are counted. With --only, the other rows stay
-as they are. Other work on the machine adds up to as many seconds again: compare commits on one machine at one time.
+A folder has a row once it is measured; a sentence below the table names the others. A folder is run with the options of
+`nox -s tests`, in one process: first without its slow tests, then these alone. The processes that the tests start are counted.
+With --only, the other rows stay as they are. Other work on the machine adds up to as many seconds again: compare commits on one
+machine at one time.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ OPTIONS = ("--hypothesis-profile=ci", "-q", "-p", "no:cacheprovider", "--doctest
 PARTS = ("not slow and not nightly", "slow and not nightly")
 
 Row = tuple[str, ...]
-EMPTY = ("",) * 6  # of a folder that was not measured
 
 
 def list_folders() -> list[str]:
@@ -47,8 +47,11 @@ def read_rows() -> dict[str, Row]:
 
 
 def format_table(rows: dict[str, Row]) -> str:
-    lines = ("| " + " | ".join(rows.get(folder, (f"`{folder}/`", *EMPTY))) + " |" for folder in list_folders())
-    return "\n" + HEAD + "\n".join(lines) + "\n\n"
+    """Return the rows of the folders that were measured, and a sentence that names those that were not."""
+    lines = ["| " + " | ".join(rows[folder]) + " |" for folder in list_folders() if folder in rows]
+    others = [f"`{folder}/`" for folder in list_folders() if folder not in rows]
+    missing = f"Not measured yet: {', '.join(others)}.\n\n" if others else ""
+    return "\n" + HEAD + "\n".join(lines) + "\n\n" + missing
 
 
 def measure(folder: str, part: str) -> tuple[int, float]:

@@ -202,6 +202,17 @@ def is_nearer(deviation: Candidate, call: Call) -> bool:
     return bool(2 * np.sum((near | ~np.isfinite(values) | ~np.isfinite(observed)) & wrong) >= np.sum(wrong))
 
 
+def how_far(deviation: Candidate, call: Call) -> float:
+    """Return how far a deviation is from the wrong elements, as a share of how far the truth is: at most 1."""
+    values, observed = _evaluate(deviation, call), answer_of(call)
+    if values is None:
+        return 1.0
+    wrong = wrong_in(call)
+    with np.errstate(all="ignore"):
+        shares = np.abs(observed - call.storage.round(values)) / np.abs(observed - truth_of(call).value)
+        return float(np.mean(np.fmin(shares[wrong], 1.0)))  # 1 where neither is finite
+
+
 @_cache
 def shows(deviation: Candidate, call: Call) -> bool:
     """Whether the deviation and the right equation differ on this call."""

@@ -10,7 +10,7 @@ from ..calls.in_domain import dimension_sizes
 from ..deviations import SUBSTITUTED, Deviation, deviations_of, deviations_of_parts
 from ..specification.work import IsOver, never
 from .evidence import Evidence, is_wrong
-from .fit import Candidate, Fit, allows, explains, is_nearer, shows, try_fit
+from .fit import Candidate, Fit, allows, explains, how_far, is_nearer, shows, try_fit
 from .wish import Wish
 
 MAX_CANDIDATES = 3  # more than these are no diagnosis
@@ -30,7 +30,7 @@ def diagnose(evidence: Evidence, is_late: IsOver = never, ask: Ask | None = None
     wrong, right = evidence.wrong, evidence.right
     if not wrong:
         return []
-    candidates = [deviation for deviation in _candidates(wrong[0].operation) if not is_late()]
+    candidates = _put_nearest_first(_candidates(wrong[0].operation), wrong[0], is_late)
     fits = [fit for deviation in candidates if (fit := try_fit(deviation, wrong, right, is_late)) is not None]
     fits = fits or [Fit(deviation) for deviation in candidates if not is_late() and _coincides(deviation, wrong, right)]
     fits = fits or [fit for deviation in candidates if (fit := _try_partial_fit(deviation, evidence, is_late)) is not None]
@@ -45,6 +45,16 @@ def _candidates(operation: Callee) -> Iterable[Deviation]:
     """Return the deviations that have an equation and show in this dtype."""
     deviations = (*deviations_of(operation.name), *deviations_of_parts(operation.name))
     return (d for d in deviations if d.kind != "fault" and d.shows_in(operation.dtype))
+
+
+def _put_nearest_first(deviations: Iterable[Deviation], call: Call, is_late: IsOver) -> list[Deviation]:
+    """Return the deviations that were reached in time, and first those that come nearest to the wrong answers of one call.
+
+    To judge one takes many calls: models have hundreds of deviations, and the work is limited.
+    """
+    reached = [deviation for deviation in deviations if not is_late()]
+    distances = {deviation.id: 1.0 if is_late() else how_far(deviation, call) for deviation in reached}
+    return sorted(reached, key=lambda deviation: distances[deviation.id])
 
 
 def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsOver) -> Fit | None:

@@ -37,6 +37,7 @@ from .neighbours.trace import trace
 TRACED_CALLS = 12
 SCREENING_CALLS = 3
 PLAIN, LESS_PLAIN, ODD = (0.0, 1.0), (1.0, 1.25), (1.25, float("inf"))  # the costs of rules: plain slips, and rarer ones
+BLOCKWISE = (1.19, 1.2)  # of the LESS_PLAIN: a sum over blocks without its correction
 JUDGING_SHARE = 0.2  # of the budget, kept for error bounds
 MAX_LIKELY_SCORE = 6.0  # candidates that are farther off than 2^6 bounds are judged after all others
 MAX_UNLIKELY = 200  # of these, the nearest
@@ -106,6 +107,7 @@ class Search:
         """Yield the stages of the search: plain changes before odd ones, the operation's own lines before those of its parts."""
         depths = range(max(site.depth for site in self.source.sites) + 1)
         yield self._single_edits(0, PLAIN)
+        yield from (self._single_edits(depth, BLOCKWISE) for depth in depths)
         yield self._single_edits(0, LESS_PLAIN)
         yield from (self._single_edits(depth, costs) for costs in (PLAIN, LESS_PLAIN) for depth in depths[1:2])
         yield self._edits_everywhere()

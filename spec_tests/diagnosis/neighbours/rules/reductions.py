@@ -11,6 +11,7 @@ from ._rule import Place, children, definition, fill, name_of, rule, without_mar
 
 BLOCKS = (4, 8, 16, 32, 64, 128, 256, 512)
 SIZES = (1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+IN_BLOCKS = 1.2  # the cost of a loop over blocks that forgets a correction: few edits, which are tried early in every part
 REDUCTIONS = ("max", "sum", "mean")
 
 
@@ -36,7 +37,7 @@ def maximum_so_far(place: Place) -> Iterator[Any]:
             yield fill(f"maximum_so_far(x, a, {block})", x=place.node.args[0], a=axis)
 
 
-@rule(ast.Call, cost=1.25)
+@rule(ast.Call, cost=IN_BLOCKS)
 def shifted_by_the_maximum_so_far(place: Place) -> Iterator[Any]:
     """A sum of exponentials is taken block by block, shifted by the maximum so far, and not corrected when that grows."""
     node = place.node
@@ -50,7 +51,7 @@ def shifted_by_the_maximum_so_far(place: Place) -> Iterator[Any]:
             yield ast.Call(node.func, [shifted, *node.args[1:]], node.keywords)
 
 
-@rule(ast.BinOp, cost=1.25)
+@rule(ast.BinOp, cost=IN_BLOCKS)
 def accumulated_without_rescaling(place: Place) -> Iterator[Any]:
     """What a sum of exponentials divides is shifted by the maximum so far, block by block, and not corrected when that grows."""
     node = place.node
