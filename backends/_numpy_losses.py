@@ -27,6 +27,16 @@ def cross_entropy(
     return total if reduction == "sum" else np.asarray(total / of_target.sum(), dtype=z.dtype)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # the loss may lie beyond the dtype
+def soft_target_cross_entropy(logits, targets, weight=None, *, label_smoothing=0.0, reduction="mean"):
+    z, q = wide(logits), wide(targets)
+    if label_smoothing:
+        q = ((1 - label_smoothing) * q + label_smoothing / z.shape[-1]).astype(z.dtype)
+    q = q if weight is None else wide(weight) * q
+    loss = np.sum(q * (logsumexp(z, axis=-1)[..., None] - z), axis=-1)
+    return np.asarray({"none": lambda x: x, "sum": np.sum, "mean": np.mean}[reduction](loss), dtype=z.dtype)
+
+
 def linear_cross_entropy(x, weight, targets, **options):
     return cross_entropy(wide(x) @ wide(weight).T, targets, **options)
 

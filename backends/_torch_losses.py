@@ -25,6 +25,14 @@ def cross_entropy(
     return loss.sum() if reduction == "sum" else loss.sum() / of_target.sum()
 
 
+def soft_target_cross_entropy(logits, targets, weight=None, *, label_smoothing=0.0, reduction="mean"):
+    z = _widened(logits)
+    q = (1 - label_smoothing) * _widened(targets) + label_smoothing / z.shape[-1]
+    q = q if weight is None else q * _widened(weight)
+    loss = -(q * torch.log_softmax(z, dim=-1)).sum(-1)
+    return {"none": lambda x: x, "sum": torch.sum, "mean": torch.mean}[reduction](loss)
+
+
 def linear_cross_entropy(x, weight, targets, **options):
     return cross_entropy(_widened(x) @ _widened(weight).mT, targets, **options)
 

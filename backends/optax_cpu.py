@@ -16,6 +16,11 @@ def cross_entropy(logits, targets, *, reduction="mean"):
     return {"none": lambda: loss, "sum": loss.sum, "mean": loss.mean}[reduction]()
 
 
+def soft_target_cross_entropy(logits, targets, *, reduction="mean"):
+    loss = optax.softmax_cross_entropy(logits, targets)
+    return {"none": lambda: loss, "sum": loss.sum, "mean": loss.mean}[reduction]()
+
+
 def gradient_clipping(gradients, *, max_norm, eps):
     del eps
     clipped, _ = optax.clip_by_global_norm(max_norm).update(list(gradients), optax.EmptyState())

@@ -87,6 +87,12 @@ def cross_entropy(logits, targets, weight=None, *, ignore_index=-100, label_smoo
     return loss.reshape(targets.shape) if reduction == "none" else loss
 
 
+def soft_target_cross_entropy(logits, targets, weight=None, *, label_smoothing=0.0, reduction="mean"):
+    rows, probabilities = (x.reshape(-1, x.shape[-1]) for x in (logits, targets))
+    loss = F.cross_entropy(rows, probabilities, weight=weight, label_smoothing=label_smoothing, reduction=reduction)
+    return loss.reshape(targets.shape[:-1]) if reduction == "none" else loss
+
+
 if hasattr(F, "linear_cross_entropy"):  # from PyTorch 2.13 on
 
     def linear_cross_entropy(x, weight, targets, *, ignore_index=-100, label_smoothing=0.0, reduction="mean"):

@@ -1,14 +1,17 @@
 """What must hold of gradient_clipping."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from .calls.call import Call
 from .calls.operation import Operation
 from .calls.result import Result
-from .helpers.assertions import assert_equal, assert_identical, exactly
+from .helpers.assertions import assert_conforms, assert_equal, assert_identical, assert_true, exactly
 from .inputs.draw import Draw
 from .operations.gradient_clipping import draw_gradients, draw_limit
+from .specification.formats import FORMATS
 from .trials.invariant import invariant
 
 EQUATION = "CS336 assignment 1, section 4.5"
@@ -110,3 +113,23 @@ def test_scale(gradient_clipping: Operation, draw: Draw) -> None:
     given, scale = draw_limit(draw, gradients) | {"eps": 0.0}, draw.one_of((2.0, 0.25, 16.0))
     scaled = gradient_clipping([scale * g for g in gradients], **{**given, "max_norm": scale * given["max_norm"]})
     assert_equal(whole(scaled), scale * whole(gradient_clipping(gradients, **given)))
+
+
+@invariant("B", source="torch.nn.utils.clip_grad_norm_", level="mixed-dtypes", bits=16)
+def test_two_dtypes_in_one_list(gradient_clipping: Operation, draw: Draw) -> None:
+    """Arrays of 16 bits and of float32 in one list have one norm, and each result has the dtype of its own array."""
+    gradients, given = draw_clipped(draw)
+    drawn = gradient_clipping.call(gradients, **given)
+    is_wide = draw.rng.permutation(np.arange(len(gradients)) < draw.integer(1, len(gradients) - 1))
+    finer = [FORMATS["float32"].round(g * (1 + draw.rng.uniform(-1, 1, g.shape) * 2.0**-9)) for g in gradients]
+    held = [np.asarray(one if w else g) for one, g, w in zip(finer, gradients, is_wide, strict=True)]
+    call = Call(gradient_clipping, (held,), drawn.keywords)
+    (narrow,), keywords = gradient_clipping.native(call)
+    (wide,), _ = replace(gradient_clipping, dtype="float32").native(call)
+    mixed = [one if w else other for one, other, w in zip(wide, narrow, is_wide, strict=True)]
+    result = gradient_clipping.run(call, (([*mixed],), keywords))
+    found = [gradient_clipping.backend.framework.dtype_of(x) for x in gradient_clipping.by_name(result).values()]
+    own = ["float32" if w else gradient_clipping.dtype for w in is_wide]
+    assert_true(found == own, f"the results are {', '.join(found)}", expected=", ".join(own))
+    gradient_clipping.result(drawn)  # the call that a report shows
+    assert_conforms(Result(gradient_clipping.values(call, result), call))

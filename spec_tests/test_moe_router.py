@@ -86,9 +86,12 @@ def test_constant_bias(moe_router: Operation, draw: Draw) -> None:
     take_bias(draw)
     logits, given = draw_inputs(draw, *OPTIONAL)
     experts = logits.shape[-1]
+    if "groups" not in given and moe_router.accepts("groups") and draw.one_of((True, True, False)):
+        given |= draw_groups(draw, experts)
+        given |= draw_k(draw, experts, given)
     if "groups" in given:
         given |= draw.keyword("group_score", ("two", "max"))
-    bias = np.full(experts, draw.one_of((1.0, -1.0, 0.25, -8.0, 16.0)))
+    bias = np.full(experts, draw.one_of((1.0, -1.0, 0.25, -8.0, 16.0, -8.0)))
     one, other = (weights_by_expert(moe_router(logits, b, **given), experts) for b in (0 * bias, bias))
     assert_equal(one, other)
 

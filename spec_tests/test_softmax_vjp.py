@@ -19,7 +19,7 @@ FLAT_REGIMES = MappingProxyType({name: LOGITS[name] for name in ("constant", "ze
 @invariant("B", source=EQUATION)
 def test_constant_cotangent(softmax_vjp: Operation, draw: Draw) -> None:
     """A cotangent that is constant along each row gives 0: the rows of the Jacobian sum to zero, as probabilities sum to one."""
-    x = draw_logit_rows_to_differentiate(draw, draw.one_of((LOGITS, FLAT_REGIMES)))
+    x = draw_logit_rows_to_differentiate(draw, draw.one_of((LOGITS, FLAT_REGIMES, FLAT_REGIMES)))
     c = np.broadcast_to(draw.normal((*x.shape[:-1], 1), 4.0), x.shape)
     assert_equal(softmax_vjp(c, x, axis=-1, wrt="x"), 0.0)
 

@@ -20,7 +20,7 @@ R = rng(5)
 LIMIT = 1e-12
 CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "cosine_schedule", "parameter_count", "rope_frequencies"}
 OPTIMIZING = {"adamw_step", "adamw_steps", "gradient_clipping"}  # of which nobody takes gradients
-CONSTANT_ARGUMENTS = {"rope": ("[2]",), "transformer_lm": ("[2]",)}  # floating ones that have no gradient
+CONSTANT_ARGUMENTS = {"rope": ("[2]",), "transformer_lm": ("[2]",), "soft_target_cross_entropy": ("[1]",)}  # without a gradient
 SERVING = {"kv_cache_append", "attention_with_kv_cache", "paged_attention"}  # of which nobody takes gradients
 
 
@@ -65,6 +65,14 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
             {"softcap": 1.5, "z_loss": 0.1, "label_smoothing": 0.1},
             {"weight": np.array([0.5, 2.0, 0.0, 1.25]), "softcap": 1.5, "label_smoothing": 0.1},
             {"weight": np.array([0.5, 2.0, 0.0, 1.25]), "reduction": "none", "ignore_index": 0},
+        )
+    ],
+    "soft_target_cross_entropy": [
+        ((2 * drawn(2, 4), np.array([[0.25, 0.0, 0.5, 0.25], [0.0, 1.0, 0.0, 0.0]])), more)
+        for more in (
+            {},
+            {"reduction": "sum", "label_smoothing": 0.3},
+            {"reduction": "none", "label_smoothing": 0.1, "weight": np.array([0.5, 2.0, 0.0, 1.25])},
         )
     ],
     "linear_cross_entropy": [

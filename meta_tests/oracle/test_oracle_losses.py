@@ -14,6 +14,7 @@ from reference_numpy.cross_entropy import cross_entropy
 from reference_numpy.gradient_clipping import gradient_clipping
 from reference_numpy.linear import linear
 from reference_numpy.linear_cross_entropy import linear_cross_entropy
+from reference_numpy.soft_target_cross_entropy import soft_target_cross_entropy
 
 from ..support.sixty_digits import DIGITS, U, assert_within, rng
 
@@ -60,6 +61,23 @@ def test_cross_entropy(options: dict[str, Any]) -> None:
     assert_within(cross_entropy(logits, targets, **options), [mean], 60 * U * 900 * 6)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.25])
+def test_soft_target_cross_entropy(smoothing: float) -> None:
+    """No logit is beyond 20 and no weight beyond 4, so that no term and no loss exceeds 200."""
+    r = rng(45)
+    logits, weight = 4 * r.standard_normal((6, 5)), np.array([0.5, 2.0, 0.0, 1.0, 4.0])
+    targets = r.multinomial(64, np.full(5, 0.2), 6) / 64
+    with mpmath.workdps(DIGITS):
+        rows = []
+        for z, q in zip(logits, targets, strict=True):
+            lse = mpmath.log(sum(mpmath.exp(mpf(float(x))) for x in z))
+            share = [(1 - mpf(smoothing)) * mpf(float(x)) + mpf(smoothing) / 5 for x in q]
+            rows.append(sum(mpf(float(w)) * s * (lse - mpf(float(x))) for w, s, x in zip(weight, share, z, strict=True)))
+    for reduction, expected in (("none", rows), ("sum", [sum(rows)]), ("mean", [sum(rows) / 6])):
+        got = soft_target_cross_entropy(logits, targets, weight, label_smoothing=smoothing, reduction=reduction)
+        assert_within(got, expected, 60 * U * 200 * 6)
+
+
 def test_linear_cross_entropy_is_cross_entropy_of_linear() -> None:
     r = rng(42)
     x, w, targets = r.standard_normal((2, 3, 4)), r.standard_normal((7, 4)), r.integers(0, 7, (2, 3))
@@ -76,6 +94,8 @@ def test_the_mean_of_no_rows_is_undefined() -> None:
 def test_unknown_reductions_are_named() -> None:
     with pytest.raises(ValueError, match="average"):
         cross_entropy(np.ones((2, 3)), np.array([0, 1]), reduction="average")
+    with pytest.raises(ValueError, match="average"):
+        soft_target_cross_entropy(np.ones((2, 3)), np.ones((2, 3)) / 3, reduction="average")
 
 
 def test_a_weight_beside_a_z_loss_is_refused() -> None:

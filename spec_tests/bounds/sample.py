@@ -284,7 +284,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
                 return self.at(broadcast_axes(args[0].value, args[1]))
             if name in ("concatenate", "stack"):
                 values = [x.value if isinstance(x, Sample) else np.asarray(x)[None] for x in args[0]]
-                return self.at(function(broadcast_draws(values), axis=shift_axis(options["axis"])))
+                return self.at(function(broadcast_draws(values), axis=shift_axis(options.get("axis", 0))))
             if name in ("swapaxes", "moveaxis", "repeat", "squeeze", "expand_dims", "flip"):
                 positional = [shift_axis(a) if name in ("swapaxes", "moveaxis") else a for a in args[1:]]
                 options = {k: shift_axis(v) if k == "axis" else v for k, v in options.items()}

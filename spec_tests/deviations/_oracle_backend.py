@@ -111,6 +111,8 @@ def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any
         evaluate = apply_conventions(prepare(name, equation, storage), name, OracleBackend.conventions)
         with np.errstate(all="ignore"):
             y = evaluate(*tree_map(_to_float64, list(arguments)), **tree_map(_to_float64, keywords))
+            if spec.list_like and len(y) == len(arguments[0]):  # each result has the dtype of its own array
+                return [FORMATS[x.dtype.name].round(part).astype(x.dtype) for part, x in zip(y, arguments[0], strict=True)]
             if not any(wide):
                 return tree_map(store, y)
             if not spec.is_gradient and not spec.has_several_results:

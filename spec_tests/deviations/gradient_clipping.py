@@ -190,3 +190,50 @@ def largest_element(gradients: Any, *, max_norm: Any, eps: Any = 1e-6) -> Any:
     """
     largest = max((np.max(np.reshape(g, (int(np.prod(g.shape)),)), axis=0) for g in gradients if np.prod(g.shape)), key=double)
     return _scale_all(gradients, largest, max_norm, eps)
+
+
+# --- arrays of two dtypes -----------------------------------------------------------------------------------------------
+
+
+@deviation("two_dtypes_in_one_list", kind="fault", dtypes=HALF)
+def widest_dtype_for_all(right: Any, gradients: Any, **options: Any) -> Any:
+    """all arrays are returned in the widest dtype of the list, as after a concatenation.
+
+    Shows: dtypes that differ. Hides: one dtype for all.
+    """
+    widest = np.result_type(*gradients)
+    return [g.astype(widest) for g in right(gradients, **options)]
+
+
+@deviation("two_dtypes_in_one_list", kind="fault", dtypes=HALF)
+def dtype_of_the_first_for_all(right: Any, gradients: Any, **options: Any) -> Any:
+    """all arrays are returned in the dtype of the first.
+
+    Shows: dtypes that differ. Hides: one dtype for all.
+    """
+    return [g.astype(gradients[0].dtype) for g in right(gradients, **options)]
+
+
+@deviation("two_dtypes_in_one_list", kind="fault", dtypes=HALF)
+def norm_of_each_dtype(right: Any, gradients: Any, **options: Any) -> Any:
+    """arrays are put together by dtype for a fused kernel, and those of each dtype are clipped by their own norm.
+
+    Shows: dtypes that differ. Hides: one dtype for all.
+    """
+    clipped = list(gradients)
+    for dtype in dict.fromkeys(g.dtype for g in gradients):
+        group = [i for i, g in enumerate(gradients) if g.dtype == dtype]
+        for i, g in zip(group, right([gradients[i] for i in group], **options), strict=True):
+            clipped[i] = g
+    return clipped
+
+
+@deviation("two_dtypes_in_one_list", kind="fault", dtypes=HALF)
+def second_dtype_refused(right: Any, gradients: Any, **options: Any) -> Any:
+    """a list of two dtypes is refused.
+
+    Shows: dtypes that differ. Hides: one dtype for all.
+    """
+    if len({g.dtype for g in gradients}) > 1:
+        raise RuntimeError("expected one dtype")
+    return right(gradients, **options)

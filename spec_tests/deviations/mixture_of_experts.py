@@ -65,21 +65,25 @@ def logits_weigh(x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, reno
 
 
 @deviation("chosen_experts_are_weighted", "reference")
-def never_renormalized(x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True) -> Any:
+def never_renormalized(
+    x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True, **options: Any
+) -> Any:
     """weights are not renormalized, whatever renormalize says.
 
     Shows: renormalize=True and k < experts. Hides: k = experts.
     """
-    return mixture_of_experts(x, router, w1, w2, w3, k=k, renormalize=False)
+    return mixture_of_experts(x, router, w1, w2, w3, k=k, renormalize=False, **options)
 
 
 @deviation("chosen_experts_are_weighted", "reference")
-def always_renormalized(x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True) -> Any:
+def always_renormalized(
+    x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True, **options: Any
+) -> Any:
     """weights are renormalized, whatever renormalize says.
 
     Shows: renormalize=False and k < experts. Hides: k = experts.
     """
-    return mixture_of_experts(x, router, w1, w2, w3, k=k, renormalize=True)
+    return mixture_of_experts(x, router, w1, w2, w3, k=k, renormalize=True, **options)
 
 
 @deviation("idle_experts_do_not_show", "reference")

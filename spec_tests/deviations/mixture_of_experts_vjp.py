@@ -19,17 +19,18 @@ from . import deviation
 
 @deviation("reference", seen=("https://github.com/NVIDIA-NeMo/Automodel/pull/2995",))
 def router_learns_nothing(
-    cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True
+    cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True, **options: Any
 ) -> Any:
     """the weights are detached, as by a gather without a gradient: the router has a gradient of 0.
 
     Shows: experts that differ. Hides: one renormalized expert.
     """
-    dx, drouter, *rest = mixture_of_experts_vjp(cotangent, x, router, w1, w2, w3, k=k, renormalize=renormalize)
+    options |= {"k": k, "renormalize": renormalize}
+    dx, drouter, *rest = mixture_of_experts_vjp(cotangent, x, router, w1, w2, w3, **options)
     return dx, 0.0 * drouter, *rest
 
 
-@deviation("equal_outputs_teach_the_router_nothing", "reference")
+@deviation("equal_outputs_teach_the_router_nothing")
 def constant_sum(cotangent: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, *, k: int, renormalize: bool = True) -> Any:
     """the sum that divides the weights is treated as a constant.
 

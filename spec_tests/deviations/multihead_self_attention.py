@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
-from reference_numpy._marks import float64, rounded
+from reference_numpy._marks import float64, is_one, rounded
 from reference_numpy.grouped_query_attention import grouped_query_attention
 from reference_numpy.linear import linear
 from reference_numpy.rms_norm import rms_norm
@@ -49,7 +50,7 @@ def norm(y: Any, gain: Any, eps: Any) -> Any:
 
 
 def rotate_queries_and_keys(q: Any, k: Any, v: Any, positions: Any, rotation: dict[str, Any]) -> tuple[Any, Any, Any]:
-    if rotation["theta"] is None:
+    if rotation["theta"] is None and "inverse_frequencies" not in rotation:
         return q, k, v
     return rotate(q, positions, rotation), rotate(k, positions, rotation), v
 
@@ -59,8 +60,8 @@ def norm_and_rotate(do: Any, q: Any, k: Any, v: Any, positions: Any, rotation: d
     return do(rotate_queries_and_keys, q, k, v, positions, rotation)
 
 
-def attend(q: Any, k: Any, v: Any, is_causal: bool, width: int) -> Any:
-    return rounded(grouped_query_attention(q, k, v, is_causal=is_causal))
+def attend(q: Any, k: Any, v: Any, is_causal: bool, width: int, served: dict[str, Any]) -> Any:
+    return rounded(grouped_query_attention(q, k, v, is_causal=is_causal, **served))
 
 
 def merge(y: Any) -> Any:
@@ -71,14 +72,32 @@ def output(y: Any, w_o: Any, x: Any) -> Any:
     return linear(y, float64(w_o))
 
 
+def choose_rotation(theta: Any, layout: str, inverse_frequencies: Any, attention_factor: Any) -> dict[str, Any]:
+    """Return the theta and the layout of a rotation. What scales it is there if it is given; frequencies replace theta."""
+    rotation = {"theta": theta if inverse_frequencies is None else None, "layout": layout}
+    rotation |= {} if inverse_frequencies is None else {"inverse_frequencies": inverse_frequencies}
+    return rotation | ({} if is_one(attention_factor) else {"attention_factor": attention_factor})
+
+
 def rotate(y: Any, positions: Any, rotation: dict[str, Any]) -> Any:
     """Rotate every head alike, at positions 0, …, n − 1 if none are given."""
     positions = np.arange(y.shape[-2]) if positions is None else positions
-    return rounded(rope(y, np.expand_dims(float64(positions), -2), **rotation))
+    return rounded(rope(y, np.expand_dims(float64(positions), -2), **_given(**rotation)))
+
+
+SCALED = ("inverse_frequencies", "attention_factor")
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def instead_of(*steps: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return multi-head attention in which the decorated function replaces each of these steps."""
+    """Return multi-head attention in which the decorated function replaces each of these steps.
+
+    Where that is the rotation, it lacks the options that scale one.
+    """
+    lacking = SCALED if rotate_queries_and_keys in steps else ()
 
     def decorate(other: Callable[..., Any]) -> Callable[..., Any]:
         def do(own: Callable[..., Any], *operands: Any) -> Any:
@@ -98,6 +117,8 @@ def instead_of(*steps: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
             b_o: Any = None,
             q_norm: Any = None,
             k_norm: Any = None,
+            inverse_frequencies: Any = None,
+            sinks: Any = None,
             *,
             num_heads: int,
             num_kv_heads: int | None = None,
@@ -105,16 +126,25 @@ def instead_of(*steps: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
             theta: float | None = None,
             layout: str = "interleaved",
             eps: float = 1e-6,
+            attention_factor: float = 1.0,
+            scale: float | None = None,
+            softcap: float | None = None,
+            left_window: int | None = None,
         ) -> Any:
             x, shared = float64(x), num_heads if num_kv_heads is None else num_kv_heads
             q, k, v = do(project, *with_biases(x, (w_q, w_k, w_v), (b_q, b_k, b_v)), num_heads)
             q, k, v = do(split, q, num_heads), do(split, k, shared), do(split, v, shared)
             options = {"q_norm": q_norm, "k_norm": k_norm, "eps": eps, "b_q": b_q, "b_k": b_k}
-            q, k, v = do(norm_and_rotate, do, q, k, v, positions, {"theta": theta, "layout": layout}, options)
-            y = do(output, do(merge, do(attend, q, k, v, is_causal, x.shape[-1])), w_o, x)
+            rotation = choose_rotation(theta, layout, inverse_frequencies, attention_factor)
+            q, k, v = do(norm_and_rotate, do, q, k, v, positions, rotation, options)
+            served = _given(sinks=sinks, scale=scale, softcap=softcap, left_window=left_window)
+            y = do(output, do(merge, do(attend, q, k, v, is_causal, x.shape[-1], served)), w_o, x)
             return y if b_o is None else y + float64(b_o)
 
-        del multihead.__wrapped__  # its signature is the operation's
+        del multihead.__wrapped__
+        own = signature(multihead)
+        kept = [p for p in own.parameters.values() if p.name not in lacking]
+        multihead.__signature__ = own.replace(parameters=kept)  # type: ignore[attr-defined]
         return multihead
 
     return decorate
@@ -201,42 +231,42 @@ def heads_averaged(y: Any) -> Any:
 
 @deviation("reference", "heads_are_attention")
 @instead_of(attend)
-def scale_of_the_model(q: Any, k: Any, v: Any, is_causal: bool, width: int) -> Any:
+def scale_of_the_model(q: Any, k: Any, v: Any, is_causal: bool, width: int, served: dict[str, Any]) -> Any:
     """the scale is 1 / sqrt(d), from the width of the model, not of a head.
 
     Shows: d_k other than d. Hides: one head as wide as the model.
     """
-    return rounded(grouped_query_attention(q, k, v, is_causal=is_causal, scale=1 / np.sqrt(width)))
+    return attend(q, k, v, is_causal, width, {"scale": 1 / np.sqrt(width), **served})
 
 
 @deviation("reference", "causal_prefix", "first_token")
 @instead_of(attend)
-def never_causal(q: Any, k: Any, v: Any, is_causal: bool, width: int) -> Any:
+def never_causal(q: Any, k: Any, v: Any, is_causal: bool, width: int, served: dict[str, Any]) -> Any:
     """every token sees all tokens, whatever is_causal says.
 
     Shows: causal attention of two tokens or more. Hides: one token.
     """
-    return attend(q, k, v, False, width)
+    return attend(q, k, v, False, width, served)
 
 
 @deviation("reference", "order_of_tokens")
 @instead_of(attend)
-def always_causal(q: Any, k: Any, v: Any, is_causal: bool, width: int) -> Any:
+def always_causal(q: Any, k: Any, v: Any, is_causal: bool, width: int, served: dict[str, Any]) -> Any:
     """no token sees a later one, whatever is_causal says.
 
     Shows: is_causal = False with two tokens or more. Hides: the default.
     """
-    return attend(q, k, v, True, width)
+    return attend(q, k, v, True, width, served)
 
 
 @deviation("reference", "batch_independence", seen=("https://github.com/aipixel/AEMatter/issues/3",))
 @instead_of(attend)
-def attention_over_the_batch(q: Any, k: Any, v: Any, is_causal: bool, width: int) -> Any:
+def attention_over_the_batch(q: Any, k: Any, v: Any, is_causal: bool, width: int, served: dict[str, Any]) -> Any:
     """the first axis is used as that of the tokens, so that entries of the batch attend to each other.
 
     Shows: a batch. Hides: a single sequence; one token.
     """
     if q.ndim < 4:
-        return attend(q, k, v, is_causal, width)
+        return attend(q, k, v, is_causal, width, served)
     q, k, v = (np.swapaxes(y, 0, -2) for y in (q, k, v))
-    return np.swapaxes(attend(q, k, v, is_causal, width), 0, -2)
+    return np.swapaxes(attend(q, k, v, is_causal, width, served), 0, -2)

@@ -103,7 +103,7 @@ def rope_without_theta(q: Any, k: Any, v: Any, positions: Any, rotation: Rotatio
     return rotate_queries_and_keys(q, k, v, positions, rotation)
 
 
-@deviation("reference", "every_argument_counts")
+@deviation("reference", "inverse_frequencies")
 @instead_of(rotate_queries_and_keys)
 def theta_fixed(q: Any, k: Any, v: Any, positions: Any, rotation: Rotation) -> Any:
     """theta is 10000 whatever is given.

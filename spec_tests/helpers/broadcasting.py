@@ -53,7 +53,7 @@ def _take_smaller_batch(draw: Draw, call: Call, name: str) -> np.ndarray:
     fewer = [x[(0,) * n] for n in (1, rank) if rank and (ranks is None or rank - n in ranks)]
     of_one = (range(rank - 1, rank), range(1, rank), range(1), range(rank))
     cut = [x[tuple(slice(0, 1) if axis in axes else slice(None) for axis in range(rank))] for axes in of_one]
-    smaller = [part for part in (*cut, *fewer) if part.shape != x.shape]
+    smaller = [part for part in (*cut[:2], *cut, *fewer) if part.shape != x.shape]  # a first axis alone may be read in turn
     if not smaller:
         raise NotImplementedVariant("its domain has no batches that broadcast")
     return smaller[draw.shape.integer(0, len(smaller) - 1)]

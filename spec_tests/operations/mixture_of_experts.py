@@ -18,12 +18,12 @@ GATE = ("activation", "limit", "alpha", "offset")
 
 (GPT_OSS_ALPHA,) = single(1.702)
 
-EXPERTS = (1, 2, 3, 4, 5, 8)  # every one computes every token in the reference
+EXPERTS = (1, 2, 3, 4, 5, 8, 4, 6, 8)  # every one computes every token in the reference
 
 
 def draw_k(draw: Draw, experts: int) -> dict[str, Any]:
-    """Draw how many experts are chosen: one, all, all but one, or about half."""
-    k = draw.keyword("k", (draw.near(1, 2, experts // 2, experts, low=1, high=experts),))
+    """Draw how many experts are chosen: one, a few, about half, or all. Mostly some are left out, as in models."""
+    k = draw.keyword("k", (draw.near(1, 2, experts // 2, experts // 2, experts, low=1, high=experts),))
     if k["k"] > experts:
         raise NotImplementedVariant(f"its domain has no k of {experts} experts")
     return k
@@ -34,7 +34,7 @@ def draw_inputs(draw: Draw, pool: tuple[int, ...] = EXPERTS) -> tuple[np.ndarray
     d, h = draw.dims(d=65, h=65)
     experts = draw.size("experts", pool)
     x = draw.vectors((*draw.batch(SMALL_TOKEN_BATCHES), d))
-    router = draw.held(draw.weight(experts, d) * draw.one_of((1.0, 4.0, 0.25)))
+    router = draw.held(draw.weight(experts, d) * draw.one_of((1.0, 4.0, 0.25, 0.25)))
     gate = draw.held(draw_stack(draw, experts, h, d) * draw.one_of((1.0, 4.0)))
     return x, router, gate, draw_stack(draw, experts, d, h), draw_stack(draw, experts, h, d)
 

@@ -48,10 +48,14 @@ def draw_rotation(draw: Draw, batch: tuple[int, ...], n: int) -> dict[str, Any]:
     return keywords
 
 
-def draw_scaled_rotation(draw: Draw, used: set[str], d_k: int) -> dict[str, Any]:
-    """Draw frequencies in place of theta, and a factor, if they are among the arguments used."""
+def draw_scaled_rotation(draw: Draw, used: set[str], d_k: int, *, has_theta: bool) -> dict[str, Any]:
+    """Draw frequencies in place of theta, and a factor, if they are among the arguments used.
+
+    A theta that is given counts in half the examples: frequencies beside it hide it.
+    """
     factor = draw.keyword("attention_factor", ATTENTION_FACTORS) if "attention_factor" in used else {}
-    return factor | (draw_frequencies(draw, d_k) if "inverse_frequencies" in used and d_k % 2 == 0 else {})
+    replaced = "inverse_frequencies" in used and d_k % 2 == 0 and (not has_theta or draw.one_of((True, False)))
+    return factor | (draw_frequencies(draw, d_k) if replaced else {})
 
 
 def draw_projections(draw: Draw, d: int, h: int, h_kv: int, d_k: int, d_v: int) -> tuple[np.ndarray, ...]:
@@ -80,13 +84,15 @@ def draw_inputs(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ..
     used = draw.variants(*(name for name in optional if name not in OPTIONAL_ARRAYS))
     h, h_kv, keywords = draw_heads_and_keywords(draw)
     d_k = draw.size("d_k", EVEN_WIDTHS if "theta" in used or even else (1, *EVEN_WIDTHS, 3, 5))
-    n, d = draw.dims(n=longest_sequence(h), d=65)
+    (n, d), d_v = draw.dims(n=longest_sequence(h), d=65), draw.size("d_v", (d_k, 1, 2, 3, 4, 7))
+    if draw.shape.one_of((False, False, True)):  # as in most models: w_o is square
+        d = draw.size("d", (h * d_v,))
     b = draw_batch(draw, max(h * n * n, n * d))
     if "is_causal" in used:
         keywords["is_causal"] = False
     if "theta" in used:
         keywords |= draw_rotation(draw, b, n)
-    x, weights = draw.vectors((*b, n, d)), draw_projections(draw, d, h, h_kv, d_k, draw.size("d_v", (d_k, 1, 2, 3, 4, 7)))
+    x, weights = draw.vectors((*b, n, d)), draw_projections(draw, d, h, h_kv, d_k, d_v)
     if arrays:
         keywords |= draw_optional_arrays(draw, arrays, weights, d_k)
     if arrays.intersection(NORMS) or "eps" in draw.operation.domain:
@@ -97,7 +103,7 @@ def draw_inputs(draw: Draw, *optional: str, even: bool = False) -> tuple[Any, ..
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     x, weights, keywords = draw_inputs(draw, "theta", "is_causal", *OPTIONAL_ARRAYS)
     used = draw.variants(*SCALED, *SERVED, seldom=True)
-    keywords |= draw_scaled_rotation(draw, used, len(weights[0]) // keywords["num_heads"])
+    keywords |= draw_scaled_rotation(draw, used, len(weights[0]) // keywords["num_heads"], has_theta="theta" in keywords)
     keywords |= draw_served(draw, used, keywords["num_heads"], x.shape[-2])
     return (x, *weights), keywords
 

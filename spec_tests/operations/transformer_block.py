@@ -108,7 +108,8 @@ def draw_inputs(draw: Draw, *used_options: str, rotated: bool = False, optional:
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     x, weights, keywords = draw_inputs(draw, "theta", "norm", optional=True)
     used = draw.variants(*SCALED, *KEYWORDS, seldom=True)
-    keywords |= draw_scaled_rotation(draw, used, len(weights["w_q"]) // keywords["num_heads"])
+    d_k = len(weights["w_q"]) // keywords["num_heads"]
+    keywords |= draw_scaled_rotation(draw, used, d_k, has_theta="theta" in keywords)
     keywords |= draw_served(draw, used, keywords["num_heads"], x.shape[-2]) | draw_own_gate(draw, used)
     keywords |= draw_k_of(draw, weights)
     return (x, weights), keywords

@@ -55,7 +55,8 @@ def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     weights["layers"] = [layer | draw_optional_weights(draw, layer, h) for layer in weights["layers"]]
     names = (*KEYWORDS, *LOCAL[1:], "embedding_scale", "logit_softcap")
     used = draw.variants(*SCALED, *names, seldom=True)
-    keywords |= draw_scaled_rotation(draw, used, len(weights["layers"][0]["w_q"]) // h if weights["layers"] else 2)
+    d_k = len(weights["layers"][0]["w_q"]) // h if weights["layers"] else 2
+    keywords |= draw_scaled_rotation(draw, used, d_k, has_theta="theta" in keywords)
     keywords |= draw_served(draw, used, h, token_ids.shape[-1]) | draw_own_gate(draw, used)
     keywords |= draw_local_layers(draw, used) | draw_k_of(draw, *weights["layers"])
     for name, values in (("embedding_scale", SCALES_OF_EMBEDDINGS), ("logit_softcap", SOFTCAPS)):

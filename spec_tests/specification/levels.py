@@ -11,7 +11,7 @@ LEVELS = MappingProxyType(
         "nan-propagation": "A NaN in the input shows in the result.",
         "limits": "The results for infinite inputs are the limits of the equation.",
         "no-entries": "An axis without entries gives an empty result, and a logsumexp of -inf.",
-        "mixed-dtypes": "16-bit inputs with float32 weights give a 16-bit result that is rounded once.",
+        "mixed-dtypes": "16-bit inputs with float32 weights give a 16-bit result, rounded once; in a list, each keeps its dtype.",
         "relative-tails": "Results close to 0 are accurate relative to their own size.",
         "attention-range": "Scores beyond the dtype's largest number do not spoil the result.",
         "all-gradients": "Every floating argument that the result depends on has a gradient.",
