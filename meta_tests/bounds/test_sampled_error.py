@@ -178,3 +178,14 @@ def test_the_marks_of_a_sample_are_as_large_as_they_say() -> None:
     assert spread(x.interpolated(x, x * 0.0), 4.0) == pytest.approx(np.sqrt(3) * 4, rel=0.05)
     joined = x.joined(Sample.input(np.full(64, 2.0), WIDE, x.stream), 8)
     assert spread(joined, 6.0) == pytest.approx(np.hypot(6, np.sqrt(8) * 2), rel=0.2)
+
+
+def test_samples_are_joined_along_the_axis_that_numpy_takes() -> None:
+    """Along the first one, if none is given: an equation that the search makes may name none."""
+    stream = RandomStream()
+    x, y = (Sample.input(np.full((2, 3), value), WIDE, stream) for value in (1.0, 2.0))
+    joins: tuple[Any, ...] = (np.concatenate, np.stack)
+    for join in joins:
+        for axis in ({}, {"axis": 0}, {"axis": 1}, {"axis": -1}):
+            joined = join([x, y], **axis)
+            assert np.array_equal(joined.value[0], join([np.full((2, 3), 1.0), np.full((2, 3), 2.0)], **axis)), (join, axis)
