@@ -236,3 +236,24 @@ def test_other_arguments_than_the_assignment_s_are_not_implemented(run_folder: P
     path.write_text("def run_rmsnorm(x, gain):\n    return x\n")
     with pytest.raises(NotImplementedError, match="it has no run_rmsnorm that takes d_model, eps, weights, in_features"):
         load_adapters(run_folder).function("rms_norm")(np.ones(2), np.ones(2), eps=1e-5)
+
+
+COUNTING = """
+import torch
+ENTRIES = [0]
+def run_rope(d_k, theta, max_seq_len, in_query_or_key, token_positions):
+    ENTRIES[0] = max(ENTRIES[0], max_seq_len * d_k // 2)
+    angles = token_positions[..., None] * theta ** (-torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
+    x, y = in_query_or_key[..., ::2].double(), in_query_or_key[..., 1::2].double()
+    turned = x * angles.cos() - y * angles.sin(), x * angles.sin() + y * angles.cos()
+    return torch.stack(turned, dim=-1).flatten(-2).float()
+"""
+
+
+@pytest.mark.usefixtures("forget_imports")
+def test_a_table_can_be_filled_entry_by_entry_in_python(tmp_path: Path) -> None:
+    """At some ten microseconds an entry. A call that takes longer would be no answer within the time limit."""
+    (tmp_path / "adapters.py").write_text(COUNTING)
+    backend = load_adapters(tmp_path, "adapters.py")
+    assert caught_by(backend, seed=1, only="rope") == {}
+    assert 2**13 <= backend.source.module.ENTRIES[0] <= 2**17

@@ -8,3 +8,4 @@ PROMISED_TIERS = ("equation",)  # of a contract: nobody who wrote it has promise
 NAIVE_BYTES = 2**30  # that naive code may allocate for one call
 HEADS = 16  # of scores or masks of positions × positions that it may keep at once, each number of 4 bytes
 MAX_POSITION = math.isqrt(NAIVE_BYTES // (HEADS * 4)) - 1  # for which it does; tables of rows of features are far smaller
+TURNED_WIDTHS = range(2, 65, 2)  # features of a head that is turned: naive code fills a table of each position and pair in Python

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..specification.aliases import KEYWORDS
 from ._imported import NotTaken, find_name, import_torch, list_parameters
-from ._promises import MAX_POSITION
+from ._promises import MAX_POSITION, TURNED_WIDTHS
 
 THETA_NAMES = ("theta", *KEYWORDS["theta"])
 WIDTH_NAMES = ("d_k", "dim", "head_dim", "d_head", "head_size", "rotary_dim")
@@ -49,7 +49,7 @@ def bind_rope(found: Any) -> tuple[Callable[..., Any], str, dict[str, Any]]:
     layout = _find_layout(lambda x, positions: turn(x, positions, 10_000.0 if theta_name else None))
     shown = ", ".join(name for name in names if name in (theta_name, width, length))
     words = f"the class {found.__name__}({shown}), layout {layout}" + ("" if theta_name else ", theta 10000")
-    domain = {"layout": (layout,), **({"max_position": MAX_POSITION} if length else {})}
+    domain = {"layout": (layout,), **({"max_position": MAX_POSITION, "d_k": TURNED_WIDTHS} if length else {})}
     return rope if theta_name else with_fixed_theta, words, domain
 
 

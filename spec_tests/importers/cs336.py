@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from . import _cs336_training as training
-from ._promises import DEFAULT_DTYPES, MAX_POSITION, PROMISED_TIERS
+from ._promises import DEFAULT_DTYPES, MAX_POSITION, PROMISED_TIERS, TURNED_WIDTHS
 
 KIND = "an adapters file of CS336"
 ORDER = 0
@@ -68,7 +68,7 @@ DOMAIN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "embedding": {"batch_dims": (1, 2, 3)},
         "cross_entropy": {"batch_dims": (1,)},
         "multihead_self_attention": {**HEADS_DOMAIN, "max_position": MAX_POSITION},
-        "rope": {"max_position": MAX_POSITION},
+        "rope": {"max_position": MAX_POSITION, "d_k": TURNED_WIDTHS},
         "transformer_block": MODEL_DOMAIN,
         "transformer_lm": {**MODEL_DOMAIN, "num_layers": range(1, 5)},
     }
