@@ -47,3 +47,9 @@ def center(x: Any) -> tuple[Any, Any]:
 
 def exact_maximum(x: Any, axis: int) -> Any:
     return exact(np.max(x, axis=axis, keepdims=True))
+
+
+def plain(x: Any) -> np.ndarray:
+    """Return the numbers of an argument, whichever number type carries them: what code compares that chooses by them."""
+    value = np.asarray(getattr(x, "value", x))
+    return np.asarray(value[0] if value.ndim > x.ndim else value, dtype=np.float64)  # a sample has one value for each draw

@@ -10,6 +10,7 @@ from reference_numpy.soft_target_cross_entropy import soft_target_cross_entropy
 from reference_numpy.softmax import softmax
 
 from . import HALF, deviation
+from ._steps import plain
 
 
 def _reduce(loss: Any, shape: tuple[int, ...], reduction: str) -> Any:
@@ -65,7 +66,7 @@ def divergence(logits: Any, targets: Any, weight: Any = None, *, reduction: str 
 
     Shows: targets with two classes or more. Hides: targets of one class.
     """
-    entropy = -np.sum(targets * np.log(np.where(targets > 0, targets, 1.0)), axis=-1)
+    entropy = -np.sum(targets * np.log(np.where(plain(targets) > 0, targets, 1.0)), axis=-1)
     loss = _row_losses(logits, targets, weight, **options) - np.reshape(entropy, (-1,))
     return _reduce(loss, logits.shape[:-1], reduction)
 
@@ -86,7 +87,7 @@ def most_probable_class_alone(logits: Any, targets: Any, weight: Any = None, **o
     Shows: targets with two classes or more. Hides: targets of one class.
     """
     return soft_target_cross_entropy(
-        logits, (np.arange(targets.shape[-1]) == np.argmax(targets, axis=-1)[..., None]) * 1.0, weight, **options
+        logits, (np.arange(targets.shape[-1]) == np.argmax(plain(targets), axis=-1)[..., None]) * 1.0, weight, **options
     )
 
 
@@ -144,7 +145,7 @@ def weight_of_the_most_probable_class(
     """
     if weight is None:
         return soft_target_cross_entropy(logits, targets, reduction=reduction, **options)
-    of_rows = np.take(weight, np.reshape(np.argmax(targets, axis=-1), (-1,)))
+    of_rows = np.take(weight, np.reshape(np.argmax(plain(targets), axis=-1), (-1,)))
     return _reduce(of_rows * _row_losses(logits, targets, **options), logits.shape[:-1], reduction)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from reference_numpy.soft_target_cross_entropy_vjp import soft_target_cross_entropy_vjp
 
 from . import deviation
+from ._steps import plain
 
 
 @deviation("reference", "rows_sum_to_zero", "classes_have_their_own_weights")
@@ -76,7 +77,7 @@ def most_probable_class_alone(cotangent: Any, logits: Any, targets: Any, weight:
 
     Shows: targets with two classes or more. Hides: targets of one class.
     """
-    alone = (np.arange(targets.shape[-1]) == np.argmax(targets, axis=-1)[..., None]) * 1.0
+    alone = (np.arange(targets.shape[-1]) == np.argmax(plain(targets), axis=-1)[..., None]) * 1.0
     return soft_target_cross_entropy_vjp(cotangent, logits, alone, weight, **options)
 
 
