@@ -17,7 +17,7 @@ NAMES = {
 }
 
 
-MAX_LINES = 60  # of the whole output with -q
+MAX_LINES = 64  # of the whole output with -q
 
 
 @pytest.mark.rotating

@@ -24,7 +24,7 @@ NOT_AT_A_START = (
     "spec_tests.vectors",
 )
 AFTER_A_FAILURE = ("spec_tests.report.failure", "spec_tests.report.script", "spec_tests.trials.causes")
-MAX_MODULES = 260  # of the suite, where a backend has one function
+MAX_MODULES = 268  # of the suite, where a backend has one function: all importers among them, which are loaded before any backend
 LISTS_MODULES = """
 import json
 import sys
@@ -126,18 +126,23 @@ BACKENDS = {
     """,
 }
 
+SINCE = ("soft_target_cross_entropy",)
+
 
 @pytest.mark.rotating
 @pytest.mark.parametrize("name", BACKENDS)
 def test_the_list_of_what_is_absent_is_as_it_was_when_all_laws_were_collected(name: str, tmp_path: Path) -> None:
     """`not_tried.json` has the lists of commit c956b87 at default effort. It collected the laws of all operations.
 
-    It did not say yet that a function does not take None.
+    It did not say yet that a function does not take None, and lacked the operations of SINCE.
     """
     before = json.loads((Path(__file__).parent / "not_tried.json").read_text())
     write(tmp_path, **{name: textwrap.dedent(BACKENDS[name])})
     run = suite(tmp_path, f"--backend={name}.py", "-k", "reference", "--hypothesis-seed=0")
     said = describe_not_tried([from_record(Verdict, fact) for fact in run.facts])
+    for operation in SINCE:
+        assert any(f" {operation}, " in sentence for sentence in said)
+        said = [sentence.replace(f" {operation}, ", " ") for sentence in said]
     assert [sentence for sentence in said if " raises where m is None" not in sentence] == before[name]
 
 
