@@ -89,7 +89,8 @@ LEADING = {"pytest": PLUGIN, "spec-tests": ("-m", "spec_tests")}
 
 
 def collapse_spaces(text: str) -> str:
-    return re.sub(" +", " ", text)
+    """Replace spaces by one, and leave out what depends on the machine: which parts of the confinement its kernel allows."""
+    return re.sub("(the kernel's process had: ).*", r"\1", re.sub(" +", " ", text))
 
 
 def mask_numbers(text: str) -> str:
