@@ -1,11 +1,11 @@
 """Test how the lines of a changed equation are listed."""
 
-from spec_tests.diagnosis.equation_words import describe_equation
-from spec_tests.diagnosis.neighbours.candidate import Candidate
-from spec_tests.diagnosis.neighbours.edit import changed_lines
-from spec_tests.diagnosis.neighbours.listing import list_edits
-from spec_tests.diagnosis.neighbours.source import source_of
-from spec_tests.diagnosis.neighbours.trace import trace
+from spec_tests.diagnosis.equations.neighbours.candidate import Candidate
+from spec_tests.diagnosis.equations.neighbours.edit import changed_lines
+from spec_tests.diagnosis.equations.neighbours.listing import list_edits
+from spec_tests.diagnosis.equations.neighbours.source import source_of
+from spec_tests.diagnosis.equations.neighbours.trace import trace
+from spec_tests.diagnosis.equations.words import describe_equation
 
 from ..measure.leave_one_out import answered_calls
 from ..support.in_process import backend

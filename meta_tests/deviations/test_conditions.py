@@ -8,30 +8,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spec_tests.diagnosis.condition import KINDS, Condition
-from spec_tests.diagnosis.facts.fact import Fact
-from spec_tests.diagnosis.facts.of_calls.argument_axes import Axes
-from spec_tests.diagnosis.facts.of_calls.arguments import BATCH_DIMENSIONS, EMPTY, WITH_OPTIONS, Option, Size, given
-from spec_tests.diagnosis.facts.of_calls.axis import AFTER, BEFORE, FIRST, LAST, MIDDLE, NEGATIVE, RANK
-from spec_tests.diagnosis.facts.of_calls.batch import BATCH_ENTRIES
-from spec_tests.diagnosis.facts.of_calls.calls_before import FLAGS, CallsBefore
-from spec_tests.diagnosis.facts.of_calls.compared_sizes import equal, larger
-from spec_tests.diagnosis.facts.of_calls.integer_entries import equal_entries
-from spec_tests.diagnosis.facts.of_calls.lengths import FULL_CACHE, UNUSED_COLUMNS, equal_lengths
-from spec_tests.diagnosis.facts.of_calls.mask_rows import MaskRows
-from spec_tests.diagnosis.facts.of_calls.memory import DTYPE, LAYOUT
-from spec_tests.diagnosis.facts.of_calls.result_shape import COLUMNS
-from spec_tests.diagnosis.facts.of_calls.values import HoldsMinusInfinity, HoldsNaN, IsFinite, largest_magnitude
-from spec_tests.diagnosis.facts.of_elements import ElementFact
-from spec_tests.diagnosis.facts.of_elements.argument_values import ValueAt, of_row
-from spec_tests.diagnosis.facts.of_elements.blocks import beyond_columns
-from spec_tests.diagnosis.facts.of_elements.heads import HEAD_OF_GROUP
-from spec_tests.diagnosis.facts.of_elements.indices import BATCH_ENTRY, COLUMN, ROW, from_the_end
-from spec_tests.diagnosis.facts.of_elements.parts import GRADIENT, RESULT
-from spec_tests.diagnosis.facts.of_elements.rows import DIAGONAL
-from spec_tests.diagnosis.region_conditions import list_conditions, list_element_conditions
-from spec_tests.diagnosis.region_words import describe_conditions
-from spec_tests.diagnosis.values import is_integer, is_number, join, simplest_between
+from spec_tests.diagnosis.regions.condition import KINDS, Condition
+from spec_tests.diagnosis.regions.facts.fact import Fact
+from spec_tests.diagnosis.regions.facts.of_calls.argument_axes import Axes
+from spec_tests.diagnosis.regions.facts.of_calls.arguments import BATCH_DIMENSIONS, EMPTY, WITH_OPTIONS, Option, Size, given
+from spec_tests.diagnosis.regions.facts.of_calls.axis import AFTER, BEFORE, FIRST, LAST, MIDDLE, NEGATIVE, RANK
+from spec_tests.diagnosis.regions.facts.of_calls.batch import BATCH_ENTRIES
+from spec_tests.diagnosis.regions.facts.of_calls.calls_before import FLAGS, CallsBefore
+from spec_tests.diagnosis.regions.facts.of_calls.compared_sizes import equal, larger
+from spec_tests.diagnosis.regions.facts.of_calls.integer_entries import equal_entries
+from spec_tests.diagnosis.regions.facts.of_calls.lengths import FULL_CACHE, UNUSED_COLUMNS, equal_lengths
+from spec_tests.diagnosis.regions.facts.of_calls.mask_rows import MaskRows
+from spec_tests.diagnosis.regions.facts.of_calls.memory import DTYPE, LAYOUT
+from spec_tests.diagnosis.regions.facts.of_calls.result_shape import COLUMNS
+from spec_tests.diagnosis.regions.facts.of_calls.values import HoldsMinusInfinity, HoldsNaN, IsFinite, largest_magnitude
+from spec_tests.diagnosis.regions.facts.of_elements import ElementFact
+from spec_tests.diagnosis.regions.facts.of_elements.argument_values import ValueAt, of_row
+from spec_tests.diagnosis.regions.facts.of_elements.blocks import beyond_columns
+from spec_tests.diagnosis.regions.facts.of_elements.heads import HEAD_OF_GROUP
+from spec_tests.diagnosis.regions.facts.of_elements.indices import BATCH_ENTRY, COLUMN, ROW, from_the_end
+from spec_tests.diagnosis.regions.facts.of_elements.parts import GRADIENT, RESULT
+from spec_tests.diagnosis.regions.facts.of_elements.rows import DIAGONAL
+from spec_tests.diagnosis.regions.met_conditions import list_conditions, list_element_conditions
+from spec_tests.diagnosis.regions.values import is_integer, is_number, join, simplest_between
+from spec_tests.diagnosis.regions.words import describe_conditions
 
 D, N, SCALE = Size.of("d"), Size.of("n"), Option.of("scale")
 

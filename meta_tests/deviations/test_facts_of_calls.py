@@ -9,7 +9,7 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
-from spec_tests.diagnosis.facts.structures import RowStructure, find_structures
+from spec_tests.diagnosis.regions.facts.structures import RowStructure, find_structures
 from spec_tests.specification.registry import specification
 
 from ..support.in_process import backend

@@ -2,11 +2,11 @@
 
 import pytest
 
-from spec_tests.diagnosis.condition import Condition
-from spec_tests.diagnosis.conjunction import Conjunction
-from spec_tests.diagnosis.facts.of_calls.arguments import Size
-from spec_tests.diagnosis.facts.of_calls.batch import BATCH_ENTRIES
-from spec_tests.diagnosis.fresh_answers import MIN_ALONE, FreshAnswers
+from spec_tests.diagnosis.regions.condition import Condition
+from spec_tests.diagnosis.regions.conjunction import Conjunction
+from spec_tests.diagnosis.regions.facts.of_calls.arguments import Size
+from spec_tests.diagnosis.regions.facts.of_calls.batch import BATCH_ENTRIES
+from spec_tests.diagnosis.regions.fresh_answers import MIN_ALONE, FreshAnswers
 from spec_tests.diagnosis.wish import Wish
 from spec_tests.trials.asker import ask_about
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from spec_tests.calls.call import Call
-from spec_tests.diagnosis.equation_check import MIN_FURTHER_CALLS
+from spec_tests.diagnosis.equations.check import MIN_FURTHER_CALLS
+from spec_tests.diagnosis.equations.search import search_equation
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
-from spec_tests.diagnosis.nearest_equation import search_equation
 from spec_tests.specification.registry import specification
 
 from ..support.answered import answers

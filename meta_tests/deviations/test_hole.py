@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from spec_tests.deviations import OracleBackend
-from spec_tests.diagnosis.nearest_equation import _evaluate_on
-from spec_tests.diagnosis.neighbours.edit import Edit, compile_edits
-from spec_tests.diagnosis.neighbours.hole import Holes
-from spec_tests.diagnosis.neighbours.listing import list_edits
-from spec_tests.diagnosis.neighbours.screen import Screen
-from spec_tests.diagnosis.neighbours.source import source_of
-from spec_tests.diagnosis.neighbours.trace import trace
+from spec_tests.diagnosis.equations.neighbours.edit import Edit, compile_edits
+from spec_tests.diagnosis.equations.neighbours.hole import Holes
+from spec_tests.diagnosis.equations.neighbours.listing import list_edits
+from spec_tests.diagnosis.equations.neighbours.screen import Screen
+from spec_tests.diagnosis.equations.neighbours.source import source_of
+from spec_tests.diagnosis.equations.neighbours.trace import trace
+from spec_tests.diagnosis.equations.search import _evaluate_on
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
 

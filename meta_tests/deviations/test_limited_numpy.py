@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spec_tests.diagnosis.neighbours.limited_numpy import MAX_LENGTH, axes_of_at_most, limited_numpy
-from spec_tests.diagnosis.neighbours.source import source_of
+from spec_tests.diagnosis.equations.neighbours.limited_numpy import MAX_LENGTH, axes_of_at_most, limited_numpy
+from spec_tests.diagnosis.equations.neighbours.source import source_of
 from spec_tests.specification.registry import gradients, operations
 
 from ..measure.leave_one_out import answered_calls

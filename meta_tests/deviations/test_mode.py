@@ -12,10 +12,10 @@ import pytest
 from reference_numpy.multihead_self_attention import multihead_self_attention
 from spec_tests.calls.call import Call
 from spec_tests.deviations import Deviation, OracleBackend
+from spec_tests.diagnosis.equations.neighbours.mode import Mode, Setting, find_shared
+from spec_tests.diagnosis.equations.search import search_equation
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
-from spec_tests.diagnosis.nearest_equation import search_equation
-from spec_tests.diagnosis.neighbours.mode import Mode, Setting, find_shared
 from spec_tests.diagnosis.wish import Wish
 from spec_tests.implementation.backend import Backend, build_backend
 from spec_tests.implementation.framework import Framework

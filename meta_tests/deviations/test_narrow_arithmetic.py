@@ -15,7 +15,7 @@ from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
 from spec_tests.diagnosis.evidence import Evidence, is_wrong
 from spec_tests.diagnosis.explanation import Explanation
-from spec_tests.diagnosis.narrow_arithmetic import find_narrow_arithmetic
+from spec_tests.diagnosis.precision.sums import find_narrow_arithmetic
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
 from spec_tests.specification.registry import specification

@@ -13,17 +13,17 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.deviations import OracleBackend, deviations_of
+from spec_tests.diagnosis.equations.neighbours.edit import compile_edits
+from spec_tests.diagnosis.equations.neighbours.listing import list_edits
+from spec_tests.diagnosis.equations.neighbours.screen import Screen
+from spec_tests.diagnosis.equations.neighbours.solve import solve
+from spec_tests.diagnosis.equations.neighbours.source import source_of
+from spec_tests.diagnosis.equations.neighbours.trace import trace
+from spec_tests.diagnosis.equations.search import JUDGING_SHARE, search_equation
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explain import explain
 from spec_tests.diagnosis.explanation import Explanation
 from spec_tests.diagnosis.known_deviations import diagnose
-from spec_tests.diagnosis.nearest_equation import JUDGING_SHARE, search_equation
-from spec_tests.diagnosis.neighbours.edit import compile_edits
-from spec_tests.diagnosis.neighbours.listing import list_edits
-from spec_tests.diagnosis.neighbours.screen import Screen
-from spec_tests.diagnosis.neighbours.solve import solve
-from spec_tests.diagnosis.neighbours.source import source_of
-from spec_tests.diagnosis.neighbours.trace import trace
 from spec_tests.diagnosis.wish import Wish
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework

@@ -6,15 +6,15 @@ from functools import cache
 import pytest
 
 from spec_tests.calls.call import Call
-from spec_tests.diagnosis.equation_words import describe_equation
-from spec_tests.diagnosis.neighbours.candidate import Candidate
-from spec_tests.diagnosis.neighbours.changed_parts import write_change
-from spec_tests.diagnosis.neighbours.edit import Edit, changed_lines
-from spec_tests.diagnosis.neighbours.listing import list_edits
-from spec_tests.diagnosis.neighbours.notation import CLOSE, MAX_LENGTH, OPEN, list_helpers
-from spec_tests.diagnosis.neighbours.notation_table import NOTATIONS, PLAIN
-from spec_tests.diagnosis.neighbours.source import source_of
-from spec_tests.diagnosis.neighbours.trace import trace
+from spec_tests.diagnosis.equations.neighbours.candidate import Candidate
+from spec_tests.diagnosis.equations.neighbours.changed_parts import write_change
+from spec_tests.diagnosis.equations.neighbours.edit import Edit, changed_lines
+from spec_tests.diagnosis.equations.neighbours.listing import list_edits
+from spec_tests.diagnosis.equations.neighbours.notation import CLOSE, MAX_LENGTH, OPEN, list_helpers
+from spec_tests.diagnosis.equations.neighbours.notation_table import NOTATIONS, PLAIN
+from spec_tests.diagnosis.equations.neighbours.source import source_of
+from spec_tests.diagnosis.equations.neighbours.trace import trace
+from spec_tests.diagnosis.equations.words import describe_equation
 from spec_tests.specification.registry import gradients, operations, specification
 
 from ..measure.leave_one_out import answered_calls

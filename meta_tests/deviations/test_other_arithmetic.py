@@ -11,10 +11,10 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
+from spec_tests.diagnosis.equations.unstable_forms import find_unstable_form
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
-from spec_tests.diagnosis.narrow_results import find_narrow_results
-from spec_tests.diagnosis.unstable_forms import find_unstable_form
+from spec_tests.diagnosis.precision.results import find_narrow_results
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
 from spec_tests.specification.formats import FORMATS

@@ -5,16 +5,16 @@ import pytest
 
 from spec_tests.calls.call import Call
 from spec_tests.calls.operation import Operation
-from spec_tests.diagnosis.condition import Condition
-from spec_tests.diagnosis.facts.fact import Fact
-from spec_tests.diagnosis.facts.of_calls.arguments import Size
-from spec_tests.diagnosis.facts.of_calls.axis import AXIS_FACTS, RANK, describe_axis, find_axis
-from spec_tests.diagnosis.facts.of_calls.calls_before import CallsBefore
-from spec_tests.diagnosis.facts.of_calls.values import largest_magnitude
-from spec_tests.diagnosis.facts.of_elements.argument_values import ValueAt
-from spec_tests.diagnosis.facts.of_elements.counts import OCCURRENCES
-from spec_tests.diagnosis.like_calls import wish_like
-from spec_tests.diagnosis.region_conditions import list_conditions, list_element_conditions
+from spec_tests.diagnosis.regions.condition import Condition
+from spec_tests.diagnosis.regions.facts.fact import Fact
+from spec_tests.diagnosis.regions.facts.of_calls.arguments import Size
+from spec_tests.diagnosis.regions.facts.of_calls.axis import AXIS_FACTS, RANK, describe_axis, find_axis
+from spec_tests.diagnosis.regions.facts.of_calls.calls_before import CallsBefore
+from spec_tests.diagnosis.regions.facts.of_calls.values import largest_magnitude
+from spec_tests.diagnosis.regions.facts.of_elements.argument_values import ValueAt
+from spec_tests.diagnosis.regions.facts.of_elements.counts import OCCURRENCES
+from spec_tests.diagnosis.regions.like_calls import wish_like
+from spec_tests.diagnosis.regions.met_conditions import list_conditions, list_element_conditions
 from spec_tests.diagnosis.wish import Wish
 from spec_tests.specification.registry import specification
 from spec_tests.trials.asker import ask_about

@@ -4,19 +4,19 @@ import random
 
 import pytest
 
-from spec_tests.diagnosis.condition import Condition
-from spec_tests.diagnosis.facts.fact import Fact
-from spec_tests.diagnosis.facts.of_calls.arguments import Size, given
-from spec_tests.diagnosis.facts.of_calls.calls_before import CallsBefore
-from spec_tests.diagnosis.facts.of_calls.integer_entries import index_among
-from spec_tests.diagnosis.facts.of_calls.mask_rows import MaskRows
-from spec_tests.diagnosis.facts.of_calls.memory import LAYOUT
-from spec_tests.diagnosis.facts.of_elements.argument_values import ValueAt, of_row
-from spec_tests.diagnosis.facts.of_elements.heads import HEAD_OF_GROUP
-from spec_tests.diagnosis.facts.of_elements.indices import BATCH_ENTRY, COLUMN, ROW, from_the_end
-from spec_tests.diagnosis.facts.of_elements.rows import DIAGONAL
-from spec_tests.diagnosis.region_words import describe_conditions
-from spec_tests.diagnosis.values import simplest_between
+from spec_tests.diagnosis.regions.condition import Condition
+from spec_tests.diagnosis.regions.facts.fact import Fact
+from spec_tests.diagnosis.regions.facts.of_calls.arguments import Size, given
+from spec_tests.diagnosis.regions.facts.of_calls.calls_before import CallsBefore
+from spec_tests.diagnosis.regions.facts.of_calls.integer_entries import index_among
+from spec_tests.diagnosis.regions.facts.of_calls.mask_rows import MaskRows
+from spec_tests.diagnosis.regions.facts.of_calls.memory import LAYOUT
+from spec_tests.diagnosis.regions.facts.of_elements.argument_values import ValueAt, of_row
+from spec_tests.diagnosis.regions.facts.of_elements.heads import HEAD_OF_GROUP
+from spec_tests.diagnosis.regions.facts.of_elements.indices import BATCH_ENTRY, COLUMN, ROW, from_the_end
+from spec_tests.diagnosis.regions.facts.of_elements.rows import DIAGONAL
+from spec_tests.diagnosis.regions.values import simplest_between
+from spec_tests.diagnosis.regions.words import describe_conditions
 
 from ..support.seeds import draw_seed
 

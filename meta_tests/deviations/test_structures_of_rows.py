@@ -10,7 +10,7 @@ import pytest
 
 import spec_tests
 from spec_tests.deviations import Deviation, OracleBackend
-from spec_tests.diagnosis.facts.structures import (
+from spec_tests.diagnosis.regions.facts.structures import (
     ASCENDS,
     BEGINS_WITH_0,
     LARGEST_FIRST,

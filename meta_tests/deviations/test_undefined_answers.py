@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spec_tests.diagnosis.equations.search import search_equation
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.fit import try_fit
-from spec_tests.diagnosis.nearest_equation import search_equation
 
 from ..support.answered import answers
 from ..support.budgets import budget_for

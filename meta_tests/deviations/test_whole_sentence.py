@@ -9,12 +9,12 @@ import pytest
 import spec_tests
 from spec_tests.calls.call import Call
 from spec_tests.deviations import Deviation, OracleBackend
-from spec_tests.diagnosis.asking import RIGHT, WRONG, Answer
-from spec_tests.diagnosis.conjunction import Conjunction
 from spec_tests.diagnosis.explanation import Explanation
-from spec_tests.diagnosis.facts.of_calls.seen_keys import NO_KEY, ONE_KEY, read
-from spec_tests.diagnosis.region import Count, build_region
-from spec_tests.diagnosis.whole_sentence import SilentAnswers
+from spec_tests.diagnosis.regions.asking import RIGHT, WRONG, Answer
+from spec_tests.diagnosis.regions.conjunction import Conjunction
+from spec_tests.diagnosis.regions.facts.of_calls.seen_keys import NO_KEY, ONE_KEY, read
+from spec_tests.diagnosis.regions.region import Count, build_region
+from spec_tests.diagnosis.regions.whole_sentence import SilentAnswers
 from spec_tests.specification.formats import DTYPES
 
 from ..support.answered import answers

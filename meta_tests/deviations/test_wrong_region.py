@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from spec_tests.calls.call import Call
-from spec_tests.diagnosis.condition import Condition
-from spec_tests.diagnosis.conjunction import Conjunction
 from spec_tests.diagnosis.evidence import Evidence
-from spec_tests.diagnosis.facts.of_calls.arguments import Option, Size
-from spec_tests.diagnosis.region import Region
-from spec_tests.diagnosis.region_wishes import list_probe_values, list_probes
+from spec_tests.diagnosis.regions.condition import Condition
+from spec_tests.diagnosis.regions.conjunction import Conjunction
+from spec_tests.diagnosis.regions.facts.of_calls.arguments import Option, Size
+from spec_tests.diagnosis.regions.region import Region
+from spec_tests.diagnosis.regions.search import find_wrong_region
+from spec_tests.diagnosis.regions.wishes import list_probe_values, list_probes
 from spec_tests.diagnosis.wish import Wish
-from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
 from spec_tests.specification.registry import specification

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from spec_tests.diagnosis.narrow_operands import AwayFromZero, list_candidates
 from spec_tests.diagnosis.places import Place, describe_places, format_ordinal
+from spec_tests.diagnosis.precision.operands import AwayFromZero, list_candidates
 from spec_tests.implementation.backend import build_backend
 from spec_tests.implementation.framework import Framework
 from spec_tests.implementation.free_memory import can_fill_with_nan, filled_with_nan

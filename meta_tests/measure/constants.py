@@ -3,7 +3,7 @@
 python -m meta_tests.measure.constants NAME … [--sample 24] [--seed 1] [--work 826e6] [--workers 2]
 
 NAME is a number of `spec_tests.specification.tuned`, such as WORK_OF_CANDIDATE, or the dotted name of a number that its own
-module reads, such as spec_tests.diagnosis.nearest_equation.MAX_HOLES. Each row says how many bugs of the sample are explained
+module reads, such as spec_tests.diagnosis.equations.search.MAX_HOLES. Each row says how many bugs of the sample are explained
 without the catalogue (`leave_one_out`), how many wrongly, and what that took. A number is well chosen where neither half of it
 nor twice as much explains more.
 """

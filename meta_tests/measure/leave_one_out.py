@@ -30,9 +30,9 @@ from spec_tests.calls.operation import Operation
 from spec_tests.deviations import SUBSTITUTED, catalogue, deviations_of, find
 from spec_tests.diagnosis.evidence import Evidence
 from spec_tests.diagnosis.explanation import Explanation
-from spec_tests.diagnosis.region import Region
+from spec_tests.diagnosis.regions.region import Region
+from spec_tests.diagnosis.regions.search import find_wrong_region
 from spec_tests.diagnosis.wish import Wish
-from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.implementation.backend import Backend
 from spec_tests.inputs.chosen_draw import draw_small_call
 from spec_tests.specification.work import Budget

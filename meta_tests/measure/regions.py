@@ -20,8 +20,8 @@ from typing import Any
 from spec_tests.calls.violation import NoAnswer
 from spec_tests.deviations import Deviation, catalogue
 from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.diagnosis.regions.search import find_wrong_region
 from spec_tests.diagnosis.wish import Wish
-from spec_tests.diagnosis.wrong_region import find_wrong_region
 from spec_tests.inputs.effort import EFFORTS
 from spec_tests.specification.work import Budget
 from spec_tests.trials.asker import ask_about, describe_failure_kind

@@ -7,7 +7,7 @@ rules, every second one is withheld. The split was fixed before anything was mea
 
 from __future__ import annotations
 
-RULE_OF = {  # kind of mutation: rule of spec_tests/diagnosis/neighbours/rules
+RULE_OF = {  # kind of mutation: rule of spec_tests/diagnosis/equations/neighbours/rules
     "comparison": "another_comparison",
     "constant": "another_constant",
     "function": "another_function",

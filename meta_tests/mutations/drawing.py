@@ -22,8 +22,14 @@ MODULES = (
     *("bounds/expectation", "bounds/derivation", "bounds/choices", "calls/call", "calls/conventions", "calls/read_array"),
     *("calls/operation", "calls/call_facts", "inputs/regimes", "inputs/values", "helpers/assertions", "specification/formats"),
     *("implementation/process_state", "implementation/states", "running/exit_status", "report/records"),
-    *("report/verdicts", "trials/coverage", "trials/shares", "diagnosis/condition", "diagnosis/facts/of_calls/memory"),
-    *("diagnosis/facts/of_calls/lengths", "diagnosis/facts/of_elements/rows", "diagnosis/region_conditions"),
+    *(
+        "report/verdicts",
+        "trials/coverage",
+        "trials/shares",
+        "diagnosis/regions/condition",
+        "diagnosis/regions/facts/of_calls/memory",
+    ),
+    *("diagnosis/regions/facts/of_calls/lengths", "diagnosis/regions/facts/of_elements/rows", "diagnosis/regions/met_conditions"),
     *("processes/message", "tampering/snapshot"),
 )
 PER_MODULE = 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spec_tests.diagnosis.refused_region import MAX_CHANCE, Region, find_region
+from spec_tests.diagnosis.regions.refused import MAX_CHANCE, Region, find_region
 
 from ..support.seeds import draw_seed
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from spec_tests.calls.call import Call
-from spec_tests.diagnosis.facts.fact import Fact
-from spec_tests.diagnosis.facts.of_calls import describe_for_region
-from spec_tests.diagnosis.facts.of_elements import describe_elements
+from spec_tests.diagnosis.regions.facts.fact import Fact
+from spec_tests.diagnosis.regions.facts.of_calls import describe_for_region
+from spec_tests.diagnosis.regions.facts.of_elements import describe_elements
 
 
 def name_facts(call: Call) -> dict[str, Any]:

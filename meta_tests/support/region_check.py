@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from spec_tests.calls.call import Call
-from spec_tests.diagnosis.asking import RIGHT, Answer
-from spec_tests.diagnosis.region import Region
-from spec_tests.diagnosis.region_wishes import wish_inside, wish_outside
+from spec_tests.diagnosis.regions.asking import RIGHT, Answer
+from spec_tests.diagnosis.regions.region import Region
+from spec_tests.diagnosis.regions.wishes import wish_inside, wish_outside
 from spec_tests.diagnosis.wish import Wish
 from spec_tests.trials.asker import Asker
 

@@ -15,8 +15,8 @@ from .evidence import Evidence
 from .explanation import IF_MEANT, Explanation
 from .fit import predicts
 from .known_deviations import Ask, diagnose
-from .narrow_operands import AnswerInstead, find_narrow_operands, says_rounding_to_even
 from .near_misses import find_near_miss
+from .precision.operands import AnswerInstead, find_narrow_operands, says_rounding_to_even
 
 
 def explain(

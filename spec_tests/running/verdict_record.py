@@ -115,6 +115,6 @@ def _find_region(trial: Trial, name: str) -> tuple[str, str] | None:
     examples = [e for e in trial.tally.coverage.examples if e.answered or e.refusal == "backend"]
     if not any(example.refusal == "backend" for example in examples):
         return None
-    (module,) = import_modules("spec_tests.diagnosis.refused_region")
+    (module,) = import_modules("spec_tests.diagnosis.regions.refused")
     region = module.find_region(name.removesuffix("_vjp"), [(e.refusal == "backend", e.facts) for e in examples])
     return (region.words, region.advice) if region else None

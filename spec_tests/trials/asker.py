@@ -14,8 +14,8 @@ from ..calls.gradient import Gradient
 from ..calls.operation import Operation
 from ..calls.recorder import Recorder
 from ..calls.violation import Lost, NoAnswer, NotImplementedVariant, Violation
-from ..diagnosis.asking import RIGHT, WRONG, Answer
 from ..diagnosis.evidence import answer_of, truth_of, wrong_in
+from ..diagnosis.regions.asking import RIGHT, WRONG, Answer
 from ..diagnosis.wish import Wish
 from ..implementation.domain import HEAD_DIMENSIONS
 from ..inputs.choices import NoExample

@@ -2,7 +2,7 @@
 
 from ..deviations import put_into_oracle
 from ..diagnosis.evidence import is_wrong
-from ..diagnosis.wrong_region import find_wrong_region
+from ..diagnosis.regions.search import find_wrong_region
 from .asker import answer_in_float32, answer_instead, ask_about, choose
 from .causes import Causes
 from .failure import Failure

@@ -23,8 +23,8 @@ from ..deviations._oracle_backend import prepare
 from ..diagnosis.evidence import Evidence, is_wrong
 from ..diagnosis.explain import explain
 from ..diagnosis.explanation import Explanation
-from ..diagnosis.refused_region import Region as RaisingRegion
-from ..diagnosis.region import Region
+from ..diagnosis.regions.refused import Region as RaisingRegion
+from ..diagnosis.regions.region import Region
 from ..implementation.backend import Backend
 from ..implementation.states import AUTOCAST
 from ..specification.formats import FLOAT64_IN_FLOAT32

@@ -7,17 +7,17 @@ from functools import partial
 from typing import Any, Protocol
 
 from ..calls.call import Call
-from ..diagnosis.approximate_function import find_approximate_function
+from ..diagnosis.equations.search import search_equation
+from ..diagnosis.equations.unstable_forms import find_unstable_form
 from ..diagnosis.evidence import Evidence
 from ..diagnosis.explanation import Explanation
-from ..diagnosis.narrow_arithmetic import find_narrow_arithmetic
-from ..diagnosis.narrow_results import find_narrow_results
 from ..diagnosis.near_misses import find_fixed_option
-from ..diagnosis.nearest_equation import search_equation
 from ..diagnosis.operator.search import read_operator
 from ..diagnosis.places import find_place
-from ..diagnosis.region import Region
-from ..diagnosis.unstable_forms import find_unstable_form
+from ..diagnosis.precision.functions import find_approximate_function
+from ..diagnosis.precision.results import find_narrow_results
+from ..diagnosis.precision.sums import find_narrow_arithmetic
+from ..diagnosis.regions.region import Region
 from ..diagnosis.wish import Wish
 from ..specification.work import Budget
 

@@ -10,7 +10,7 @@ from ..calls.call_facts import describe_call, describe_positions
 from ..calls.history import list_lost
 from ..calls.operation import Operation
 from ..calls.violation import Lost, NoAnswer
-from ..diagnosis.refused_region import Region, find_region
+from ..diagnosis.regions.refused import Region, find_region
 from ..inputs.choices import shape_choices
 from ..inputs.draw import Draw
 

@@ -32,8 +32,8 @@ from .tally import Finding, Tally
 if TYPE_CHECKING:
     from ..diagnosis.evidence import Evidence
     from ..diagnosis.explanation import Explanation
-    from ..diagnosis.refused_region import Region as RaisingRegion
-    from ..diagnosis.region import Region
+    from ..diagnosis.regions.refused import Region as RaisingRegion
+    from ..diagnosis.regions.region import Region
     from ..diagnosis.wish import Wish
     from .causes import Cause, Causes
     from .failure import Failure

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...calls.in_domain import sizes_of
 from ...specification.registry import Specification, specification
-from ..neighbours.mode import Mode
+from ..equations.neighbours.mode import Mode
 from .indices import IndexSet
 
 Named = dict[str, Any]  # the arguments of a call by name

@@ -11,12 +11,12 @@ import numpy as np
 from ...calls.call import Call
 from ...calls.in_domain import sizes_of
 from ...specification.work import Budget
-from ..equation_check import EquationCheck
+from ..equations.check import EquationCheck
+from ..equations.neighbours.screen import Screen
 from ..evidence import Evidence, wrong_in
 from ..explanation import Explanation
 from ..fit import allows, explains, try_fit
 from ..further_calls import Ask, FurtherCalls
-from ..neighbours.screen import Screen
 from .alternative import Alternative, Where, say_part
 from .axes import name_axes, plural, split_parts
 from .coefficients import list_coefficients

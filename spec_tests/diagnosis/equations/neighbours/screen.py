@@ -1,0 +1,72 @@
+"""A cheap test of an equation in float64 on one failing call, before its error bound is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....calls.call import Call
+from ...evidence import answer_of, truth_of, wrong_in
+
+FAR = 1000.0  # the score of an equation without values
+
+
+class Screen:
+    """A failing call, and how far an equation is from its answer."""
+
+    def __init__(self, call: Call):
+        self.call, self.answer, truth = call, answer_of(call), truth_of(call)
+        self.truth, self.wrong, self.storage = truth.value, wrong_in(call), call.operation.storage
+        with np.errstate(all="ignore"):
+            self.radius = np.where(np.isfinite(truth.radius), truth.radius, np.inf)
+            self.gap = np.abs(self.answer - self.truth)
+            rounding = np.where(np.isfinite(self.answer), self.storage.u * np.abs(self.answer), 0.0)
+            self.reach = np.maximum(self.radius, rounding)  # how far an answer may be from the value that it stands for
+        self.finite = np.isfinite(self.answer)
+        self._on_shared = call.prepare(_as_read_only)
+
+    def evaluate(self, equation: Callable[..., Any]) -> np.ndarray | None:
+        """Return the equation's values, rounded to the dtype; None if it has none of the right shape."""
+        try:
+            with np.errstate(all="ignore"):
+                values = np.asarray(self._evaluate_on_call(equation), dtype=np.float64)
+                return self.storage.round(values) if values.shape == self.answer.shape else None
+        except Exception:
+            return None
+
+    def _evaluate_on_call(self, equation: Callable[..., Any]) -> Any:
+        """Evaluate an equation on arguments that all equations share, or on copies if it writes into them."""
+        try:
+            return self._on_shared(equation)
+        except ValueError as error:
+            if "read-only" not in str(error):
+                raise
+            return self.call.evaluate(np.asarray, equation)
+
+    def score(self, values: np.ndarray) -> tuple[bool | None, float, float]:
+        """Return whether the values may be the answers, and log2 of their largest and mean distance in units of the bound.
+
+        They may not be if most wrong elements are nearer to the right equation, or if they are infinite and the answer is not.
+        Where they are NaN and the answer is wrong, as for a query that then sees no key, the equation says nothing: None if it
+        says nothing about any wrong element.
+        """
+        with np.errstate(all="ignore"):
+            distance = np.abs(self.answer - values)
+            undefined = ~np.isfinite(values)
+            open_ = np.isnan(values) & self.finite & self.wrong
+            near = ((distance < self.gap) | undefined | ~self.finite) & ~open_
+            wrong = np.sum(self.wrong & ~open_)
+            possible = bool(2 * np.sum(near & self.wrong) >= wrong and not np.any(undefined & self.finite & ~open_))
+            same = (distance == 0) | (self.answer == values) | (np.isnan(self.answer) & np.isnan(values)) | open_
+            ratio = np.where(same, 0.0, distance / (self.radius + self.storage.u * np.abs(values)))
+            sizes = np.log2(np.nan_to_num(ratio, nan=1e300, posinf=1e300) + 2.0**-20)
+        says_nothing = possible and not wrong and bool(np.any(open_))
+        return None if says_nothing else possible, float(np.max(sizes, initial=-FAR)), float(np.mean(sizes))
+
+
+def _as_read_only(x: Any) -> np.ndarray:
+    array = np.asarray(x)
+    array.flags.writeable = False
+    return array
