@@ -33,7 +33,7 @@ from .mutation import Mutation
 from .selection import select_tests
 
 COPIED = ("spec_tests", "reference_numpy", "backends", "meta_tests", "docs", "examples", "conftest.py", "pyproject.toml")
-IGNORED = shutil.ignore_patterns("__pycache__", "_build", "node_modules", "*.egg-info")
+IGNORED = shutil.ignore_patterns("__pycache__", ".hypothesis", "_build", "node_modules", "*.egg-info")
 OURS = ("spec_tests", "reference_numpy", "meta_tests", "backends", "conftest")
 OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-W", "ignore:Module already imported")
 CPU_SECONDS = 60  # of all tests of one mutation
