@@ -36,6 +36,10 @@ class ArrayFramework(Protocol):
         """The version of the framework, or "unknown"."""
 
     @property
+    def device_facts(self) -> tuple[str, ...]:
+        """What the device is, and which settings decide how precisely it computes; () on the processor."""
+
+    @property
     def namespace(self) -> str:
         """The module that a script imports to make arrays."""
 

@@ -20,6 +20,7 @@ from array_api_compat import to_device
 
 from ..specification.formats import DTYPES
 from .backward import accumulate, linearize
+from .device_facts import list_device_facts
 from .guard import Fault, Refused, run_guarded
 from .layouts import lay_out
 from .lost_device import is_alive, lose, lose_in
@@ -86,6 +87,10 @@ class Framework:
             return str(getattr(self.module, "__version__", "") or metadata.version(self.name))
         except metadata.PackageNotFoundError:
             return "unknown"
+
+    @cached_property
+    def device_facts(self) -> tuple[str, ...]:
+        return list_device_facts(self)
 
     @cached_property
     def namespace(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from .facilities import has_timer
 from .missing_parts import describe_missing_part
-from .printable import printable, text_of
+from .printable import message_of
 from .process_state import PROCESS_SETTINGS, ProcessState, Setting, get_handler, set_handler
 
 SUITE = Path(__file__).parents[1]
@@ -198,7 +198,7 @@ def as_fault(error: BaseException) -> Exception:
     """Return the Refused or the Fault for an exception that a step has raised."""
     if type(error) is Fault:
         return error
-    text = printable(text_of(error))
+    text = message_of(error)
     if isinstance(error, NotImplementedError):
         return Refused(text or "NotImplementedError")
     if missing := describe_missing_part(error):

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .guard import Fault
-from .printable import printable
+from .printable import message_of
 
 
 class DeviceUser(Protocol):
@@ -37,4 +37,4 @@ def lose(framework: DeviceUser, fault: Fault) -> Fault:
 
 def lose_in(framework: DeviceUser, step: str, error: Exception) -> Fault:
     """Note that the device is lost since the error of a step of the suite's own, and return the fault."""
-    return lose(framework, Fault(f"{step} raised {type(error).__name__}: {printable(str(error))}"))
+    return lose(framework, Fault(f"{step} raised {type(error).__name__}: {message_of(error)}"))

@@ -9,6 +9,11 @@ import unicodedata
 
 MAX_CHARACTERS = 4000  # characters of one message; the report's data hold all of it
 CI_COMMAND = re.compile(r"^(?P<space>\s*):(?=:)|#(?=#\w*\[)", re.MULTILINE)  # GitHub; Azure, TeamCity
+TORCH_ADVICE = re.compile(  # PyTorch appends it to each error of a device; this suite asks of each call by itself
+    r"^(Search for `.*' in \S+ for more information|\w+ kernel errors might be asynchronously reported .*"
+    r"|For debugging consider passing \w+=\d+|Compile with `TORCH_USE_\w+` to enable device-side assertions)\.?[^\S\n]*(\n|$)",
+    re.MULTILINE,
+)
 ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode's general categories
 
 
@@ -38,6 +43,13 @@ def text_of(value: object) -> str:
         return str(value)
     except BaseException as error:
         return f"whose text cannot be had: {type(error).__name__}"
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an exception, safe to print, and without the advice that PyTorch appends on a device."""
+    text = text_of(error)
+    shorter = TORCH_ADVICE.sub("", text)
+    return printable(text if shorter == text else shorter.rstrip())
 
 
 def escape_unencodable() -> None:

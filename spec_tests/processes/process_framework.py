@@ -25,6 +25,7 @@ class ProcessFramework:
     accumulates = False
     has_states = False
     namespace = "numpy"
+    device_facts: tuple[str, ...] = ()
     device_lost = False  # never: a process whose device is lost is replaced
     world_size = 1
     connection: Any  # to its process, or to those of all ranks

@@ -40,6 +40,7 @@ BACKEND_PROPERTIES = (  # those that a backend may state, and what `recognize` h
 )  # fmt: skip
 FRAMEWORK_PROPERTIES = (
     "name", "device", "place", "version", "namespace", "dtypes", "integer", "differentiates", "accumulates", "has_states",
+    "device_facts",
 )  # fmt: skip
 WORLD_SIZE = "WORLD_SIZE"  # the variable with the number of ranks, as torchrun names it
 WIDER = MappingProxyType(

@@ -122,7 +122,8 @@ class RemoteFramework(ProcessFramework):
         self.connection = connection
         properties = {name: properties[name] for name in FRAMEWORK_PROPERTIES}
         texts = {name: printable_line(value) for name, value in properties.items() if isinstance(value, str)}
-        self.__dict__.update({**properties, **texts, "dtypes": tuple(properties["dtypes"])})
+        facts = tuple(printable_line(str(fact)) for fact in properties["device_facts"])
+        self.__dict__.update({**properties, **texts, "dtypes": tuple(properties["dtypes"]), "device_facts": facts})
         self.version = check_version(self.name, self.version)
 
     def run(self, name: str, *arguments: Any) -> Any:

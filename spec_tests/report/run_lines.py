@@ -66,6 +66,9 @@ class StatedBackend:
     )
     framework: Framework
     device: str
+    device_facts: Annotated[
+        tuple[str, ...], "what the device is, and which settings of the framework decide how precisely it computes"
+    ] = field(default=(), metadata=LEFT_OUT)
     confinement: Annotated[
         str, "with --isolate=strict: what keeps its process from others, and what the system does not allow"
     ] = field(default="", metadata=LEFT_OUT)

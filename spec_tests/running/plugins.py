@@ -10,6 +10,7 @@ from ..report.verdict import Verdict
 from ..specification.first_use import import_modules
 from .cause_printer import CausePrinter
 from .completeness import Completeness
+from .device_lines import DeviceLines
 from .hang_watch import HangWatch
 from .import_lines import ImportLines
 from .options import read_option
@@ -33,6 +34,7 @@ def register_plugins(config: pytest.Config, session: Session, verdicts: list[Ver
     config.pluginmanager.register(ProgressLines(config), "spec_tests.progress")
     config.pluginmanager.register(Completeness(config), "spec_tests.completeness")
     config.pluginmanager.register(ImportLines(session), "spec_tests.imports")
+    config.pluginmanager.register(DeviceLines(config, session), "spec_tests.devices")
     config.pluginmanager.register(CausePrinter(config, verdicts), "spec_tests.causes")
     if unnamed := next((plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, UnnamedReport)), None):
         config.pluginmanager.register(unnamed.build_recorder(config, session), "spec_tests.report")

@@ -62,6 +62,7 @@ def state_backend(backend: Backend, folder: Path, confinement: str = "") -> Stat
         imports=hash_imports(file) if file else {},
         framework=Framework(name=framework.name, version=framework.version),
         device=framework.device or framework.place,
+        device_facts=framework.device_facts,
         confinement=confinement,
         dtypes=tuple(backend.dtypes),
         operations=tuple(implemented),
