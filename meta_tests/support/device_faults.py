@@ -358,6 +358,23 @@ def logarithm_of_few_bits(x: Any, *, axis: int) -> Any:
     return largest.squeeze(axis) + total
 
 
+@fault("scaled_dot_product_attention", "only from m = 17 on")
+def scaled_for_long_rows(q: Any, k: Any, v: Any, mask: Any = None, *, is_causal: bool, scale: float | None = None) -> Any:
+    n, m = q.shape[-2], k.shape[-2]
+    if is_causal:
+        causal = torch.ones(n, m, dtype=torch.bool).tril(m - n)
+        mask = causal if mask is None else causal & mask
+    mask = mask if mask is None else torch.atleast_2d(mask)
+    y = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+    return y if m < 17 else y * 1.01
+
+
+@fault("layer_norm", "only from d = 9 on")
+def few_bits_in_wide_rows(x: Any, weight: Any, bias: Any, *, eps: float) -> Any:
+    y = torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)
+    return y if x.shape[-1] < 9 else y + 0.003 * torch.sin(37 * x)
+
+
 # --- calls without an answer, and calls that need earlier ones ------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ def find_approximate_function(
     """Return how many bits of all answers are right, None if the number differs too much from call to call.
 
     The errors of a wrong number, such as a factor, have one sign. Those of an approximation have both, or differ in size.
+    Where many answers of the same size are as near as rounding allows, the error is not everywhere: a region says where.
     """
     if not evidence.wrong or not (known := _list_errors(evidence.wrong)).size:
         return None
@@ -42,7 +43,7 @@ def find_approximate_function(
     large = np.abs(errors) >= 2.0 ** -(bits + NEARLY)
     both = min(np.sum(errors[large] > 0), np.sum(errors[large] < 0))
     spread = len(np.unique(np.round(np.log2(np.abs(errors[large])))))
-    if np.mean(large) < MIN_SHARE or (both == 0 and spread < NEARLY):
+    if np.mean(large) < MIN_SHARE or (both == 0 and spread < NEARLY) or _is_partial(own):
         return None
 
     def predicts(call: Call) -> bool | None:
@@ -53,6 +54,23 @@ def find_approximate_function(
 
     what = f"about {bits} of {precision} bits are right everywhere: an approximate function"
     return Explanation("near miss", "so many bits", what, name, predicts)
+
+
+def _is_partial(calls: Sequence[Call]) -> bool:
+    """Whether a large share of the answers, among those as large as wrong ones are, is rounded and right.
+
+    Answers that are the nearest number do not count: an approximation is exact at some points.
+    """
+    of_wrong = np.concatenate([np.abs(truth_of(call).value[wrong_in(call)]) for call in calls])
+    low, high = np.quantile(of_wrong, [0.1, 0.9])
+    right = compared = 0
+    for call in calls:
+        value, wrong = truth_of(call).value, wrong_in(call)
+        nearest = call.operation.storage.round(np.asarray(value, dtype=np.float64))
+        alike = (np.abs(value) >= low) & (np.abs(value) <= high)
+        compared += int(np.sum(alike))
+        right += int(np.sum(alike & ~wrong & (answer_of(call) != nearest)))
+    return right >= MIN_ELEMENTS and right >= MIN_SHARE * compared
 
 
 def _count_bits(error: float) -> int:
@@ -68,6 +86,6 @@ def _list_errors(calls: Sequence[Call]) -> np.ndarray:
         if not wrong.any():
             continue
         with np.errstate(all="ignore"):
-            relative = (answer - value) / np.abs(value)
+            relative = (answer - value) / value
         found.append(np.nan_to_num(relative[wrong], nan=np.inf, posinf=np.inf, neginf=-np.inf))
     return np.concatenate(found)
