@@ -156,6 +156,8 @@ class Operation:
             raise NotImplementedVariant(reason)
         if not arguments and (reason := keyword_not_taken(call)):
             raise NotImplementedVariant(reason, "signature")
+        if not self.admits(call):
+            raise NotImplementedVariant("the search for the cause may ask for no other shape", "suite")
         positional, keywords = arguments or self.native(call)
         self.backend.meter.add_call(count_elements(arguments) if arguments else call.size)
         framework = self.backend.framework
@@ -167,7 +169,8 @@ class Operation:
             return framework.describe_foreign(framework.force(self.function(*positional, **keywords)))
 
         try:
-            call.result = self.attempt(lambda: framework.in_state(state, step) if state else step())
+            with self.backend.shapes.timed(self._shapes_of(call)):
+                call.result = self.attempt(lambda: framework.in_state(state, step) if state else step())
         except Violation as violation:
             if not (rejected := keyword_rejected(call, violation.__cause__)) or rejected not in keywords:
                 raise
@@ -181,6 +184,14 @@ class Operation:
             call.result = settle_update(call, call.result, updated)
         note_result(call)
         return call.result
+
+    def admits(self, call: Call) -> bool:
+        """Whether a call of these shapes may be made: a search for a cause may be kept from new ones."""
+        return self.backend.shapes.admits(self._shapes_of(call))
+
+    def _shapes_of(self, call: Call) -> tuple[Any, ...]:
+        """Return what a kernel that is compiled for each shape is compiled for: the arrays that are given, with their shapes."""
+        return (self.name, self.dtype, *((path, x.shape) for path, x in leaves(call.named) if hasattr(x, "shape")))
 
     @property
     def updated_in_place(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from .guard import MIN_TIMEOUT_SECONDS, Fault
 from .lookup import BackendError, built_in_backends, contain, describe_class, identify, resolve
 from .plain_values import copy_plain
 from .printable import printable_line, text_of
+from .shapes_seen import ShapesSeen
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,11 @@ class Backend:
     def meter(self) -> Meter:
         """Counts the work that is done on the backend. Calls, and what judges them, add to it."""
         return Meter()
+
+    @cached_property
+    def shapes(self) -> ShapesSeen:
+        """The shapes that it was called with in this process. Calls add to them."""
+        return ShapesSeen()
 
     @cached_property
     def work_after_failures(self) -> dict[str, int]:

@@ -12,7 +12,7 @@ from .bugs import Bug, group_bugs, list_errors, list_failures
 from .conventions import describe_differences
 from .cut import Cut
 from .verdict import ToldCause, Verdict
-from .verdicts import describe_beyond, describe_missed_levels, describe_unrequired, find_shortfalls
+from .verdicts import describe_beyond, describe_missed_levels, describe_shapes, describe_unrequired, find_shortfalls
 
 NO_CUTS: Mapping[str, Cut] = MappingProxyType({})
 MAX_WIDTH = 120
@@ -85,6 +85,8 @@ def _format_backend(backend: str, verdicts: list[Verdict], bugs: list[Bug], cut:
         lines += _wrap(f"with choices that differ from PyTorch's: {choices}", "    ")
     if levels := describe_missed_levels(verdicts):
         lines += _wrap(f"levels not reached: {levels}", "    ")
+    if shapes := describe_shapes(verdicts):
+        lines += _wrap(shapes, "    ")
     for text in describe_beyond(verdicts):
         lines += _wrap(f"not covered by this suite: {text}", "    ")
     return lines

@@ -156,6 +156,15 @@ class StatedShares:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StatedShapes:
+    """The calls that a law and the search for its causes made, where first calls of shapes are dear or --shapes limits them."""
+
+    calls: Count
+    new: Annotated[Count, "of them, those that were the first with arrays of their shapes"]
+    seconds: Annotated[float, Range(0), "that these first calls took"]
+
+
+@dataclass(frozen=True, kw_only=True)
 class StatedSkill:
     """What a comparison with the oracle has earned."""
 
@@ -235,6 +244,9 @@ class Verdict(TrialIdentity):
     refused: Annotated[
         int, Range(0), "examples that the backend refused with NotImplementedError, or that lie outside its domain"
     ]
+    shapes: Annotated[
+        StatedShapes | None, "how many shapes were called, where first calls of shapes are dear or --shapes limits them"
+    ] = field(default=None, metadata=LEFT_OUT)
     skill: Annotated[
         StatedSkill | None,
         "of a comparison with the oracle in a run that measures it: what the answers are above trivial ones, what they could be,"

@@ -238,3 +238,10 @@ def is_open(verdicts: Sequence[Verdict], dtype: str, effort: str) -> bool:
     tried = {v.id for v in verdicts if v.dtype == dtype and v.status in ("passed", "failed")}
     failing_here = any(v.status == "failed" and v.dtype == dtype for v in verdicts)
     return not failing_here and any(v.status == "failed" and v.id not in tried for v in verdicts)
+
+
+def describe_shapes(verdicts: Sequence[Verdict]) -> str:
+    """Return how many calls were made, in how many shapes, and how long their first calls took; "" where that tells nothing."""
+    told = [v.shapes for v in verdicts if v.shapes is not None]
+    calls, new, seconds = (sum(getattr(shapes, name) for shapes in told) for name in ("calls", "new", "seconds"))
+    return f"{calls} calls, {new} of them the first of their shapes, which took {seconds:.3g} s" if calls else ""

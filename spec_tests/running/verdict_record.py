@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..calls.call_facts import optional_defaults
+from ..implementation.backend import Backend
 from ..implementation.domain import describe_domain
 from ..inputs.choices import format_choices
 from ..report.causes import state_cause
-from ..report.verdict import StatedConventions, StatedShares, StatedSkill, TrialIdentity, Variants, Verdict
+from ..report.verdict import StatedConventions, StatedShapes, StatedShares, StatedSkill, TrialIdentity, Variants, Verdict
 from ..specification.conventions import conventions_of
 from ..specification.first_use import import_modules
+from ..specification.run_settings import current_settings
 from ..trials.invariant import Invariant
 from ..trials.shares import Shares
 from ..trials.trial import Trial
@@ -33,6 +35,14 @@ def _state_skill(trial: Trial) -> StatedSkill | None:
     if not skill.calls:
         return None
     return StatedSkill(earned=skill.earned, possible=skill.possible, drawn=tally.coverage.drawn, planned=tally.planned)
+
+
+def _state_shapes(backend: Backend) -> StatedShapes | None:
+    """Return what was called since the last verdict, None in a run where first calls of shapes are as fast as others."""
+    counts = backend.shapes.tell()
+    if current_settings().shape_count is None and not backend.shapes.is_slow:
+        return None
+    return StatedShapes(calls=counts.calls, new=counts.new, seconds=round(counts.seconds, 4))
 
 
 def _state_shares(shares: Shares) -> StatedShares:
@@ -66,6 +76,7 @@ def build_verdict(invariant: Invariant, trial: Trial, status: str, reason: str, 
         precision=tally.shares.reached,
         examples=tally.examples,
         refused=len(tally.refusals),
+        shapes=_state_shapes(trial.backend),
         skill=_state_skill(trial),
         **_describe_coverage(trial, operation),
         dtypes_stated=bool(getattr(trial.backend.source, "dtypes", ())),

@@ -13,3 +13,7 @@ WORK_OF_DRAW = 60_000  # of an example, whether or not it makes a call
 WORK_OF_CANDIDATE = 40_000  # of the search for an equation: to make and compile it
 WORK_OF_FACTS = 20_000  # of an answer that regions are fitted to
 WORK_OF_FIT = 0.25  # of one condition of a region on one element
+
+# --- shapes
+
+NEW_SHAPES = 48  # that the searches after the failures of an operation may ask for, where first calls of shapes take long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..calls.call import Call
 from ..calls.gradient import Gradient
+from ..calls.in_domain import dimension_sizes
 from ..calls.operation import Operation
 from ..calls.recorder import Recorder
 from ..calls.violation import Lost, NoAnswer, NotImplementedVariant, Violation
@@ -103,20 +105,44 @@ class Asker:
             self.operation.recorder.clear()
             for name, largest in draw.largest.items():
                 self._largest[name] = max(largest, self._largest.get(name, 0))
-        return call
+        return call if self.operation.admits(call) else self._draw_in_known_shapes(wish)
 
-    def _change_values(self, call: Call) -> Call:
-        """Return a call of the same shapes and options whose floating arrays hold other values."""
+    def _draw_in_known_shapes(self, wish: Wish) -> Call | None:
+        """Return a recorded call that has the sizes and options of the wish, with ordinary values; None if there is none."""
+        if wish.given or not (wish.fill is None or wish.is_ordinary):
+            return None
+        recorded = self.operation.backend.recorded_calls.get((self.operation.name, self.operation.dtype), [])
+        known = [call for call in recorded if self.operation.admits(call) and _has(call, wish)]
+        if not known:
+            return None
+        return self._change_values(self.random.choice(known), None if wish.as_drawn else self._draw_ordinary)
+
+    def _draw_ordinary(self, x: np.ndarray) -> np.ndarray:
+        return np.random.default_rng(self.random.getrandbits(64)).standard_normal(x.shape)
+
+    def _change_values(self, call: Call, draw: Callable[[np.ndarray], np.ndarray] | None = None) -> Call:
+        """Return a call of the same shapes and options whose floating arrays hold other values: drawn, or the same ones moved."""
         hold = self.operation.storage.round
 
         def change(x: Any) -> Any:
             if not (is_floating(x) and x.size):
                 return x
+            if draw:
+                return hold(draw(x))
             shift, scale = self.random.randrange(x.size), self.random.choice((0.5, -0.5, 0.75, -1.0))
             with np.errstate(all="ignore"):
                 return hold(np.where(np.isfinite(x), scale * np.roll(x, shift), x))
 
         return Call(self.operation, tree_map(change, call.arguments), {k: tree_map(change, x) for k, x in call.keywords.items()})
+
+
+def _has(call: Call, wish: Wish) -> bool:
+    """Whether a call has the sizes and the options that a wish names."""
+    sizes = dimension_sizes(call)
+    return wish.sizes.items() <= sizes.items() and all(
+        name in call.named and not hasattr(call.named[name], "shape") and call.named[name] == value
+        for name, value in wish.keywords.items()
+    )
 
 
 def choose(wish: Wish) -> Chosen:

@@ -70,6 +70,7 @@ class Cause:
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)  # failing examples, by law and dtype
     dtypes: set[str] = field(default_factory=set)  # in which an explanation was looked for
     ended_after: float | None = None  # the seconds after which the safety net ended the search, if it did
+    met_shapes: bool = False  # whether the search for it was kept from asking for further shapes
     raising: RaisingRegion | None = None  # for which calls an exception is raised, if that could be told
     shown: str = ""  # what further calls have shown, which no explanation has to be looked for
     lost_call: str = ""  # the sentence about a call of the search for it that ended its process or lost its device
@@ -100,10 +101,12 @@ class Cause:
 
     @property
     def ended_early(self) -> str:
-        """The sentence that a clock has ended the search for the cause, "" if none has."""
-        if self.ended_after is None:
-            return ""
-        return f"the search for the cause was ended after {self.ended_after:g} s; on a faster machine it may say more"
+        """What has ended the search for the cause, "" if nothing has: a clock, or the number of shapes that it may ask for."""
+        if self.ended_after is not None:
+            return f"the search for the cause was ended after {self.ended_after:g} s; on a faster machine it may say more"
+        if self.met_shapes:
+            return "the search for the cause has asked for so many new shapes as it may, since the first call of each takes long"
+        return ""
 
     def predicts(self, call: Call) -> bool:
         """Whether it explains the wrong answer of a call."""

@@ -126,6 +126,7 @@ class Trial:
         cause = self.causes.find(failure, self) or self.causes.add(failure, self, budget)
         if budget.is_cut:
             cause.ended_after = current_effort().failure_seconds
+        cause.met_shapes |= budget.shapes.is_met
         self.count(cause, failure)
         return cause
 
