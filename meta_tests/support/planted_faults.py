@@ -89,6 +89,74 @@ def last_expert_left_out(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: 
     return right(x, router, w1, kept, w3, *biases, **options)
 
 
+# --- attention in splits of the keys, which overlap -----------------------------------------------------------------------
+
+
+def attend_in_splits(right: Any, q: Any, k: Any, v: Any, ends: Any, **options: Any) -> Any:
+    """Join the right attention to the keys of each split, of which `ends` are the first key and the one after the last.
+
+    The right function is given the other keys behind a mask, and is asked for the weights of the split with values of 1.
+    """
+    if options.get("sinks") is not None:
+        raise NotImplementedError
+    n, m = q.shape[-2], k.shape[-2]
+    mask = options.pop("mask", None)
+    seen = np.ones((n, m), dtype=bool) if mask is None else np.broadcast_to(mask, (*np.shape(mask)[:-2], n, m))
+    ones, sums, weights = np.ones_like(v), 0.0, 0.0
+    whole = right(q, k, v, seen, **options)
+    for first, end in ends:
+        inside = (np.arange(m) >= first) & (np.arange(m) < end)
+        sums = sums + right(q, k, np.where(inside[:, None], v, 0).astype(v.dtype), seen, **options)
+        weights = weights + right(q, k, np.where(inside[:, None], ones, 0).astype(v.dtype), seen, **options)
+    with np.errstate(all="ignore"):
+        return np.where(weights > 0, sums / weights, whole).astype(whole.dtype)
+
+
+@planted("scaled_dot_product_attention", "keys before a split's start count again in each later split", "in 3 splits")
+def earlier_keys_in_each_split(right: Any, q: Any, k: Any, v: Any, mask: Any = None, **options: Any) -> Any:
+    m = k.shape[-2]
+    size = max(1, -(-m // 3))
+    return attend_in_splits(right, q, k, v, [(0, min(i + size, m)) for i in range(0, max(m, 1), size)], mask=mask, **options)
+
+
+@planted(
+    "grouped_query_attention", "the keys of the block of 16 after a split's end count in that split as well", "splits of 24 keys"
+)
+def block_read_beyond_the_split(right: Any, q: Any, k: Any, v: Any, mask: Any = None, **options: Any) -> Any:
+    m = k.shape[-2]
+    ends = [(i, min(-(-min(i + 24, m) // 16) * 16, m)) for i in range(0, max(m, 1), 24)]
+    return attend_in_splits(right, q, k, v, ends, mask=mask, **options)
+
+
+@planted("paged_attention", "the keys of the page before a split's start count again in that split", "in 4 splits")
+def page_read_before_the_split(
+    right: Any, q: Any, k: Any, v: Any, table: Any, lengths: Any, sinks: Any = None, **options: Any
+) -> Any:
+    if sinks is not None:
+        raise NotImplementedError
+    page, whole = k.shape[1], right(q, k, v, table, lengths, **options)
+    out = whole.copy()
+    for row, length in enumerate(lengths.tolist()):
+        pages = table[row, : -(-length // page)]
+        if length == 0:
+            continue
+        keys, values, size, of_row = k[pages], v[pages], -(-length // 4), slice(row, row + 1)
+        listed = (table[of_row] * 0 + np.minimum(np.arange(table.shape[1]), len(pages) - 1)).astype(table.dtype)
+
+        def ask(values: Any, keys: Any = keys, listed: Any = listed, of_row: slice = of_row) -> Any:
+            return right(q[of_row], keys, values, listed, lengths[of_row], **options)
+
+        places = np.arange(len(pages) * page).reshape(len(pages), page, 1, 1)
+        sums = weights = 0.0
+        for start in range(0, length, size):
+            inside = (places >= start // page * page) & (places < min(start + size, length))
+            sums = sums + ask(np.where(inside, values, 0).astype(v.dtype))
+            weights = weights + ask(np.where(inside, np.ones_like(values), 0).astype(v.dtype))
+        with np.errstate(all="ignore"):
+            out[row] = np.where(weights > 0, sums / weights, whole[row])[0]
+    return out
+
+
 # --- inputs in another order, or taken for others -------------------------------------------------------------------------
 
 

@@ -56,9 +56,19 @@ def list_linear(call: Call) -> list[str]:
     return [name for name in given if call.named[name].size and np.isfinite(call.named[name]).all()]
 
 
+def count_questions(call: Call) -> int:
+    """Return how many entries are asked for one by one to read the matrices of a call."""
+    return sum(_keep(np.asarray(call.named[argument])).size for argument in list_linear(call))
+
+
+def _keep(x: np.ndarray) -> np.ndarray:
+    """Return the entries that are asked for: of a large array the first ones of the last axis."""
+    return x if x.size <= MAX_ENTRIES else x[..., :1]
+
+
 def _read(call: Call, argument: str, answer: AnswerInstead, budget: Budget) -> Iterator[Matrix]:
     given = np.asarray(call.named[argument], dtype=float)
-    kept = given if given.size <= MAX_ENTRIES else given[..., :1]
+    kept = _keep(given)
     if kept.size > MAX_ENTRIES:
         return
     zero = answer(call, {argument: np.zeros_like(given)})

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...calls.call import Call
 from ...calls.in_domain import sizes_of
+from ...specification import tuned
 from ...specification.work import Budget
 from ..equations.check import EquationCheck
 from ..equations.neighbours.screen import Screen
@@ -24,15 +25,19 @@ from .experts import list_mixtures
 from .indices import list_sets
 from .neighbouring_calls import list_neighbouring_calls
 from .other_results import list_other_results
-from .reading import AnswerInstead, read_matrices
+from .reading import AnswerInstead, count_questions, read_matrices
+from .splits import list_splits
 from .supported import list_supported
 
 SEEN_CALLS = 3  # wrong ones, the smallest and the largest of which suggest alternatives
 SCREENING_CALLS = 4
 READ_CALLS = 2  # whose matrices are read
+WORK_OF_QUESTION = 2 * tuned.WORK_OF_CALL  # with the right answer to it
+ENOUGH_QUESTIONS = 12  # entries of the arguments whose matrices are read
 MAX_PLAIN_PRICE = 1.5  # of an alternative that says the bug better than a changed line of the equation
 MAX_HALVES = 3
 MAX_TESTED = 24  # alternatives that the screened calls do not rule out
+CHANGES_SHARE = 0.6  # of the budget, for changes of the call and of the result; the rest is for what is read
 READING_SHARE = 0.5  # of the budget
 MAX_BOUNDS = 64.0  # between an answer and the value of an alternative that may explain it
 MAX_DISTANCE = 6.0  # log2 of that
@@ -74,8 +79,9 @@ class _Search:
         self.screens = [Screen(call) for call in chosen]
 
     def run(self) -> Explanation | None:
-        for stage in (self._list_changes, self._list_readings):
-            if found := self._test(self._screen_all(stage())):
+        changes = self.budget.part(CHANGES_SHARE)
+        for stage, budget in ((self._list_changes, changes), (self._list_readings, self.budget)):
+            if found := self._test(self._screen_all(stage(), budget)):
                 return describe_alternative(found)
         return None
 
@@ -90,23 +96,24 @@ class _Search:
 
     def _list_readings(self) -> Iterator[Alternative]:
         reading, read = self.budget.part(READING_SHARE), 0
-        for call in self.wrong:
+        for call in sorted(self.wrong, key=_rank_to_read):
             if read == READ_CALLS or reading.is_spent():
                 return
-            if call.size > MAX_ELEMENTS_READ:
+            if call.size > MAX_ELEMENTS_READ or count_questions(call) * WORK_OF_QUESTION > reading.left:
                 continue
-            matrices = list(read_matrices(call, self.answer, reading))
-            read += bool(matrices)
+            matrices, is_told = list(read_matrices(call, self.answer, reading)), False
             for matrix in matrices:
-                yield from list_coefficients(matrix, call)
-                yield from list_supported(matrix, call)
+                for alternative in (*list_splits(matrix, call), *list_coefficients(matrix, call), *list_supported(matrix, call)):
+                    is_told = True
+                    yield alternative
+            read += is_told
 
-    def _screen_all(self, alternatives: Iterator[Alternative]) -> list[Alternative]:
+    def _screen_all(self, alternatives: Iterator[Alternative], budget: Budget) -> list[Alternative]:
         """Return the alternatives that may explain the screened calls, perhaps in some elements alone; the likeliest first."""
         found: dict[str, Alternative] = {}
         seen: set[str] = set()
         for alternative in alternatives:
-            if self.budget.is_spent():
+            if budget.is_spent():
                 break
             if alternative.id in seen:
                 continue
@@ -203,6 +210,12 @@ class _Search:
 
     def _add(self, call: Call) -> None:
         (self.wrong if np.any(wrong_in(call)) else self.right).append(call)
+
+
+def _rank_to_read(call: Call) -> tuple[bool, int]:
+    """Return the place of a call among those that are read: matrices of few entries come last, since much fits them."""
+    count = count_questions(call)
+    return count < ENOUGH_QUESTIONS, abs(count - ENOUGH_QUESTIONS)
 
 
 def _has_values(alternative: Alternative, call: Call) -> bool:
