@@ -22,6 +22,8 @@ extensions = [
     "conformance_grid",
     "measured_tables",
     "breaking_names",
+    "navigation",
+    "search_words",
     "glossary_links",
 ]
 exclude_patterns = ["_build", "_extensions", "_templates", "pictures", "proofs"]

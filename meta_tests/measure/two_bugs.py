@@ -1,72 +1,79 @@
-"""Try backends with two bugs at once, and count how often the diagnosis names one of them, none, or wrongly a third.
+"""Try backends with two bugs at once, and count how often the diagnosis names both of them, one, none, or wrongly a third.
 
 python -m meta_tests.measure.two_bugs [--pairs 200] [--seed 1] [--workers 2]
+
+Two known bugs of an operation, or of its parts, are drawn, and the one is put inside the other. A pair in which one of the bugs
+explains all wrong answers alone is not counted: it is one bug there.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-from dataclasses import replace
-from functools import wraps
-from typing import Any
+from collections.abc import Iterator
+from functools import partial
 
-from spec_tests.deviations import SUBSTITUTED, Deviation, OracleBackend, catalogue, deviations_of, take_every_option
-from spec_tests.diagnosis.evidence import Evidence
+from spec_tests.deviations import (
+    SUBSTITUTED,
+    Deviation,
+    deviations_of,
+    deviations_of_parts,
+    find,
+    join,
+    put_into_oracle,
+)
+from spec_tests.diagnosis.fit import explains
 from spec_tests.diagnosis.known_deviations import diagnose
+from spec_tests.diagnosis.known_pairs import find_pair
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
-from spec_tests.specification.composition import parts_of, substitute
 from spec_tests.specification.registry import operations, specification
+from spec_tests.specification.work import Budget
+from spec_tests.trials.causes import PAIRS_SHARE
+from spec_tests.trials.failure_budget import work_left, work_to_search
 
-from ..support.in_process import attempt, trials_of
 from ..support.kept_rows import compute_rows
+from .leave_one_out import ASKED_CALLS, answered_calls, first_failure
 
-VERDICTS = NAMED_ONE, NAMED_NONE, NAMED_THIRD = "named one of the two", "named none", "named a third"
-
-
-def list_pairs() -> list[tuple[str, str]]:
-    """Return pairs of ids: two deviations of one operation, or one of the operation and one of its parts."""
-    found = []
-    for operation in operations():
-        if specification(operation).dtype in ("bool", "int64"):
-            continue
-        first = [deviation for deviation in deviations_of(operation) if deviation.kind in SUBSTITUTED]
-        of_parts = (deviation for part in parts_of(operation) for deviation in deviations_of(part))
-        second = [*first, *(deviation for deviation in of_parts if deviation.kind in SUBSTITUTED)]
-        found += [(a.id, b.id) for i, a in enumerate(first) for b in second[i + 1 :]]
-    return found
+VERDICTS = NAMED_BOTH, NAMED_ONE, NAMED_NONE, NAMED_THIRD = "named both", "named one", "named none", "named a third"
+HIDDEN = "one hides the other"  # or neither shows
 
 
-def combine(a: Deviation, b: Deviation) -> Deviation:
-    """Return a deviation with both bugs.
-
-    If b is a deviation of a part, the part deviates inside a's equation. If both are of one operation, the differences that each
-    makes to the correct value are added.
-    """
-    reference = specification(a.operation).reference
-
-    @wraps(reference)
-    def equation(*arguments: Any, **keywords: Any) -> Any:
-        if b.operation != a.operation:
-            with substitute(b.operation, take_every_option(b)):
-                return a.function(*arguments, **keywords)
-        with_a, with_b, correct = (f(*arguments, **keywords) for f in (a.function, b.function, reference))
-        return with_a + (with_b - correct)
-
-    return replace(a, function=equation)
+def list_bugs(operation: str) -> list[Deviation]:
+    """Return the bugs of an operation, and of its parts inside it, that can be put into one another."""
+    return [bug for bug in (*deviations_of(operation), *deviations_of_parts(operation)) if bug.kind in SUBSTITUTED]
 
 
-def diagnose_pair(job: tuple[str, str, int]) -> list[tuple[str, str, list[str]]]:
-    """Return both ids, with the ids that the diagnosis names for each failing comparison with the oracle."""
-    a, b, seed = catalogue()[job[0]], catalogue()[job[1]], job[2]
-    inner = b.id if b.operation == a.operation else f"{a.operation}/{b.id}"
-    oracle, diagnoses = OracleBackend(combine(a, b)), []
-    for test, trial in trials_of(a.operation, Backend("both", oracle, Framework("numpy"))):
-        if test.invariant.id_for(trial.operation_name) == f"{a.operation}.reference" and attempt(test, trial, seed):
-            named = [deviation.id for deviation in diagnose(Evidence.gather(trial.tally.calls, trial.other_calls))]
-            diagnoses.append((a.id, inner, named))
-    return diagnoses
+def draw_pairs(count: int, seed: int) -> Iterator[tuple[str, str]]:
+    """Yield the ids of so many pairs of bugs. No operation comes twice before every other one came once."""
+    source = random.Random(seed)
+    possible = [name for name in operations() if specification(name).dtype not in ("bool", "int64") and len(list_bugs(name)) > 1]
+    names = [name for _ in range(-(-count // len(possible))) for name in source.sample(possible, len(possible))]
+    for name in names[:count]:
+        outer, inner = source.sample(list_bugs(name), 2)
+        yield outer.id, inner.id
+
+
+def diagnose_pair(job: tuple[str, str, int]) -> tuple[str, list[str]]:
+    """Return what the diagnosis makes of a pair, and the ids that it names, for the first failing comparison with the oracle."""
+    *names, seed = job
+    outer, inner = (found for name in names if (found := find(name)))
+    operation, pair = outer.operation, join(outer, inner)
+    under_test = Backend("both", put_into_oracle(operation, pair.function), Framework("numpy"))
+    failure = first_failure(under_test, operation, {f"{operation}.reference"}, seed)
+    if failure is None:
+        return HIDDEN, []
+    evidence, dtype = failure
+    if any(all(explains(bug, call) for call in evidence.wrong) for bug in (outer, inner)):
+        return HIDDEN, []
+    ask = partial(answered_calls, under_test, operation, dtype, f"asked {seed}", ASKED_CALLS)
+    named = [deviation.id for deviation in diagnose(evidence, ask=ask)]
+    if named:
+        return (NAMED_ONE if {*names} & {*named} else NAMED_THIRD), named
+    found = find_pair(evidence, Budget(under_test.meter, PAIRS_SHARE * work_to_search(work_left(0.0))), ask)
+    if found is None:
+        return NAMED_NONE, []
+    return (NAMED_BOTH if found.id in {pair.id, join(inner, outer).id} else NAMED_THIRD), [found.id]
 
 
 def main() -> None:
@@ -75,18 +82,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
-    possible = list_pairs()
-    chosen = random.Random(options.seed).sample(possible, min(options.pairs, len(possible)))
-    counts = dict.fromkeys(VERDICTS, 0)
-    jobs = {f"{a} with {b}, seed {options.seed}": (a, b, options.seed) for a, b in chosen}
-    for diagnoses in compute_rows("two_bugs", jobs, diagnose_pair, options.workers):
-        for a, b, names in diagnoses:
-            verdict = NAMED_ONE if {a, b} & {*names} else NAMED_THIRD if names else NAMED_NONE
-            counts[verdict] += 1
-            if verdict == NAMED_THIRD:
-                print(f"{a} with {b} was called {' or '.join(names)}", flush=True)
-    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    print(f"{len(chosen)} of {len(possible)} pairs, {sum(counts.values())} failures: {summary}")
+    counts = dict.fromkeys((*VERDICTS, HIDDEN), 0)
+    jobs = {f"{a} with {b}, seed {options.seed}": (a, b, options.seed) for a, b in draw_pairs(options.pairs, options.seed)}
+    for key, (verdict, named) in zip(jobs, compute_rows("two_bugs", jobs, diagnose_pair, options.workers), strict=True):
+        counts[verdict] += 1
+        print(f"{verdict}: {key}{f' was called {named}' if verdict == NAMED_THIRD else ''}", flush=True)
+    print(f"{len(jobs)} pairs: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
 
 
 if __name__ == "__main__":

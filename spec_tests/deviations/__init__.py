@@ -13,6 +13,7 @@ from ._catalogue import (
     take_every_option,
 )
 from ._oracle_backend import OracleBackend, backend, put_into_oracle
+from ._pairs import find_counterpart, join
 
 __all__ = [
     "HALF",
@@ -26,6 +27,8 @@ __all__ = [
     "deviations_of",
     "deviations_of_parts",
     "find",
+    "find_counterpart",
+    "join",
     "put_into_oracle",
     "take_every_option",
 ]  # fmt: skip

@@ -50,11 +50,14 @@ def put_into_oracle(operation: str, equation: Callable[..., Any]) -> OracleBacke
     return oracle
 
 
-def prepare(name: str, equation: Callable[..., Any], storage: Format) -> Callable[..., Any]:
+def prepare(
+    name: str, equation: Callable[..., Any], storage: Format, otherwise: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """Return the equation of operation `name`, with the extra keywords that it has (`held`, `storage`, `equation`) filled in.
 
     A deviation need not have every optional argument of the operation. The function `with_options` in the operation's file of
-    deviations adds those that all of them lack. Without it, the right equation is evaluated where such an argument is given.
+    deviations adds those that all of them lack. Without it, the right equation is evaluated where such an argument is given, or
+    `otherwise`.
     """
     spec = specification(name)
     values = {"held": make_rounder(storage), "storage": storage, "equation": spec.reference}
@@ -66,17 +69,17 @@ def prepare(name: str, equation: Callable[..., Any], storage: Format) -> Callabl
     if not defaults:
         return filled
     with_options = getattr(importlib.import_module(f"{__package__}.{name}"), "with_options", None)
-    return with_options(filled) if with_options else _fall_back(filled, spec.reference, defaults)
+    return with_options(filled) if with_options else _fall_back(filled, otherwise or spec.reference, defaults)
 
 
-def _fall_back(equation: Callable[..., Any], right: Callable[..., Any], defaults: dict[str, Any]) -> Callable[..., Any]:
-    """Return the equation, replaced by the right one for calls that give another value than the default of an argument."""
-    signature = inspect.signature(right)
+def _fall_back(equation: Callable[..., Any], otherwise: Callable[..., Any], defaults: dict[str, Any]) -> Callable[..., Any]:
+    """Return the equation, replaced by another for calls that give another value than the default of an argument."""
+    signature = inspect.signature(otherwise)
 
     def evaluate(*arguments: Any, **keywords: Any) -> Any:
         given = signature.bind(*arguments, **keywords).arguments
         if any(not _is_default(given[name], default) for name, default in defaults.items() if name in given):
-            return right(*arguments, **keywords)
+            return otherwise(*arguments, **keywords)
         lacking = {name for name in given if name in defaults}
         positional = [name for name in list(signature.parameters)[: len(arguments)] if name not in lacking]
         return equation(*(given[name] for name in positional), **{k: v for k, v in keywords.items() if k not in lacking})

@@ -142,6 +142,7 @@ def instead_of(*steps: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
             return y if b_o is None else y + float64(b_o)
 
         del multihead.__wrapped__
+        multihead.replaced = dict.fromkeys(steps, other)  # type: ignore[attr-defined]
         own = signature(multihead)
         kept = [p for p in own.parameters.values() if p.name not in lacking]
         multihead.__signature__ = own.replace(parameters=kept)  # type: ignore[attr-defined]

@@ -79,6 +79,7 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
         parameters = inspect.signature(attention, follow_wrapped=False).parameters.values()
         signature = inspect.Signature([p for p in parameters if p.name != "held" or rounds])
         attention.__signature__ = signature  # type: ignore[attr-defined]
+        attention.replaced = {step: other}  # type: ignore[attr-defined]
         return attention
 
     return decorate

@@ -73,6 +73,7 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
             return (other if order is step else order)(float64(x), attention, ffn, norm_1, norm_2)
 
         del block.__wrapped__  # its signature is the operation's
+        block.replaced = {step: other}  # type: ignore[attr-defined]
         return block
 
     return decorate

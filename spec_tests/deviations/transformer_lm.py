@@ -67,6 +67,7 @@ def instead_of(step: Callable[..., Any]) -> Callable[[Callable[..., Any]], Calla
             return do(score, do(run, x, weights["layers"], keywords, weights), weights, eps)
 
         del model.__wrapped__  # its signature is the operation's
+        model.replaced = {step: other}  # type: ignore[attr-defined]
         return model
 
     return decorate

@@ -135,7 +135,7 @@ def _cache(judge: Callable[..., Any]) -> Callable[..., Any]:
 @_cache
 def allows(deviation: Candidate, call: Call) -> bool:
     """Whether the deviation allows the answer in some precision class that passes."""
-    values, equation, observed = _evaluate(deviation, call), _prepare_equation(deviation, call), answer_of(call)
+    values, equation, observed = evaluate(deviation, call), _prepare_equation(deviation, call), answer_of(call)
     if values is None or values.shape != observed.shape:
         return False
     try:
@@ -146,11 +146,11 @@ def allows(deviation: Candidate, call: Call) -> bool:
 
 def _overflows(deviation: Candidate, call: Call) -> bool:
     """Whether the deviation has no finite value in float64 where the answer has one: no format has a wider range."""
-    values = _evaluate(deviation, call)
+    values = evaluate(deviation, call)
     return values is None or bool(np.any(~np.isfinite(values) & np.isfinite(answer_of(call))))
 
 
-def _evaluate(deviation: Candidate, call: Call) -> np.ndarray | None:
+def evaluate(deviation: Candidate, call: Call) -> np.ndarray | None:
     """Return the values of the deviation in float64, None if it cannot be evaluated. Those of the last one are kept."""
     last, values = call.deviation_results.get("last values", ("", None))
     if last != deviation.id:
@@ -193,7 +193,7 @@ def _prepare_equation(deviation: Candidate, call: Call) -> Any:
 @_cache
 def is_nearer(deviation: Candidate, call: Call) -> bool:
     """Whether most wrong elements are nearer to the deviation than to the truth. A cheap test before `_explain`."""
-    values, observed = _evaluate(deviation, call), answer_of(call)
+    values, observed = evaluate(deviation, call), answer_of(call)
     if values is None:
         return False
     with np.errstate(all="ignore"):
@@ -204,7 +204,7 @@ def is_nearer(deviation: Candidate, call: Call) -> bool:
 
 def how_far(deviation: Candidate, call: Call) -> float:
     """Return how far a deviation is from the wrong elements, as a share of how far the truth is: at most 1."""
-    values, observed = _evaluate(deviation, call), answer_of(call)
+    values, observed = evaluate(deviation, call), answer_of(call)
     if values is None:
         return 1.0
     wrong = wrong_in(call)
@@ -218,7 +218,7 @@ def shows(deviation: Candidate, call: Call) -> bool:
     """Whether the deviation and the right equation differ on this call."""
     if not deviation.shows_in(call.operation.dtype):
         return False
-    values = _evaluate(deviation, call)
+    values = evaluate(deviation, call)
     return values is None or not truth_of(call).accepts_all(call.storage.round(values))
 
 
@@ -236,7 +236,7 @@ def _explain(deviation: Candidate, call: Call, precision: str) -> tuple[int, int
         return None  # the deviation does not take these arguments, or this number type
     if expected.value.shape != observed.shape:
         return None
-    nan, values = np.isnan(expected.value), _evaluate(deviation, call)
+    nan, values = np.isnan(expected.value), evaluate(deviation, call)
     wrong = wrong_in(call)
     if values is None:
         return None

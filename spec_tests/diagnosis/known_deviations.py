@@ -30,18 +30,18 @@ def diagnose(evidence: Evidence, is_late: IsOver = never, ask: Ask | None = None
     wrong, right = evidence.wrong, evidence.right
     if not wrong:
         return []
-    candidates = _put_nearest_first(_candidates(wrong[0].operation), wrong[0], is_late)
+    candidates = _put_nearest_first(list_candidates(wrong[0].operation), wrong[0], is_late)
     fits = [fit for deviation in candidates if (fit := try_fit(deviation, wrong, right, is_late)) is not None]
     fits = fits or [Fit(deviation) for deviation in candidates if not is_late() and _coincides(deviation, wrong, right)]
     fits = fits or [fit for deviation in candidates if (fit := _try_partial_fit(deviation, evidence, is_late)) is not None]
     if ask is not None:
-        fits = [fit for fit in fits if not _is_contradicted(fit.deviation, wrong, ask, is_late)]
+        fits = [fit for fit in fits if not is_contradicted(fit.deviation, wrong, ask, is_late)]
     fits.sort(key=lambda fit: (*fit.order, fit.deviation.part is not None))
     best = [fit.deviation for fit in fits if fit.order == fits[0].order]
     return best if len(best) <= MAX_CANDIDATES else []
 
 
-def _candidates(operation: Callee) -> Iterable[Deviation]:
+def list_candidates(operation: Callee) -> Iterable[Deviation]:
     """Return the deviations that have an equation and show in this dtype."""
     deviations = (*deviations_of(operation.name), *deviations_of_parts(operation.name))
     return (d for d in deviations if d.kind != "fault" and d.shows_in(operation.dtype))
@@ -71,7 +71,7 @@ def _try_partial_fit(deviation: Deviation, evidence: Evidence, is_late: IsOver) 
     return try_fit(deviation, own, evidence.right, is_late)
 
 
-def _is_contradicted(deviation: Deviation, wrong: Sequence[Call], ask: Ask, is_late: IsOver) -> bool:
+def is_contradicted(deviation: Deviation, wrong: Sequence[Call], ask: Ask, is_late: IsOver) -> bool:
     """Whether right answers to further calls contradict the deviation.
 
     The few wrong answers that are known may have an option in common for which two bugs give the same. Where they have one size,

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import islice, permutations
 from typing import Protocol
 
 from ..calls.call import Call
@@ -23,6 +23,7 @@ from ..deviations._oracle_backend import prepare
 from ..diagnosis.evidence import Evidence, is_wrong
 from ..diagnosis.explain import explain
 from ..diagnosis.explanation import Explanation
+from ..diagnosis.known_pairs import explain_together, find_pair
 from ..diagnosis.regions.refused import Region as RaisingRegion
 from ..diagnosis.regions.region import Region
 from ..implementation.backend import Backend
@@ -34,6 +35,7 @@ from .failure_budget import FailureBudget
 from .new_cause import Questions, search
 
 UNEXPLAINED = "unexplained"
+PAIRS_SHARE = 0.15  # of the work for a search, to try two known bugs together
 SETTLING_CALLS = 16  # whose answers decide between explanations that are equally good
 
 
@@ -75,6 +77,7 @@ class Cause:
     shown: str = ""  # what further calls have shown, which no explanation has to be looked for
     lost_call: str = ""  # the sentence about a call of the search for it that ended its process or lost its device
     told: bool = False  # whether a failed test has printed it
+    together: list[Explanation] = field(default_factory=list)  # of answers in which another cause is at work as well
 
     @property
     def kind(self) -> str:
@@ -112,7 +115,7 @@ class Cause:
         """Whether it explains the wrong answer of a call."""
         return any(
             explanation.predicts(call)
-            for explanation in self.explanations
+            for explanation in (*self.explanations, *self.together)
             if explanation.kind != "region" or call.operation.name == self.operation  # a region is one of one operation
         )
 
@@ -203,6 +206,15 @@ class Causes:
         forward = {name.removesuffix("_vjp") for name in names}
         return next((cause for cause in self.found if forward & {law.partition(".")[0] for law, _ in cause.failures}), None)
 
+    def _find_two_at_work(self, evidence: Evidence, budget: FailureBudget) -> Cause | None:
+        """Return the first of two causes that explain the evidence together, None if no two do. They are known bugs."""
+        known = [(cause, each.id) for cause in self.found for each in cause.explanations if each.kind == "deviation"]
+        for (cause, outer), (_, inner) in permutations(known, 2):
+            if (both := explain_together(outer, inner, evidence, budget.known.is_spent)) is not None:
+                cause.together.append(both)
+                return cause
+        return None
+
     def predicts(self, call: Call) -> bool:
         """Whether one of the causes explains the wrong answer of a call."""
         return any(cause.predicts(call) for cause in self.found)
@@ -234,14 +246,19 @@ class Causes:
         evidence = Evidence.gather(failing, others, self.predicts, is_late)
         counts = len(evidence.wrong), len(evidence.right)
         known = [explanation for cause in self.found for explanation in cause.explanations]
-        explanations = explain(evidence, known, is_late, partial(asker.ask, failure.culprit), asker.answer_instead)
+        ask = partial(asker.ask, failure.culprit)
+        explanations = explain(evidence, known, is_late, ask, asker.answer_instead)
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged
+        if not explanations and (at_work := self._find_two_at_work(evidence, budget)):
+            return at_work
+        if not explanations and (found := find_pair(evidence, budget.search.part(PAIRS_SHARE), ask)):
+            explanations = [found]
         if not explanations and (found := search(evidence, failure.culprit, asker, budget.search)):
             explanations = [found]
         if explanations:
             if len(explanations) > 1:  # what was seen does not decide between them
-                explanations = _settle(explanations, islice(asker.ask(failure.culprit), SETTLING_CALLS))
+                explanations = _settle(explanations, islice(ask(), SETTLING_CALLS))
             ids = tuple(sorted(map(_identify, explanations)))
             to_mend = explanations[0].operation if asker.backend.has(explanations[0].operation) else failure.culprit
             return Cause(ids, to_mend, explanations, failure, *counts)

@@ -17,6 +17,7 @@ MIN_LOST_BITS = 3  # fewer may be the arithmetic
 MIN_ELEMENTS = 64  # wrong ones, to speak of everywhere
 MIN_SHARE = 0.25  # of the wrong elements that lose nearly as many bits as the worst
 NEARLY = 3  # bits
+MIN_WRONG_CALLS = 0.5  # of those with an answer other than 0: where fewer are wrong, it is not everywhere
 
 
 def find_approximate_function(
@@ -39,6 +40,8 @@ def find_approximate_function(
     bits = _count_bits(np.max(np.abs(errors)))
     least = _count_bits(np.max(np.abs(known)))
     if bits < MIN_BITS or precision - bits < MIN_LOST_BITS or abs(bits - least) > 1:
+        return None
+    if np.mean([wrong_in(call).any() for call in own if np.any(truth_of(call).value)]) < MIN_WRONG_CALLS:
         return None
     large = np.abs(errors) >= 2.0 ** -(bits + NEARLY)
     both = min(np.sum(errors[large] > 0), np.sum(errors[large] < 0))
