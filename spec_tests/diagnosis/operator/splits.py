@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product, zip_longest
 from types import MappingProxyType
 from typing import Any
 
@@ -27,8 +27,7 @@ KEYS_OF = MappingProxyType(  # the argument whose entries are counted, for each 
     }
 )
 MAX_ROWS = 256  # of the result that are read
-MIN_KEYS = 6  # in one of the rows that are read
-MAX_LISTED = 24  # divisions that give the weights of a matrix
+MAX_LISTED = 48  # divisions that give the weights of a matrix
 MAX_SPLITS, MAX_KEYS = 64, 512  # in which the keys of a row are divided, and of a split
 BLOCKS = (2, 4, 8, 16, 32, 64, 128)  # of keys that are read together, where an operation has no pages
 
@@ -80,21 +79,21 @@ def list_splits(matrix: Matrix, call: Call) -> Iterator[Alternative]:
     if matrix.argument != KEYS_OF.get(name) or not (rows := list(_count_keys(matrix, call))):
         return
     pages = call.named["k_pages"].shape[1] if name == "paged_attention" else 0
-    if (longest := max(map(len, rows))) < MIN_KEYS:
-        return  # every division fits so few
-    counts, sizes = range(2, min(MAX_SPLITS, longest) + 1), range(1, min(MAX_KEYS, longest))
-    divisions = [*(Splits(count=n) for n in counts), *(Splits(size=n) for n in sizes)]
+    longest = max(map(len, rows))
+    counts = (Splits(count=n) for n in range(2, MAX_SPLITS + 1))
+    sizes = (Splits(size=n) for n in range(1, min(MAX_KEYS, longest)))
+    divisions = [splits for pair in zip_longest(counts, sizes) for splits in pair if splits]  # the simplest first
     yield from islice(_list_fitting(name, rows, divisions, pages), MAX_LISTED)
 
 
 def _list_fitting(name: str, rows: list[np.ndarray], divisions: list[Splits], pages: int) -> Iterator[Alternative]:
-    for words, count, has_block in FORMS:
-        for block in (pages,) if pages else BLOCKS if has_block else (1,):
-            for splits in divisions:
-                if all(_is_count(times, count, splits, block) for times in rows):
-                    said = words.format(block="the page" if pages else f"the block of {block}")
-                    compute = _counted(name, count, splits, 0 if pages else block)
-                    yield Alternative(name, f"{said}, in {splits.words}", compute, 1.0 + (not pages and has_block), evaluations=3)
+    blocks = (pages,) if pages else BLOCKS
+    forms = [(words, count, block) for words, count, has_block in FORMS for block in (blocks if has_block else (0,))]
+    for splits, (words, count, block) in product(divisions, forms):
+        if all(_is_count(times, count, splits, block) for times in rows):
+            said = words.format(block="the page" if pages else f"the block of {block}")
+            compute = _counted(name, count, splits, 0 if pages else block)
+            yield Alternative(name, f"{said}, in {splits.words}", compute, 2.0 if block and not pages else 1.0, evaluations=3)
 
 
 def _is_count(counts: np.ndarray, count: Count, splits: Splits, block: int) -> bool:
