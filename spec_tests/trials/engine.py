@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 from hypothesis import Phase, given, settings
@@ -36,6 +37,7 @@ class Ended(BaseException):
 
 
 _draw: ContextVar[Callable[[int, int], int]] = ContextVar("draw")  # draws the next choice of the present example
+_run: ContextVar[Callable[[Any], None]] = ContextVar("run")  # runs an example of the present law
 
 
 class SourceProvider(providers.PrimitiveProvider):
@@ -147,14 +149,28 @@ def run_examples(
             failed = FailedExample(choices, error)
             raise
 
-    run.__name__ = run.__qualname__ = name
     providers.AVAILABLE_PROVIDERS[BACKEND] = f"{SourceProvider.__module__}.{SourceProvider.__name__}"
     settled = settings(profile, backend=BACKEND, database=None, max_examples=count, phases=(Phase.generate,), print_blob=False)
-    test: Any = settled(given(data=st.data())(run))
-    test._hypothesis_internal_database_key, test._hypothesis_internal_use_seed = name.encode(), name  # else it hashes the source
+    test, token = _make_test(name), _run.set(run)
+    test._hypothesis_internal_use_settings = settled
     try:
         test()
     except Exception as error:
         if failed is None or failed.error is not error:
             raise
+    finally:
+        _run.reset(token)
     return failed
+
+
+@cache
+def _make_test(name: str) -> Any:
+    """Return a test of Hypothesis. It is made once for each law, since it takes as long as some examples."""
+
+    def run(data: Any) -> None:
+        _run.get()(data)
+
+    run.__name__ = run.__qualname__ = name
+    test: Any = given(data=st.data())(run)
+    test._hypothesis_internal_database_key, test._hypothesis_internal_use_seed = name.encode(), name  # else it hashes the source
+    return test
