@@ -7,6 +7,7 @@ fails: so statistics, observability, settings and the seed are those that users 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +15,7 @@ from typing import Any, Protocol
 
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.internal import entropy
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.conjecture.data import ConjectureData
 
@@ -154,13 +156,30 @@ def run_examples(
     test, token = _make_test(name), _run.set(run)
     test._hypothesis_internal_use_settings = settled
     try:
-        test()
+        with _numpy_generator_left_alone():
+            test()
     except Exception as error:
         if failed is None or failed.error is not error:
             raise
     finally:
         _run.reset(token)
     return failed
+
+
+@contextmanager
+def _numpy_generator_left_alone() -> Iterator[None]:
+    """Keep Hypothesis from seeding NumPy's global generator, and putting it back, around each example of a block.
+
+    Nothing here draws from it, and this takes as long as ten choices. The other tests of a run get it seeded as ever.
+    """
+    managed = entropy.RANDOMS_TO_MANAGE
+    taken = {key: generator for key, generator in managed.items() if generator is entropy.NP_RANDOM}
+    for key in taken:
+        del managed[key]
+    try:
+        yield
+    finally:
+        managed.update(taken)
 
 
 @cache
