@@ -133,7 +133,7 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
 
     def finish_sum(self, value: Any, inherited: Any, own: Any, infinite: Any = False) -> Bounded:
         """Return a sum that is accumulated in the compute format with its own error in units of u, then stored."""
-        own = np.where(np.isinf(value), 0.0, own) if np.any(infinite) else own
+        own = np.where(np.isinf(value), 0.0, own) if infinite is not False and np.any(infinite) else own
         compute, step_storage = self.arithmetic.compute, self.arithmetic.step_storage
         result = self.store(value, inherited + own * compute.u, compute, 0.0, infinite)
         return result if step_storage is None else self.store(*result.pair, step_storage, 1.0, infinite)
