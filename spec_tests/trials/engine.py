@@ -172,6 +172,8 @@ def _numpy_generator_left_alone() -> Iterator[None]:
 
     Nothing here draws from it, and this takes as long as ten choices. The other tests of a run get it seeded as ever.
     """
+    if entropy.NP_RANDOM is None:
+        entropy.get_seeder_and_restorer(0)  # which also begins to manage it
     managed = entropy.RANDOMS_TO_MANAGE
     taken = {key: generator for key, generator in managed.items() if generator is entropy.NP_RANDOM}
     for key in taken:
