@@ -15,7 +15,7 @@ from spec_tests.calls.in_domain import dimension_sizes, keyword_not_taken, outsi
 from spec_tests.calls.operation import Operation
 from spec_tests.calls.read_array import read_array
 from spec_tests.calls.result import Result
-from spec_tests.calls.rounding import round_number
+from spec_tests.calls.rounding import BLOCK_ELEMENTS, round_number
 from spec_tests.calls.violation import Lost, NoAnswer, NotImplementedVariant, Violation, from_fault
 from spec_tests.implementation.backend import Backend
 from spec_tests.implementation.framework import Framework
@@ -214,6 +214,16 @@ def test_arguments_that_rounding_changes_carry_the_change() -> None:
     assert again.error[0] == pytest.approx(0.25 + change)
     assert isinstance(round_number(np.array([0.5]), FLOAT16, "float16"), np.ndarray)
     assert round_number(3, FLOAT16, "float16") == 3
+
+
+@pytest.mark.parametrize("place", [0, BLOCK_ELEMENTS, -1])
+def test_one_number_of_a_large_array_that_rounding_changes_is_seen(place: int) -> None:
+    x = np.ones(2 * BLOCK_ELEMENTS + 5)
+    assert round_number(x, FLOAT16, "float16") is x
+    x[place] = 1 / 3
+    rounded = round_number(x, FLOAT16, "float16")
+    assert isinstance(rounded, Bounded)
+    assert np.flatnonzero(rounded.error).tolist() == [place % x.size]
 
 
 def test_the_errors_of_arguments_reach_the_bound_of_a_composed_operation() -> None:

@@ -4,8 +4,10 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
+from hypothesis.internal import entropy
 from hypothesis.internal.conjecture import providers
 
 from spec_tests.calls.violation import Violation
@@ -49,6 +51,19 @@ def test_the_choices_are_those_of_the_source() -> None:
     example, expected = Example(), random.Random(7)
     run_examples(example, sources(minimal=False), 20, PROFILE, "law")
     assert example.drawn == [[expected.randint(0, 9), expected.randint(5, 8), expected.randint(0, 1 << 31)] for _ in range(20)]
+
+
+def test_numpys_global_generator_is_left_alone_in_examples_and_managed_again_behind_them() -> None:
+    seen = list[float]()
+
+    def example(choices: EngineChoices) -> None:
+        choices.draw_integer(0, 9)
+        seen.append(np.random.random())  # noqa: NPY002  # the generator that Hypothesis manages
+
+    for _ in range(2):
+        run_examples(example, sources(minimal=False), 3, PROFILE, "law")
+    assert len(set(seen)) == 6
+    assert entropy.NP_RANDOM in entropy.RANDOMS_TO_MANAGE.values()
 
 
 def test_the_simplest_example_comes_first_where_a_source_is_missing() -> None:

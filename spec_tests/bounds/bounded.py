@@ -47,6 +47,8 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         """
         value, error = x.pair if isinstance(x, Bounded) else (x, 0.0)
         size = np.abs(np.asarray(value, dtype=np.float64))
+        if size.size and np.minimum.reduce(size, axis=None) >= arithmetic.compute.tiny:
+            return cls(value, error, arithmetic)
         return cls(value, error + np.where(size < arithmetic.compute.tiny, size, 0.0), arithmetic)
 
     def or_in_float32(self) -> Bounded:
@@ -101,7 +103,8 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         exact if their error is finite.
         """
         largest_size = np.abs(value) + error
-        total = error + np.minimum(largest_size, f.flush)
+        total = np.minimum(largest_size, f.flush)
+        total += error
         if roundings:
             total += (roundings * f.u) * largest_size
         if largest_size.size and not np.maximum.reduce(largest_size, axis=None) <= f.max:
@@ -116,9 +119,9 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
     def finish_step(self, name: str, value: Any, inherited: Any, *operands: Any) -> Bounded:
         """Return the result of one elementary step: add the step's own error to the inherited one, then store the result."""
         compute, step_storage = self.arithmetic.compute, self.arithmetic.step_storage
-        own = STEP_ERRORS[name](np.abs(value) + inherited, *operands, f=compute) * compute.u
-        infinite = np.isinf(value)
-        if np.logical_or.reduce(infinite, axis=None):
+        size, infinite = np.abs(value) + inherited, False
+        own = STEP_ERRORS[name](size, *operands, f=compute) * compute.u
+        if size.size and not np.maximum.reduce(size, axis=None) < np.inf and np.any(infinite := np.isinf(value)):
             own = np.where(infinite, 0.0, own)
             infinite = infinite & np.logical_or.reduce([np.isinf(x) for x in np.broadcast_arrays(*operands)])
         result = self.store(value, inherited + own, compute, 0.0, infinite)
@@ -130,7 +133,7 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
 
     def finish_sum(self, value: Any, inherited: Any, own: Any, infinite: Any = False) -> Bounded:
         """Return a sum that is accumulated in the compute format with its own error in units of u, then stored."""
-        own = np.where(np.isinf(value), 0.0, own) if np.any(infinite) else own
+        own = np.where(np.isinf(value), 0.0, own) if infinite is not False and np.any(infinite) else own
         compute, step_storage = self.arithmetic.compute, self.arithmetic.step_storage
         result = self.store(value, inherited + own * compute.u, compute, 0.0, infinite)
         return result if step_storage is None else self.store(*result.pair, step_storage, 1.0, infinite)

@@ -86,6 +86,8 @@ class Expectation:
 
     def share(self, result: np.ndarray) -> np.ndarray:
         """Return the share of the allowed error that each element uses, apart from the rounding on storage. 1 is the limit."""
+        if np.array_equal(result, self.value):
+            return np.zeros(self.value.shape)
         with ignored_float_errors():
             distance = np.abs(result - self.value) - self.storage.half_gap(result, self.value)
             share = np.maximum(distance, 0) / self.error

@@ -128,7 +128,7 @@ def _round_scaled(x: np.ndarray, scale: np.ndarray, factor: np.ndarray, f: Forma
     t = y * splitter
     np.subtract(t, np.subtract(t, y, out=y), out=y)
     y /= scale
-    if f.flush != f.tiny and np.any(small := np.abs(x) < f.tiny):  # subnormal numbers are kept, at a fixed spacing
+    if f.flush != f.tiny and (small := np.abs(x) < f.tiny).any():  # subnormal numbers are kept, at a fixed spacing
         quantum = f.quantum * factor
         y = np.where(small, np.rint(x * scale / quantum) * quantum / scale, y)
     return y
@@ -211,7 +211,7 @@ def root_of_squares(a: np.ndarray, b: np.ndarray, f: Format) -> np.ndarray:
 def lost_to_underflow(a: np.ndarray, b: np.ndarray, f: Format) -> Any:
     """Return the largest error of a @ b if products below the normal range of f are flushed to zero."""
     of_rows, of_columns = _min_nonzero(a, axis=-1), _min_nonzero(b, axis=-2)
-    if not of_rows.size or not of_columns.size or np.min(of_rows) * np.min(of_columns) >= f.tiny:
+    if not of_rows.size or not of_columns.size or of_rows.min() * of_columns.min() >= f.tiny:
         return 0.0
     return np.where(of_rows * of_columns < f.tiny, a.shape[-1] * f.tiny, 0.0)
 

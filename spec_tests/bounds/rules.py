@@ -39,13 +39,15 @@ def _absolute(like: Bounded, x: Bounded) -> Bounded:
 
 @implements
 def _multiply(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
-    inherited = _scale_error(np.abs(x.value), y.error) + _scale_error(np.abs(y.value) + y.error, x.error)
+    inherited = 0.0 if _is_exact(y) else _scale_error(np.abs(x.value), y.error)
+    if not _is_exact(x):
+        inherited = inherited + _scale_error(np.abs(y.value) + y.error, x.error)
     return like.finish_step("multiply", x.value * y.value, inherited, x.value, y.value)
 
 
 @implements
 def _square(like: Bounded, x: Bounded) -> Bounded:
-    inherited = _scale_error(2 * np.abs(x.value) + x.error, x.error)
+    inherited = 0.0 if _is_exact(x) else _scale_error(2 * np.abs(x.value) + x.error, x.error)
     return like.finish_step("square", np.square(x.value), inherited, x.value)
 
 
@@ -66,7 +68,9 @@ def _sqrt(like: Bounded, x: Bounded) -> Bounded:
 @implements
 def _exp(like: Bounded, x: Bounded) -> Bounded:
     z = np.exp(x.value)
-    inherited = np.where(z > 0, z * np.expm1(x.error), np.where(np.isinf(x.value), 0.0, np.exp(x.value + x.error)))
+    inherited = z * np.expm1(x.error)
+    if not (z.size and np.minimum.reduce(z, axis=None) > 0):
+        inherited = np.where(z > 0, inherited, np.where(np.isinf(x.value), 0.0, np.exp(x.value + x.error)))
     # exp is exact at 0, but only if the operand is certainly 0.
     return like.finish_step("exp", z, inherited, np.where(x.value == 0, x.error, x.value))
 
@@ -124,7 +128,7 @@ def _matmul(like: Bounded, x: Bounded, y: Bounded) -> Bounded:
     """Bound n products and n - 1 additions, in any order, fused or not: n u |x||y| (Jeannerod and Rump 2013)."""
     n, compute = x.shape[-1], like.arithmetic.compute
     a, b = np.abs(x.value), np.abs(y.value)
-    exact = not (np.any(x.error) or np.any(y.error))
+    exact = all(_is_exact(part) or not np.any(part.error) for part in (x, y))
     inherited = 0.0 if exact else a @ y.error + x.error @ (b + y.error)
     size = a @ b if exact else (a + x.error) @ (b + y.error)
     underflow = (size > 0) * (n * compute.tiny / compute.u)
@@ -163,6 +167,11 @@ def _max(like: Bounded, x: Bounded, *, axis: int, keepdims: bool = False, initia
 def _where(like: Bounded, condition: Any, x: Any, y: Any) -> Bounded:
     x, y = (a if hasattr(a, "error") else like.round_literal(a) for a in (x, y))
     return like.at(np.where(condition, x.value, y.value), np.where(condition, x.error, y.error))
+
+
+def _is_exact(x: Bounded) -> bool:
+    """Whether one zero is the error of all elements, as it is of most arguments. This is seen without a look at each of them."""
+    return x.error.size > 0 and not any(x.error.strides) and x.error.item(0) == 0
 
 
 def _scale_error(x: Any, error: Any) -> Any:

@@ -50,7 +50,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         """Make an argument of the equation. Where it is subnormal in the compute format, some draws read it as zero."""
         value = np.asarray(x, dtype=np.float64)[None]
         subnormal = np.abs(value) < arithmetic.compute.tiny
-        if np.any(subnormal & (value != 0)):
+        if (subnormal & (value != 0)).any():
             value = np.where(subnormal & (stream.signs(value.shape[1:]) > 0), 0.0, value)
         return cls(value, arithmetic, stream)
 
@@ -251,7 +251,7 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
                 return (like.at(values[0][:, None]) @ args[1])[..., 0, :]
             operands = align_ranks(values)
             value: np.ndarray = ufunc(*operands)
-            if name == "divide" and np.any(overflowed := np.isinf(operands[1])):
+            if name == "divide" and (overflowed := np.isinf(operands[1])).any():
                 value = np.where(overflowed, np.nan, value)  # 0 would look like a result that has no error
             if name == "matmul":
                 a, b = (x[:1] for x in operands)

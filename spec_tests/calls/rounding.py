@@ -10,6 +10,7 @@ from ..bounds.bounded import Bounded
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format, at_least_float32
 
+BLOCK_ELEMENTS = 2**16
 SMALLEST_STEP = 2.0**-40  # of an argument that a number is added to, so that the sum is exact in float64
 
 
@@ -27,6 +28,15 @@ def round_shifted(x: Any, shift: float, storage: Format, dtype: str) -> Any:
     return Bounded(value, np.where(np.isfinite(value), error, 0.0), Arithmetic.of(dtype))
 
 
+def _is_large_and_held(x: np.ndarray, storage: Format) -> bool:
+    """Whether an array is large and all its numbers are of the format. It is seen in blocks, which stay in the cache."""
+    if x.size <= BLOCK_ELEMENTS or not x.flags.c_contiguous:
+        return False
+    flat = x.reshape(-1)
+    parts = (flat[start : start + BLOCK_ELEMENTS] for start in range(0, x.size, BLOCK_ELEMENTS))
+    return all(np.array_equal(storage.round(part), part) for part in parts)
+
+
 def round_number(x: Any, storage: Format, dtype: str) -> Any:
     """Return a floating array, or numbers with an error, rounded to the format, and anything else as it is.
 
@@ -38,7 +48,7 @@ def round_number(x: Any, storage: Format, dtype: str) -> Any:
         with ignored_float_errors():
             error = np.where(value == x.value, x.error, x.error + np.abs(value - x.value))
         return Bounded(value, error, Arithmetic.of(dtype)) if np.any(error) else value
-    if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+    if isinstance(x, np.ndarray) and x.dtype.kind == "f" and not _is_large_and_held(x, storage):
         value = storage.round(x)
         if value is not x and not (same := value == x).all() and not (same := same | np.isnan(x)).all():
             with ignored_float_errors():

@@ -32,7 +32,7 @@ def assert_conforms(result: Result, recorder: Recorder | None = None) -> None:
     """
     call, classes = result.call, result.call.operation.classes()
     for precision in order_classes(classes, recorder.reached if recorder else ""):
-        if np.all(accepted := call.expectation(precision).accepts(result.value)):
+        if (accepted := call.expectation(precision).accepts(result.value)).all():
             break
     else:
         precision, accepted = classes[-1], call.expectation(classes[-1]).accepts(result.value)

@@ -302,7 +302,7 @@ def _holds_results(x: Any) -> bool:
 def as_float64(values: np.ndarray) -> np.ndarray:
     """Return floating values as float64, and others as they are."""
     with np.errstate(invalid="ignore"):  # memory that nothing was written to may hold any NaN
-        return values.astype(np.float64) if values.dtype.kind == "f" else values
+        return values.astype(np.float64, copy=False) if values.dtype.kind == "f" else values
 
 
 def numpy_dtype(dtype: str) -> str:

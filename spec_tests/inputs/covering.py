@@ -13,7 +13,7 @@ import math
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from random import Random
 from typing import Any
 
@@ -37,8 +37,8 @@ class Covering:
         self.part, self.parts = part, parts
         self.own: dict[int, int] = defaultdict(int)  # by the bit of a kind: the kinds with which it makes a pair of this part
         self.bits: dict[Item, int] = {}
-        self.of_factor: dict[str, int] = defaultdict(int)  # the kinds of each factor that any example could have chosen
-        self.known = 0  # those of all factors
+        self.of_factor: dict[str, dict[Hashable, int]] = defaultdict(dict)  # the bit of each kind that an example could choose
+        self.known: dict[str, int] = defaultdict(int)  # the same bits of each factor, as one set
         self.values = 0  # those of the factors that are about values of arrays
         self.met: dict[int, int] = {}  # by the bit of a kind: the kinds that stood beside it in an example
         self.idle: dict[int, int] = defaultdict(int)  # by the bit of a kind: how many of its last examples have met no new pair
@@ -62,34 +62,35 @@ class Covering:
             return random.randrange(len(options))
         factors = tuple(options[0])
         sets = [*zip(*(self._bits_of(factor, [option[factor] for option in options]) for factor in factors), strict=True)]
-        others = sum(bit for factor, bit in self.chosen.items() if factor not in options[0])
-        taken = sum(self.of_factor[factor] for factor in {*self.chosen, *factors})
-        ahead = self.known & ~taken
-        ranks = {bits: self._rank(bits, others, ahead) for bits in dict.fromkeys(sets)}
-        best = max(ranks.values())
-        place = random.choice([i for i, bits in enumerate(sets) if ranks[bits] == best])
+        places: Sequence[int] = range(len(sets))
+        if len(distinct := dict.fromkeys(sets)) > 1:
+            others = sum(bit for factor, bit in self.chosen.items() if factor not in options[0])
+            ahead = sum(bits for factor, bits in self.known.items() if factor not in self.chosen and factor not in options[0])
+            ranks = {bits: self._rank(bits, others, ahead) for bits in distinct}
+            best = max(ranks.values())
+            places = [i for i, bits in enumerate(sets) if ranks[bits] == best]
+        place = random.choice(places)
         self.chosen.update(zip(factors, sets[place], strict=True))
         return place
 
     def _bits_of(self, factor: str, kinds: list[Hashable]) -> list[int]:
-        """Return the bit of each of these kinds. Many stand there several times, and each is looked up once."""
-        found = {kind: self._bit(factor, kind) for kind in dict.fromkeys(kinds)}
-        return [found[kind] for kind in kinds]
+        """Return the bit of each of these kinds."""
+        bits = self.of_factor[factor]
+        for kind in kinds:
+            if kind not in bits:
+                self._add(factor, kind)
+        return [bits[kind] for kind in kinds]
 
-    def _bit(self, factor: str, kind: Hashable) -> int:
-        item = factor, kind
-        if known := self.bits.get(item):
-            return known
-        bit = 1 << len(self.bits)
+    def _add(self, factor: str, kind: Hashable) -> None:
+        """Give a kind its bit."""
+        item, bit = (factor, kind), 1 << len(self.bits)
         for other, its_bit in self.bits.items() if self.parts > 1 else ():
             if _hash_pair(item, other) % self.parts == self.part:
                 self.own[bit] |= its_bit
                 self.own[its_bit] |= bit
-        self.bits[item] = bit
-        self.of_factor[factor] |= bit
-        self.known |= bit
+        self.bits[item] = self.of_factor[factor][kind] = bit
+        self.known[factor] |= bit
         self.values |= bit * factor.startswith(VALUES)
-        return bit
 
     def _rank(self, bits: tuple[int, ...], others: int, ahead: int) -> tuple[int, ...]:
         """Return how many of these kinds are new, and how many of their pairs: with what is chosen, and with what may come.
@@ -121,7 +122,15 @@ class Covering:
 
 def _hash_pair(one: Item, other: Item) -> int:
     """Return a number for a pair, the same one in every process."""
-    return zlib.crc32(repr(sorted((repr(one), repr(other)))).encode())
+    (_, first), (_, second) = sorted((_describe(*one), _describe(*other)))
+    return zlib.crc32(f"[{first}, {second}]".encode())
+
+
+@lru_cache(1 << 14, typed=True)  # True is another kind than 1
+def _describe(factor: str, kind: Hashable) -> tuple[str, str]:
+    """Return the text of an item, and that in quotes."""
+    text = repr((factor, kind))
+    return text, repr(text)
 
 
 def kind_of_value(value: Any) -> Hashable:

@@ -46,7 +46,9 @@ class ValueDraw(Choices):
         """Return the values, of which the next choice is one. Which one is planned if the examples are to cover the factor."""
         values = tuple(values)
         if self.plan:
-            self.plan([{factor: kind(value)} for value in values], of_shape=of_shape)
+            distinct = {id(value): value for value in values}  # most values stand there several times
+            options = {place: {factor: kind(value)} for place, value in distinct.items()}
+            self.plan([options[id(value)] for value in values], of_shape=of_shape)
         return values
 
     @cached_property

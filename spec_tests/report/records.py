@@ -49,6 +49,8 @@ def read_line(record: Mapping[str, Any]) -> Any:
 
 def to_record(known: Any) -> Any:
     """Return a dataclass, or a value in one, as plain data. Numbers stay as they are: `format_record` writes their words."""
+    if known is None or isinstance(known, str | int | float):
+        return known
     if is_dataclass(known):
         values = ((member, getattr(known, member.field)) for member in list_members(type(known)))
         return {member.name: to_record(value) for member, value in values if not member.leaves_out(value)}

@@ -38,8 +38,9 @@ class Details:
 
 
 def carry_verdict(verdict: Verdict, report: pytest.TestReport, item: pytest.Item) -> None:
+    text = json.dumps(to_record(verdict))
     for properties in (item.user_properties, report.user_properties):  # the former for --junitxml
-        properties.append((VERDICT_PROPERTY, json.dumps(to_record(verdict))))
+        properties.append((VERDICT_PROPERTY, text))
 
 
 def carry_causes(causes: list[ToldCause], report: pytest.TestReport) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 
 def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
     """Return the tree with f applied to each leaf."""
+    if isinstance(tree, np.ndarray):  # as most arguments are
+        return f(tree)
     if isinstance(tree, dict):
         return {key: tree_map(f, item) for key, item in tree.items()}
     if isinstance(tree, list | tuple):
@@ -20,7 +22,9 @@ def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
 
 def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the path and the value of each leaf. A path is written as in Python: weights["layers"][0]["w_q"]."""
-    if isinstance(tree, dict):
+    if isinstance(tree, np.ndarray):  # as most arguments are
+        yield path, tree
+    elif isinstance(tree, dict):
         for key, item in tree.items():
             yield from leaves(item, f"{path}[{key!r}]")
     elif isinstance(tree, list | tuple):
@@ -32,7 +36,11 @@ def leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def count_elements(tree: Any) -> int:
     """Return how many elements the arrays of a tree have in all. What has no shape counts as one."""
-    return sum(math.prod(getattr(x, "shape", ())) for _, x in leaves(tree))
+    if isinstance(tree, dict):
+        return sum(map(count_elements, tree.values()))
+    if isinstance(tree, list | tuple):
+        return sum(map(count_elements, tree))
+    return math.prod(getattr(tree, "shape", ()))
 
 
 def pick(gradients: Any, names: tuple[str, ...], wrt: str | tuple[str, ...]) -> Any:

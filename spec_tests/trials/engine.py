@@ -7,12 +7,15 @@ fails: so statistics, observability, settings and the seed are those that users 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from hypothesis.internal import entropy
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.conjecture.data import ConjectureData
 
@@ -36,6 +39,7 @@ class Ended(BaseException):
 
 
 _draw: ContextVar[Callable[[int, int], int]] = ContextVar("draw")  # draws the next choice of the present example
+_run: ContextVar[Callable[[Any], None]] = ContextVar("run")  # runs an example of the present law
 
 
 class SourceProvider(providers.PrimitiveProvider):
@@ -147,14 +151,47 @@ def run_examples(
             failed = FailedExample(choices, error)
             raise
 
-    run.__name__ = run.__qualname__ = name
     providers.AVAILABLE_PROVIDERS[BACKEND] = f"{SourceProvider.__module__}.{SourceProvider.__name__}"
     settled = settings(profile, backend=BACKEND, database=None, max_examples=count, phases=(Phase.generate,), print_blob=False)
-    test: Any = settled(given(data=st.data())(run))
-    test._hypothesis_internal_database_key, test._hypothesis_internal_use_seed = name.encode(), name  # else it hashes the source
+    test, token = _make_test(name), _run.set(run)
+    test._hypothesis_internal_use_settings = settled
     try:
-        test()
+        with _numpy_generator_left_alone():
+            test()
     except Exception as error:
         if failed is None or failed.error is not error:
             raise
+    finally:
+        _run.reset(token)
     return failed
+
+
+@contextmanager
+def _numpy_generator_left_alone() -> Iterator[None]:
+    """Keep Hypothesis from seeding NumPy's global generator, and putting it back, around each example of a block.
+
+    Nothing here draws from it, and this takes as long as ten choices. The other tests of a run get it seeded as ever.
+    """
+    if entropy.NP_RANDOM is None:
+        entropy.get_seeder_and_restorer(0)  # which also begins to manage it
+    managed = entropy.RANDOMS_TO_MANAGE
+    taken = {key: generator for key, generator in managed.items() if generator is entropy.NP_RANDOM}
+    for key in taken:
+        del managed[key]
+    try:
+        yield
+    finally:
+        managed.update(taken)
+
+
+@cache
+def _make_test(name: str) -> Any:
+    """Return a test of Hypothesis. It is made once for each law, since it takes as long as some examples."""
+
+    def run(data: Any) -> None:
+        _run.get()(data)
+
+    run.__name__ = run.__qualname__ = name
+    test: Any = given(data=st.data())(run)
+    test._hypothesis_internal_database_key, test._hypothesis_internal_use_seed = name.encode(), name  # else it hashes the source
+    return test
