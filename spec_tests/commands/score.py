@@ -12,6 +12,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,13 +37,15 @@ def score(
     effort: str = "default",
     seed: int | None = None,
     time_limit: float | None = None,
+    causes: bool = True,
 ) -> Score:
     """Return the score of one operation of a backend. It runs in a process of its own.
 
     `backend` is a text that --backend takes. `domain` is what the task asks of the operation, such as {"d": [64, 128]}; without
     it everything is drawn, whatever the backend states. `dtype` names the dtypes of the task. A dtype that the backend lacks
     counts as unanswered. If `seed` is None, a seed is drawn. The same seed gives the same score. `time_limit` is the seconds
-    that one call may take. Raise ValueError if the suite cannot run with these arguments.
+    that one call may take. If `causes` is false, the causes of failures are not looked for, which takes less time; the value is
+    the same. Raise ValueError if the suite cannot run with these arguments.
     """
     seed = secrets.randbits(64) if seed is None else seed
     try:
@@ -57,6 +60,7 @@ def score(
             *("--spec-isolate=strict", "--spec-skill", f"--spec-domain={json.dumps(asked)}"),
             *(f"--spec-dtype={name}" for name in dtype),
             *([] if time_limit is None else [f"--spec-time-limit={time_limit}"]),
+            *([] if causes else ["--spec-no-causes"]),
             *("--hypothesis-seed", str(seed)),
         ]
         ended = run_fresh(*options, report=file)
@@ -65,9 +69,11 @@ def score(
             raise ValueError(errors[-1].removeprefix("ERROR: ") if errors else ended.stderr.strip()[-500:])
         file.seek(0)
         try:
-            return compute_score(read_data(file.read(), Path("report")), operation, dtype, seed, ended.returncode)
+            report = read_data(file.read(), Path("report"))
         except ReportError as error:
             return Score(reason=f"the run left no report: {error}", operation=operation, effort=effort, seed=seed)
+        found = compute_score(report, operation, dtype, seed, ended.returncode)
+        return found if causes else replace(found, causes=None)
 
 
 def open_unnamed_file() -> BinaryIO:
@@ -89,6 +95,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--effort", default="default", metavar="EFFORT", help="smoke, default or thorough (default: default)")
     parser.add_argument("--seed", type=int, metavar="N", help="the seed of the examples (default: a random one)")
     parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="the seconds that one call may take")
+    parser.add_argument(
+        "--no-causes", dest="causes", action="store_false", help="do not look for the causes of failures; the value is the same"
+    )
     parser.add_argument("--json", action="store_true", help="print the score and its parts as JSON")
     options = parser.parse_args(argv)
     try:
@@ -104,6 +113,7 @@ def main(argv: list[str]) -> int:
             effort=options.effort,
             seed=options.seed,
             time_limit=options.time_limit,
+            causes=options.causes,
         )
     except ValueError as error:
         parser.error(str(error))
@@ -117,8 +127,8 @@ def format_score(found: Score) -> str:
     shares = ", ".join(f"{name} {share:.3f}" for name, share in parts.items())
     lines = [
         f"{found.value:.3f}  {found.operation}",
-        f"  {shares}, causes {len(found.causes)}",
-        *(f"  {number}. {cause}" for number, cause in enumerate(found.causes, 1)),
+        f"  {shares}, causes {'not looked for' if found.causes is None else len(found.causes)}",
+        *(f"  {number}. {cause}" for number, cause in enumerate(found.causes or [], 1)),
         *([f"  0 because {found.reason}"] if found.reason else []),
         *([f"  the kernel's process had: {found.confinement}"] if found.confinement else []),
         f"  effort {found.effort}, seed {found.seed}",
