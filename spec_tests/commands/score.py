@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from ..processes.confinement import hidden_from_others
-from ..report import ReportError, read_data
+from ..report import Report, ReportError, read_data
 from ..report.score import Score, compute_score
 from ..running.fresh_run import run_fresh
 from ..running.names import validate_choices
@@ -48,32 +48,42 @@ def score(
     the same. Raise ValueError if the suite cannot run with these arguments.
     """
     seed = secrets.randbits(64) if seed is None else seed
+    options = [
+        *(f"--spec-dtype={name}" for name in dtype),
+        *([] if time_limit is None else [f"--spec-time-limit={time_limit}"]),
+        *([] if causes else ["--spec-no-causes"]),
+    ]
+    try:
+        report, status = judge([backend], operation, domain or {}, effort, seed, *options)
+    except ReportError as error:
+        return Score(reason=f"the run left no report: {error}", operation=operation, effort=effort, seed=seed)
+    found = compute_score(report, operation, dtype, seed, status)
+    return found if causes else replace(found, causes=None)
+
+
+def judge(
+    backends: Sequence[str], operation: str, domain: dict[str, Any], effort: str, seed: int, *options: str
+) -> tuple[Report, int]:
+    """Return the report of a run that grades backends, each in a process of its own, and the exit status of the run."""
     try:
         validate_choices("operation", [operation], (*operations(), *gradients()))
     except pytest.UsageError as error:
         raise ValueError(str(error).removeprefix("--")) from None
-    asked = {} if domain is None else {operation.removesuffix("_vjp"): domain}  # a gradient has its operation's
+    asked = {operation.removesuffix("_vjp"): domain} if domain else {}  # a gradient has its operation's
     with hidden_from_others(), open_unnamed_file() as file:
-        options = [
-            *(f"--spec-backend={backend}", f"--spec-operation={operation}", f"--spec-require={operation}"),
-            f"--spec-effort={effort}",
+        ended = run_fresh(
+            *(f"--spec-backend={backend}" for backend in backends),
+            *(f"--spec-operation={operation}", f"--spec-require={operation}", f"--spec-effort={effort}"),
             *("--spec-isolate=strict", "--spec-skill", f"--spec-domain={json.dumps(asked)}"),
-            *(f"--spec-dtype={name}" for name in dtype),
-            *([] if time_limit is None else [f"--spec-time-limit={time_limit}"]),
-            *([] if causes else ["--spec-no-causes"]),
+            *options,
             *("--hypothesis-seed", str(seed)),
-        ]
-        ended = run_fresh(*options, report=file)
+            report=file,
+        )
         if ended.returncode == USAGE_ERROR:
             errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR: ")]
             raise ValueError(errors[-1].removeprefix("ERROR: ") if errors else ended.stderr.strip()[-500:])
         file.seek(0)
-        try:
-            report = read_data(file.read(), Path("report"))
-        except ReportError as error:
-            return Score(reason=f"the run left no report: {error}", operation=operation, effort=effort, seed=seed)
-        found = compute_score(report, operation, dtype, seed, ended.returncode)
-        return found if causes else replace(found, causes=None)
+        return read_data(file.read(), Path("report")), ended.returncode
 
 
 def open_unnamed_file() -> BinaryIO:
