@@ -6,24 +6,33 @@ import ctypes
 from collections.abc import Iterable, Iterator
 from marshal import dumps, loads
 from types import CodeType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .snapshot import Container
+from typing import Any, Protocol
 
 NUMBERS = (float, int, complex, bytes)
 PLAIN = (*NUMBERS, str)
 VERSION = 2  # of marshal: the first with numbers in binary, and the last that depends on no reference counts
 
 
+class Holder(Protocol):
+    """What holds values by keys, and has a name for each."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def keys(self) -> tuple[Any, ...]: ...
+
+    def name_of(self, key: Any) -> str: ...
+
+
 class Constants:
     """Numbers and texts that objects hold, also in tuples, and the numbers in the code of functions."""
 
-    def __init__(self, contents: Iterable[tuple[Container, tuple[Any, ...]]]) -> None:
+    def __init__(self, contents: Iterable[tuple[Holder, tuple[Any, ...]]]) -> None:
         seen: dict[int, Any] = {}
         self.places = [
-            (container, number, constant)
-            for container, values in contents
+            (holder, number, constant)
+            for holder, values in contents
             for number, value in enumerate(values)
             for constant in _list_constants(value, seen)
         ]
@@ -35,10 +44,10 @@ class Constants:
         if dumps(self.values, VERSION) == self.before:
             return []
         changed = []
-        for (container, number, value), before in zip(self.places, loads(self.before), strict=True):
+        for (holder, number, value), before in zip(self.places, loads(self.before), strict=True):
             if dumps(value, VERSION) != dumps(before, VERSION):
-                keys = container.keys
-                changed.append(container.name_of(keys[number]) if number < len(keys) else container.name)
+                keys = holder.keys
+                changed.append(holder.name_of(keys[number]) if number < len(keys) else holder.name)
                 if type(value) is float:
                     ctypes.c_double.from_address(id(value) + float.__basicsize__ - ctypes.sizeof(ctypes.c_double)).value = before
         return changed
