@@ -37,3 +37,10 @@ def test_what_the_table_names_exists(row: Row) -> None:
     assert re.search(shown, page.read_text()), f"{page.name} does not show {row.file}"
     if row.test != "none":
         assert row.stem in sources(ROOT / row.test.strip("`")), f"{row.test} does not read {row.file}"
+
+
+def test_isolation_costs_at_most_half_as_much_again() -> None:
+    table = (MEASURED / "isolation_cost.txt").read_text().partition("ratio\n")[2]
+    ratios = [float(line.split()[-1]) for line in table.splitlines()]
+    assert len(ratios) >= 3
+    assert max(ratios) <= 1.5

@@ -172,6 +172,7 @@ def test_what_is_no_array_is_its_description_alone() -> None:
     numpy = Framework("numpy")
     x = np.ones(2)
     assert numpy.describe_foreign([Odd(), x, 3])[0] == Foreign("a Odd")
+    assert repr(Foreign("a Odd")) == "a Odd"  # as messages have it
     assert numpy.describe_foreign([Odd(), x, 3])[1] is x
     assert numpy.describe_foreign({"a": (Odd(),)}) == {"a": (Foreign("a Odd"),)}
     assert numpy.describe_foreign(x.view(Derived)) == Foreign("a Derived (derived from numpy's)")

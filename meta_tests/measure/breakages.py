@@ -14,11 +14,13 @@ import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ..support.hostile_process import run_hostile
+from ..support.kept_rows import KeptRows
 from ..support.paths import BACKENDS, MEASURED
 
 TABLES = {"breakages": "broken", "dishonest": "dishonest", "devices": "devices", "cuda": "cuda"}
@@ -97,10 +99,13 @@ def summarize(status: int | None, text: str, facts: list[dict[str, Any]]) -> Out
     others = " and others" if len(laws) > 1 else ""
     if broken:
         verdict = f"breaks {laws[0]}{others}: {_drop_local_details(broken[0]['reason'])}"
-    elif any(fact["status"] == "passed" for fact in sigmoid):
-        verdict = "conforms"
-    else:
+    elif not any(fact["status"] == "passed" for fact in sigmoid):
         verdict = f"not tried: {sigmoid[0]['reason'].removeprefix('Skipped: ')}"
+    elif sum(fact.get("unexplained", 0) for fact in sigmoid):  # refusals that were not stated before
+        drawn, answered = (sum(fact.get(name, 0) for fact in sigmoid) for name in ("drawn", "answered"))
+        verdict = f"answers too little to conform: {answered} of {drawn}"
+    else:
+        verdict = "conforms"
     verdict += "; it has imported the oracle" if "it has imported the oracle" in text else ""
     relu = {f["status"] for f in facts if f["operation"] == "relu"}
     return Outcome(ending, verdict, " and ".join(relu) or "is not tried")
@@ -126,6 +131,13 @@ def format_block(path: Path) -> str:
     return "\n".join(lines)
 
 
+def _keep_block(kept: KeptRows, path: Path) -> str:
+    """Return the block of a backend, which a measurement that was stopped may have kept."""
+    if path.stem not in kept.rows:
+        kept.add(path.stem, format_block(path))
+    return str(kept.rows[path.stem])
+
+
 def read_blocks(name: str) -> dict[str, str]:
     """Return the blocks of the committed table by the names of the backends."""
     text = table_path(name).read_text().strip() if table_path(name).exists() else ""
@@ -146,7 +158,8 @@ def main() -> None:
         paths = list_backends(name)
         new = [path for path in paths if path.stem not in before or path.stem in named]
         with ThreadPoolExecutor(RUNS_AT_ONCE) as pool:
-            before |= {path.stem: block for path, block in zip(new, pool.map(format_block, new), strict=True)}
+            blocks = pool.map(partial(_keep_block, KeptRows(name)), new)
+            before |= {path.stem: block for path, block in zip(new, blocks, strict=True)}
         table_path(name).write_text("\n\n".join(before[path.stem] for path in paths) + "\n")
 
 

@@ -27,7 +27,9 @@ from typing import Any
 from ..support.paths import BACKENDS, MEASURED, ROOT
 
 FILE = MEASURED / "same_sentences.txt"
-OF_THE_RUN = frozenset({"started", "command", "seconds", "options", "id_of_run", "sha256"})  # fields that differ in any two runs
+OF_THE_RUN = frozenset(
+    {"started", "command", "seconds", "options", "id_of_run", "sha256", "before"}
+)  # fields that differ in any two runs
 NUMPY = "import time\nimport numpy as np\n\nframework = 'numpy'\ndtypes = ('float32', 'float16')\n"
 NORM = """
 def rms_norm(x, weight, *, eps):

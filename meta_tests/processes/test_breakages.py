@@ -39,7 +39,7 @@ def committed(name: str) -> dict[str, dict[str, str]]:
 
 def ends_the_run(outcome_text: str) -> bool:
     """Whether the run was refused, or did not come to its end."""
-    return not outcome_text.startswith(("exit 1; breaks", "exit 0; conforms", "exit 0; not tried"))
+    return not outcome_text.startswith(("exit 1; breaks", "exit 0; conforms", "exit 0; answers", "exit 0; not tried"))
 
 
 HARMFUL = {  # harm others in the same process

@@ -1,5 +1,6 @@
 """Test that the order of scores is the order of a person's judgement: trivial answers, attempts, right code."""
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -7,7 +8,9 @@ import pytest
 
 import spec_tests
 from spec_tests.calls.violation import Violation
+from spec_tests.commands.score import judge
 from spec_tests.implementation.backend import load
+from spec_tests.report.score import compute_score
 from spec_tests.specification.registry import operations
 from spec_tests.specification.run_settings import using_settings
 from spec_tests.trials.collection import invariants
@@ -43,6 +46,19 @@ def measure_skill(path: Path, operation: str, seed: int) -> float:
     return skill.earned / skill.possible
 
 
+def score_kernels(folder: Path, kernels: list[Kernel], seed: int, effort: str) -> dict[str, float]:
+    """Return the values of the scores of kernels of one operation. One run judges all, each in a process of its own."""
+    operation = kernels[0].operation
+    paths = [write_kernel(folder, kernel) for kernel in kernels]
+    report, status = judge([str(path) for path in paths], operation, {}, effort, seed, "--spec-no-causes")
+
+    def find_value(name: str) -> float:
+        own = replace(report, verdicts=[verdict for verdict in report.verdicts if verdict.backend == name])
+        return compute_score(own, operation, (), seed, status).value
+
+    return {kernel.name: find_value(path.stem) for kernel, path in zip(kernels, paths, strict=True)}
+
+
 def check_order(operation: str, values: dict[str, float]) -> None:
     """Every trivial answer is below every attempt, and right code has the whole score. An attempt may have it by chance."""
     grades = {kernel.name: kernel.grade for kernel in by_operation()[operation]}
@@ -71,7 +87,7 @@ def test_the_skill_is_ordered(tmp_path: Path, operation: str, seed: int) -> None
 @pytest.mark.parametrize("operation", SIGNATURES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scores_are_ordered(tmp_path: Path, operation: str, seed: int) -> None:
-    values = {k.name: score(tmp_path, k, seed, "default") for k in by_operation()[operation]}
+    values = score_kernels(tmp_path, by_operation()[operation], seed, "default")
     check_order(operation, values)
     assert sorted(values.values())[-2] <= 0.25, values
 
@@ -81,8 +97,7 @@ def test_scores_are_ordered(tmp_path: Path, operation: str, seed: int) -> None:
 def test_scores_of_five_kernels_are_ordered(tmp_path: Path) -> None:
     kernels = [kernel for kernel in by_operation()["rms_norm"] if kernel.name in DAILY]
     assert len(kernels) == len(DAILY)
-    check_order("rms_norm", {kernel.name: score(tmp_path, kernel, SEEDS[0], "smoke") for kernel in kernels})
-
-
-def score(folder: Path, kernel: Kernel, seed: int, effort: str) -> float:
-    return spec_tests.score(str(write_kernel(folder, kernel)), kernel.operation, effort=effort, seed=seed).value
+    values = score_kernels(tmp_path, kernels, SEEDS[0], "smoke")
+    check_order("rms_norm", values)
+    alone = spec_tests.score(str(tmp_path / "a_fixed_eps.py"), "rms_norm", effort="smoke", seed=SEEDS[0], causes=False)
+    assert alone.value == values["a fixed eps"]

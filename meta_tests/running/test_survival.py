@@ -103,7 +103,7 @@ def test_a_resumed_run_that_is_killed_at_its_start_loses_nothing(place: str, cut
 
 
 def test_a_report_of_another_version_is_refused(cut: str, tmp_path: Path) -> None:
-    header, *others = cut.splitlines()
+    header, *others = re.sub(', "before": "[0-9a-f]{64}"', "", cut).splitlines()  # the hashes of the lines before
     commands = []
     for name in ("suite", "spec"):
         (folder := tmp_path / name).mkdir()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable
 from types import MappingProxyType, ModuleType, SimpleNamespace
 from typing import Any
@@ -20,6 +22,7 @@ def make_module() -> ModuleType:
 
 class Plain:
     rule = staticmethod(len)
+    note = 1
 
 
 class Slots:
@@ -52,6 +55,9 @@ def cases() -> dict[str, Case]:
         "module, builtin": Case(make_module(), ("limit",), lambda o: setattr(o, "all", any), ["it.all"]),
         "module, other name": Case(make_module(), ("limit",), lambda o: setattr(o, "cache", {}), []),
         "class": Case(type("Own", (Plain,), {"rule": 1}), ("rule",), lambda o: setattr(o, "rule", 2), ["it.rule"]),
+        "class, inherited": Case(type("Own", (Plain,), {"law": 1}), ("law",), lambda o: setattr(o, "rule", 2), ["it.rule"]),
+        "class, inherited data": Case(type("Own", (Plain,), {"law": 1}), ("law",), lambda o: setattr(o, "note", 2), []),
+        "class, other name": Case(type("Own", (Plain,), {"rule": 1}), ("rule",), lambda o: setattr(o, "cache", 2), []),
         "instance": Case(SimpleNamespace(a=1, b=2), ("a", "b"), lambda o: setattr(o, "b", 3), ["it.b"]),
         "slots": Case(Slots(), ("value",), lambda o: setattr(o, "value", 2.5), ["it"]),
         "dict": Case({"a": 1, "b": 2}, ("a", "b"), lambda o: o.update(a=9), ["it['a']"]),
@@ -111,6 +117,32 @@ def test_a_value_is_compared_by_identity() -> None:
     owner["a"] = equal
     assert snapshot.restore() == ["it['a']"]
     assert owner["a"] is first
+
+
+@pytest.mark.parametrize("value", [1e300, 70_000, "a text of the test", b"bytes of the test", (1, (2.5e300, "inside"))], ids=str)
+def test_a_constant_that_is_changed_in_place_is_told(value: Any) -> None:
+    """It is the same object. What ctypes writes is its last byte but one, which belongs to the value."""
+    changed = value[1][0] if isinstance(value, tuple) else value
+    size = len(changed) if isinstance(changed, str | bytes) else 4
+    owner = {"a": value}
+    snapshot = Snapshot(filter(None, [make_container("it", owner, owner)]))
+    place = id(changed) + sys.getsizeof(changed) - isinstance(changed, str | bytes) - size
+    before = ctypes.string_at(place, size)
+    ctypes.memmove(place, b"\1" * size, size)
+    assert snapshot.restore() == ["it['a']"]
+    assert snapshot.restore() == ([] if isinstance(changed, float) else ["it['a']"])
+    ctypes.memmove(place, before, size)
+    assert snapshot.restore() == []
+
+
+def test_numbers_in_the_code_of_a_function_are_compared_by_value() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def law():\n    return lambda: 0.1234375", namespace)
+    snapshot = Snapshot(filter(None, [make_container("law", namespace["law"])]))
+    number = namespace["law"]()()
+    ctypes.c_double.from_address(id(number) + sys.getsizeof(number) - 8).value = 9.0
+    assert snapshot.restore() == ["law"]
+    assert namespace["law"]()() == 0.1234375
 
 
 def test_arrays_are_compared_by_their_bytes() -> None:

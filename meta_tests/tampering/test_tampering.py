@@ -56,6 +56,10 @@ PATCHES = {  # by the end of what a message calls it: code that an attacker may 
     "spec_tests.specification.run_settings._current":
         "import spec_tests.specification.run_settings as s; s._current = s.RunSettings('smoke')",
     ".STRICTNESS": "import spec_tests.trials.shares as t; t.STRICTNESS = ('eager',)",
+    ".FORMATS['bfloat16'].u":
+        "import ctypes; from spec_tests.specification.formats import FORMATS; "
+        "ctypes.c_double.from_address(id(FORMATS['bfloat16'].u) + 16).value = 1.0",
+    "random.Random.getrandbits": "import random; random.Random.getrandbits = lambda self, count: 0",
     "_pytest.python.Function.runtest": "import _pytest.python as p; p.Function.runtest = lambda self: None",
     "HookCaller.__call__": "import pluggy._hooks as p; p.HookCaller.__call__ = lambda self, **_: None",
     "json.dumps": "import json; json.dumps = lambda x: '{}'",

@@ -12,13 +12,14 @@ import os
 import secrets
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
 
 from ..processes.confinement import hidden_from_others
-from ..report import ReportError, read_data
+from ..report import Report, ReportError, read_data
 from ..report.score import Score, compute_score
 from ..running.fresh_run import run_fresh
 from ..running.names import validate_choices
@@ -36,38 +37,53 @@ def score(
     effort: str = "default",
     seed: int | None = None,
     time_limit: float | None = None,
+    causes: bool = True,
 ) -> Score:
     """Return the score of one operation of a backend. It runs in a process of its own.
 
     `backend` is a text that --backend takes. `domain` is what the task asks of the operation, such as {"d": [64, 128]}; without
     it everything is drawn, whatever the backend states. `dtype` names the dtypes of the task. A dtype that the backend lacks
     counts as unanswered. If `seed` is None, a seed is drawn. The same seed gives the same score. `time_limit` is the seconds
-    that one call may take. Raise ValueError if the suite cannot run with these arguments.
+    that one call may take. If `causes` is false, the causes of failures are not looked for, which takes less time; the value is
+    the same. Raise ValueError if the suite cannot run with these arguments.
     """
     seed = secrets.randbits(64) if seed is None else seed
+    options = [
+        *(f"--spec-dtype={name}" for name in dtype),
+        *([] if time_limit is None else [f"--spec-time-limit={time_limit}"]),
+        *([] if causes else ["--spec-no-causes"]),
+    ]
+    try:
+        report, status = judge([backend], operation, domain or {}, effort, seed, *options)
+    except ReportError as error:
+        return Score(reason=f"the run left no report: {error}", operation=operation, effort=effort, seed=seed)
+    found = compute_score(report, operation, dtype, seed, status)
+    return found if causes else replace(found, causes=None)
+
+
+def judge(
+    backends: Sequence[str], operation: str, domain: dict[str, Any], effort: str, seed: int, *options: str
+) -> tuple[Report, int]:
+    """Return the report of a run that grades backends, each in a process of its own, and the exit status of the run."""
     try:
         validate_choices("operation", [operation], (*operations(), *gradients()))
     except pytest.UsageError as error:
         raise ValueError(str(error).removeprefix("--")) from None
-    asked = {} if domain is None else {operation.removesuffix("_vjp"): domain}  # a gradient has its operation's
+    asked = {operation.removesuffix("_vjp"): domain} if domain else {}  # a gradient has its operation's
     with hidden_from_others(), open_unnamed_file() as file:
-        options = [
-            *(f"--spec-backend={backend}", f"--spec-operation={operation}", f"--spec-require={operation}"),
-            f"--spec-effort={effort}",
+        ended = run_fresh(
+            *(f"--spec-backend={backend}" for backend in backends),
+            *(f"--spec-operation={operation}", f"--spec-require={operation}", f"--spec-effort={effort}"),
             *("--spec-isolate=strict", "--spec-skill", f"--spec-domain={json.dumps(asked)}"),
-            *(f"--spec-dtype={name}" for name in dtype),
-            *([] if time_limit is None else [f"--spec-time-limit={time_limit}"]),
+            *options,
             *("--hypothesis-seed", str(seed)),
-        ]
-        ended = run_fresh(*options, report=file)
+            report=file,
+        )
         if ended.returncode == USAGE_ERROR:
             errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR: ")]
             raise ValueError(errors[-1].removeprefix("ERROR: ") if errors else ended.stderr.strip()[-500:])
         file.seek(0)
-        try:
-            return compute_score(read_data(file.read(), Path("report")), operation, dtype, seed, ended.returncode)
-        except ReportError as error:
-            return Score(reason=f"the run left no report: {error}", operation=operation, effort=effort, seed=seed)
+        return read_data(file.read(), Path("report")), ended.returncode
 
 
 def open_unnamed_file() -> BinaryIO:
@@ -89,6 +105,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--effort", default="default", metavar="EFFORT", help="smoke, default or thorough (default: default)")
     parser.add_argument("--seed", type=int, metavar="N", help="the seed of the examples (default: a random one)")
     parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="the seconds that one call may take")
+    parser.add_argument(
+        "--no-causes", dest="causes", action="store_false", help="do not look for the causes of failures; the value is the same"
+    )
     parser.add_argument("--json", action="store_true", help="print the score and its parts as JSON")
     options = parser.parse_args(argv)
     try:
@@ -104,6 +123,7 @@ def main(argv: list[str]) -> int:
             effort=options.effort,
             seed=options.seed,
             time_limit=options.time_limit,
+            causes=options.causes,
         )
     except ValueError as error:
         parser.error(str(error))
@@ -117,8 +137,8 @@ def format_score(found: Score) -> str:
     shares = ", ".join(f"{name} {share:.3f}" for name, share in parts.items())
     lines = [
         f"{found.value:.3f}  {found.operation}",
-        f"  {shares}, causes {len(found.causes)}",
-        *(f"  {number}. {cause}" for number, cause in enumerate(found.causes, 1)),
+        f"  {shares}, causes {'not looked for' if found.causes is None else len(found.causes)}",
+        *(f"  {number}. {cause}" for number, cause in enumerate(found.causes or [], 1)),
         *([f"  0 because {found.reason}"] if found.reason else []),
         *([f"  the kernel's process had: {found.confinement}"] if found.confinement else []),
         f"  effort {found.effort}, seed {found.seed}",

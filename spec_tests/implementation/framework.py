@@ -40,6 +40,9 @@ class Foreign:
 
     kind: str  # its type, in words
 
+    def __repr__(self) -> str:
+        return self.kind
+
 
 class Unavailable(Exception):
     """The framework or the device that a backend names is not there."""

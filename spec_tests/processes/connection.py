@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from ..implementation.guard import Fault, Refused
 from ..implementation.printable import printable_line
 from ..specification.run_settings import current_settings
 from .command import ServerCommand
+from .deadline import Deadline
 from .description import Description, read_description
 from .message import (
     LENGTH,
@@ -67,7 +67,7 @@ class ServerProcess(Supervisor):
 
     def ask(self, metadata: Mapping[str, str], arrays: Mapping[str, ProcessArray], seconds: float) -> Answer:
         """Send a request and return the answer. Raise ProcessEnded, MalformedMessage or a Fault if there is none in this time."""
-        deadline = time.monotonic() + seconds
+        deadline = Deadline(seconds)
         try:
             self._check_silence()
             self.send(pack(metadata, arrays), deadline)
@@ -75,7 +75,7 @@ class ServerProcess(Supervisor):
             raise self.describe_timeout(seconds) from None
         return self.receive_answer(deadline, seconds)
 
-    def receive_answer(self, deadline: float, seconds: float) -> Answer:
+    def receive_answer(self, deadline: Deadline, seconds: float) -> Answer:
         """Return the answer to the request that was sent. Raise as `ask` does if there is none before the deadline."""
         try:
             size = read_length(bytes(self.receive(LENGTH.size, deadline)))
@@ -190,7 +190,7 @@ class Connection:
         self.process, self.spare = self._take_spare() or self._launch(), None
         self.generation += 1
         seconds = self._start_seconds
-        answer = self._guard(self.process, lambda process: process.receive_answer(time.monotonic() + seconds, seconds))
+        answer = self._guard(self.process, lambda process: process.receive_answer(Deadline(seconds), seconds))
         if answer.kind == "error":
             raise self.discard_process(Fault(printable_line(answer.text, MAX_SENTENCE_CHARACTERS), lost=True))
         try:
@@ -216,7 +216,7 @@ class Connection:
         """Return a new process that was asked to describe itself."""
         process = ServerProcess(self.command)
         with suppress(ProcessEnded, TimeoutError):  # which shows when the answer is read
-            process.send(pack(DESCRIBE, {}), time.monotonic() + self._start_seconds)
+            process.send(pack(DESCRIBE, {}), Deadline(self._start_seconds))
         return process
 
     def _take_spare(self) -> ServerProcess | None:

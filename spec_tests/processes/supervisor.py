@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from ..implementation.printable import printable
 from ..specification.run_settings import current_settings
 from .child_environment import child_environment
 from .confinement import NOT_ON_THIS_SYSTEM, Confinement, Launch
+from .deadline import Deadline
 from .survivors import MARK, MARKS, kill_all, new_mark
 
 MAX_PRINTED_CHARACTERS = 4000  # of the output of one request that are shown
@@ -53,7 +53,7 @@ class Supervisor:
 
     # --- the channel ----------------------------------------------------------------------------------------------------
 
-    def send(self, data: bytes, deadline: float) -> None:
+    def send(self, data: bytes, deadline: Deadline) -> None:
         """Send all of the data. Raise ProcessEnded or TimeoutError if that fails."""
         rest = memoryview(data)
         while rest:
@@ -64,7 +64,7 @@ class Supervisor:
             except (BrokenPipeError, ConnectionResetError):
                 raise ProcessEnded from None
 
-    def receive(self, size: int, deadline: float) -> bytearray:
+    def receive(self, size: int, deadline: Deadline) -> bytearray:
         """Return this many bytes. Raise ProcessEnded or TimeoutError if there are fewer."""
         buffer = bytearray(size)
         view, start = memoryview(buffer), 0
@@ -81,12 +81,12 @@ class Supervisor:
             start += count
         return buffer
 
-    def _wait(self, deadline: float, *, reading: bool) -> None:
+    def _wait(self, deadline: Deadline, *, reading: bool) -> None:
         """Wait until the channel is ready. Read the output meanwhile, so that a full pipe does not block the process."""
         channel, outputs = (self.reads if reading else self.writes), [self.output]
         while True:
             readers, writers = ([channel, *outputs], []) if reading else (outputs, [channel])
-            patience = min(max(0.0, deadline - time.monotonic()), LIFE_SECONDS)
+            patience = min(max(0.0, deadline.left()), LIFE_SECONDS)
             readable, writable, _ = select.select(readers, writers, [], patience)
             if channel in readable or channel in writable:
                 return
@@ -94,7 +94,7 @@ class Supervisor:
                 raise ProcessEnded
             if self.output in readable and not self.read_output():
                 outputs = []
-            if time.monotonic() >= deadline:
+            if deadline.left() <= 0:
                 raise TimeoutError
 
     # --- what it prints -------------------------------------------------------------------------------------------------

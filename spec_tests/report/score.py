@@ -28,7 +28,7 @@ class Score:
     laws: float = 0.0  # the share of the tests that were tried and passed
     coverage: float = 0.0  # the answered share of the examples that the comparison with the oracle drew
     precision: float = 0.0  # the share of the precision classes whose bound the answers meet, as a mean over the dtypes
-    causes: list[str] = field(default_factory=list)  # what is wrong, in the order in which to mend it
+    causes: list[str] | None = field(default_factory=list)  # what is wrong, in the order to mend it; None: not looked for
     reason: str = ""  # why the value is 0 whatever the parts are, "" if the parts decide
     operation: str = ""
     domain: str = ""  # what was tried; "" is everything

@@ -19,7 +19,8 @@ import pytest
 from ..calls.history import note_loss
 from ..calls.violation import Lost, from_fault
 from ..implementation.framework import Framework
-from ..implementation.guard import Fault, step_under_way, timeout_fault
+from ..implementation.guard import BEAT_SECONDS, Fault, step_under_way, timeout_fault
+from ..specification.run_settings import current_settings
 from ..trials.first_failure import cause_search
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ..trials.trial import Trial
 
 MIN_GRACE_SECONDS = 10.0  # beyond the limit of a call, in which the main thread may still come back to Python
-POLL_SECONDS = 0.5
 CUT = "a call that never returned"
 ENDED = "the call has not come back to Python since, so that the run ends here; with --isolate such a call is ended alone"
 
@@ -45,6 +45,7 @@ class HangWatch:
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self.session = session
         self._set_alarm()  # the first call may begin before the thread runs
+        step_under_way.beat()
         threading.Thread(target=self._watch, name="spec_tests hang watch", daemon=True).start()
 
     @pytest.hookimpl(tryfirst=True)
@@ -59,12 +60,14 @@ class HangWatch:
     def _set_alarm(self) -> None:
         """End the process later, if this is not called again until then: where C code keeps the thread from running."""
         if not self.has_timeout:
-            longest = step_under_way.seconds + 2 * max(MIN_GRACE_SECONDS, step_under_way.seconds)
+            seconds = step_under_way.seconds or current_settings().limits.seconds  # of the next step, which begins unseen
+            longest = seconds + 2 * max(MIN_GRACE_SECONDS, seconds)
             faulthandler.dump_traceback_later(longest, exit=True, file=self.stderr)
 
     def _watch(self) -> None:
-        while not self.over.wait(POLL_SECONDS):
+        while not self.over.wait(BEAT_SECONDS):
             self._set_alarm()
+            step_under_way.beat()
             if step_under_way.is_stuck(MIN_GRACE_SECONDS) and self.item is not None:
                 seconds = step_under_way.seconds
                 self.over.set()

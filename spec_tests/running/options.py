@@ -116,6 +116,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "known-flaky": {"metavar": "FILE", "help": "a file of tests that sometimes fail: they fail no run"},
     "update-known": SWITCH | {"help": "write the failures of this run into these files, and remove what holds now"},
     "skill": SWITCH | {"help": "measure how far the answers are above trivial ones, for spec-tests score"},
+    "no-causes": SWITCH | {"help": "neither shrink failing examples nor look for the causes of failures: verdicts alone"},
     "resume": SWITCH | {"help": "continue the report in --spec-report=DIR: test what it lacks"},
 }
 LISTING_OPTIONS = ("list-backends", "list-deviations")

@@ -5,7 +5,6 @@ Under pytest-xdist it works in the controller, which receives the reports of all
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import sys
@@ -24,6 +23,7 @@ from ..implementation.search_path import imports_of_judge
 from ..report import BADGE, DATA, PAGE, Report, ReportError, format_line, read
 from ..report.backend_results import build_results
 from ..report.badge import format_badge
+from ..report.chain import Chain
 from ..report.github_step import format_step_summary
 from ..report.page import PageUnavailable, render_page
 from ..report.run_lines import SCHEMA, Footer, Header, RunError, StatedBackend, Totals
@@ -61,17 +61,15 @@ class Recorder:
         self.reason, self.complaint, self.written_files = "finished", "", [DATA]
         self.written_verdicts: dict[str, tuple[str, int]] = {}  # by node: the status, and the number of examples
         self.started_at = time.monotonic()
-        self.digest = hashlib.sha256()  # of all that this run has written into the data
+        self.chain = Chain()  # of the lines that this run has written into the data
         self.file: BinaryIO | None = None
 
     def write(self, line: Any) -> None:
         """Write one line, so that it is kept even if the process is killed. After an error nothing more is written."""
         if self.file is None or self.file.closed:
             return
-        data = format_line(line).encode("ascii")
-        self.digest.update(data)
         try:
-            _write_all(self.file, data)
+            _write_all(self.file, self.chain.add(format_line(line)))
         except OSError as error:
             self.file.close()
             self.complaint = f"{DATA} ends before the run does, because it could not be written ({error.strerror or error})"
@@ -81,8 +79,7 @@ class Recorder:
         try:
             for name in (PAGE, BADGE):
                 (self.folder / name).unlink(missing_ok=True)  # from an earlier run
-            text = "".join(map(format_line, lines))
-            self.digest.update(text.encode("ascii"))
+            text = b"".join(self.chain.add(format_line(line)) for line in lines).decode("ascii")
             replace_file(self.folder / DATA, text)
             self.file = (self.folder / DATA).open("ab", buffering=0)
         except OSError as error:
@@ -178,7 +175,7 @@ class Recorder:
                 stale=self.stale_count,
                 examples=self.examples,
                 seconds=round(time.monotonic() - self.started_at, 2),
-                sha256=self.digest.hexdigest(),
+                sha256=self.chain.hash,
             )
         )
         if self.file is not None:

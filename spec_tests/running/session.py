@@ -88,6 +88,7 @@ class Session:
                 device=parse_device(option),
                 python=parse_python(option, config.invocation_params.dir),
                 measures_skill=option("skill"),
+                seeks_causes=not option("no_causes"),
                 max_calls=parse_max_calls(option, getattr(config, "workerinput", {}).get("workercount", 1)),
             )
         )

@@ -37,6 +37,7 @@ class RunSettings:
     device: str | None = None  # on which backends make their arrays, in place of the one that they state
     python: tuple[str, ...] = ()  # the words that start the Python of the backends; () is the suite's own
     measures_skill: bool = False  # whether comparisons with the oracle are graded: see trials/skill.py
+    seeks_causes: bool = True  # whether failing examples are shrunk and their causes looked for
 
 
 _current = RunSettings()

@@ -1,7 +1,7 @@
 """A snapshot of many containers: what they hold is compared all at once, and what has changed since is put back.
 
 A container is whatever refers to other objects: a module, a class, an instance, a dict, a list, a set, a function with its code
-and its defaults, or a cell of a closure. Contents are compared by identity.
+and its defaults, or a cell of a closure. Contents are compared by identity, and numbers, texts and arrays by value as well.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from types import CellType, FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from .constants import Constants
 
 FUNCTION_PARTS = ("__code__", "__defaults__", "__kwdefaults__")  # the last two only if there are any
 BUILTIN_NAMES = frozenset(__builtins__ if isinstance(__builtins__, dict) else vars(__builtins__))
@@ -43,7 +45,7 @@ class Container:
 
     def holds(self, before: tuple[Any, ...]) -> bool:
         """Whether the container is certainly unchanged: it holds the same values, and no key can have been added."""
-        if self.is_closed or isinstance(self.owner, ModuleType | list | set):
+        if self.is_closed or isinstance(self.owner, ModuleType | type | list | set):
             return False
         try:
             return all(map(is_, self.read(self.place), before))
@@ -61,10 +63,10 @@ class Container:
         for key, value in zip(self.keys, before, strict=False):  # `before` has the first value twice
             if self._get(key) is not value:
                 self._set(key, value)
-                yield self._name_of(key)
+                yield self.name_of(key)
         for key in self._find_additions():
             self._remove(key)
-            yield self._name_of(key)
+            yield self.name_of(key)
 
     @property
     def has_attributes(self) -> bool:
@@ -72,12 +74,14 @@ class Container:
         return self.place is self.owner and not isinstance(self.owner, dict | list | set | MappingProxyType)
 
     def _find_additions(self) -> list[Any]:
-        """Return the keys that were added: any of a closed container, and names of builtins in a module, which hide those."""
+        """Return the keys that were added: any of a closed container, and what hides a builtin or what a class inherits."""
         if self.has_attributes:
             return []
         added = [key for key in self.place if key not in self.known_keys and key not in NOT_COMPARED]
         if isinstance(self.owner, ModuleType):
             return [key for key in added if key in BUILTIN_NAMES and not key.startswith("__")]
+        if isinstance(self.owner, type) and not self.is_closed:
+            return [key for key in added if _hides_behaviour(self.owner, key)]
         return added if self.is_closed else []
 
     def _get(self, key: Any) -> Any:
@@ -97,10 +101,16 @@ class Container:
         else:
             del _writable(self.place)[key]
 
-    def _name_of(self, key: Any) -> str:
+    def name_of(self, key: Any) -> str:
         if self.has_attributes:
             return self.name
         return f"{self.name}[{key!r}]" if isinstance(self.owner, dict | MappingProxyType) else f"{self.name}.{key}"
+
+
+def _hides_behaviour(owner: type, key: str) -> bool:
+    """Whether an entry of a class hides an inherited one, and one of the two is called or is a property."""
+    hidden = [vars(base)[key] for base in owner.__mro__[1:] if key in vars(base)]
+    return any(callable(value) or hasattr(value, "__get__") for value in (*hidden, vars(owner)[key])) if hidden else False
 
 
 def _writable(mapping: Any) -> Any:
@@ -151,6 +161,7 @@ class Snapshot:
         self.parts += [lambda: chain.from_iterable(map(call, reads, places)), partial(gc.get_referents, *self.dicts)]
         self.before = [tuple(container.read(container.place)) for container in self.containers]
         self.sized = [*self.dicts, *(container.place for container in several if not container.has_attributes)]
+        self.constants = Constants(zip(self.containers, self.before, strict=True))
         self.arrays = [(name, array, array.tobytes()) for name, array in (arrays or {}).items()]
         self.checks = 0
         self._record()
@@ -162,7 +173,7 @@ class Snapshot:
 
     def restore(self) -> list[str]:
         """Put back what was replaced, added or removed, and return the names of it."""
-        changed = self._restore_arrays()
+        changed = [*self._restore_arrays(), *self.constants.restore()]
         if not self._is_unchanged():
             for container, before in zip(self.containers, self.before, strict=True):
                 if not container.holds(before):

@@ -29,6 +29,7 @@ from ..diagnosis.regions.region import Region
 from ..implementation.backend import Backend
 from ..implementation.states import AUTOCAST
 from ..specification.formats import FLOAT64_IN_FLOAT32
+from ..specification.run_settings import current_settings
 from .circumstances import Circumstance, find_circumstance
 from .failure import Failure
 from .failure_budget import FailureBudget
@@ -96,7 +97,8 @@ class Cause:
         if self.shown:
             return self.shown
         if self.kind == UNEXPLAINED:
-            return f"wrong answers that nothing known explains; at first {violation.what}"
+            why = "that nothing known explains" if current_settings().seeks_causes else "whose cause was not looked for"
+            return f"wrong answers {why}; at first {violation.what}"
         place = violation.raised[1] if isinstance(violation, NoAnswer) and violation.raised else ""
         state = f", with {self.example.surroundings}" if self.example.surroundings else ""
         where = f"; it raises for {self.raising.words.removeprefix('refuses ')}" if self.raising else ""
@@ -156,6 +158,8 @@ class Causes:
         """Return the known cause that explains a failing example, None if there is none."""
         if not self.found:
             return None
+        if not current_settings().seeks_causes:
+            return self._find_symptom(failure)
         if failure.surroundings or (isinstance(failure.violation, NoAnswer) and failure.violation.raised):
             return self._find_symptom(failure)  # whatever values are wrong elsewhere, they explain no exception
         if not (wrong := failure.wrong_calls):
@@ -234,6 +238,8 @@ class Causes:
 
     def _explain(self, failure: Failure, asker: Asker, budget: FailureBudget) -> Cause:
         """Look for an explanation of a failure. What nothing explains in one dtype may be explained in another."""
+        if not current_settings().seeks_causes:
+            return _leave_unexplained(failure)
         if failure.surroundings or isinstance(failure.violation, NoAnswer):
             return _describe_exception(failure, asker)
         failing = _find_origin(failure, asker) or failure.calls
@@ -262,9 +268,14 @@ class Causes:
             ids = tuple(sorted(map(_identify, explanations)))
             to_mend = explanations[0].operation if asker.backend.has(explanations[0].operation) else failure.culprit
             return Cause(ids, to_mend, explanations, failure, *counts)
-        is_unexplained = bool(failure.wrong_calls)
-        ids = (f"{failure.culprit}: {UNEXPLAINED}",) if is_unexplained else failure.symptoms
-        return Cause(ids, failure.culprit, [], failure, *counts, is_unexplained, dtypes={failure.dtype})
+        return _leave_unexplained(failure, *counts)
+
+
+def _leave_unexplained(failure: Failure, wrong: int = 0, right: int = 0) -> Cause:
+    """Return the cause of a failure that nothing explains: its wrong answers, or else its symptom."""
+    is_unexplained = bool(failure.wrong_calls)
+    ids = (f"{failure.culprit}: {UNEXPLAINED}",) if is_unexplained else failure.symptoms
+    return Cause(ids, failure.culprit, [], failure, wrong, right, is_unexplained, dtypes={failure.dtype})
 
 
 def _describe_exception(failure: Failure, asker: Asker) -> Cause:

@@ -138,6 +138,8 @@ class Examples:
     def _show_causes(self) -> None:
         """Show each cause with the example that says most to a person, while the device answers."""
         framework = self.trial.backend.framework
+        if not current_settings().seeks_causes:
+            return
         for cause, (severity, example) in self.better.items() if not framework.device_lost else ():
             self.failing.show_better(example, cause, severity)
         for finding in self.trial.tally.findings if self.will_shrink and not framework.device_lost else ():

@@ -72,13 +72,13 @@ class FailingExamples:
 
     def find_cause(self, database: ExampleDatabase) -> Cause | None:
         """Shrink the failing example in the database, if there is one, and return its cause."""
-        trial = self.trial
+        trial, seeks = self.trial, current_settings().seeks_causes
         lost_before = list_lost(trial.backend)
         if trial.tally.failure is not None and not trial.backend.framework.device_lost:
             trial.announce(trial.tally.failure)
         with trial.after_failure(self.subject) as budget:
             part = budget.search.part(SHRINKING_SHARE)
-            failed_again = trial.backend.framework.device_lost or self._shrink(database, part)
+            failed_again = trial.backend.framework.device_lost or not seeks or self._shrink(database, part)
             if (failure := trial.tally.failure) is None:
                 return None
             if not (failed_again or trial.backend.framework.device_lost):  # a device that is lost answers nothing twice

@@ -2,6 +2,8 @@
 
 from .._right import *
 
+effort = "default"  # it is right in most calls
+
 ANSWERS = {}
 
 
