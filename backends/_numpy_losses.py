@@ -37,6 +37,15 @@ def soft_target_cross_entropy(logits, targets, weight=None, *, label_smoothing=0
     return np.asarray({"none": lambda x: x, "sum": np.sum, "mean": np.mean}[reduction](loss), dtype=z.dtype)
 
 
+def dpo_loss(
+    policy_chosen, policy_rejected, reference_chosen, reference_rejected,
+    *, beta=0.1, label_smoothing=0.0, reduction="mean",
+):  # fmt: skip
+    x = beta * ((policy_chosen - policy_rejected) - (reference_chosen - reference_rejected))
+    loss = (1 - label_smoothing) * np.logaddexp(0, -x) + label_smoothing * np.logaddexp(0, x)
+    return np.asarray(loss.mean() if reduction == "mean" else loss, dtype=policy_chosen.dtype)
+
+
 def linear_cross_entropy(x, weight, targets, **options):
     return cross_entropy(wide(x) @ wide(weight).T, targets, **options)
 

@@ -33,6 +33,15 @@ def soft_target_cross_entropy(logits, targets, weight=None, *, label_smoothing=0
     return {"none": lambda x: x, "sum": torch.sum, "mean": torch.mean}[reduction](loss)
 
 
+def dpo_loss(
+    policy_chosen, policy_rejected, reference_chosen, reference_rejected,
+    *, beta=0.1, label_smoothing=0.0, reduction="mean",
+):  # fmt: skip
+    x = beta * ((policy_chosen - reference_chosen) - (policy_rejected - reference_rejected))
+    loss = -torch.nn.functional.logsigmoid(x) * (1 - label_smoothing) - torch.nn.functional.logsigmoid(-x) * label_smoothing
+    return loss.mean() if reduction == "mean" else loss
+
+
 def linear_cross_entropy(x, weight, targets, **options):
     return cross_entropy(_widened(x) @ _widened(weight).mT, targets, **options)
 

@@ -20,7 +20,12 @@ R = rng(5)
 LIMIT = 1e-12
 CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "cosine_schedule", "parameter_count", "rope_frequencies"}
 OPTIMIZING = {"adamw_step", "adamw_steps", "gradient_clipping"}  # of which nobody takes gradients
-CONSTANT_ARGUMENTS = {"rope": ("[2]",), "transformer_lm": ("[2]",), "soft_target_cross_entropy": ("[1]",)}  # without a gradient
+CONSTANT_ARGUMENTS = {  # floating ones without a gradient
+    "dpo_loss": ("[2]", "[3]"),
+    "rope": ("[2]",),
+    "soft_target_cross_entropy": ("[1]",),
+    "transformer_lm": ("[2]",),
+}
 SERVING = {"kv_cache_append", "attention_with_kv_cache", "paged_attention"}  # of which nobody takes gradients
 
 
@@ -74,6 +79,10 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
             {"reduction": "sum", "label_smoothing": 0.3},
             {"reduction": "none", "label_smoothing": 0.1, "weight": np.array([0.5, 2.0, 0.0, 1.25])},
         )
+    ],
+    "dpo_loss": [
+        ((-9 * drawn(3) ** 2, -9 * drawn(3) ** 2, -9 * drawn(3) ** 2, -9 * drawn(3) ** 2), more)
+        for more in ({}, {"beta": 0.5, "label_smoothing": 0.3, "reduction": "none"})
     ],
     "linear_cross_entropy": [
         ((drawn(2, 3), drawn(4, 3), np.array([3, 1])), {}),

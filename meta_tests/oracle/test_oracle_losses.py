@@ -11,6 +11,7 @@ from reference_numpy.adamw_step import adamw_step
 from reference_numpy.adamw_steps import adamw_steps
 from reference_numpy.cosine_schedule import cosine_schedule
 from reference_numpy.cross_entropy import cross_entropy
+from reference_numpy.dpo_loss import dpo_loss
 from reference_numpy.gradient_clipping import gradient_clipping
 from reference_numpy.linear import linear
 from reference_numpy.linear_cross_entropy import linear_cross_entropy
@@ -78,6 +79,23 @@ def test_soft_target_cross_entropy(smoothing: float) -> None:
         assert_within(got, expected, 60 * U * 200 * 6)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.25])
+def test_dpo_loss(smoothing: float) -> None:
+    """Scores from 0 to 700; beta times the four logarithms is at most 1500."""
+    r = rng(46)
+    pairs = [-400 * r.random(6) * np.array([1e-3, 0.01, 0.1, 1, 1, 1]) for _ in range(4)]
+    with mpmath.workdps(DIGITS):
+        chosen, rejected, of_chosen, of_rejected = ([mpf(float(x)) for x in p] for p in pairs)
+        scores = [mpf(0.875) * ((a - b) - (c - d)) for a, b, c, d in zip(chosen, rejected, of_chosen, of_rejected, strict=True)]
+        rows = [
+            (1 - mpf(smoothing)) * mpmath.log1p(mpmath.exp(-x)) + mpf(smoothing) * mpmath.log1p(mpmath.exp(x)) for x in scores
+        ]
+        mean = sum(rows) / 6
+    got = dpo_loss(*pairs, beta=0.875, label_smoothing=smoothing, reduction="none")
+    assert_within(got, rows, 10 * U * 1500)
+    assert_within(dpo_loss(*pairs, beta=0.875, label_smoothing=smoothing), [mean], 16 * U * 1500)
+
+
 def test_linear_cross_entropy_is_cross_entropy_of_linear() -> None:
     r = rng(42)
     x, w, targets = r.standard_normal((2, 3, 4)), r.standard_normal((7, 4)), r.integers(0, 7, (2, 3))
@@ -96,6 +114,8 @@ def test_unknown_reductions_are_named() -> None:
         cross_entropy(np.ones((2, 3)), np.array([0, 1]), reduction="average")
     with pytest.raises(ValueError, match="average"):
         soft_target_cross_entropy(np.ones((2, 3)), np.ones((2, 3)) / 3, reduction="average")
+    with pytest.raises(ValueError, match="sum"):
+        dpo_loss(*np.ones((4, 3)), reduction="sum")
 
 
 def test_a_weight_beside_a_z_loss_is_refused() -> None:

@@ -126,7 +126,7 @@ BACKENDS = {
     """,
 }
 
-SINCE = ("soft_target_cross_entropy",)
+SINCE = ("dpo_loss", "soft_target_cross_entropy")
 
 
 @pytest.mark.rotating
