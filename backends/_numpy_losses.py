@@ -46,6 +46,15 @@ def dpo_loss(
     return np.asarray(loss.mean() if reduction == "mean" else loss, dtype=policy_chosen.dtype)
 
 
+@np.errstate(invalid="ignore")  # -inf times a probability of 0
+def token_log_probs(logits, targets, *, temperature=1.0):
+    z = (wide(logits) / temperature).astype(wide(logits).dtype)
+    z = z - np.max(z, axis=-1, keepdims=True)
+    z = z - np.log(np.sum(np.exp(z), axis=-1, keepdims=True))
+    surprise = np.where(z == -np.inf, 0, np.exp(z) * z)
+    return np.take_along_axis(z, targets[..., None], axis=-1)[..., 0], -np.sum(surprise, axis=-1)
+
+
 def linear_cross_entropy(x, weight, targets, **options):
     return cross_entropy(wide(x) @ wide(weight).T, targets, **options)
 

@@ -42,6 +42,13 @@ def dpo_loss(
     return loss.mean() if reduction == "mean" else loss
 
 
+def token_log_probs(logits, targets, *, temperature=1.0):
+    z = _widened(logits) / temperature
+    log_probs = torch.log_softmax(z, dim=-1)
+    entropy = torch.logsumexp(z, dim=-1) - (log_probs.exp() * z.masked_fill(z == -torch.inf, 0.0)).sum(-1)
+    return log_probs.gather(-1, targets[..., None])[..., 0], entropy
+
+
 def linear_cross_entropy(x, weight, targets, **options):
     return cross_entropy(_widened(x) @ _widened(weight).mT, targets, **options)
 

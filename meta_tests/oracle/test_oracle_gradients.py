@@ -84,6 +84,7 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((-9 * drawn(3) ** 2, -9 * drawn(3) ** 2, -9 * drawn(3) ** 2, -9 * drawn(3) ** 2), more)
         for more in ({}, {"beta": 0.5, "label_smoothing": 0.3, "reduction": "none"})
     ],
+    "token_log_probs": [((2 * drawn(3, 4), np.array([3, 0, 1])), more) for more in ({}, {"temperature": 0.6})],
     "linear_cross_entropy": [
         ((drawn(2, 3), drawn(4, 3), np.array([3, 1])), {}),
         ((drawn(2, 3), drawn(4, 3), np.array([3, -100])), {"reduction": "sum", "softcap": 2.0, "label_smoothing": 0.2}),

@@ -16,6 +16,7 @@ from reference_numpy.gradient_clipping import gradient_clipping
 from reference_numpy.linear import linear
 from reference_numpy.linear_cross_entropy import linear_cross_entropy
 from reference_numpy.soft_target_cross_entropy import soft_target_cross_entropy
+from reference_numpy.token_log_probs import token_log_probs
 
 from ..support.sixty_digits import DIGITS, U, assert_within, rng
 
@@ -94,6 +95,23 @@ def test_dpo_loss(smoothing: float) -> None:
     got = dpo_loss(*pairs, beta=0.875, label_smoothing=smoothing, reduction="none")
     assert_within(got, rows, 10 * U * 1500)
     assert_within(dpo_loss(*pairs, beta=0.875, label_smoothing=smoothing), [mean], 16 * U * 1500)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.375])
+def test_token_log_probs(temperature: float) -> None:
+    """No logit over the temperature is beyond 60, and one entry of each row is removed."""
+    r = rng(47)
+    logits, targets = 4 * r.standard_normal((6, 5)), np.array([0, 4, 2, 1, 1, 4])
+    logits[:, 3] = -np.inf
+    with mpmath.workdps(DIGITS):
+        rows = [[mpf(float(x)) / mpf(temperature) for x in row if np.isfinite(x)] for row in logits]
+        lse = [mpmath.log(sum(map(mpmath.exp, row))) for row in rows]
+        left = [t - (t > 3) for t in targets]
+        log_probs = [row[t] - one for row, t, one in zip(rows, left, lse, strict=True)]
+        entropy = [-sum(mpmath.exp(x - one) * (x - one) for x in row) for row, one in zip(rows, lse, strict=True)]
+    got = token_log_probs(logits, targets, temperature=temperature)
+    for one, expected in zip(got, (log_probs, entropy), strict=True):
+        assert_within(one, expected, 30 * U * 60)
 
 
 def test_linear_cross_entropy_is_cross_entropy_of_linear() -> None:
