@@ -55,6 +55,16 @@ def token_log_probs(logits, targets, *, temperature=1.0):
     return np.take_along_axis(z, targets[..., None], axis=-1)[..., 0], -np.sum(surprise, axis=-1)
 
 
+def group_advantages(rewards, *, group_size, normalize="std", baseline="mean", eps=1e-6):
+    r = wide(rewards).reshape(-1, group_size)
+    c = r - r.mean(-1, keepdims=True)
+    if baseline == "leave-one-out":
+        c = c * (group_size / (group_size - 1))
+    if normalize != "none":
+        c = c / ((r.std(-1, ddof=1, keepdims=True) if normalize == "std" else r.std(ddof=1)) + eps)
+    return c.reshape(-1).astype(rewards.dtype)
+
+
 def linear_cross_entropy(x, weight, targets, **options):
     return cross_entropy(wide(x) @ wide(weight).T, targets, **options)
 

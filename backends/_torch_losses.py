@@ -49,6 +49,15 @@ def token_log_probs(logits, targets, *, temperature=1.0):
     return log_probs.gather(-1, targets[..., None])[..., 0], entropy
 
 
+def group_advantages(rewards, *, group_size, normalize="std", baseline="mean", eps=1e-6):
+    r = _widened(rewards).reshape(-1, group_size)
+    base = r.mean(-1, keepdim=True)
+    if baseline == "leave-one-out":
+        base = (r.sum(-1, keepdim=True) - r) / (group_size - 1)
+    scale = {"std": r.std(-1, keepdim=True) + eps, "batch_std": r.std() + eps, "none": 1.0}[normalize]
+    return ((r - base) / scale).reshape(-1).to(rewards.dtype)
+
+
 def linear_cross_entropy(x, weight, targets, **options):
     return cross_entropy(_widened(x) @ _widened(weight).mT, targets, **options)
 

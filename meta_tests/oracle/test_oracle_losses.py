@@ -13,6 +13,7 @@ from reference_numpy.cosine_schedule import cosine_schedule
 from reference_numpy.cross_entropy import cross_entropy
 from reference_numpy.dpo_loss import dpo_loss
 from reference_numpy.gradient_clipping import gradient_clipping
+from reference_numpy.group_advantages import group_advantages
 from reference_numpy.linear import linear
 from reference_numpy.linear_cross_entropy import linear_cross_entropy
 from reference_numpy.soft_target_cross_entropy import soft_target_cross_entropy
@@ -112,6 +113,34 @@ def test_token_log_probs(temperature: float) -> None:
     got = token_log_probs(logits, targets, temperature=temperature)
     for one, expected in zip(got, (log_probs, entropy), strict=True):
         assert_within(one, expected, 30 * U * 60)
+
+
+@pytest.mark.parametrize("baseline", ["mean", "leave-one-out"])
+@pytest.mark.parametrize("normalize", ["std", "batch_std", "none"])
+def test_group_advantages(normalize: str, baseline: str) -> None:
+    """Rewards below 20, of which no deviation is below 1/4, so that no advantage has an error of more than 40 roundings of 20."""
+    rewards = 5 * rng(48).standard_normal(12)
+    with mpmath.workdps(DIGITS):
+        r = [mpf(float(x)) for x in rewards]
+        expected = []
+        for i in range(12):
+            group = r[i // 4 * 4 : i // 4 * 4 + 4]
+            row = group if normalize == "std" else r
+            mean = sum(row) / len(row)
+            deviation = mpmath.sqrt(sum((x - mean) ** 2 for x in row) / (len(row) - 1))
+            base = (sum(group) - r[i]) / 3 if baseline == "leave-one-out" else sum(group) / 4
+            expected.append((r[i] - base) / (1 if normalize == "none" else deviation + mpf(0.125)))
+    got = group_advantages(rewards, group_size=4, normalize=normalize, baseline=baseline, eps=0.125)
+    assert_within(got, expected, 40 * U * 20)
+
+
+def test_groups_that_cannot_be_made_are_named() -> None:
+    for size in (1, 5):
+        with pytest.raises(ValueError, match=f"groups of {size}"):
+            group_advantages(np.ones(12), group_size=size)
+    for option in ({"normalize": "max"}, {"baseline": "median"}):
+        with pytest.raises(ValueError, match=r"max|median"):
+            group_advantages(np.ones(12), group_size=4, **option)  # type: ignore[arg-type]
 
 
 def test_linear_cross_entropy_is_cross_entropy_of_linear() -> None:
