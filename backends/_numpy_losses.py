@@ -37,6 +37,34 @@ def soft_target_cross_entropy(logits, targets, weight=None, *, label_smoothing=0
     return np.asarray({"none": lambda x: x, "sum": np.sum, "mean": np.mean}[reduction](loss), dtype=z.dtype)
 
 
+def _logarithms(logits, temperature):
+    z = (wide(logits) / temperature).astype(wide(logits).dtype)
+    z = z - np.max(z, axis=-1, keepdims=True)
+    return z - np.log(np.sum(np.exp(z), axis=-1, keepdims=True))
+
+
+def _kl(p, q):
+    return np.sum(np.exp(p) * np.where(p == -np.inf, 0, p - q), axis=-1)
+
+
+@np.errstate(divide="ignore", invalid="ignore")  # -inf in both; the mean of no rows is NaN
+def divergence(
+    student_logits, teacher_logits, targets=None,
+    *, beta=0.0, temperature=1.0, ignore_index=-100, reduction="mean",
+):  # fmt: skip
+    q, p = _logarithms(student_logits, temperature), _logarithms(teacher_logits, temperature)
+    if beta in (0.0, 1.0):
+        loss = _kl(q, p) if beta else _kl(p, q)
+    else:
+        m = np.logaddexp(p + np.log(beta), q + np.log(1 - beta))
+        loss = beta * _kl(p, m) + (1 - beta) * _kl(q, m)
+    kept = np.ones(loss.shape, bool) if targets is None else targets != ignore_index
+    loss = np.where(kept, loss, 0).astype(q.dtype)
+    if reduction == "none":
+        return loss
+    return np.asarray(loss.sum() / kept.sum() if reduction == "mean" else loss.sum(), dtype=q.dtype)
+
+
 def dpo_loss(
     policy_chosen, policy_rejected, reference_chosen, reference_rejected,
     *, beta=0.1, label_smoothing=0.0, reduction="mean",

@@ -33,6 +33,30 @@ def soft_target_cross_entropy(logits, targets, weight=None, *, label_smoothing=0
     return {"none": lambda x: x, "sum": torch.sum, "mean": torch.mean}[reduction](loss)
 
 
+def _kl(p, q):
+    return (p.exp() * (p - q)).sum(-1)
+
+
+def divergence(
+    student_logits, teacher_logits, targets=None,
+    *, beta=0.0, temperature=1.0, ignore_index=-100, reduction="mean",
+):  # fmt: skip
+    s, t = _widened(student_logits) / temperature, _widened(teacher_logits) / temperature
+    removed = s == -torch.inf  # in both
+    q, p = (torch.log_softmax(z, dim=-1).masked_fill(removed, 0.0) for z in (s, t))
+    q, p = (torch.where(removed, -1e4, x) for x in (q, p))
+    if beta in (0.0, 1.0):
+        loss = _kl(q, p) if beta else _kl(p, q)
+    else:
+        m = torch.logaddexp(p + math.log(beta), q + math.log(1 - beta))
+        loss = beta * _kl(p, m) + (1 - beta) * _kl(q, m)
+    kept = torch.ones_like(loss, dtype=torch.bool) if targets is None else targets != ignore_index
+    loss = loss.where(kept, torch.zeros_like(loss))
+    if reduction == "none":
+        return loss
+    return loss.sum() / kept.sum() if reduction == "mean" else loss.sum()
+
+
 def dpo_loss(
     policy_chosen, policy_rejected, reference_chosen, reference_rejected,
     *, beta=0.1, label_smoothing=0.0, reduction="mean",

@@ -21,6 +21,7 @@ LIMIT = 1e-12
 CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "cosine_schedule", "parameter_count", "rope_frequencies"}
 OPTIMIZING = {"adamw_step", "adamw_steps", "gradient_clipping", "group_advantages"}  # of which nobody takes gradients
 CONSTANT_ARGUMENTS = {  # floating ones without a gradient
+    "divergence": ("[1]",),
     "dpo_loss": ("[2]", "[3]"),
     "rope": ("[2]",),
     "soft_target_cross_entropy": ("[1]",),
@@ -78,6 +79,15 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
             {},
             {"reduction": "sum", "label_smoothing": 0.3},
             {"reduction": "none", "label_smoothing": 0.1, "weight": np.array([0.5, 2.0, 0.0, 1.25])},
+        )
+    ],
+    "divergence": [
+        ((2 * drawn(3, 4), 2 * drawn(3, 4)), more)
+        for more in (
+            {},
+            {"beta": 1.0, "temperature": 0.6, "reduction": "sum"},
+            {"beta": 0.3, "temperature": 2.0, "targets": np.array([1, 0, 2]), "ignore_index": 0},
+            {"beta": 0.5, "reduction": "none"},
         )
     ],
     "dpo_loss": [

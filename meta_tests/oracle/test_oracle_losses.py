@@ -11,6 +11,7 @@ from reference_numpy.adamw_step import adamw_step
 from reference_numpy.adamw_steps import adamw_steps
 from reference_numpy.cosine_schedule import cosine_schedule
 from reference_numpy.cross_entropy import cross_entropy
+from reference_numpy.divergence import divergence
 from reference_numpy.dpo_loss import dpo_loss
 from reference_numpy.gradient_clipping import gradient_clipping
 from reference_numpy.group_advantages import group_advantages
@@ -143,6 +144,36 @@ def test_groups_that_cannot_be_made_are_named() -> None:
             group_advantages(np.ones(12), group_size=4, **option)  # type: ignore[arg-type]
 
 
+def _softmax(row: Any, temperature: float) -> list[Any]:
+    """Return the softmax of one row in 60 digits, without its entries of -inf."""
+    e = [mpmath.exp(mpf(float(x)) / mpf(temperature)) for x in row if np.isfinite(x)]
+    return [x / sum(e) for x in e]
+
+
+def _kl(p: list[Any], q: list[Any]) -> Any:
+    return sum(a * mpmath.log(a / b) for a, b in zip(p, q, strict=True))
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.25, 1.0])
+def test_divergence(beta: float) -> None:
+    """No logit over the temperature is beyond 40; one entry is removed in both, and one row is ignored."""
+    r = rng(49)
+    student, teacher = 4 * r.standard_normal((2, 6, 5))
+    student[:, 3] = teacher[:, 3] = -np.inf
+    with mpmath.workdps(DIGITS):
+        rows = []
+        for s, t in zip(student, teacher, strict=True):
+            q, p, weight = _softmax(s, 0.75), _softmax(t, 0.75), mpf(beta)
+            m = [weight * a + (1 - weight) * b for a, b in zip(p, q, strict=True)]
+            between = weight * _kl(p, m) + (1 - weight) * _kl(q, m)
+            rows.append({0.0: _kl(p, q), 1.0: _kl(q, p)}.get(beta, between))
+        rows[2] = mpf(0)
+        total = sum(rows)
+    given: dict[str, Any] = {"targets": np.array([1, 1, 7, 1, 1, 1]), "ignore_index": 7, "beta": beta, "temperature": 0.75}
+    for reduction, expected in (("none", rows), ("sum", [total]), ("mean", [total / 5])):
+        assert_within(divergence(student, teacher, **given, reduction=reduction), expected, 60 * U * 40 * 6)
+
+
 def test_linear_cross_entropy_is_cross_entropy_of_linear() -> None:
     r = rng(42)
     x, w, targets = r.standard_normal((2, 3, 4)), r.standard_normal((7, 4)), r.integers(0, 7, (2, 3))
@@ -161,6 +192,8 @@ def test_unknown_reductions_are_named() -> None:
         cross_entropy(np.ones((2, 3)), np.array([0, 1]), reduction="average")
     with pytest.raises(ValueError, match="average"):
         soft_target_cross_entropy(np.ones((2, 3)), np.ones((2, 3)) / 3, reduction="average")
+    with pytest.raises(ValueError, match="average"):
+        divergence(*np.ones((2, 2, 3)), reduction="average")
     with pytest.raises(ValueError, match="sum"):
         dpo_loss(*np.ones((4, 3)), reduction="sum")
 
