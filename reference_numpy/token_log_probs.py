@@ -16,7 +16,7 @@ def token_log_probs(logits: Any, targets: Any, *, temperature: float = 1.0) -> A
     Shapes
         logits (..., vocab),  targets (...) integers  ->  log_probs (...),  entropy (...)
     Dtypes
-        as the arguments, or float32 or wider
+        log_probs and entropy as the arguments, or float32 or wider
     Units
         Nats.
     Domain
