@@ -37,6 +37,62 @@ def soft_target_cross_entropy(logits, targets, weight=None, *, label_smoothing=0
     return np.asarray({"none": lambda x: x, "sum": np.sum, "mean": np.mean}[reduction](loss), dtype=z.dtype)
 
 
+def _logarithms(logits, temperature):
+    z = (wide(logits) / temperature).astype(wide(logits).dtype)
+    z = z - np.max(z, axis=-1, keepdims=True)
+    return z - np.log(np.sum(np.exp(z), axis=-1, keepdims=True))
+
+
+def _kl(p, q):
+    return np.sum(np.exp(p) * np.where(p == -np.inf, 0, p - q), axis=-1)
+
+
+@np.errstate(divide="ignore", invalid="ignore")  # -inf in both; the mean of no rows is NaN
+def divergence(
+    student_logits, teacher_logits, targets=None,
+    *, beta=0.0, temperature=1.0, ignore_index=-100, reduction="mean",
+):  # fmt: skip
+    q, p = _logarithms(student_logits, temperature), _logarithms(teacher_logits, temperature)
+    if beta in (0.0, 1.0):
+        loss = _kl(q, p) if beta else _kl(p, q)
+    else:
+        m = np.logaddexp(p + np.log(beta), q + np.log(1 - beta))
+        loss = beta * _kl(p, m) + (1 - beta) * _kl(q, m)
+    kept = np.ones(loss.shape, bool) if targets is None else targets != ignore_index
+    loss = np.where(kept, loss, 0).astype(q.dtype)
+    if reduction == "none":
+        return loss
+    return np.asarray(loss.sum() / kept.sum() if reduction == "mean" else loss.sum(), dtype=q.dtype)
+
+
+def dpo_loss(
+    policy_chosen, policy_rejected, reference_chosen, reference_rejected,
+    *, beta=0.1, label_smoothing=0.0, reduction="mean",
+):  # fmt: skip
+    x = beta * ((policy_chosen - policy_rejected) - (reference_chosen - reference_rejected))
+    loss = (1 - label_smoothing) * np.logaddexp(0, -x) + label_smoothing * np.logaddexp(0, x)
+    return np.asarray(loss.mean() if reduction == "mean" else loss, dtype=policy_chosen.dtype)
+
+
+@np.errstate(invalid="ignore")  # -inf times a probability of 0
+def token_log_probs(logits, targets, *, temperature=1.0):
+    z = (wide(logits) / temperature).astype(wide(logits).dtype)
+    z = z - np.max(z, axis=-1, keepdims=True)
+    z = z - np.log(np.sum(np.exp(z), axis=-1, keepdims=True))
+    surprise = np.where(z == -np.inf, 0, np.exp(z) * z)
+    return np.take_along_axis(z, targets[..., None], axis=-1)[..., 0], -np.sum(surprise, axis=-1)
+
+
+def group_advantages(rewards, *, group_size, normalize="std", baseline="mean", eps=1e-6):
+    r = wide(rewards).reshape(-1, group_size)
+    c = r - r.mean(-1, keepdims=True)
+    if baseline == "leave-one-out":
+        c = c * (group_size / (group_size - 1))
+    if normalize != "none":
+        c = c / ((r.std(-1, ddof=1, keepdims=True) if normalize == "std" else r.std(ddof=1)) + eps)
+    return c.reshape(-1).astype(rewards.dtype)
+
+
 def linear_cross_entropy(x, weight, targets, **options):
     return cross_entropy(wide(x) @ wide(weight).T, targets, **options)
 

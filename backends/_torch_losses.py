@@ -33,6 +33,55 @@ def soft_target_cross_entropy(logits, targets, weight=None, *, label_smoothing=0
     return {"none": lambda x: x, "sum": torch.sum, "mean": torch.mean}[reduction](loss)
 
 
+def _kl(p, q):
+    return (p.exp() * (p - q)).sum(-1)
+
+
+def divergence(
+    student_logits, teacher_logits, targets=None,
+    *, beta=0.0, temperature=1.0, ignore_index=-100, reduction="mean",
+):  # fmt: skip
+    s, t = _widened(student_logits) / temperature, _widened(teacher_logits) / temperature
+    removed = s == -torch.inf  # in both
+    q, p = (torch.log_softmax(z, dim=-1).masked_fill(removed, 0.0) for z in (s, t))
+    q, p = (torch.where(removed, -1e4, x) for x in (q, p))
+    if beta in (0.0, 1.0):
+        loss = _kl(q, p) if beta else _kl(p, q)
+    else:
+        m = torch.logaddexp(p + math.log(beta), q + math.log(1 - beta))
+        loss = beta * _kl(p, m) + (1 - beta) * _kl(q, m)
+    kept = torch.ones_like(loss, dtype=torch.bool) if targets is None else targets != ignore_index
+    loss = loss.where(kept, torch.zeros_like(loss))
+    if reduction == "none":
+        return loss
+    return loss.sum() / kept.sum() if reduction == "mean" else loss.sum()
+
+
+def dpo_loss(
+    policy_chosen, policy_rejected, reference_chosen, reference_rejected,
+    *, beta=0.1, label_smoothing=0.0, reduction="mean",
+):  # fmt: skip
+    x = beta * ((policy_chosen - reference_chosen) - (policy_rejected - reference_rejected))
+    loss = -torch.nn.functional.logsigmoid(x) * (1 - label_smoothing) - torch.nn.functional.logsigmoid(-x) * label_smoothing
+    return loss.mean() if reduction == "mean" else loss
+
+
+def token_log_probs(logits, targets, *, temperature=1.0):
+    z = _widened(logits) / temperature
+    log_probs = torch.log_softmax(z, dim=-1)
+    entropy = torch.logsumexp(z, dim=-1) - (log_probs.exp() * z.masked_fill(z == -torch.inf, 0.0)).sum(-1)
+    return log_probs.gather(-1, targets[..., None])[..., 0], entropy
+
+
+def group_advantages(rewards, *, group_size, normalize="std", baseline="mean", eps=1e-6):
+    r = _widened(rewards).reshape(-1, group_size)
+    base = r.mean(-1, keepdim=True)
+    if baseline == "leave-one-out":
+        base = (r.sum(-1, keepdim=True) - r) / (group_size - 1)
+    scale = {"std": r.std(-1, keepdim=True) + eps, "batch_std": r.std() + eps, "none": 1.0}[normalize]
+    return ((r - base) / scale).reshape(-1).to(rewards.dtype)
+
+
 def linear_cross_entropy(x, weight, targets, **options):
     return cross_entropy(_widened(x) @ _widened(weight).mT, targets, **options)
 

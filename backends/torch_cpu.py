@@ -25,6 +25,7 @@ conventions = {
     "residual_rounding": "rounded",
     "adamw_epsilon": "corrected",
     "adamw_decay": "before",
+    "advantage_std": "unbiased",
 }
 OPTIONAL_WEIGHTS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm", "b1", "b2", "b3")
 OPTIONAL_WEIGHTS += ("sinks", "attn_post_norm", "ffn_post_norm", "router", "b_router")

@@ -102,6 +102,7 @@ INFERRED = [
     ("lse_base", "attention_with_lse"),
     ("adamw_decay", "adamw_step"),
     ("adamw_epsilon", "adamw_step"),
+    ("advantage_std", "group_advantages"),
 ]
 VALUES = [(convention, name, value) for convention, name in INFERRED for value in CONVENTIONS[convention].values]
 

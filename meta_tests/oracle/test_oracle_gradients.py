@@ -19,8 +19,14 @@ from ..support.tiny_model import H_KV, D, H, block_weights, model_weights, optio
 R = rng(5)
 LIMIT = 1e-12
 CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "cosine_schedule", "parameter_count", "rope_frequencies"}
-OPTIMIZING = {"adamw_step", "adamw_steps", "gradient_clipping"}  # of which nobody takes gradients
-CONSTANT_ARGUMENTS = {"rope": ("[2]",), "transformer_lm": ("[2]",), "soft_target_cross_entropy": ("[1]",)}  # without a gradient
+OPTIMIZING = {"adamw_step", "adamw_steps", "gradient_clipping", "group_advantages"}  # of which nobody takes gradients
+CONSTANT_ARGUMENTS = {  # floating ones without a gradient
+    "divergence": ("[1]",),
+    "dpo_loss": ("[2]", "[3]"),
+    "rope": ("[2]",),
+    "soft_target_cross_entropy": ("[1]",),
+    "transformer_lm": ("[2]",),
+}
 SERVING = {"kv_cache_append", "attention_with_kv_cache", "paged_attention"}  # of which nobody takes gradients
 
 
@@ -75,6 +81,20 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
             {"reduction": "none", "label_smoothing": 0.1, "weight": np.array([0.5, 2.0, 0.0, 1.25])},
         )
     ],
+    "divergence": [
+        ((2 * drawn(3, 4), 2 * drawn(3, 4)), more)
+        for more in (
+            {},
+            {"beta": 1.0, "temperature": 0.6, "reduction": "sum"},
+            {"beta": 0.3, "temperature": 2.0, "targets": np.array([1, 0, 2]), "ignore_index": 0},
+            {"beta": 0.5, "reduction": "none"},
+        )
+    ],
+    "dpo_loss": [
+        ((-9 * drawn(3) ** 2, -9 * drawn(3) ** 2, -9 * drawn(3) ** 2, -9 * drawn(3) ** 2), more)
+        for more in ({}, {"beta": 0.5, "label_smoothing": 0.3, "reduction": "none"})
+    ],
+    "token_log_probs": [((2 * drawn(3, 4), np.array([3, 0, 1])), more) for more in ({}, {"temperature": 0.6})],
     "linear_cross_entropy": [
         ((drawn(2, 3), drawn(4, 3), np.array([3, 1])), {}),
         ((drawn(2, 3), drawn(4, 3), np.array([3, -100])), {"reduction": "sum", "softcap": 2.0, "label_smoothing": 0.2}),

@@ -11,10 +11,14 @@ from reference_numpy.adamw_step import adamw_step
 from reference_numpy.adamw_steps import adamw_steps
 from reference_numpy.cosine_schedule import cosine_schedule
 from reference_numpy.cross_entropy import cross_entropy
+from reference_numpy.divergence import divergence
+from reference_numpy.dpo_loss import dpo_loss
 from reference_numpy.gradient_clipping import gradient_clipping
+from reference_numpy.group_advantages import group_advantages
 from reference_numpy.linear import linear
 from reference_numpy.linear_cross_entropy import linear_cross_entropy
 from reference_numpy.soft_target_cross_entropy import soft_target_cross_entropy
+from reference_numpy.token_log_probs import token_log_probs
 
 from ..support.sixty_digits import DIGITS, U, assert_within, rng
 
@@ -78,6 +82,98 @@ def test_soft_target_cross_entropy(smoothing: float) -> None:
         assert_within(got, expected, 60 * U * 200 * 6)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.25])
+def test_dpo_loss(smoothing: float) -> None:
+    """Scores from 0 to 700; beta times the four logarithms is at most 1500."""
+    r = rng(46)
+    pairs = [-400 * r.random(6) * np.array([1e-3, 0.01, 0.1, 1, 1, 1]) for _ in range(4)]
+    with mpmath.workdps(DIGITS):
+        chosen, rejected, of_chosen, of_rejected = ([mpf(float(x)) for x in p] for p in pairs)
+        scores = [mpf(0.875) * ((a - b) - (c - d)) for a, b, c, d in zip(chosen, rejected, of_chosen, of_rejected, strict=True)]
+        rows = [
+            (1 - mpf(smoothing)) * mpmath.log1p(mpmath.exp(-x)) + mpf(smoothing) * mpmath.log1p(mpmath.exp(x)) for x in scores
+        ]
+        mean = sum(rows) / 6
+    got = dpo_loss(*pairs, beta=0.875, label_smoothing=smoothing, reduction="none")
+    assert_within(got, rows, 10 * U * 1500)
+    assert_within(dpo_loss(*pairs, beta=0.875, label_smoothing=smoothing), [mean], 16 * U * 1500)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.375])
+def test_token_log_probs(temperature: float) -> None:
+    """No logit over the temperature is beyond 60, and one entry of each row is removed."""
+    r = rng(47)
+    logits, targets = 4 * r.standard_normal((6, 5)), np.array([0, 4, 2, 1, 1, 4])
+    logits[:, 3] = -np.inf
+    with mpmath.workdps(DIGITS):
+        rows = [[mpf(float(x)) / mpf(temperature) for x in row if np.isfinite(x)] for row in logits]
+        lse = [mpmath.log(sum(map(mpmath.exp, row))) for row in rows]
+        left = [t - (t > 3) for t in targets]
+        log_probs = [row[t] - one for row, t, one in zip(rows, left, lse, strict=True)]
+        entropy = [-sum(mpmath.exp(x - one) * (x - one) for x in row) for row, one in zip(rows, lse, strict=True)]
+    got = token_log_probs(logits, targets, temperature=temperature)
+    for one, expected in zip(got, (log_probs, entropy), strict=True):
+        assert_within(one, expected, 30 * U * 60)
+
+
+@pytest.mark.parametrize("baseline", ["mean", "leave-one-out"])
+@pytest.mark.parametrize("normalize", ["std", "batch_std", "none"])
+def test_group_advantages(normalize: str, baseline: str) -> None:
+    """Rewards below 20, of which no deviation is below 1/4, so that no advantage has an error of more than 40 roundings of 20."""
+    rewards = 5 * rng(48).standard_normal(12)
+    with mpmath.workdps(DIGITS):
+        r = [mpf(float(x)) for x in rewards]
+        expected = []
+        for i in range(12):
+            group = r[i // 4 * 4 : i // 4 * 4 + 4]
+            row = group if normalize == "std" else r
+            mean = sum(row) / len(row)
+            deviation = mpmath.sqrt(sum((x - mean) ** 2 for x in row) / (len(row) - 1))
+            base = (sum(group) - r[i]) / 3 if baseline == "leave-one-out" else sum(group) / 4
+            expected.append((r[i] - base) / (1 if normalize == "none" else deviation + mpf(0.125)))
+    got = group_advantages(rewards, group_size=4, normalize=normalize, baseline=baseline, eps=0.125)
+    assert_within(got, expected, 40 * U * 20)
+
+
+def test_groups_that_cannot_be_made_are_named() -> None:
+    for size in (1, 5):
+        with pytest.raises(ValueError, match=f"groups of {size}"):
+            group_advantages(np.ones(12), group_size=size)
+    for option in ({"normalize": "max"}, {"baseline": "median"}):
+        with pytest.raises(ValueError, match=r"max|median"):
+            group_advantages(np.ones(12), group_size=4, **option)  # type: ignore[arg-type]
+
+
+def _softmax(row: Any, temperature: float) -> list[Any]:
+    """Return the softmax of one row in 60 digits, without its entries of -inf."""
+    e = [mpmath.exp(mpf(float(x)) / mpf(temperature)) for x in row if np.isfinite(x)]
+    return [x / sum(e) for x in e]
+
+
+def _kl(p: list[Any], q: list[Any]) -> Any:
+    return sum(a * mpmath.log(a / b) for a, b in zip(p, q, strict=True))
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.25, 1.0])
+def test_divergence(beta: float) -> None:
+    """No logit over the temperature is beyond 40; one entry is removed in both, and one row is ignored."""
+    r = rng(49)
+    student, teacher = 4 * r.standard_normal((2, 6, 5))
+    student[:, 3] = teacher[:, 3] = -np.inf
+    with mpmath.workdps(DIGITS):
+        rows = []
+        for s, t in zip(student, teacher, strict=True):
+            q, p, weight = _softmax(s, 0.75), _softmax(t, 0.75), mpf(beta)
+            m = [weight * a + (1 - weight) * b for a, b in zip(p, q, strict=True)]
+            between = weight * _kl(p, m) + (1 - weight) * _kl(q, m)
+            rows.append({0.0: _kl(p, q), 1.0: _kl(q, p)}.get(beta, between))
+        rows[2] = mpf(0)
+        total = sum(rows)
+    given: dict[str, Any] = {"targets": np.array([1, 1, 7, 1, 1, 1]), "ignore_index": 7, "beta": beta, "temperature": 0.75}
+    for reduction, expected in (("none", rows), ("sum", [total]), ("mean", [total / 5])):
+        assert_within(divergence(student, teacher, **given, reduction=reduction), expected, 60 * U * 40 * 6)
+
+
 def test_linear_cross_entropy_is_cross_entropy_of_linear() -> None:
     r = rng(42)
     x, w, targets = r.standard_normal((2, 3, 4)), r.standard_normal((7, 4)), r.integers(0, 7, (2, 3))
@@ -96,6 +192,10 @@ def test_unknown_reductions_are_named() -> None:
         cross_entropy(np.ones((2, 3)), np.array([0, 1]), reduction="average")
     with pytest.raises(ValueError, match="average"):
         soft_target_cross_entropy(np.ones((2, 3)), np.ones((2, 3)) / 3, reduction="average")
+    with pytest.raises(ValueError, match="average"):
+        divergence(*np.ones((2, 2, 3)), reduction="average")
+    with pytest.raises(ValueError, match="sum"):
+        dpo_loss(*np.ones((4, 3)), reduction="sum")
 
 
 def test_a_weight_beside_a_z_loss_is_refused() -> None:

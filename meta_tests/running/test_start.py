@@ -126,7 +126,7 @@ BACKENDS = {
     """,
 }
 
-SINCE = ("soft_target_cross_entropy",)
+SINCE = ("divergence", "dpo_loss", "group_advantages", "soft_target_cross_entropy", "token_log_probs")
 
 
 @pytest.mark.rotating
