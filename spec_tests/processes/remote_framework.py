@@ -122,7 +122,7 @@ class RemoteFramework(ProcessFramework):
         self.connection = connection
         properties = {name: properties[name] for name in FRAMEWORK_PROPERTIES}
         texts = {name: printable_line(value) for name, value in properties.items() if isinstance(value, str)}
-        self.__dict__.update({**properties, **texts, "dtypes": tuple(properties["dtypes"])})
+        self.__dict__.update({**properties, **texts, **{name: tuple(properties[name]) for name in ("dtypes", "narrow_dtypes")}})
         self.version = check_version(self.name, self.version)
 
     def run(self, name: str, *arguments: Any) -> Any:
