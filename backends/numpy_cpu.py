@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from ._numpy_experts import *
+from ._numpy_formats import *
 from ._numpy_functions import *
 from ._numpy_losses import *
 from ._numpy_rotary import *
@@ -27,6 +28,9 @@ conventions = {
     "adamw_epsilon": "corrected",
     "adamw_decay": "before",
     "advantage_std": "unbiased",
+    "fp4_ties": "even",
+    "global_scale": "multiplier",
+    "int8_range": "-128",
 }
 OPTIONAL_WEIGHTS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm", "b1", "b2", "b3")
 OPTIONAL_WEIGHTS += ("sinks", "attn_post_norm", "ffn_post_norm", "router", "b_router")

@@ -8,6 +8,7 @@ import math
 import torch
 
 from ._torch_experts import *
+from ._torch_formats import *
 from ._torch_functions import *
 from ._torch_losses import *
 from ._torch_rotary import *
@@ -26,6 +27,9 @@ conventions = {
     "adamw_epsilon": "corrected",
     "adamw_decay": "before",
     "advantage_std": "unbiased",
+    "fp4_ties": "even",
+    "global_scale": "multiplier",
+    "int8_range": "-128",
 }
 OPTIONAL_WEIGHTS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm", "b1", "b2", "b3")
 OPTIONAL_WEIGHTS += ("sinks", "attn_post_norm", "ffn_post_norm", "router", "b_router")

@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, six functions, and seventeen marks.
+"""What the equations need besides NumPy: the conversion to float64, six functions, and nineteen marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -60,6 +60,22 @@ def is_one(factor: Any) -> bool:
 def double(x: Any) -> float:
     """Return a scalar as a double, without an error of its own: for settings that code computes with before it rounds them."""
     return float(getattr(x, "value", x))
+
+
+def quotient(x: Any, *divisors: Any, roundings: int) -> Any:
+    """Return x divided by the product of numbers that are given.
+
+    Mark that code may multiply by reciprocals, in any order, so that there are this many roundings. Powers of two divide exactly.
+    """
+    return x.quotient(divisors, roundings) if hasattr(x, "quotient") else x / math.prod(divisors)
+
+
+def stored(x: Any, store: Callable[[Any], Any]) -> Any:
+    """Return store(x), a monotone function that rounds to a format of few bits.
+
+    A correct result lies between the roundings of the two ends of the interval in which x lies.
+    """
+    return x.stored(store) if hasattr(x, "stored") else store(x)
 
 
 def rounded(x: Any) -> Any:

@@ -104,6 +104,8 @@ class _Stacked:
         results = self.operation.by_name(self.operation.run(self.call, native))
         for name in self.names:
             found, shape = tuple(results[name].shape), (copies * self.shapes[name][0], *self.shapes[name][1:])
+            carrier = self.operation.carrier(name, self.call.keywords)
+            shape = carrier.shape(shape) if carrier else shape
             assert_true(found == shape, f"{name or 'the result'} has shape {found}", expected=shape)
         return results
 

@@ -24,8 +24,8 @@ def test_states(operation: Operation, draw: Draw) -> None:
             result = operation.run(call, operation.native(call), state)
             values = operation.values(call, result)
             if state == AUTOCAST:
-                assert_dtypes(operation, result, AUTOCAST_DTYPE)
+                assert_dtypes(operation, call, result, AUTOCAST_DTYPE)
                 assert_conforms_in_autocast(operation, values, plain)
             else:
-                assert_dtypes(operation, result)
+                assert_dtypes(operation, call, result)
                 assert_same(values, plain)

@@ -72,7 +72,7 @@ def find_example(operation: str, dtype: str) -> Call:
         arithmetic = Arithmetic.of(dtype)
         return max((first, *islice(calls, SCALAR_CALLS - 1)), key=lambda call: _rank_steps(record_steps(call, arithmetic)))
     for call in chain((first,), calls):
-        if call.value.size in RESULT_SIZES and all(map(_is_ordinary, call.named.values())) and _is_claimed(call):
+        if call.value.size in RESULT_SIZES and all(map(_is_ordinary, _list_judged(call))) and _is_claimed(call):
             return call
     raise LookupError(f"no example of {operation} is ordinary")
 
@@ -80,6 +80,11 @@ def find_example(operation: str, dtype: str) -> Call:
 def _rank_steps(taken: list[Step]) -> tuple[int, float]:
     """Rank an example by how many of its steps carry an error, then by how small the largest of them is."""
     return sum(step.total_error > 0 for step in taken), -max((step.total_error for step in taken), default=0.0)
+
+
+def _list_judged(call: Call) -> list[Any]:
+    """Return the arguments that are to be ordinary: all of them, but for positive ones, of which there may be a single number."""
+    return [x for name, x in call.named.items() if name not in call.operation.spec.declaration.positive]
 
 
 def _is_ordinary(argument: Any) -> bool:
@@ -114,7 +119,7 @@ def record_steps(call: Call, arithmetic: Arithmetic) -> list[Step]:
         return take_step
 
     rules = {name: watch(name, rule, rule) for name, rule in RULES.items()}
-    marks = {name: getattr(Bounded, name) for name in ("logistic", "normal_cdf")}
+    marks = {name: getattr(Bounded, name) for name in ("logistic", "normal_cdf", "quotient", "stored")}
     functions = {name: watch(name.replace("_", " "), mark, mark) for name, mark in marks.items()}
     with (
         mock.patch.object(bounded, "RULES", rules),

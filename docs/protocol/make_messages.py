@@ -15,7 +15,9 @@ from typing import Any
 # what a server need not notice
 LENIENT = {"leading_blank", "metadata_no_text", "name_twice", "number_too_long", "hole", "overlap"}
 FOLDER = Path(__file__).parent / "messages"
-DTYPES = {"F64": "d", "F32": "f", "F16": "e", "BF16": "H", "I64": "q", "I32": "i", "BOOL": "?"}  # and their letters in `struct`
+DTYPES = {  # and their letters in `struct`
+    "F64": "d", "F32": "f", "F16": "e", "BF16": "H", "I64": "q", "I32": "i", "U32": "I", "BOOL": "?", "I8": "b", "U8": "B",
+}  # fmt: skip
 Array = tuple[str, list[int], list[Any]]  # dtype, shape, elements; of BF16 the elements are 16-bit patterns
 
 ONES = ("F32", [2], [1.0, 1.0])
@@ -147,7 +149,7 @@ def build_malformed(metadata: dict[str, str], name: str) -> list[tuple[str, byte
         ("metadata_no_text", frame({"__metadata__": {**metadata, "eps": 1e-5}, name: x}, data), "an entry is not a text"),
         ("name_twice", frame(twice, data), "a name occurs twice"),
         ("dtype_unknown", frame(one(dtype="F24"), data), "its dtype is none of the format"),
-        ("dtype_not_in_the_protocol", frame(one(dtype="U32"), data), "its dtype is none of the protocol"),
+        ("dtype_not_in_the_protocol", frame(one(dtype="F8_E4M3"), data), "its dtype is none of the protocol"),
         ("shape_negative", frame(one(shape=[-3, -1]), data), "a size is negative"),
         ("shape_too_large", frame(one(shape=[1 << 62, 1 << 62]), data), "the sizes overflow"),
         ("shape_and_bytes_differ", frame(one(shape=[4]), data), "the offsets do not fit the shape"),
@@ -162,6 +164,7 @@ def build_answers() -> list[tuple[str, bytes, dict[str, Any]]]:
     """Return right answers: a name, the bytes, and what they mean."""
     y = ("F32", [2, 2], [0.5, -0.0, 2.0**100, -3.0])
     several = {"values": ("F32", [2], [3.0, 2.0]), "indices": ("I64", [2], [1, 0])}
+    codes = {"result": ("U8", [2, 2], [0, 127, 128, 255]), "zero_point": ("I8", [2], [-128, 127])}
     narrow = {"result": ("BF16", [2], [0x3F80, 0xC000])}
     return [
         ("description", pack({"describe": json.dumps(DESCRIPTION)}), {"describe": DESCRIPTION}),
@@ -170,6 +173,7 @@ def build_answers() -> list[tuple[str, bytes, dict[str, Any]]]:
         ("result_and_a_note", pack({"note": "ignored"}, {"result": ONES}), {"arrays": {"result": ONES}}),
         ("result_bfloat16", pack({}, narrow), {"arrays": narrow}),
         ("result_bool", pack({}, {"result": ("BOOL", [2], [True, False])}), {"arrays": {"result": ("BOOL", [2], [True, False])}}),
+        ("result_codes", pack({}, codes), {"arrays": codes}),
         ("result_empty", pack({}, {"result": ("F32", [0, 4], [])}), {"arrays": {"result": ("F32", [0, 4], [])}}),
         ("several_results", pack({}, several, ("indices", "values")), {"arrays": several}),
         ("gradients", pack({}, {"x": ONES, "weight": ONES}), {"arrays": {"x": ONES, "weight": ONES}}),

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
-SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "BOOL": 1}
-LETTERS = {"F64": "d", "F32": "f", "F16": "e", "BF16": "H", "I64": "q", "I32": "i", "BOOL": "?"}
+SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U32": 4, "BOOL": 1, "I8": 1, "U8": 1}
+LETTERS = {"F64": "d", "F32": "f", "F16": "e", "BF16": "H", "I64": "q", "I32": "i", "U32": "I", "BOOL": "?", "I8": "b", "U8": "B"}
 TIMEOUT_SECONDS = 60.0
 
 

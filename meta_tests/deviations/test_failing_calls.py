@@ -252,7 +252,7 @@ def is_softer(call: FailingCall) -> bool:
 def test_a_dtype_rule_that_admits_every_dtype_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     call = stored_calls("rope")["rope/promoted", "rope.dtype_shape_device"]
     assert call.fails()
-    monkeypatch.setattr(Operation, "expected_dtypes", lambda self, name: tuple(FORMATS))
+    monkeypatch.setattr(Operation, "expected_dtypes", lambda self, name, keywords=None: tuple(FORMATS))
     assert call.fails() is None
 
 

@@ -203,6 +203,7 @@ VALUES: dict[str, Any] = {
     "max_norm": (0.5,), "k": (2,), "scaling_factor": (2.5,), "groups": (2,), "top_groups": (1,), "d_k": (8,), "factor": (4.0,),
     "original_length": (64,), "length": (300,), "low_frequency_factor": (2.0,), "high_frequency_factor": (8.0,),
     "beta_fast": (16.0,), "beta_slow": (2.0,), "short_factors": (None,), "long_factors": (None,), "group_score": ("max",),
+    "dtype": ("float8_e5m2",), "block": ((1, 16),), "scale_dtype": ("float32",),
     "mscale": (0.5,), "mscale_all_dim": (0.25,), "padding_idx": (0,),
     "scoring": ("sigmoid",), "renormalize": (True,), "scaling": ("yarn",), "truncate": (False,),
     "logit_softcap": (15.0,), "embedding_scale": (4.0,), "global_every": (2,), "local_theta": (100.0,),

@@ -68,6 +68,9 @@ COMPLAINTS: dict[str, tuple[dict[str, Any], str]] = {
     "core of another rank": ({"core": {"x": 2, "offset": 1}}, "core has 2 axes of x; its docstring has (2 h d)"),
     "no core": ({"core": {"x": 1}}, "its docstring has a batch before offset: write 'offset': 1 in core"),
     "keyword": ({"changeable": ("epsilon",)}, "changeable names 'epsilon', which the equation does not have"),
+    "format of no argument": ({"formats": {"scale": "eps"}}, "formats names 'scale', which the equation does not have"),
+    "format of no keyword": ({"formats": {"x": "dtype"}}, "formats names 'dtype', which the equation does not have"),
+    "codes of no format": ({"as_codes": ("x",)}, "as_codes names 'x', which formats does not"),
     "choices": ({"choices": {"mode": ("a", "b")}}, "choices names 'mode', which the equation does not have"),
     "updates": ({"updates": ("y",)}, "updates names 'y'"),
     "chooses": ({"chooses": "router"}, "chooses names 'router'"),
@@ -168,9 +171,10 @@ DTYPE_WORDS = {"": "as the arguments", WIDER: "as the arguments, or float32 or w
 
 @pytest.mark.parametrize("name", [*operations(), *gradients()])
 def test_each_docstring_states_the_dtypes_of_the_results(name: str) -> None:
-    results = defaultdict(list)
+    results, formats = defaultdict(list), specification(name).declaration.formats
     for result, dtype in specification(name).results.items():
-        results[DTYPE_WORDS.get(dtype, dtype)].append(result)
+        named = f"of the format that {formats[result]} names" if result in formats else ""
+        results[named or DTYPE_WORDS.get(dtype, dtype)].append(result)
     stated = "; ".join(f"{' and '.join(names)} {words}".strip() for words, names in results.items())
     docstring = inspect.getdoc(specification(name).reference) or ""
     assert f"\nDtypes\n    {stated}\n" in docstring

@@ -17,7 +17,7 @@ from ..support.paths import DOCS
 PROTOCOL = DOCS / "protocol"
 INDEX = json.loads((PROTOCOL / "messages.json").read_text())
 RIGHT = [entry for entry in INDEX["answers"] if "malformed" not in entry]
-ITEM_BYTES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "BOOL": 1}
+ITEM_BYTES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "U32": 4, "BOOL": 1, "I8": 1, "U8": 1}
 MALFORMED = [entry for entry in INDEX["answers"] if "malformed" in entry]
 
 

@@ -54,6 +54,23 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
         f = self.arithmetic.rounded_storage
         return self.with_value(f.round(self.value)) if f is not None and self.rng.random() < 0.7 else self
 
+    def quotient(self, divisors: Any, roundings: int) -> Simulated:
+        """Divide by each of the divisors, or multiply by their reciprocals, whose product may be computed first."""
+        x, others = (
+            self.round_to_compute(self.value),
+            [d.value if isinstance(d, Simulated) else np.asarray(d, dtype=float) for d in divisors],
+        )
+        reciprocals = [self.round_to_compute(1 / d) for d in others]
+        kind = self.rng.integers(3)
+        if kind == 2:
+            return self.with_value(self.round_to_compute(x * self.round_to_compute(math.prod(reciprocals))))
+        for divisor, reciprocal in zip(others, reciprocals, strict=True):
+            x = self.round_to_compute(x / divisor if kind else x * reciprocal)
+        return self.with_value(x)
+
+    def stored(self, store: Callable[[Any], Any]) -> Simulated:
+        return self.with_value(store(self.value))
+
     def joined(self, term: Any, n: int) -> Simulated:
         """Add the term, sometimes as the first one of a sum: then each of the n additions rounds a number of its size."""
         if self.rng.random() < 0.5:

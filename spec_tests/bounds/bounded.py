@@ -149,6 +149,22 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         f = self.arithmetic.rounded_storage
         return self if f is None else self.store(*self.pair, f, 1.0, np.isinf(self.value))
 
+    def quotient(self, divisors: tuple[Any, ...], roundings: int) -> Bounded:
+        """Divide. A given divisor is never flushed to zero, so that of its error only the part that is no flush counts."""
+        compute, divisor, relative = self.arithmetic.compute, np.ones(()), np.zeros(())
+        for x in divisors:
+            value, error = x.pair if isinstance(x, Bounded) else (np.asarray(x, dtype=np.float64), 0.0)
+            divisor, relative = divisor * value, relative + np.where(np.abs(value) < compute.tiny, 0.0, error / np.abs(value))
+        quotient, is_exact = self.value / divisor, np.abs(np.frexp(divisor)[0]) == 0.5
+        size = np.where(np.isinf(quotient), 0.0, np.abs(quotient))
+        own = np.where(is_exact, 0.0, np.expm1(roundings * np.log1p(compute.u))) * size + np.where(size < compute.tiny, size, 0.0)
+        return self.at(quotient, self.error / np.abs(divisor) + own + relative * size)
+
+    def stored(self, store: Callable[[Any], Any]) -> Bounded:
+        """Return the middle and the radius of the interval between the roundings of the two ends."""
+        low, high = store(self.value - self.error), store(self.value + self.error)
+        return self.at((low + high) / 2, np.where(np.isfinite(self.error), (high - low) / 2, self.error))
+
     def returned(self) -> Bounded:
         return self.store(*self.pair, self.arithmetic.storage, 1.0, np.isinf(self.value))
 

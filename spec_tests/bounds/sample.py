@@ -6,6 +6,7 @@ in the coarse draws by one that is COARSE_FACTOR times larger. A step's error is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -135,6 +136,16 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
 
     def held(self, f: Format) -> Sample:
         return self.at(f.round(self.value))
+
+    def quotient(self, divisors: tuple[Any, ...], roundings: int) -> Sample:
+        """Divide, with the root sum of squares of the roundings. Powers of two divide exactly."""
+        divisor = math.prod(x.value if isinstance(x, Sample) else np.asarray(x) for x in divisors)
+        quotient, (mantissa, _) = self.value / divisor, np.frexp(divisor)
+        units = np.where(np.abs(mantissa) == 0.5, 0.0, np.sqrt(roundings) * self.arithmetic.compute.u)
+        return self.at(self.perturb(quotient, units * np.abs(quotient[:1])))
+
+    def stored(self, store: Callable[[Any], Any]) -> Sample:
+        return self.at(store(self.value))
 
     def joined(self, term: Any, n: int) -> Sample:
         """Add the term. If it was the first of the sum, n additions each had a rounding of its size: √n u |term|."""

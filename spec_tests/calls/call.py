@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from ..bounds.derivation import StagedExpectation, expect
 from ..bounds.expectation import Expectation
 from ..bounds.sampled_error import Evaluate
 from ..implementation.backend import Backend
+from ..specification.carriers import Carrier
 from ..specification.conventions import Convention, apply_conventions, conventions_of
 from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format, JoinedFormat
@@ -54,6 +55,10 @@ class Callee(Protocol):
     def accepted_keywords(self) -> frozenset[str] | None: ...
 
     def accepts(self, keyword: str) -> bool: ...
+
+    def named_format(self, name: str, keywords: Mapping[str, Any]) -> Format | None: ...
+
+    def carrier(self, name: str, keywords: Mapping[str, Any]) -> Carrier | None: ...
 
     def call(self, *arguments: Any, **keywords: Any) -> Call: ...
 

@@ -137,7 +137,7 @@ def outside_domain(call: Call) -> str:
     if domain.get("one_array") and not _are_equal([call.named[name] for name in ATTENDED]):
         return "its domain has one array for q, k and v"
     for name, allowed in domain.items():
-        if name in NOT_DIMENSIONS:
+        if name in NOT_DIMENSIONS and not (name == "dtype" and name in spec.parameters):
             continue
         if name not in sizes and name not in spec.parameters:
             continue  # the arrays of this call have no such dimension

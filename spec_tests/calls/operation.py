@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -18,15 +18,16 @@ from ..implementation.guard import Fault, Refused
 from ..implementation.named_results import name_results
 from ..specification.conventions import Convention, find_passings
 from ..specification.float_errors import ignored_float_errors
-from ..specification.formats import FORMATS, INTEGER, INTEGER_DTYPES, PRECISIONS, WIDER, Format, at_least_float32
+from ..specification.formats import FORMATS, PRECISIONS, WIDER
 from ..specification.pytree import count_elements, join, leaves, tree_map
 from ..specification.registry import Specification
+from .array_formats import ArrayFormats
 from .call import Call
 from .given import PLAIN
 from .history import note_call, note_result, notes_losses
 from .in_domain import keyword_not_taken, keyword_rejected, list_keywords, outside_domain
 from .parts import Part, Parts
-from .read_array import read_array
+from .read_array import read_array, read_narrow
 from .recorder import Recorder
 from .result import Result
 from .rounding import round_number, round_shifted
@@ -38,7 +39,7 @@ PLAIN_NUMBERS = MappingProxyType({"int64": int, "float64": float})  # the Python
 
 
 @dataclass(frozen=True)
-class Operation:
+class Operation(ArrayFormats):
     """An operation under test, as laws call it: `operation(x, weight, eps=1e-5)` returns a `Result`."""
 
     spec: Specification
@@ -51,11 +52,6 @@ class Operation:
     @property
     def name(self) -> str:
         return self.spec.name
-
-    @cached_property
-    def storage(self) -> Format:
-        """Return the format of the result's elements."""
-        return FORMATS.get(self.spec.dtype or self.dtype, FORMATS["float64"])
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -84,7 +80,7 @@ class Operation:
             return self.backend.describe_absence(self.name)
         if self.spec.declaration.dtypes and self.dtype not in self.spec.declaration.dtypes:
             return f"{self.name} is defined in {' and '.join(self.spec.declaration.dtypes)}"
-        if self.dtype not in self.domain.get("dtype", (self.dtype,)):
+        if "dtype" not in self.spec.parameters and self.dtype not in self.domain.get("dtype", (self.dtype,)):
             return f"{self.backend.domain_label} has {self.name} only in {', '.join(self.domain['dtype'])}"
         lacking = [name for name in self.spec.required if not self.accepts(name) and name != "axis"]
         if lacking := [name for name in lacking if len(self.domain.get(name, ())) != 1]:
@@ -113,8 +109,9 @@ class Operation:
         """
         named, given = self.spec.part_arguments(arguments, keywords)
         with ignored_float_errors():
-            arrays = {name: self._round_argument(name, x) for name, x in given.items() if name in self.spec.positional}
-            positional = tuple(self._round_argument(name, x) for name, x in named.items())
+            optional = [(name, x) for name, x in given.items() if name in self.spec.positional]
+            arrays = {name: self._round_argument(name, x, keywords) for name, x in optional}
+            positional = tuple(self._round_argument(name, x, keywords) for name, x in named.items())
         defaults = {name: value for name, value in self.spec.defaults.items() if self.accepts(name)}
         given = {**defaults, **given, **arrays}
         if given.get("theta") is None and "layout" in self.domain:
@@ -123,21 +120,18 @@ class Operation:
         self.recorder.calls.append(call)
         return call
 
-    def argument_format(self, name: str) -> Format:
-        """Return the format in which a floating argument is given."""
-        f = FORMATS.get(self.dtype, FORMATS["float64"])
-        return at_least_float32(f) if name in self.spec.declaration.wide_arguments else f
-
     @cached_property
     def shifts(self) -> dict[str, float]:
         """Return what the backend's function adds to an argument, by its name, where it states that it does."""
         stated = [(passing, self.backend.convention(passing.name, self.name)) for passing in find_passings(self.name)]
         return {passing.argument: passing.values[value] for passing, value in stated if value and passing.values[value]}
 
-    def _round_argument(self, name: str, value: Any) -> Any:
+    def _round_argument(self, name: str, value: Any, keywords: Mapping[str, Any]) -> Any:
         if name in self.shifts:
             return round_shifted(value, self.shifts[name], self.argument_format(name), self.dtype)
-        storage = self.argument_format(name) if name in self.spec.declaration.wide_arguments else self.storage
+        declared = self.spec.declaration
+        is_own = name in declared.wide_arguments or name in declared.formats
+        storage = self.argument_format(name, keywords) if is_own else self.storage
         return tree_map(lambda x: round_number(x, storage, self.dtype), value)
 
     def release(self) -> None:
@@ -219,20 +213,24 @@ class Operation:
         call.layout, call.given = layout, PLAIN
 
         def convert(name: str, tree: Any) -> Any:
-            floating, is_updated = self.argument_format(name).name, name in self.spec.declaration.updates
+            floating = self.argument_format(name, call.keywords).name
+            stored = "contiguous" if name in self.spec.declaration.updates else layout
             if name in self.shifts:
                 tree = np.asarray(getattr(tree, "value", tree)) - self.shifts[name]
-            return tree_map(lambda x: self._make_array(x, floating, "contiguous" if is_updated else layout), tree)
+            if tree is not None and (carrier := self.carrier(name, call.keywords)):
+                tree = carrier.store(getattr(tree, "value", tree))
+                return self._make_array(tree, carrier.dtype, stored, carrier.dtype)
+            return tree_map(lambda x: self._make_array(x, floating, stored), tree)
 
         positional = tuple(convert(name, a) for name, a in zip(self.spec.positional, call.arguments, strict=False))
         return positional, {name: convert(name, x) for name, x in call.keywords.items() if self.accepts(name)}
 
-    def _make_array(self, x: Any, floating: str, layout: str) -> Any:
-        """Return an array of the framework for an array of NumPy. A floating one has the dtype `floating`."""
+    def _make_array(self, x: Any, floating: str, layout: str, integer: str = "") -> Any:
+        """Return an array of the framework for an array of NumPy. A floating one has the dtype `floating`, others `integer`."""
         framework, x = self.backend.framework, x.value if isinstance(x, Bounded) else x
         if not isinstance(x, np.ndarray):
             return x
-        dtype = {"f": floating, "b": "bool"}.get(x.dtype.kind, self.domain.get("index_dtype", "int64"))
+        dtype = {"f": floating, "b": "bool"}.get(x.dtype.kind, integer or self.domain.get("index_dtype", "int64"))
         try:
             return framework.lay_out(x, dtype, layout)
         except CannotMakeArray as reason:
@@ -250,19 +248,23 @@ class Operation:
             return call.record(result, np.asarray(result))
         if call.parts is None:
             if self.spec.results[""] == WIDER:
-                call.record_formats({"": self._answered_format(result)})
+                call.record_formats({"": self.answered_format(result)})
+            if carrier := self.carrier("", call.keywords):
+                return call.record(result, read_narrow(self.backend.framework, "the result", result, call.value.shape, carrier))
             read = partial(read_array, self.backend.framework)
             return call.record(result, read("the result", result, call.value.shape, self.spec.dtype, self.result_format(call)))
         arrays, rule = self.by_name(result), self.spec.dtype_rule
         if self.spec.list_like and len(arrays) != len(call.oracle_results):
             expected = f"{len(call.oracle_results)}, as many as in {self.spec.list_like}"
             raise Violation(f"the result has {len(arrays)} arrays", [("expected", expected)])
-        call.record_formats({name: self._answered_format(x) for name, x in arrays.items() if rule(name) == WIDER})
-        parts = [self._read_part(part, arrays[part.name]) for part in call.parts]
+        call.record_formats({name: self.answered_format(x) for name, x in arrays.items() if rule(name) == WIDER})
+        parts = [self._read_part(part, arrays[part.name], call) for part in call.parts]
         return call.record(result, join(self.spec.declaration.arrange(parts)))
 
-    def _read_part(self, part: Part, x: Any) -> np.ndarray:
+    def _read_part(self, part: Part, x: Any, call: Call) -> np.ndarray:
         """Return the values of one of several results. A number that depends on no array may be a Python float."""
+        if carrier := self.carrier(part.name, call.keywords):
+            return read_narrow(self.backend.framework, part.name, x, part.shape, carrier)
         if type(x) is float and part.shape == () and not self.spec.positional:
             return part.storage.round(np.asarray(x))
         return read_array(self.backend.framework, part.name, x, part.shape, self.spec.dtype_rule(part.name), part.storage)
@@ -285,19 +287,6 @@ class Operation:
         numbers = PLAIN_NUMBERS.values()
         return {} if type(result) in numbers else {name: x for name, x in self.by_name(result).items() if type(x) not in numbers}
 
-    def _answered_format(self, x: Any) -> Format:
-        """Return the format of a result that may be wider than the arguments: that of the array, if it is so wide."""
-        framework = self.backend.framework
-        found = FORMATS.get(framework.dtype_of(x) if framework.is_array(x) else "", self.storage)
-        return found if found.precision > self.storage.precision else self.storage
-
-    def expected_dtypes(self, name: str) -> tuple[str, ...]:
-        """Return the dtypes that a result of this name may have."""
-        dtype = self.spec.dtype_rule(name) or self.dtype
-        if dtype != WIDER:
-            return INTEGER_DTYPES if dtype == INTEGER else (dtype,)
-        return self.dtype, *(f.name for f in FORMATS.values() if f.precision > self.storage.precision and f.precision >= 24)
-
     def list_parts(self, call: Call) -> Parts | None:
         """Return the results that the call's value is made of, None if there is one."""
         if not self.spec.has_several_results:
@@ -306,16 +295,8 @@ class Operation:
         if self.spec.list_like:
             names = dict(leaves(call.oracle_results, *names))
         shapes = {name: x.shape for name, x in zip(names, call.oracle_results, strict=True)}
-        return Parts(shapes, {name: call.formats.get(name, self.default_format(name)) for name in shapes})
-
-    def default_format(self, name: str) -> Format:
-        """Return the format of the result of this name, as it usually is where it may be wider than the arguments."""
-        rule = self.spec.dtype_rule(name)
-        return at_least_float32(self.storage) if rule == WIDER else FORMATS.get(rule or self.dtype, FORMATS["float64"])
-
-    def result_format(self, call: Call) -> Format:
-        """Return the format of a single result, which may be wider than the arguments' if it was answered so."""
-        return call.formats.get("", self.storage)
+        named = {name: self.named_format(name, call.keywords) for name in shapes}
+        return Parts(shapes, {name: named[name] or call.formats.get(name, self.default_format(name)) for name in shapes})
 
     def place(self, call: Call, index: tuple[Any, ...]) -> str:
         """Return how messages name an element of the result, or of one of several."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..specification.narrow_formats import NarrowFormat
 from .severity import severity
 
 if TYPE_CHECKING:
@@ -127,6 +128,8 @@ def exceeds_bound(
     in_ulps = np.isfinite(error) and bound <= abs(value) > 0 and error >= ulp / 2 > 0  # near 0 an error in ulps says nothing
     ulps = f", {error / ulp:.3g} ulp of {storage.name}" if in_ulps else ""
     expected_text, got_text = format_pair(value, got)
+    if isinstance(storage, NarrowFormat):
+        expected_text, got_text = (storage.describe(x, text) for x, text in ((value, expected_text), (got, got_text)))
     return Violation(
         wrong,
         [

@@ -56,6 +56,9 @@ class LowPrecision(np.lib.mixins.NDArrayOperatorsMixin):
     def round_step(self, value: Any) -> LowPrecision:
         return self.with_value(self.manner.steps.round(value))
 
+    def stored(self, store: Callable[[Any], Any]) -> LowPrecision:
+        return self.with_value(store(self.value))
+
     def logistic(self) -> LowPrecision:
         return self.round_step(logistic(self.value))
 

@@ -16,6 +16,7 @@ from ..specification.conventions import apply_conventions
 from ..specification.formats import FORMATS, WIDER, Format, is_floating
 from ..specification.pytree import leaves, tree_map
 from ..specification.registry import gradients, operations, specification
+from ._carried import CARRIERS, with_codes
 from ._catalogue import Deviation, catalogue, find
 from ._steps import make_rounder
 
@@ -28,6 +29,7 @@ class OracleBackend:
         "lse_base": "e",
         "softcap_bias": "after",
     }
+    carriers: ClassVar[dict[str, str]] = dict(CARRIERS)
     domain: ClassVar[dict[str, Any]] = {
         name: {"weights": specification(name).declaration.optional_weights}
         for name in operations()
@@ -112,6 +114,10 @@ def _wrap_equation(name: str, equation: Callable[..., Any]) -> Callable[..., Any
             return storage.round(y).astype(dtype or spec.dtype)
 
         evaluate = apply_conventions(prepare(name, equation, storage), name, OracleBackend.conventions)
+        if spec.declaration.formats:
+            with np.errstate(all="ignore"):
+                on_codes = with_codes(spec, evaluate)
+                return on_codes(*tree_map(_to_float64, list(arguments)), **tree_map(_to_float64, keywords))
         with np.errstate(all="ignore"):
             y = evaluate(*tree_map(_to_float64, list(arguments)), **tree_map(_to_float64, keywords))
             if spec.list_like and len(y) == len(arguments[0]):  # each result has the dtype of its own array

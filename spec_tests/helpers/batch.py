@@ -139,8 +139,10 @@ def draw_call_with_equal_rows(draw: Draw) -> Call:
 
 def set_argument_to_constant(draw: Draw, call: Call) -> Call:
     """Return the call, or one of whose arguments one is 0 or 1 throughout: code may return another argument as it is, then."""
-    names = [name for name, x in call.named.items() if is_floating(x) and name in call.operation.spec.positional]
-    chooses = INTEGER in call.operation.spec.results.values()  # equal logits leave the choice open
+    spec = call.operation.spec
+    floating = [name for name, x in call.named.items() if is_floating(x) and name in spec.positional]
+    names = [name for name in floating if name not in spec.declaration.positive]
+    chooses = INTEGER in spec.results.values()  # equal logits leave the choice open
     if not names or chooses or not draw.one_of((False, False, True)):
         return call
     name, constant = draw.one_of(names), draw.one_of((0.0, 0.0, 1.0))
@@ -201,7 +203,8 @@ def _another_value(call: Call, name: str, place: float | None) -> Any:
     def other(x: Any) -> Any:
         if not isinstance(x, np.ndarray):
             return x
-        y = _another_array(name, x, hold)
+        positive = name in call.operation.spec.declaration.positive
+        y = 2 * np.roll(x, 1) if positive and x.dtype.kind == "f" else _another_array(name, x, hold)
         here = np.arange(x.size).reshape(x.shape) == int((place or 0.0) * x.size)
         return y if place is None else np.where(here, y, x)
 

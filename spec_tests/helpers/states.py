@@ -16,10 +16,10 @@ from ..implementation.states import AUTOCAST_DTYPE
 from .assertions import assert_same, assert_true
 
 
-def assert_dtypes(operation: Operation, result: Any, *admitted: str) -> None:
+def assert_dtypes(operation: Operation, call: Call, result: Any, *admitted: str) -> None:
     """Each result has a dtype that it has otherwise, or one of those that are admitted besides."""
     for name, x in operation.arrays_by_name(result).items():
-        dtype, expected = operation.backend.framework.dtype_of(x), (*operation.expected_dtypes(name), *admitted)
+        dtype, expected = operation.backend.framework.dtype_of(x), (*operation.expected_dtypes(name, call.keywords), *admitted)
         assert_true(dtype in expected, f"{name or 'the result'} is {dtype}", expected=" or ".join(expected))
 
 

@@ -46,8 +46,8 @@ def pairs_of_one_shape(operation: Operation, call: Call) -> list[tuple[int, int]
         (i, j)
         for i, j in combinations(range(len(arrays)), 2)
         if is_floating(arrays[i]) and is_floating(arrays[j]) and np.shape(arrays[i]) == np.shape(arrays[j]) and np.ndim(arrays[i])
-        if operation.argument_format(names[i]) == operation.argument_format(names[j])
-        if not {names[i], names[j]} & set(operation.spec.declaration.updates)
+        if operation.argument_format(names[i], call.keywords) == operation.argument_format(names[j], call.keywords)
+        if not {names[i], names[j]} & {*operation.spec.declaration.updates, *operation.spec.declaration.positive}
     ]
 
 

@@ -48,6 +48,10 @@ class ArrayFramework(Protocol):
         """The floating dtypes that the framework has on this device."""
 
     @property
+    def narrow_dtypes(self) -> tuple[str, ...]:
+        """The dtypes of eight bits or fewer that the framework has on this device. What is made of them, and read, are codes."""
+
+    @property
     def integer(self) -> str:
         """The dtype of positions and token ids."""
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ..specification.carriers import CODES, NATIVE, Carrier, find_carrier_complaint
 from ..specification.conventions import find_convention_complaint
 from ..specification.formats import DTYPES, PRECISIONS
+from ..specification.narrow_formats import NarrowFormat
 from ..specification.registry import import_specifications, specification
 from ..specification.run_settings import current_settings
 from ..specification.work import Meter, SafetyNet, no_safety_net
@@ -158,6 +160,16 @@ class Backend:
             for complaint in find_complaints(specification(name), restrictions):
                 raise BackendError(f"--domain: {complaint}")
         self.__dict__.update(domain=domain, domain_is_given=True)
+
+    @cached_property
+    def carriers(self) -> dict[str, str]:
+        return dict(self.state("carriers", {}))
+
+    def carrier(self, f: NarrowFormat) -> Carrier:
+        """Return how arrays of a narrow format are carried: as stated, else natively where the framework has an 8-bit dtype."""
+        usual = NATIVE if f.bits == 8 and f.name in self.framework.narrow_dtypes else CODES
+        stated = self.carriers.get(f.name, usual)
+        return Carrier(f, CODES if self.framework.passes_copies else stated)
 
     @cached_property
     def conventions(self) -> dict[str, str | dict[str, str]]:
@@ -324,6 +336,12 @@ def _find_complaints(backend: Backend, operations: Collection[str]) -> Iterator[
         else:
             hint = "".join(f"; did you mean {match}?" for match in difflib.get_close_matches(name, operations, n=1))
             yield f"its domain names {name!r}, which is no operation{hint}"
+    if complaint := find_carrier_complaint(stated := backend.state("carriers", {})):
+        yield complaint
+        return
+    for name, kind in stated.items():
+        if kind == NATIVE and name not in backend.framework.narrow_dtypes:
+            yield f"its carriers give {name} as native, which {backend.framework.name} lacks here; there is {CODES}"
     yield from filter(None, (find_convention_complaint(key, value) for key, value in backend.conventions.items()))
     for name in operations:
         if backend.precision(name) not in (None, *PRECISIONS):

@@ -93,7 +93,7 @@ def _find_problem(spec: Specification, name: str, allowed: Any, stated: dict[str
         return f"{unknown[0]!r} is none of its optional weights, {', '.join(spec.declaration.optional_weights)}"
     if name == "batch_dims" and has_named_batch(spec) and 1 not in allowed:
         return "its batch has 1 dimension in every call"
-    if name == "dtype" and (unknown := [dtype for dtype in allowed if dtype not in DTYPES]):
+    if name == "dtype" and name not in spec.parameters and (unknown := [dtype for dtype in allowed if dtype not in DTYPES]):
         return f"{unknown[0]!r} is none of {', '.join(DTYPES)}"
     return ""
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import to_device
 
+from ..specification.carriers import NATIVE_DTYPES
 from ..specification.formats import DTYPES
 from .backward import accumulate, linearize
 from .device_facts import list_device_facts
@@ -107,6 +108,10 @@ class Framework:
     def integer(self) -> str:
         return "int64" if self._offers("int64") else "int32"
 
+    @cached_property
+    def narrow_dtypes(self) -> tuple[str, ...]:
+        return tuple(dtype for dtype in NATIVE_DTYPES if self._offers(dtype))
+
     def _offers(self, dtype: str) -> bool:
         if self._find_dtype(dtype) is None:
             return False
@@ -118,10 +123,10 @@ class Framework:
             return False
 
     def _find_dtype(self, name: str) -> Any:
-        if name == "bfloat16" and self.name == "numpy":
+        if self.name == "numpy" and (name == "bfloat16" or name in NATIVE_DTYPES):
             try:
-                return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
-            except ImportError:
+                return np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
+            except (ImportError, AttributeError):
                 return None
         return getattr(self.xp, "bool_" if name == "bool" and not hasattr(self.xp, "bool") else name, None)
 
@@ -176,9 +181,20 @@ class Framework:
         make = getattr(self.xp, "asarray", None) or self.xp.array
         with np.errstate(over="ignore"):
             copy = np.array(array, dtype=numpy_dtype(dtype), order="C")
-        x = make(copy, dtype=self._find_dtype(numpy_dtype(dtype)))
-        x = x if numpy_dtype(dtype) == dtype else self.cast(x, dtype)
+        if dtype in NATIVE_DTYPES:
+            x = self._make_narrow(make, copy, dtype)
+        else:
+            x = make(copy, dtype=self._find_dtype(numpy_dtype(dtype)))
+            x = x if numpy_dtype(dtype) == dtype else self.cast(x, dtype)
         return x if self.device is None else to_device(x, self._device)
+
+    def _make_narrow(self, make: Callable[..., Any], codes: np.ndarray, dtype: str) -> Any:
+        """Make an array of a narrow dtype of these codes. No framework rounds them, since none converts them."""
+        wanted = self._find_dtype(dtype)
+        try:
+            return make(codes.view(np.dtype(wanted)))  # a dtype of ml_dtypes, as JAX has
+        except TypeError:
+            return make(codes).view(wanted)
 
     def cast(self, x: Any, dtype: str) -> Any:
         astype = getattr(self.xp, "astype", None)
@@ -233,6 +249,8 @@ class Framework:
             x = getattr(x, method)() if hasattr(x, method) else x
         if self.dtype_of(x) == "bfloat16":
             x = self.cast(x, "float32")
+        if self.dtype_of(x) in NATIVE_DTYPES:
+            x = x.view(self.xp.uint8)  # the codes
         try:
             return np.asarray(x).copy()  # a copy, so that no later call can change it
         except TypeError:  # the memory of another device
@@ -309,5 +327,5 @@ def as_float64(values: np.ndarray) -> np.ndarray:
 
 
 def numpy_dtype(dtype: str) -> str:
-    """Return the dtype of NumPy in which values of this dtype are passed on."""
-    return "float32" if dtype == "bfloat16" else dtype
+    """Return the dtype of NumPy in which values of this dtype are passed on: of narrow ones, the codes."""
+    return "float32" if dtype == "bfloat16" else "uint8" if dtype in NATIVE_DTYPES else dtype

@@ -24,7 +24,8 @@ MAX_DATA_BYTES = 1 << 32
 MAX_DIGITS = 20  # of a number in a header: more than a size may have, few enough to be read in no time
 MAX_DIMENSIONS = 64  # as NumPy has
 DTYPES = MappingProxyType({  # in the order of their arrays in a message, so that each begins at a multiple of its element's size
-    "I64": "int64", "F64": "float64", "F32": "float32", "I32": "int32", "BF16": "bfloat16", "F16": "float16", "BOOL": "bool",
+    "I64": "int64", "F64": "float64", "F32": "float32", "I32": "int32", "U32": "uint32", "BF16": "bfloat16", "F16": "float16",
+    "BOOL": "bool", "I8": "int8", "U8": "uint8",
 })  # fmt: skip
 CODES = MappingProxyType({name: code for code, name in DTYPES.items()})
 PLACES = MappingProxyType({name: place for place, name in enumerate(CODES)})

@@ -18,6 +18,7 @@ class ProcessFramework:
     name: str
     integer = "int64"
     dtypes: tuple[str, ...]
+    narrow_dtypes: tuple[str, ...] = ()  # in a message, numbers of few bits are codes
     device: str | None = None
     place: str
     version: str

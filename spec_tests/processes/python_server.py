@@ -36,11 +36,11 @@ from .trees import Handle, Kept, Making, read_tree, write_tree
 
 BACKEND_PROPERTIES = (  # those that a backend may state, and what `recognize` has found out
     "dtypes", "domain", "conventions", "precision", "version", "device", "renamed_operations", "absence_hints",
-    "beyond", "import_kind", "promised_tiers", "shards", "ranks",
+    "beyond", "carriers", "import_kind", "promised_tiers", "shards", "ranks",
 )  # fmt: skip
 FRAMEWORK_PROPERTIES = (
-    "name", "device", "place", "version", "namespace", "dtypes", "integer", "differentiates", "accumulates", "has_states",
-    "device_facts",
+    "name", "device", "place", "version", "namespace", "dtypes", "narrow_dtypes", "integer", "differentiates", "accumulates",
+    "has_states", "device_facts",
 )  # fmt: skip
 WORLD_SIZE = "WORLD_SIZE"  # the variable with the number of ranks, as torchrun names it
 WIDER = MappingProxyType(

@@ -123,7 +123,8 @@ class RemoteFramework(ProcessFramework):
         properties = {name: properties[name] for name in FRAMEWORK_PROPERTIES}
         texts = {name: printable_line(value) for name, value in properties.items() if isinstance(value, str)}
         facts = tuple(printable_line(str(fact)) for fact in properties["device_facts"])
-        self.__dict__.update({**properties, **texts, "dtypes": tuple(properties["dtypes"]), "device_facts": facts})
+        dtypes = {name: tuple(properties[name]) for name in ("dtypes", "narrow_dtypes")}
+        self.__dict__.update({**properties, **texts, **dtypes, "device_facts": facts})
         self.version = check_version(self.name, self.version)
 
     def run(self, name: str, *arguments: Any) -> Any:

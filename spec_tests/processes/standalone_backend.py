@@ -20,9 +20,13 @@ from typing import Any
 SUITE = Path(__file__).parents[1]
 CODES = MappingProxyType({  # of the protocol, and how many bytes an element has
     "float64": ("F64", 8), "float32": ("F32", 4), "bfloat16": ("BF16", 2), "float16": ("F16", 2), "int64": ("I64", 8),
-    "int32": ("I32", 4), "bool": ("BOOL", 1),
+    "int32": ("I32", 4), "uint32": ("U32", 4), "bool": ("BOOL", 1), "int8": ("I8", 1), "uint8": ("U8", 1),
 })  # fmt: skip
 FLOATS = ("float64", "float32", "bfloat16", "float16")
+NARROW = (  # floating dtypes of at most eight bits, of which messages have the codes
+    "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn",
+    "float8_e8m0fnu",
+)  # fmt: skip
 ONE = struct.pack("<f", 1.0)
 DISTRIBUTIONS = MappingProxyType(  # that have other names than their packages
     {"PIL": "pillow", "cv2": "opencv-python", "sklearn": "scikit-learn", "yaml": "pyyaml"}
@@ -46,6 +50,7 @@ class Arrays:
         one = self.make("float32", [1], ONE)
         self.type, self.place = type(one), self.device_of(one)
         self.dtypes = [dtype for dtype in FLOATS if self.offers(dtype)]
+        self.narrow_dtypes = [dtype for dtype in NARROW if self.offers(dtype)]
 
     def offers(self, dtype: str) -> bool:
         """Whether the framework has arrays of a dtype."""
@@ -56,7 +61,8 @@ class Arrays:
 
     def make(self, dtype: str, shape: list[int], data: bytes) -> Any:
         numpy = importlib.import_module("numpy")
-        wanted = importlib.import_module("ml_dtypes").bfloat16 if dtype == "bfloat16" else numpy.dtype(dtype)
+        is_own = dtype != "bfloat16" and dtype not in NARROW  # a dtype of NumPy's own
+        wanted = numpy.dtype(dtype) if is_own else numpy.dtype(getattr(importlib.import_module("ml_dtypes"), dtype))
         values = numpy.frombuffer(data, wanted).reshape(shape).copy()
         return values if self.xp is numpy else self.xp.asarray(values)
 
@@ -72,8 +78,10 @@ class Arrays:
         return buffer[index] if index else buffer
 
     def read(self, x: Any) -> Sent:
-        """Return the array as a message has it. One of another dtype than the protocol's is widened."""
+        """Return the array as a message has it: its codes if it is narrow, and widened if its dtype is none of the protocol's."""
         values, name = importlib.import_module("numpy").asarray(x), self.dtype_of(x)
+        if name in NARROW:
+            return "uint8", list(values.shape), values.tobytes()
         if name not in CODES:
             name = {"i": "int64", "u": "int64", "f": "float64"}[values.dtype.kind]
             values = values.astype(name)
@@ -126,7 +134,9 @@ class TorchArrays(Arrays):
         name, x = self.dtype_of(x), x.detach().cpu()
         for method in ("resolve_conj", "resolve_neg"):
             x = getattr(x, method)() if hasattr(x, method) else x
-        if name not in CODES:
+        if name in NARROW:
+            name, x = "uint8", x.view(self.module.uint8)
+        elif name not in CODES:
             name = "float64" if x.dtype.is_floating_point else "int64"
             x = x.to(getattr(self.module, name))
         flat = x.reshape(-1).contiguous()

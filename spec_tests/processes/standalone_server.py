@@ -21,7 +21,7 @@ if sys.version_info < (3, 10):  # noqa: UP036, which is about the suite's own Py
 
 EXTENSIONS = ("trees", "handles", "layouts", "linearization")
 REQUESTS = ("call", "linearize", "pull_back", "read", "overwrite", "translate_call")  # methods of the server
-STATED = ("dtypes", "domain", "conventions", "precision", "version", "device", "beyond")
+STATED = ("dtypes", "domain", "carriers", "conventions", "precision", "version", "device", "beyond")
 PLAIN = (bool, int, float, str, type(None))
 
 
@@ -136,8 +136,8 @@ class Server:
             "translates_calls": hasattr(source, "translate_call"),
             "framework": {
                 "name": framework, "device": device, "place": self.arrays.place, "namespace": framework, "version": version,
-                "dtypes": self.arrays.dtypes, "integer": "int64", "differentiates": self.arrays.differentiates,
-                "accumulates": False, "has_states": False,
+                "dtypes": self.arrays.dtypes, "narrow_dtypes": self.arrays.narrow_dtypes, "integer": "int64",
+                "differentiates": self.arrays.differentiates, "accumulates": False, "has_states": False,
             },
         }  # fmt: skip
         name, functions = getattr(source, "name", None), backend.list_functions(source)
@@ -216,6 +216,7 @@ class Server:
             return self.objects[value]
         if tag in ("array", "make"):
             dtype, shape, data = arrays[value if tag == "array" else value[1]["array"]]
+            dtype = value[2].get("dtype", dtype) if tag == "make" else dtype
             try:
                 made = self.arrays.make(dtype, shape, data)
                 made = self.arrays.lay_out(made, value[2]) if tag == "make" else made

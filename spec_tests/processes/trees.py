@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..implementation.framework import PLAIN_TYPES, Foreign
+from ..implementation.framework import PLAIN_TYPES, Foreign, numpy_dtype
 from ..implementation.layouts import View
-from .message import MalformedMessage, ProcessArray, read_json
+from .message import CODES, MalformedMessage, ProcessArray, read_json
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,12 @@ def _encode(x: Any, arrays: dict[str, ProcessArray]) -> Any:
         return {"handle": x.number}
     if isinstance(x, Making):
         index = ["..." if part is ... else [part.start, part.stop, part.step] for part in x.view.index]
-        view = {"index": index, "order": x.view.order, "shape": x.view.shape, "read_only": x.view.is_read_only}
+        view: dict[str, Any] = {"index": index, "order": x.view.order, "shape": x.view.shape, "read_only": x.view.is_read_only}
         view["unfinished"] = x.view.is_unfinished
+        stored = numpy_dtype(x.dtype) if x.dtype not in CODES else x.dtype
+        view["dtype"] = x.dtype if stored != x.dtype else ""  # of codes, which the message has
         said = {name: value for name, value in view.items() if value}
-        return {"make": [x.number, _encode(ProcessArray(x.dtype, x.view.buffer), arrays), said]}
+        return {"make": [x.number, _encode(ProcessArray(stored, x.view.buffer), arrays), said]}
     if isinstance(x, Kept):
         return {"kept": [x.number, x.dtype, x.device, _encode(x.values, arrays), [_encode(y, arrays) for y in x.ranks]]}
     if isinstance(x, np.generic):
@@ -121,7 +123,7 @@ def _read_making(value: Any, arrays: Mapping[str, ProcessArray]) -> Making:
     order, shape = tuple(view.get("order", ())), view.get("shape")
     states = view.get("read_only", False), view.get("unfinished", False)
     lies = View(buffer.values, index, order, None if shape is None else tuple(shape), *states)
-    return Making(int(number), buffer.dtype, lies)
+    return Making(int(number), str(view.get("dtype", buffer.dtype)), lies)
 
 
 def _read_kept(value: Any, arrays: Mapping[str, ProcessArray]) -> Kept:

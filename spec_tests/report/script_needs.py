@@ -219,7 +219,7 @@ def accepts(call: Call, result: Any) -> bool:
     values = operation.values(call, result)
     if not operation.spec.is_gradient:
         arrays = operation.arrays_by_name(result)
-        if any(framework.dtype_of(x) not in operation.expected_dtypes(name) for name, x in arrays.items()):
+        if any(framework.dtype_of(x) not in operation.expected_dtypes(name, call.keywords) for name, x in arrays.items()):
             return False
     return bool(np.all(call.expectation(operation.precision).accepts(values)))
 

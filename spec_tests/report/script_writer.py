@@ -16,6 +16,7 @@ from ..bounds.bounded import Bounded
 from ..calls.call import Call
 from ..calls.given import PLAIN, WHICH
 from ..implementation.array_framework import ArrayFramework
+from ..specification.carriers import NATIVE, NATIVE_DTYPES, Carrier
 from ..specification.pytree import leaves, tree_map
 from ..specification.run_settings import current_settings
 from ..trials.trial import Trial
@@ -35,11 +36,17 @@ class NoScript(Exception):
 def write_truth(call: Call) -> str:
     """Return the comment that says what the reference gives, by the names of the results if there are several."""
     parts = call.parts.split(call.value) if call.parts and not call.operation.spec.is_gradient else {"": np.asarray(call.value)}
+    parts = {name: _as_printed(call.operation.carrier(name, call.keywords), x) for name, x in parts.items()}
     texts = {
         name: np.array2string(x, separator=", ", precision=7, threshold=12, max_line_width=10**6) for name, x in parts.items()
     }
     truth = "; ".join(f"{name} = {text}" if name else text for name, text in texts.items())
     return f"# the truth: {truth}".replace("\n", "")
+
+
+def _as_printed(carrier: Carrier | None, numbers: np.ndarray) -> np.ndarray:
+    """Return a result as it is printed: codes, or words of codes, where these carry it."""
+    return numbers if carrier is None or carrier.kind == NATIVE else carrier.store(numbers)
 
 
 class Script:
@@ -79,10 +86,11 @@ class Script:
         """Return the whole script of these lines, which print the answers of the calls."""
         imports = {
             "torch": write_import_of_torch(self.need),
-            "numpy": "import ml_dtypes" if any("ml_dtypes" in line for line in lines) else "",
+            "numpy": "",
         }
         namespace = self.backend.framework.namespace
-        start = ["import importlib", "import numpy as np", imports.get(self.framework, f"import {namespace} as xp")]
+        needed = "import ml_dtypes" if any("ml_dtypes" in line for line in lines) else ""
+        start = ["import importlib", "import numpy as np", needed, imports.get(self.framework, f"import {namespace} as xp")]
         script = [*filter(None, start), f"backend = {write_backend(self.backend)}", *self._save_arrays(), *lines]
         self.written.append(WrittenScript(self.name, "\n".join(script), tuple(calls), tuple(self.changed), self.shows))
         return script
@@ -175,6 +183,8 @@ class Script:
             return self.variables[id(x)]
         if isinstance(x, dict):
             return "{" + ", ".join(f"{k!r}: {self._write_tree(v)}" for k, v in x.items()) + "}"
+        if isinstance(x, tuple) and not any(self.backend.framework.is_array(v) for v in x):
+            return repr(x)
         if isinstance(x, list | tuple):
             return "[" + ", ".join(self._write_tree(v) for v in x) + "]"
         return self.write_leaf(x)
@@ -195,12 +205,22 @@ class Script:
         """Return the expression of a contiguous array. `own` is its dtype in the framework, "" if it has none yet."""
         dtype = own or {"f": self.dtype, "b": "bool"}.get(x.dtype.kind, "int64")
         values = self._write_values(x)
+        if dtype in NATIVE_DTYPES:
+            return self._write_narrow(values, dtype)
         if self.framework == "torch":
             placement = f", device={self.device!r}" if self.device and self.device != "cpu" else ""
             return f"torch.tensor(np.array({values}), dtype=torch.{dtype}{placement})"
         if self.framework == "numpy":
             return f"np.array({values}, dtype={'ml_dtypes.bfloat16' if dtype == 'bfloat16' else repr(dtype)})"
         return f"xp.asarray(np.array({values}), dtype=xp.{dtype})"
+
+    def _write_narrow(self, codes: str, dtype: str) -> str:
+        """Return the expression of an array of few bits, given that of its codes."""
+        if self.framework == "torch":
+            placement = f", device={self.device!r}" if self.device and self.device != "cpu" else ""
+            return f"torch.tensor(np.array({codes}), dtype=torch.uint8{placement}).view(torch.{dtype})"
+        array = f"np.array({codes}, dtype='uint8').view(ml_dtypes.{dtype})"
+        return array if self.framework == "numpy" else f"xp.asarray({array})"
 
     def _write_values(self, x: np.ndarray) -> str:
         """Return the values as Python source, or where they are loaded from."""

@@ -45,7 +45,12 @@ class Declaration:
     arrange: Callable[[list[Any]], list[Any]] = list  # puts results into one order, where their order says nothing
     chooses: bool | str = False  # it chooses the largest of some entries; a name: only where this optional array is given
     passes_choices_on: bool = False  # a choice in one row shows in later rows of its sequence, too
+    formats: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of each argument and result whose format a keyword names: that keyword; "" is the single result
+    as_codes: tuple[str, ...] = ()  # of these, the ones that are codes in every carrier
     wide_arguments: tuple[str, ...] = ()  # floating arguments that are float32 where the others have 16 bits
+    positive: tuple[str, ...] = ()  # floating arguments that are larger than 0 in every call, as scales are
     constant_arguments: tuple[str, ...] = ()  # floating arguments that have no gradient
     linear: tuple[str, ...] = ()  # arguments in each of which the equation is linear, but for a constant
     choices: Mapping[str, tuple[Any, ...]] = field(
@@ -103,9 +108,22 @@ class Declaration:
             yield f"precision = {self.precision!r} is no class; write one of {', '.join(CLASSES)}"
         if self.cost is not None and self.cost <= 0:
             yield f"cost = {self.cost} must be larger than 0"
-        for name in ("core", "wide_arguments", "constant_arguments", "linear", "updates", "structure", "choices", "changeable"):
+        for name in (
+            "core",
+            "wide_arguments",
+            "positive",
+            "constant_arguments",
+            "linear",
+            "updates",
+            "structure",
+            "choices",
+            "changeable",
+        ):
             yield from self._find_strangers(name, getattr(self, name))
         yield from self._find_strangers("list_like", filter(None, [self.list_like]))
+        yield from self._find_strangers("formats", [name for name in self.formats if name and name not in self.results])
+        yield from self._find_strangers("formats", self.formats.values())
+        yield from (f"as_codes names {name!r}, which formats does not" for name in self.as_codes if name not in self.formats)
         if isinstance(self.chooses, str):
             yield from self._find_strangers("chooses", [self.chooses], self.optional_weights)
         for where, found, known in (

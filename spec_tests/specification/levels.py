@@ -17,6 +17,7 @@ LEVELS = MappingProxyType(
         "all-gradients": "Every floating argument that the result depends on has a gradient.",
         "decode-equals-prefill": "Queries give the same bits token by token, in chunks, or all at once.",
         "rank-identical": "All ranks of a sharded backend give the same bits.",
+        "signed-zero": "In formats of few bits, −0 and negative numbers that round to 0 give −0.",
         "unbiased": "Rounding errors of many results average out.",
     }
 )

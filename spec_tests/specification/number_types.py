@@ -66,6 +66,12 @@ class ErrorCarryingNumber(NumberType, Protocol):
     def largest(self, k: int) -> np.ndarray:
         """Return the indices of the k largest entries of each row, which roundings may decide."""
 
+    def quotient(self, divisors: tuple[Any, ...], roundings: int) -> Self:
+        """Return self divided by the product of given numbers, with so many roundings, or none by a power of two."""
+
+    def stored(self, store: Callable[[Any], Any]) -> Self:
+        """Return store(self), a monotone function that rounds to a format of few bits."""
+
     def rounded(self) -> Self:
         """Allow the tensor to be stored in the dtype of the inputs (precision class mixed)."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -55,7 +55,7 @@ class Asker:
         except Violation as violation:
             self.is_lost = isinstance(violation, Lost)
             return Answer(call, describe_failure_kind(violation))
-        if kind := self._find_wrong_kind(result):
+        if kind := self._find_wrong_kind(result, call.keywords):
             return Answer(call, kind)
         ordinary = id(wish.like) in self._ordinary if wish.like else not wish.as_drawn and (wish.is_ordinary or wish.fill is None)
         if ordinary:
@@ -76,13 +76,13 @@ class Asker:
             ordinary &= not unclaimed.any()
         return Answer(call, WRONG if wrong.any() else RIGHT, wrong, unclaimed, ordinary and _can_show_errors(call.value))
 
-    def _find_wrong_kind(self, result: Any) -> str:
+    def _find_wrong_kind(self, result: Any, keywords: Mapping[str, Any]) -> str:
         """Return a text if the result is an array of another dtype than it must be, else ""."""
         framework = self.operation.backend.framework
         if self.operation.spec.is_gradient:
             return ""
         for name, x in self.operation.by_name(result).items():
-            if framework.is_array(x) and (dtype := framework.dtype_of(x)) not in self.operation.expected_dtypes(name):
+            if framework.is_array(x) and (dtype := framework.dtype_of(x)) not in self.operation.expected_dtypes(name, keywords):
                 return f"{name or 'the result'} is {dtype}"
         return ""
 

@@ -70,7 +70,8 @@ def _find_order(operation: Operation) -> str:
         if type(result) not in (tuple, list) or len(result) != len(names) or call.parts is None:
             return ""
         given = [_describe_array(operation, x) for x in result]
-        wanted = {part.name: (part.shape, operation.expected_dtypes(part.name) == INTEGER_DTYPES) for part in call.parts}
+        dtypes = {part.name: operation.expected_dtypes(part.name, call.keywords) for part in call.parts}
+        wanted = {part.name: (part.shape, dtypes[part.name] == INTEGER_DTYPES) for part in call.parts}
         if given == [wanted[name] for name in names]:
             return ""
         fitting = [order for order in itertools.permutations(names) if [wanted[name] for name in order] == given]

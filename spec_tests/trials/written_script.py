@@ -43,14 +43,22 @@ def _accepts(call: Call, printed: Sequence[Printed]) -> bool:
     """Whether the arrays are a right answer of the call. Arrays of another shape or dtype are not."""
     operation, is_single = call.operation, call.parts is None
     printed = [(dtype, x) for dtype, x in printed if is_single or dtype != NO_ARRAY]
-    arrays = [x for _, x in printed]
     assert isinstance(operation, Operation)
+    arrays = [_read_codes(operation, call, place, x) for place, (_, x) in enumerate(printed)]
     if is_single or operation.spec.is_gradient:
         value = arrays[0] if len(arrays) == 1 and is_single else join(arrays)
     else:
         value = join(operation.spec.declaration.arrange(list(arrays)))
     if not operation.spec.is_gradient:
         names = [part.name for part in call.parts] if call.parts else [""]
-        if any(dtype not in operation.expected_dtypes(name) for name, (dtype, _) in zip(names, printed, strict=True)):
+        dtypes = [operation.expected_dtypes(name, call.keywords) for name in names]
+        if any(dtype not in wanted for wanted, (dtype, _) in zip(dtypes, printed, strict=True)):
             return False
     return value.shape == call.value.shape and bool(np.all(call.expectation(operation.precision).accepts(value)))
+
+
+def _read_codes(operation: Operation, call: Call, place: int, x: np.ndarray) -> np.ndarray:
+    """Return the numbers of an array that is printed: of one of few bits, those that its codes stand for."""
+    names = tuple(operation.spec.results)
+    carrier = operation.carrier(names[place], call.keywords) if place < len(names) else None
+    return carrier.load(x) if carrier and x.dtype.kind in "iu" else x

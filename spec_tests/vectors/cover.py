@@ -34,7 +34,7 @@ def catches(candidate: Candidate, deviation: Deviation) -> bool:
     except Violation:
         return True
     for name, x in () if operation.spec.is_gradient else arrays.items():
-        if framework.is_array(x) and framework.dtype_of(x) not in operation.expected_dtypes(name):
+        if framework.is_array(x) and framework.dtype_of(x) not in operation.expected_dtypes(name, call.keywords):
             return True
     return not np.all(candidate.expectation.accepts(np.asarray(values, dtype=np.float64)))
 

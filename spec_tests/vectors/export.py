@@ -14,6 +14,8 @@ import numpy as np
 
 from ..deviations import deviations_of
 from ..processes.message import ProcessArray, format_keyword, pack
+from ..specification.carriers import CODES, Carrier
+from ..specification.narrow_formats import NARROW_FORMATS, NarrowFormat
 from ..specification.pytree import leaves
 from ..specification.version import SPEC_VERSION, __version__
 from .candidates import Candidate, find_candidates
@@ -105,15 +107,32 @@ def _list_arrays(candidate: Candidate) -> Iterator[tuple[str, ProcessArray]]:
     call, operation = candidate.call, candidate.call.operation
     for path, x in _list_leaves(call):
         if isinstance(x, np.ndarray):
-            floating = operation.argument_format(path.partition("[")[0]).name  # type: ignore[attr-defined]
+            name = path.partition("[")[0]
+            if f := _narrow_format(call, name):
+                yield dotted(path), _as_codes(x, f)
+                continue
+            floating = operation.argument_format(name, call.keywords).name  # type: ignore[attr-defined]
             dtype = {"f": floating, "b": "bool"}.get(x.dtype.kind, "int64")
             yield dotted(path), ProcessArray(dtype, x)
     low, high = candidate.expectation.ends
     for name, storage, of_part in _list_results(candidate):
         suffix = f".{dotted(name)}" if name else ""
         yield f"value{suffix}", ProcessArray("float64", of_part(np.asarray(call.value, dtype=np.float64)))
+        narrow = NARROW_FORMATS.get(storage)
         for end, values in (("low", low), ("high", high)):
-            yield f"{end}{suffix}", ProcessArray(storage, _as_stored(of_part(np.asarray(values)), storage))
+            y = of_part(np.asarray(values))
+            yield f"{end}{suffix}", _as_codes(y, narrow) if narrow else ProcessArray(storage, _as_stored(y, storage))
+
+
+def _narrow_format(call: Any, name: str) -> NarrowFormat | None:
+    f = call.operation.named_format(name, call.keywords)
+    return f if isinstance(f, NarrowFormat) else None
+
+
+def _as_codes(numbers: np.ndarray, f: NarrowFormat) -> ProcessArray:
+    """Return numbers of few bits as a message has them."""
+    carrier = Carrier(f, CODES)
+    return ProcessArray(carrier.dtype, carrier.store(numbers))
 
 
 def _as_stored(values: np.ndarray, storage: str) -> np.ndarray:

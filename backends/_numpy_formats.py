@@ -1,0 +1,80 @@
+"""Numbers in few bits, in NumPy: quotients in float32, and each number found in a table of those of its format.
+
+Arrays of eight bits have a dtype of ml_dtypes where that is installed, and are codes otherwise, as those of fewer bits are.
+"""
+
+import importlib
+import importlib.util
+
+import numpy as np
+
+FLOATS = {  # bits of the code and of its fraction, the exponent of the smallest normal number, and the largest number
+    "float8_e4m3fn": (8, 3, -6, 448.0),
+    "float8_e5m2": (8, 2, -14, 57344.0),
+    "float8_e4m3fnuz": (8, 3, -7, 240.0),
+    "float8_e5m2fnuz": (8, 2, -15, 57344.0),
+    "float6_e2m3fn": (6, 3, 0, 7.5),
+    "float6_e3m2fn": (6, 2, -2, 28.0),
+    "float4_e2m1fn": (4, 1, 0, 6.0),
+}
+INTEGERS = {"int8": (-128, 127), "int4": (-8, 7), "uint8": (0, 255), "uint4": (0, 15)}
+NAN_CODES = {"float8_e4m3fn": 0x7F, "float8_e5m2": 0x7E, "float8_e4m3fnuz": 0x80, "float8_e5m2fnuz": 0x80}
+HAS_ML_DTYPES = importlib.util.find_spec("ml_dtypes") is not None
+
+
+def _sizes(dtype):
+    """The numbers of a format from 0 to the largest, in the order of their codes."""
+    bits, fraction_bits, emin, largest = FLOATS[dtype]
+    codes = np.arange(1 << (bits - 1))
+    exponent, fraction = codes >> fraction_bits, codes % (1 << fraction_bits) / (1 << fraction_bits)
+    sizes = np.where(exponent == 0, fraction, 1 + fraction) * 2.0 ** (np.maximum(exponent, 1) - 1 + emin)
+    return sizes[sizes <= largest].astype(np.float32)
+
+
+def _to_codes(t, dtype):
+    """The codes of the nearest numbers, of two the even code. What is too large has the last code."""
+    sizes, bits = _sizes(dtype), FLOATS[dtype][0]
+    middle = (sizes[1:] + sizes[:-1]) / 2  # exact in float32
+    size = np.abs(t)
+    below, above = np.searchsorted(middle, size, side="left"), np.searchsorted(middle, size, side="right")
+    code = np.where(below % 2 == 0, below, above)  # they differ on a midpoint alone
+    negative = np.signbit(t) & ~((code == 0) & dtype.endswith("uz"))
+    code = code + (negative << (bits - 1))
+    return np.where(np.isnan(t), NAN_CODES.get(dtype, 0), code).astype(np.uint8)
+
+
+def _as_dtype(codes, dtype):
+    is_native = dtype.startswith("float8") and HAS_ML_DTYPES
+    return codes.view(getattr(importlib.import_module("ml_dtypes"), dtype)) if is_native else codes
+
+
+def _widened(scale, scale_dtype):
+    """Scales as float32."""
+    if scale_dtype == "float32":
+        return scale
+    codes = np.asarray(scale).view(np.uint8)
+    if scale_dtype == "float8_e8m0fnu":
+        return np.where(codes == 255, np.nan, np.ldexp(1.0, codes.astype(int) - 127)).astype(np.float32)
+    sizes = np.append(_sizes(scale_dtype), np.float32(np.nan))
+    return np.where(codes < 128, sizes[codes & 127], -sizes[codes & 127])
+
+
+def _of_elements(scale, block, shape):
+    """The scale of each element: that of its block."""
+    for axis, size in ((-2, block[0]), (-1, block[1])):
+        index = np.arange(shape[axis])
+        scale = np.take(scale, index // max(shape[axis], 1) if size is None else index // size, axis=axis)
+    return scale
+
+
+def quantize(x, scale, zero_point=None, global_scale=None, *, dtype, block, scale_dtype="float32"):
+    with np.errstate(all="ignore"):
+        wide = _of_elements(_widened(scale, scale_dtype), block, x.shape)
+        wide = wide if global_scale is None else wide * np.float32(global_scale)
+        t = x.astype(np.float32) / wide
+        if dtype in FLOATS:
+            return _as_dtype(_to_codes(t, dtype), dtype)
+        least, largest = INTEGERS[dtype]
+        z = 0 if zero_point is None else _of_elements(zero_point.astype(np.float32), block, x.shape)
+        q = np.clip(np.rint(np.clip(t, -1024, 1024)) + z, least, largest)
+        return np.nan_to_num(q).astype(np.int8 if dtype.startswith("int") else np.uint8)

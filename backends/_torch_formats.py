@@ -1,0 +1,63 @@
+"""Numbers in few bits, in PyTorch: quotients in float32, and each rounded to the step between the numbers around it."""
+
+import torch
+
+FLOATS = {  # bits of the code and of its fraction, the exponent of the smallest normal number, and the largest number
+    "float8_e4m3fn": (8, 3, -6, 448.0),
+    "float8_e5m2": (8, 2, -14, 57344.0),
+    "float8_e4m3fnuz": (8, 3, -7, 240.0),
+    "float8_e5m2fnuz": (8, 2, -15, 57344.0),
+    "float6_e2m3fn": (6, 3, 0, 7.5),
+    "float6_e3m2fn": (6, 2, -2, 28.0),
+    "float4_e2m1fn": (4, 1, 0, 6.0),
+}
+INTEGERS = {"int8": (-128, 127), "int4": (-8, 7), "uint8": (0, 255), "uint4": (0, 15)}
+NAN_CODES = {"float8_e4m3fn": 0x7F, "float8_e5m2": 0x7E, "float8_e4m3fnuz": 0x80, "float8_e5m2fnuz": 0x80}
+
+
+def _nearest(t, dtype):
+    """The nearest numbers of the format, in float32. Beyond the largest it is the largest."""
+    _, fraction_bits, emin, largest = FLOATS[dtype]
+    t = t.clamp(-2 * largest, 2 * largest)  # a larger one would have no step
+    exponent = torch.frexp(t).exponent.sub(1).clamp(min=emin)
+    step = torch.ldexp(torch.ones_like(t), exponent - fraction_bits)
+    return (torch.round(t / step) * step).clamp(-largest, largest)
+
+
+def _codes(y, dtype):
+    """The codes of numbers of the format."""
+    bits, fraction_bits, emin, _ = FLOATS[dtype]
+    size = y.abs()
+    exponent = torch.where(size == 0, emin, torch.frexp(size).exponent.sub(1).clamp(min=emin))
+    fraction = torch.ldexp(size, fraction_bits - exponent).nan_to_num().to(torch.int32)  # with the leading bit
+    code = fraction + ((exponent - emin) << fraction_bits)
+    negative = torch.signbit(y) & ~((code == 0) & dtype.endswith("uz"))
+    code = torch.where(negative, code | 1 << (bits - 1), code)
+    return torch.where(y.isnan(), NAN_CODES.get(dtype, 0), code).to(torch.uint8)
+
+
+def _widened(scale, scale_dtype):
+    """Scales as float32."""
+    return scale if scale_dtype == "float32" else scale.to(torch.float32)
+
+
+def _of_elements(scale, block, shape):
+    """The scale of each element: that of its block."""
+    for axis, size in ((-2, block[0]), (-1, block[1])):
+        length = shape[axis]
+        index = torch.arange(length, device=scale.device)
+        scale = scale.index_select(axis, index // max(length, 1) if size is None else index // size)
+    return scale
+
+
+def quantize(x, scale, zero_point=None, global_scale=None, *, dtype, block, scale_dtype="float32"):
+    wide = _of_elements(_widened(scale, scale_dtype), block, x.shape)
+    wide = wide if global_scale is None else wide * global_scale
+    t = x.float() / wide
+    if dtype in FLOATS:
+        codes = _codes(_nearest(t, dtype), dtype)
+        return codes.view(getattr(torch, dtype)) if dtype.startswith("float8") else codes
+    least, largest = INTEGERS[dtype]
+    z = 0 if zero_point is None else _of_elements(zero_point.float(), block, x.shape)
+    q = (torch.round(t.clamp(-1024, 1024)) + z).clamp(least, largest)
+    return q.nan_to_num().to(torch.int8 if dtype.startswith("int") else torch.uint8)

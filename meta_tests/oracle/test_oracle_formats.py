@@ -1,0 +1,77 @@
+"""The equations of numbers in few bits, against exact rationals."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reference_numpy._narrow import count_blocks, spread
+from reference_numpy.quantize import quantize
+from spec_tests.specification.narrow_formats import ELEMENT_FORMATS, NARROW_FORMATS
+
+from ..support.sixty_digits import rng
+
+BLOCKS = [(None, None), (1, None), (1, 4), (2, 3), (128, 128), (None, 1)]
+
+
+def round_exactly(t: Fraction, dtype: str, zero_point: int) -> float:
+    """Return the nearest of all numbers of the format, the even one of two, by comparing it with each of them."""
+    f = NARROW_FORMATS[dtype]
+    if f.is_integer:
+        return float(min(max(round(t) + zero_point, int(f.least)), int(f.max)))  # Python rounds halves to even
+    finite = [float(y) for y in np.unique(f.numbers[np.isfinite(f.numbers)])]
+    return min(finite, key=lambda y: (abs(Fraction(y) - t), int(f.encode(y)) % 2))
+
+
+def find_block(place: int, size: int | None) -> int:
+    return 0 if size is None else place // size
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("dtype", ELEMENT_FORMATS)
+def test_quantize_is_that_of_rationals(dtype: str, block: Any) -> None:
+    f, shape = NARROW_FORMATS[dtype], (3, 7)
+    draws = rng(5)
+    blocks = tuple(count_blocks(n, size) for n, size in zip(shape, block, strict=True))
+    scale = np.where(draws.random(blocks) < 0.5, 2.0 ** draws.integers(-3, 4, blocks), draws.uniform(0.1, 3, blocks)).astype(
+        np.float32
+    )
+    finite = np.unique(f.numbers[np.isfinite(f.numbers)])
+    t = draws.choice(np.concatenate([finite, (finite[1:] + finite[:-1]) / 2, [2 * f.max, -2 * f.max]]), shape)
+    x = (t * spread(scale, block, shape)).astype(np.float32)
+    z = draws.integers(int(f.least), int(f.max) + 1, blocks) if f.is_integer else None
+    g = np.asarray(2.0) if not f.is_integer else None
+    found = quantize(x, scale, z, g, dtype=dtype, block=block)
+    for i, j in itertools.product(range(shape[0]), range(shape[1])):
+        at = (find_block(i, block[0]), find_block(j, block[1]))
+        exact = Fraction(float(x[i, j])) / (Fraction(float(scale[at])) * (1 if g is None else 2))
+        assert found[i, j] == round_exactly(exact, dtype, 0 if z is None else int(z[at])), (i, j)
+
+
+def test_the_empty_batch_and_one_element() -> None:
+    assert quantize(np.zeros((0, 2, 3)), np.ones((0, 1, 1)), dtype="int8", block=(None, None)).shape == (0, 2, 3)
+    assert quantize([[3.4]], [[1.0]], dtype="int4", block=(1, 32)).tolist() == [[3.0]]
+
+
+def test_what_is_no_number_or_infinite() -> None:
+    x = [[np.nan, np.inf, -np.inf, -0.0]]
+    q = quantize(x, [[1.0]], dtype="float8_e5m2", block=(1, None))
+    assert np.isnan(q[0, 0])
+    assert q[0, 1:3].tolist() == [57344.0, -57344.0]
+    assert np.signbit(q[0, 3])
+
+
+@pytest.mark.parametrize(
+    ("options", "scales", "words"),
+    [
+        ({"dtype": "float8", "block": (1, None)}, (1, 1), "dtype='float8' is unknown"),
+        ({"dtype": "int8", "block": (1, 2)}, (1, 1), r"scale has shape \(1, 1\); x has 2 x 2 blocks of \(1, 2\)"),
+    ],
+)
+def test_wrong_arguments_are_named(options: dict[str, Any], scales: tuple[int, int], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        quantize(np.ones((2, 4)), np.ones(scales), **options)

@@ -1,0 +1,50 @@
+"""Formats of few bits: rounding to them, and the blocks that share a scale."""
+
+import math
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+# The bits of the significand, the exponent of the smallest normal number, and the largest number.
+FLOATS = MappingProxyType({
+    "float8_e4m3fn": (4, -6, 448.0),
+    "float8_e5m2": (3, -14, 57344.0),
+    "float8_e4m3fnuz": (4, -7, 240.0),
+    "float8_e5m2fnuz": (3, -15, 57344.0),
+    "float6_e2m3fn": (4, 0, 7.5),
+    "float6_e3m2fn": (3, -2, 28.0),
+    "float4_e2m1fn": (2, 0, 6.0),
+})  # fmt: skip
+INTEGERS = MappingProxyType({"int8": (-128, 127), "int4": (-8, 7), "uint8": (0, 255), "uint4": (0, 15)})  # least and largest
+
+
+def nearest(t: Any, dtype: str) -> Any:
+    """Return the number of a floating format that is nearest to t, the even one of two. Beyond the largest it is the largest."""
+    precision, emin, largest = FLOATS[dtype]
+    exponent = np.maximum(np.frexp(t)[1] - 1, emin)
+    step = np.ldexp(1.0, exponent - (precision - 1))  # from one number of the format to the next
+    return np.clip(np.rint(t / step) * step, -largest, largest)
+
+
+def least(dtype: str, zero_point: Any) -> int:
+    """Return the smallest number of an integer format that is given. Without a zero point it may be another, see int8_range."""
+    return INTEGERS[dtype][0]
+
+
+def largest(dtype: str) -> int:
+    """Return the largest number of an integer format."""
+    return INTEGERS[dtype][1]
+
+
+def spread(scale: Any, block: Any, shape: tuple[int, ...]) -> Any:
+    """Return the scale of each element: its block's. The last block of an axis may be shorter than the others."""
+    for axis, size, length in ((-2, block[0], shape[-2]), (-1, block[1], shape[-1])):
+        size = length if size is None else min(size, max(length, 1))
+        scale = np.take(scale, np.arange(length) // max(size, 1), axis=axis)
+    return scale
+
+
+def count_blocks(length: int, size: int | None) -> int:
+    """Return how many blocks of this size an axis has. None is one block for the whole axis."""
+    return 1 if size is None else math.ceil(length / size)

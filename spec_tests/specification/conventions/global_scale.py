@@ -1,0 +1,39 @@
+"""Whether a global scale multiplies the scales of the blocks, or divides them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._convention import Convention, Equation, Value
+from ._in_parts import change_part
+
+
+def _has_global_scale(named: dict[str, Any], settled: dict[str, str]) -> bool:
+    g = named.get("global_scale")
+    return g is not None and bool(np.any(np.asarray(getattr(g, "value", g)) != 1))
+
+
+def _divide(quotient: Equation) -> Equation:
+    """Return the quotient whose second divisor is given by its reciprocal."""
+
+    def divided(x: Any, *divisors: Any, roundings: int) -> Any:
+        scale, *others = divisors
+        return quotient(x, scale, *(1 / np.asarray(getattr(g, "value", g)) for g in others), roundings=roundings)
+
+    return divided
+
+
+CONVENTION = Convention(
+    "global_scale",
+    "whether the global scale multiplies the scales, or its reciprocal does",
+    ("quantize",),
+    {
+        "multiplier": Value("it multiplies them: x / (scale · global_scale)", lambda equation: equation),
+        "divisor": Value("its reciprocal does: x · global_scale / scale", change_part("quantize", "quotient", _divide)),
+    },
+    _has_global_scale,
+    is_closed=True,
+    decides_every_call=True,
+)
