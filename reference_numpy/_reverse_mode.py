@@ -16,8 +16,6 @@ from . import _choice, _marks
 
 Pull = Callable[[Any], Any] | None  # the cotangent of an argument of a function, from that of its result; None if it has none
 
-_RULES: dict[str, Callable[..., Sequence[Pull]]] = {}
-
 SAME = ("returned", "wide", "widened", "in_bits", "beside_one", "interpolated", "through_maximum", "through_quotient")
 STORED = ("rounded", "eager")  # marks of a tensor that may be stored: so may its gradient
 
@@ -76,7 +74,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
         if method != "__call__" or options:
             return NotImplemented
-        if ufunc.__name__ not in _RULES:
+        if not hasattr(_Rules, ufunc.__name__):
             return ufunc(*map(_primal, args)) if _is_test(ufunc) else NotImplemented
         return _apply(ufunc, args, {})
 
@@ -85,7 +83,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
             if isinstance(args[0], list | tuple):
                 return _move(lambda parts: function(parts, *args[1:], **options), list(args[0]), list)
             return _move(lambda x: function(x, *args[1:], **options), [args[0]], lambda parts: parts[0])
-        return _apply(function, args, options) if function.__name__ in _RULES else NotImplemented
+        return _apply(function, args, options) if hasattr(_Rules, function.__name__) else NotImplemented
 
     # --- the marks, and the functions that NumPy lacks --------------------------------------------------------------
 
@@ -162,141 +160,117 @@ for _name in (*SAME, *STORED):
 # --- the rules: how a cotangent goes back through each NumPy function -------------------------------------------------
 
 
-def _rule(f: Callable[..., Sequence[Pull]]) -> Callable[..., Sequence[Pull]]:
-    """Register the rule of the NumPy function with its name. It has the result and the arguments of the function."""
-    _RULES[f.__name__.strip("_")] = f
-    return f
+class _Rules:
+    """The rules by the names of NumPy functions. Each has the result and the arguments of the function."""
 
+    @staticmethod
+    def add(z: Any, x: Any, y: Any) -> Sequence[Pull]:
+        return (lambda c: c), (lambda c: c)
 
-@_rule
-def _add(z: Any, x: Any, y: Any) -> Sequence[Pull]:
-    return (lambda c: c), (lambda c: c)
+    @staticmethod
+    def subtract(z: Any, x: Any, y: Any) -> Sequence[Pull]:
+        return (lambda c: c), (lambda c: -c)
 
+    @staticmethod
+    def negative(z: Any, x: Any) -> Sequence[Pull]:
+        return ((lambda c: -c),)
 
-@_rule
-def _subtract(z: Any, x: Any, y: Any) -> Sequence[Pull]:
-    return (lambda c: c), (lambda c: -c)
+    @staticmethod
+    def absolute(z: Any, x: Any) -> Sequence[Pull]:
+        return ((lambda c: c * (_marks.positive(x) - _marks.positive(-x))),)
 
+    @staticmethod
+    def multiply(z: Any, x: Any, y: Any) -> Sequence[Pull]:
+        return (lambda c: c * y), (lambda c: c * x)
 
-@_rule
-def _negative(z: Any, x: Any) -> Sequence[Pull]:
-    return ((lambda c: -c),)
+    @staticmethod
+    def square(z: Any, x: Any) -> Sequence[Pull]:
+        return ((lambda c: c * (2 * x)),)
 
+    @staticmethod
+    def divide(z: Any, x: Any, y: Any) -> Sequence[Pull]:
+        return (lambda c: c / y), (lambda c: -(c * z) / y)
 
-@_rule
-def _absolute(z: Any, x: Any) -> Sequence[Pull]:
-    return ((lambda c: c * (_marks.positive(x) - _marks.positive(-x))),)
+    @staticmethod
+    def sqrt(z: Any, x: Any) -> Sequence[Pull]:
+        return ((lambda c: c / (2 * z)),)
 
+    @staticmethod
+    def exp(z: Any, x: Any) -> Sequence[Pull]:
+        return ((lambda c: c * z),)
 
-@_rule
-def _multiply(z: Any, x: Any, y: Any) -> Sequence[Pull]:
-    return (lambda c: c * y), (lambda c: c * x)
+    @staticmethod
+    def log(z: Any, x: Any) -> Sequence[Pull]:
+        return ((lambda c: c / x),)
 
+    @staticmethod
+    def tanh(z: Any, x: Any) -> Sequence[Pull]:
+        return ((lambda c: c * (1 - np.square(z))),)
 
-@_rule
-def _square(z: Any, x: Any) -> Sequence[Pull]:
-    return ((lambda c: c * (2 * x)),)
+    @staticmethod
+    def sin(z: Any, x: Any) -> Sequence[Pull]:
+        return ((lambda c: c * np.cos(x)),)
 
+    @staticmethod
+    def cos(z: Any, x: Any) -> Sequence[Pull]:
+        return ((lambda c: -(c * np.sin(x))),)
 
-@_rule
-def _divide(z: Any, x: Any, y: Any) -> Sequence[Pull]:
-    return (lambda c: c / y), (lambda c: -(c * z) / y)
+    @staticmethod
+    def power(z: Any, x: Any, y: Any) -> Sequence[Pull]:
+        return (lambda c: c * (y * np.power(x, y - 1.0))), (lambda c: c * (z * np.log(x)))
 
+    @staticmethod
+    def maximum(z: Any, x: Any, y: Any) -> Sequence[Pull]:
+        return (lambda c: c * _marks.positive(x - y)), (lambda c: c * (1 - _marks.positive(x - y)))
 
-@_rule
-def _sqrt(z: Any, x: Any) -> Sequence[Pull]:
-    return ((lambda c: c / (2 * z)),)
+    @staticmethod
+    def minimum(z: Any, x: Any, y: Any) -> Sequence[Pull]:
+        return (lambda c: c * _marks.positive(y - x)), (lambda c: c * (1 - _marks.positive(y - x)))
 
+    @staticmethod
+    def rint(z: Any, x: Any) -> Sequence[Pull]:
+        return (None,)
 
-@_rule
-def _exp(z: Any, x: Any) -> Sequence[Pull]:
-    return ((lambda c: c * z),)
+    @staticmethod
+    def where(z: Any, condition: Any, x: Any, y: Any) -> Sequence[Pull]:
+        return None, (lambda c: np.where(condition, c, 0.0)), (lambda c: np.where(condition, 0.0, c))
 
+    @staticmethod
+    def matmul(z: Any, x: Any, y: Any) -> Sequence[Pull]:
+        """Rows and columns are made of vectors, so that one rule holds: dX = dZ Yᵀ, dY = Xᵀ dZ."""
+        (n, m), row, column = (len(_shape(a)) for a in (x, y)), (1, -1), (-1, 1)
+        a = np.reshape(x, row) if n == 1 else x
+        b = np.reshape(y, column) if m == 1 else y
 
-@_rule
-def _log(z: Any, x: Any) -> Sequence[Pull]:
-    return ((lambda c: c / x),)
+        def widen(c: Any) -> Any:
+            c = np.reshape(c, (*c.shape, 1)) if m == 1 else c
+            return np.reshape(c, (*c.shape[:-1], 1, c.shape[-1])) if n == 1 else c
 
+        def to_left(c: Any) -> Any:
+            d = np.matmul(widen(c), np.swapaxes(b, -1, -2))
+            return np.reshape(_sum_to(d, (1, d.shape[-1])), x.shape) if n == 1 else d
 
-@_rule
-def _tanh(z: Any, x: Any) -> Sequence[Pull]:
-    return ((lambda c: c * (1 - np.square(z))),)
+        def to_right(c: Any) -> Any:
+            d = np.matmul(np.swapaxes(a, -1, -2), widen(c))
+            return np.reshape(_sum_to(d, (d.shape[-2], 1)), y.shape) if m == 1 else d
 
+        return to_left, to_right
 
-@_rule
-def _sin(z: Any, x: Any) -> Sequence[Pull]:
-    return ((lambda c: c * np.cos(x)),)
+    @staticmethod
+    def sum(z: Any, x: Any, *, axis: int, keepdims: bool = False) -> Sequence[Pull]:
+        return ((lambda c: np.broadcast_to(c if keepdims else np.expand_dims(c, axis=axis), x.shape)),)
 
+    @staticmethod
+    def mean(z: Any, x: Any, *, axis: int, keepdims: bool = False) -> Sequence[Pull]:
+        (pull,) = _Rules.sum(z, x, axis=axis, keepdims=keepdims)
+        return ((lambda c: pull(c / x.shape[axis])),)  # type: ignore[misc]
 
-@_rule
-def _cos(z: Any, x: Any) -> Sequence[Pull]:
-    return ((lambda c: -(c * np.sin(x))),)
-
-
-@_rule
-def _power(z: Any, x: Any, y: Any) -> Sequence[Pull]:
-    return (lambda c: c * (y * np.power(x, y - 1.0))), (lambda c: c * (z * np.log(x)))
-
-
-@_rule
-def _maximum(z: Any, x: Any, y: Any) -> Sequence[Pull]:
-    return (lambda c: c * _marks.positive(x - y)), (lambda c: c * (1 - _marks.positive(x - y)))
-
-
-@_rule
-def _minimum(z: Any, x: Any, y: Any) -> Sequence[Pull]:
-    return (lambda c: c * _marks.positive(y - x)), (lambda c: c * (1 - _marks.positive(y - x)))
-
-
-@_rule
-def _rint(z: Any, x: Any) -> Sequence[Pull]:
-    return (None,)
-
-
-@_rule
-def _where(z: Any, condition: Any, x: Any, y: Any) -> Sequence[Pull]:
-    return None, (lambda c: np.where(condition, c, 0.0)), (lambda c: np.where(condition, 0.0, c))
-
-
-@_rule
-def _matmul(z: Any, x: Any, y: Any) -> Sequence[Pull]:
-    """Rows and columns are made of vectors, so that one rule holds: dX = dZ Yᵀ, dY = Xᵀ dZ."""
-    (n, m), row, column = (len(_shape(a)) for a in (x, y)), (1, -1), (-1, 1)
-    a = np.reshape(x, row) if n == 1 else x
-    b = np.reshape(y, column) if m == 1 else y
-
-    def widen(c: Any) -> Any:
-        c = np.reshape(c, (*c.shape, 1)) if m == 1 else c
-        return np.reshape(c, (*c.shape[:-1], 1, c.shape[-1])) if n == 1 else c
-
-    def to_left(c: Any) -> Any:
-        d = np.matmul(widen(c), np.swapaxes(b, -1, -2))
-        return np.reshape(_sum_to(d, (1, d.shape[-1])), x.shape) if n == 1 else d
-
-    def to_right(c: Any) -> Any:
-        d = np.matmul(np.swapaxes(a, -1, -2), widen(c))
-        return np.reshape(_sum_to(d, (d.shape[-2], 1)), y.shape) if m == 1 else d
-
-    return to_left, to_right
-
-
-@_rule
-def _sum(z: Any, x: Any, *, axis: int, keepdims: bool = False) -> Sequence[Pull]:
-    return ((lambda c: np.broadcast_to(c if keepdims else np.expand_dims(c, axis=axis), x.shape)),)
-
-
-@_rule
-def _mean(z: Any, x: Any, *, axis: int, keepdims: bool = False) -> Sequence[Pull]:
-    (pull,) = _sum(z, x, axis=axis, keepdims=keepdims)
-    return ((lambda c: pull(c / x.shape[axis])),)  # type: ignore[misc]
-
-
-@_rule
-def _max(z: Any, x: Any, *, axis: int, keepdims: bool = False, initial: float = -np.inf) -> Sequence[Pull]:
-    """Give the cotangent to the first of the largest entries. An initial value is taken for less than these."""
-    is_largest = np.moveaxis(_choice.largest(np.moveaxis(x, axis, -1), 1) == np.arange(_shape(x)[axis]), -1, axis)
-    (pull,) = _sum(z, x, axis=axis, keepdims=keepdims)
-    return ((lambda c: np.where(is_largest, pull(c), 0.0)),)  # type: ignore[misc]
+    @staticmethod
+    def max(z: Any, x: Any, *, axis: int, keepdims: bool = False, initial: float = -np.inf) -> Sequence[Pull]:
+        """Give the cotangent to the first of the largest entries. An initial value is taken for less than these."""
+        is_largest = np.moveaxis(_choice.largest(np.moveaxis(x, axis, -1), 1) == np.arange(_shape(x)[axis]), -1, axis)
+        (pull,) = _Rules.sum(z, x, axis=axis, keepdims=keepdims)
+        return ((lambda c: np.where(is_largest, pull(c), 0.0)),)  # type: ignore[misc]
 
 
 # --- steps --------------------------------------------------------------------------------------------------------------
@@ -306,7 +280,7 @@ def _apply(function: Callable[..., Any], args: Sequence[Any], options: dict[str,
     """Apply a function, and keep how cotangents go back to those of its arguments that are traced."""
     plain = [_primal(x) for x in args]
     z = function(*plain, **options)
-    pulls = _RULES[name or function.__name__](z, *plain, **options)
+    pulls = getattr(_Rules, name or function.__name__)(z, *plain, **options)
     return Traced(
         z, [(x, _to_shape(pull, x.shape)) for x, pull in zip(args, pulls, strict=True) if isinstance(x, Traced) and pull]
     )

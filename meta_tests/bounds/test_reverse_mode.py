@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reference_numpy import _reverse_mode
 from reference_numpy._reverse_mode import vjp
 from spec_tests.bounds.derivation import expect
 from spec_tests.specification.formats import DTYPES, PRECISIONS, Arithmetic
@@ -27,6 +30,18 @@ def derive(gradient: str) -> Callable[..., Any]:
     name = gradient.removesuffix("_vjp")
     equation = getattr(importlib.import_module(f"reference_numpy.{name}"), name)
     return lambda cotangent, *arguments, **keywords: vjp(equation, cotangent, *arguments, **keywords)
+
+
+def test_a_copy_of_its_functions_changes_no_rule() -> None:
+    """A search for a changed line runs the definitions of a module again, in a namespace of their own."""
+    before = dict(vars(_reverse_mode._Rules))
+    namespace = dict(vars(_reverse_mode))
+    for node in ast.parse(inspect.getsource(_reverse_mode)).body:
+        if isinstance(node, ast.FunctionDef):
+            exec(compile(ast.Module([node], []), "<copy>", "exec"), namespace)
+    assert dict(vars(_reverse_mode._Rules)) == before
+    assert namespace["vjp"] is not vjp
+    np.testing.assert_array_equal(vjp(np.exp, [1.0], [0.0])[0], [1.0])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

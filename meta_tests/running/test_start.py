@@ -179,6 +179,7 @@ def test_a_required_operation_that_the_selection_leaves_untried_fails_the_run(wo
     run = suite(tmp_path, *options, "-k", "relu.rectifies")
     assert run.code == pytest.ExitCode.TESTS_FAILED, run.text
     assert "ERROR: --require=sigmoid: no law of sigmoid was tried" in run.text
+    assert "the run fails: --require=sigmoid" in run.text
     run = suite(tmp_path, *options, "-k", "relu.rectifies or sigmoid.complement")
     assert run.code == 0, run.text
 

@@ -25,11 +25,13 @@ def format_closing(
     cuts: Mapping[str, Cut] = NO_CUTS,
     *,
     is_kept: bool = False,
+    complaints: Sequence[str] = (),
 ) -> list[str]:
     """Return the lines of the verdict on each backend.
 
     `told` are the causes that the run has printed. They have the commands that show them again. `cuts` says
     of which backends not every law was tried. Nothing is claimed of them. `is_kept` says that the run writes a report.
+    `complaints` are sentences on what fails the run besides its laws, such as a required operation that was not tried.
     """
     lines: list[str] = []
     for backend in dict.fromkeys([*(v.backend for v in verdicts), *cuts]):
@@ -39,8 +41,10 @@ def format_closing(
         lines += _format_backend(backend, own, bugs, cut)
         if command := _find_command(backend, bugs, told):
             lines.append(f"next: {command}")
-        elif not bugs and (advice := _advise(own, cut, is_kept=is_kept)):
+        elif not (bugs or complaints) and (advice := _advise(own, cut, is_kept=is_kept)):
             lines.append(f"next: {advice}")
+    for complaint in complaints:
+        lines += _wrap_first(f"the run fails: {complaint}")
     return lines
 
 

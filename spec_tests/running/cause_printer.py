@@ -84,5 +84,7 @@ class CausePrinter:
         if not (self.verdicts or cuts) or terminal.no_summary:
             return
         terminal.section("verdict")
-        for line in format_closing(self.verdicts, self.told, cuts, is_kept=bool(self.config.getoption("spec_report"))):
+        is_kept, ledger = bool(self.config.getoption("spec_report")), self.config.pluginmanager.get_plugin("spec_tests.ledger")
+        complaints = ledger.told_complaints if ledger else ()
+        for line in format_closing(self.verdicts, self.told, cuts, is_kept=is_kept, complaints=complaints):
             terminal.write_line(line)

@@ -144,8 +144,13 @@ class Ledger:
         if self.marks and not terminal.no_summary:
             marks = ", ".join(f"{name} on {count}" for name, count in sorted(self.marks.items()))
             terminal.write_line(f"marks of another project on laws: {marks}")
-        for complaint in filter(None, (*self.complaints, self.shortfall)):
+        for complaint in self.told_complaints:
             terminal.write_line(f"ERROR: {complaint}", red=True)
+
+    @property
+    def told_complaints(self) -> list[str]:
+        """What fails the run besides its laws, each in a sentence."""
+        return [*self.complaints, *([self.shortfall] if self.shortfall else [])]
 
     def find_complaints(self, session: pytest.Session) -> list[str]:
         """Return what others have changed, each in a sentence. A run that was stopped need not have judged all laws."""
