@@ -28,7 +28,10 @@ GROUPS = {
     " attention_with_weights attention_with_lse merge_attention_states kv_cache_append attention_with_kv_cache paged_attention"
     " variable_length_attention",
     "Models": "transformer_block transformer_lm parameter_count",
-    "Training": "cross_entropy linear_cross_entropy gradient_clipping adamw_step adamw_steps cosine_schedule",
+    "Training": "cross_entropy linear_cross_entropy soft_target_cross_entropy gradient_clipping adamw_step adamw_steps"
+    " cosine_schedule",
+    "Losses of policies": "token_log_probs group_advantages dpo_loss divergence",
+    "Numbers in few bits": "quantize",
 }
 DTYPES = ("float64", "float32", "bfloat16", "float16")  # the places in a cell
 WORDS = {"f": "conforms, class fused", "m": "conforms, class mixed", "e": "conforms, class eager", "x": "exact"}
