@@ -156,7 +156,7 @@ def run_examples(
     test, token = _make_test(name), _run.set(run)
     test._hypothesis_internal_use_settings = settled
     try:
-        with _numpy_generator_left_alone():
+        with _numpy_generator_seeded_once():
             test()
     except Exception as error:
         if failed is None or failed.error is not error:
@@ -167,20 +167,24 @@ def run_examples(
 
 
 @contextmanager
-def _numpy_generator_left_alone() -> Iterator[None]:
-    """Keep Hypothesis from seeding NumPy's global generator, and putting it back, around each example of a block.
+def _numpy_generator_seeded_once() -> Iterator[None]:
+    """Seed NumPy's global generator for all examples of a block, where Hypothesis would seed it, and put it back, around each.
 
-    Nothing here draws from it, and this takes as long as ten choices. The other tests of a run get it seeded as ever.
+    Nothing here draws from it, and that takes as long as ten choices. A backend that does answers the same in every run.
     """
     if entropy.NP_RANDOM is None:
         entropy.get_seeder_and_restorer(0)  # which also begins to manage it
-    managed = entropy.RANDOMS_TO_MANAGE
-    taken = {key: generator for key, generator in managed.items() if generator is entropy.NP_RANDOM}
+    generator, managed = entropy.NP_RANDOM, entropy.RANDOMS_TO_MANAGE
+    assert generator is not None
+    taken = {key: other for key, other in managed.items() if other is generator}
     for key in taken:
         del managed[key]
+    state = generator.getstate()
+    generator.seed(0)
     try:
         yield
     finally:
+        generator.setstate(state)
         managed.update(taken)
 
 
