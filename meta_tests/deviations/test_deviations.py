@@ -154,9 +154,9 @@ def test_an_equation_has_the_parameters_of_the_reference(deviation: Deviation) -
     for filled_in in ("held", "storage"):  # by `prepare`
         own.pop(filled_in, None)
     right = specification(deviation.operation).parameters
-    named = {name: p.default for name, p in own.items() if p.kind is not p.VAR_KEYWORD}
+    named = {name: p.default for name, p in own.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
     assert named.items() <= {name: p.default for name, p in right.items()}.items()
-    positional = [name for name in specification(deviation.operation).positional if name in own]
+    positional = [name for name in specification(deviation.operation).positional if name in own]  # or *arrays
     assert [p.name for p in own.values() if p.kind is p.POSITIONAL_OR_KEYWORD] == positional
     required = {name for name, p in right.items() if p.default is p.empty}
     assert required <= own.keys() or len(named) < len(own), "it names what is required, or takes the others as **options"

@@ -205,6 +205,7 @@ VALUES: dict[str, Any] = {
     "beta_fast": (16.0,), "beta_slow": (2.0,), "short_factors": (None,), "long_factors": (None,), "group_score": ("max",),
     "dtype": ("float8_e5m2",), "block": ((1, 16),), "scale_dtype": ("float32",),
     "mscale": (0.5,), "mscale_all_dim": (0.25,), "padding_idx": (0,),
+    "beta": (0.5,), "temperature": (2.0,), "group_size": (2,),
     "scoring": ("sigmoid",), "renormalize": (True,), "scaling": ("yarn",), "truncate": (False,),
     "logit_softcap": (15.0,), "embedding_scale": (4.0,), "global_every": (2,), "local_theta": (100.0,),
 }  # fmt: skip

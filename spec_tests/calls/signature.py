@@ -12,11 +12,14 @@ from ..specification.registry import Specification
 
 EXAMPLE_VALUES = MappingProxyType(
     {
+        "block": "(1, 128)",
         "cosine_steps": "100",
         "d_ff": "256",
         "d_k": "64",
         "d_model": "64",
+        "dtype": '"float8_e4m3fn"',
         "eps": "1e-5",
+        "group_size": "8",
         "k": "2",
         "max_learning_rate": "1e-3",
         "max_norm": "1.0",

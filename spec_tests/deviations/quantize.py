@@ -33,6 +33,20 @@ def ties_away_from_zero(*arrays: Any, **options: Any) -> Any:
     )
 
 
+@deviation("reference", "ties", "odd", "fp4_ties")
+def ties_upward(*arrays: Any, **options: Any) -> Any:
+    """ties go up: floor(t + 1/2) steps.
+
+    Shows: quotients midway between two numbers, of which the upper one is odd. Hides: any other quotient.
+    """
+    return requantize(
+        *arrays,
+        **options,
+        floats=lambda t, dtype: saturate(np.floor(t / step_at(t, dtype) + 0.5) * step_at(t, dtype), dtype),
+        integers=lambda t, z, low, high: np.clip(np.floor(t + 0.5) + z, low, high),
+    )
+
+
 @deviation("reference", "ties", "half_a_step")
 def truncated(*arrays: Any, **options: Any) -> Any:
     """the quotient is truncated: t goes toward zero.
@@ -135,7 +149,7 @@ def scale_in_bfloat16(*arrays: Any, **options: Any) -> Any:
 def overflow_to_nan(*arrays: Any, **options: Any) -> Any:
     """what rounds beyond the largest number of a format with NaN becomes NaN, or an infinity where there is one.
 
-    PyTorch 2.13 does so with float8_e5m2 and the formats in uz. Shows: quotients beyond the largest number. Hides: others.
+    Shows: quotients beyond the largest number. Hides: others. PyTorch 2.13 does so with float8_e5m2 and the formats in uz.
     """
 
     def overflow(t: Any, dtype: str) -> Any:

@@ -91,6 +91,22 @@ def first_scale_for_all(*arrays: Any, **options: Any) -> Any:
     return requantize(*arrays, **options, spread_scale=lambda s, block, shape: spread(s[..., :1, :1], (None, None), shape))
 
 
+@deviation("reference", "blocks_are_independent")
+def largest_scale_for_all(*arrays: Any, **options: Any) -> Any:
+    """the largest scale of each matrix is taken for all of its blocks.
+
+    Shows: several blocks. Hides: a single one, and equal scales.
+    """
+
+    def spread_largest(scale: Any, block: Any, shape: tuple[int, ...]) -> Any:
+        if 0 in scale.shape:
+            return spread(scale, block, shape)
+        largest = np.max(np.max(scale, axis=-1, keepdims=True), axis=-2, keepdims=True)
+        return spread(largest, (None, None), shape)
+
+    return requantize(*arrays, **options, spread_scale=spread_largest)
+
+
 def _by_index(index: Callable[[int, int], Any]) -> Callable[[Any, Any, Any], Any]:
     """Return the function that spreads scales by another index of each block, made of a length and a size of blocks."""
 

@@ -40,7 +40,7 @@ BACKEND_PROPERTIES = (  # those that a backend may state, and what `recognize` h
 )  # fmt: skip
 FRAMEWORK_PROPERTIES = (
     "name", "device", "place", "version", "namespace", "dtypes", "narrow_dtypes", "integer", "differentiates", "accumulates",
-    "has_states", "device_facts",
+    "has_states",
 )  # fmt: skip
 WORLD_SIZE = "WORLD_SIZE"  # the variable with the number of ranks, as torchrun names it
 WIDER = MappingProxyType(
@@ -101,7 +101,7 @@ class Server:
             "kind": type(getattr(self.source, "recognized_source", self.source)).__name__,
             "stated": {key: getattr(self.source, key) for key in BACKEND_PROPERTIES if hasattr(self.source, key)},
             "translates_calls": bool(getattr(self.source, "translate_call", None)),
-            "framework": {name: getattr(self.framework, name) for name in FRAMEWORK_PROPERTIES},
+            "framework": {name: getattr(self.framework, name) for name in (*FRAMEWORK_PROPERTIES, "device_facts")},
         })  # fmt: skip
         return {
             "protocol": PROTOCOL_VERSION,

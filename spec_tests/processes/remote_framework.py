@@ -120,9 +120,9 @@ class RemoteFramework(ProcessFramework):
 
     def __init__(self, connection: Connection, properties: dict[str, Any]):
         self.connection = connection
+        facts = tuple(printable_line(str(fact)) for fact in properties.get("device_facts", ()))  # not every server states them
         properties = {name: properties[name] for name in FRAMEWORK_PROPERTIES}
         texts = {name: printable_line(value) for name, value in properties.items() if isinstance(value, str)}
-        facts = tuple(printable_line(str(fact)) for fact in properties["device_facts"])
         dtypes = {name: tuple(properties[name]) for name in ("dtypes", "narrow_dtypes")}
         self.__dict__.update({**properties, **texts, **dtypes, "device_facts": facts})
         self.version = check_version(self.name, self.version)

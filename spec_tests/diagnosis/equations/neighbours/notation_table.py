@@ -10,7 +10,7 @@ from types import MappingProxyType
 # Marks and conversions, which change no value: they are written as their first argument.
 PLAIN = frozenset({
     "float64", "double", "rounded", "returned", "eager", "wide", "widened", "in_bits", "exact", "beside_one", "interpolated",
-    "through_maximum", "through_quotient", "as_long_as", "along",
+    "through_maximum", "through_quotient", "as_long_as", "along", "stored",
 })  # fmt: skip
 # That are written as their second argument: what is padded is cut to its old length, and an axis may lie beyond the first one.
 SECOND = frozenset({"as_long_as", "along"})
@@ -84,6 +84,17 @@ NOTATIONS = MappingProxyType(
         "_embed": "the embedding of {token_ids}",
         "_by_layer": "the window and the rotation of each layer",
         "_slices": "the slices up to {ends}",
+        "_deviation": "the standard deviation of {x}",
+        "tempered": "{logits} / {temperature}, their softmax, and their logsumexp",
+        "mean_of": "sum({p} * {x})",
+        "logarithms": "softmax({logits} / {temperature}) and its logarithms",
+        "mixed": "log({beta} * exp({teacher}) + (1 - {beta}) * exp({student}))",
+        "mean_gap": "sum({p} * ({x} - {y}))",
+        "margin": "({policy_chosen} - {policy_rejected}) - ({reference_chosen} - {reference_rejected})",
+        "nearest": "the number of {dtype} nearest to {t}",
+        "least": "the smallest number of {dtype}",
+        "spread": "the {scale} of each block",
+        "count_blocks": "the number of blocks of {size} in {length}",
         # steps.py
         "held": "{x} rounded to {name}",
         "softmax_of": "softmax({x}, axis={axis})",
