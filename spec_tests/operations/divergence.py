@@ -62,7 +62,12 @@ def draw_targets(draw: Draw, shape: tuple[int, ...]) -> dict[str, Any]:
 
 def maybe_targets(draw: Draw, shape: tuple[int, ...]) -> dict[str, Any]:
     """Draw targets in some examples."""
-    return draw_targets(draw, shape) if "targets" in draw.variants("targets") else {}
+    return draw_targets(draw, shape) if "targets" in draw.variants("targets") else leave_out_targets(draw)
+
+
+def leave_out_targets(draw: Draw) -> dict[str, Any]:
+    """Draw what is passed without targets: an ignore_index if the domain names some, since the default may be none of them."""
+    return draw.keyword("ignore_index", IGNORED_IDS) if "ignore_index" in draw.operation.domain else {}
 
 
 def draw_ignored(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -77,7 +82,7 @@ def draw_ignored(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 def draw_with_removed_entries(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
     student, teacher, _ = draw_removed(draw)
-    return (student, teacher), draw_options(draw, *OPTIONAL)
+    return (student, teacher), draw_options(draw, *OPTIONAL) | leave_out_targets(draw)
 
 
 def arguments(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:

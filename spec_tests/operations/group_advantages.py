@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from reference_numpy.group_advantages import group_advantages
+from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
 from spec_tests.specification.declaration import Declaration
 
@@ -44,8 +45,15 @@ def draw_options(draw: Draw, *names: str) -> dict[str, Any]:
 
 def draw_groups(draw: Draw, sizes: tuple[int, ...] = GROUP_SIZES) -> tuple[np.ndarray, dict[str, Any]]:
     """Draw rewards, and the size of their groups."""
-    (groups,) = draw.dims(groups=257)
-    given = draw.keyword("group_size", sizes)
+    if "n" in draw.operation.domain:
+        (n,) = draw.dims(n=257)
+        given = draw.keyword("group_size", tuple(size for size in sizes if n % size == 0) or (n,))
+        groups, rest = divmod(n, given["group_size"])
+        if rest or given["group_size"] < 2:
+            raise NotImplementedVariant(f"{n} rewards are no groups of {given['group_size']}", "suite")
+    else:
+        (groups,) = draw.dims(groups=257)
+        given = draw.keyword("group_size", sizes)
     return draw_rewards(draw, groups, given["group_size"]), given
 
 
