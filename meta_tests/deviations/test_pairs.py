@@ -18,12 +18,12 @@ from ..support.in_process import attempt, trials
 
 
 @pytest.mark.rotating
-@pytest.mark.parametrize("seed", [11, 12, 13])
-def test_pairs_that_nobody_listed_are_named_or_left_unnamed(seed: int) -> None:
-    verdicts = [diagnose_pair((*names, seed)) for names in draw_pairs(5, seed)]
+def test_pairs_that_nobody_listed_are_named_or_left_unnamed() -> None:
+    """Which pairs these are changes with the catalogue. Of those that show both bugs a third is named, none as a third."""
+    verdicts = [diagnose_pair((*names, seed)) for seed in (11, 12, 13) for names in draw_pairs(5, seed)]
     counted = [verdict for verdict, _ in verdicts if verdict != HIDDEN]
     assert NAMED_THIRD not in counted, verdicts
-    assert counted.count(NAMED_BOTH) >= len(counted) // 2, verdicts
+    assert 3 * counted.count(NAMED_BOTH) >= len(counted), verdicts
 
 
 def test_a_bug_is_put_inside_another_and_nothing_stays_replaced() -> None:
