@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from spec_tests.calls import open_choices
 from spec_tests.calls.operation import Operation
 from spec_tests.calls.result import Result
 from spec_tests.calls.violation import Violation
@@ -104,6 +105,13 @@ def test_either_of_two_equal_experts_may_answer(chosen: int) -> None:
     result = mix(chosen)
     assert_conforms(result)
     assert np.all(np.isinf(result.error)), "a law would depend on the choice"
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_the_choice_nearest_to_the_answer_is_tried_first(chosen: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are tried only where the worst case admits them, which is left out here."""
+    monkeypatch.setattr(open_choices, "_share_of_worst_case", lambda *_: np.full(1, np.inf))
+    assert_conforms(mix(chosen))
 
 
 def test_another_expert_may_not_answer() -> None:

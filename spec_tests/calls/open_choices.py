@@ -13,7 +13,6 @@ from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import INTEGER, Arithmetic, Format, JoinedFormat
 from ..specification.registry import Specification
 from .parts import Parts
-from .real_numbers import drop_errors
 
 
 class Derive(Protocol):
@@ -109,10 +108,10 @@ def _expect_nearest(
 ) -> StagedExpectation:
     """Return the expectation of the choice of each row that is nearest to its answer.
 
-    The values in float64 say which choice is nearest. If the expectation rejects a row of the answer by it, the others are tried
+    The values by each choice say which is nearest. If the expectation rejects a row of the answer by it, the others are tried
     that are possible in the worst case.
     """
-    values = [_evaluate_forced(made, evaluate) for made in alternatives]
+    values = [_derive_forced(made, evaluate, arithmetic, derive).value for made in alternatives]
     distances = np.stack([_distance(observed, value) for value in values])
     order = np.argsort(distances, axis=0, kind="stable")[..., None]
     ranked = np.take_along_axis(np.stack(alternatives), order, axis=0)
@@ -128,12 +127,6 @@ def _expect_nearest(
             accepted = tried & np.all(expectation.accepts(observed), axis=-1)
             forced, rejected = np.where(accepted[..., None], made, forced), rejected & ~accepted
     return nearest if forced is ranked[0] else _derive_forced(forced, evaluate, arithmetic, derive)
-
-
-def _evaluate_forced(made: np.ndarray, evaluate: Evaluate) -> np.ndarray:
-    """Return the value in float64 by this choice. Errors that arguments carry are dropped."""
-    with ignored_float_errors():
-        return np.asarray(_judge(evaluate, Choices(forced=made))(lambda x: np.asarray(drop_errors(x))))
 
 
 def _distance(observed: np.ndarray, value: np.ndarray) -> np.ndarray:
