@@ -1,5 +1,6 @@
 """How divergence is drawn: scores of a student, and of a teacher that is near to it, equal, or another."""
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from spec_tests.specification.declaration import Declaration
 from spec_tests.specification.formats import WIDER
 
 BETAS = (0.0, 0.5, 1.0, 0.1, 0.9)
-POOLS = {"beta": BETAS, "temperature": TEMPERATURES, "reduction": REDUCTIONS}
+POOLS = MappingProxyType({"beta": BETAS, "temperature": TEMPERATURES, "reduction": REDUCTIONS})
 OPTIONAL = ("beta", "temperature", "reduction")
 TEACHERS = ("another", "another", "near", "near", "equal")
 

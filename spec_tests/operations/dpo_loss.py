@@ -1,5 +1,6 @@
 """How dpo_loss is drawn: pairs of answers whose margins reach from 0 to where one of the two losses vanishes."""
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ REDUCTIONS = ("mean", "none")
 BETAS = (0.1, 0.5, 0.01, 1.0, 2.0)
 SMOOTHINGS = single(0.1, 0.25, 0.5, 1.0, 0.0)
 OPTIONAL = ("beta", "label_smoothing", "reduction")
-POOLS = {"beta": BETAS, "label_smoothing": SMOOTHINGS, "reduction": REDUCTIONS}
+POOLS = MappingProxyType({"beta": BETAS, "label_smoothing": SMOOTHINGS, "reduction": REDUCTIONS})
 SCORES = (0.0, 0.001, 0.3, 1.0, 4.0, 20.0, 100.0)  # sizes of beta times the margin, times a number below 2
 LENGTHS = (1.0, 30.0, 300.0)  # sizes of the logarithms of the probabilities of whole answers
 

@@ -1,5 +1,6 @@
 """How group_advantages is drawn: rewards of a few kinds, as verifiers and models of rewards give them."""
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ NORMALIZED = ("std", "batch_std")
 NORMALIZE = (*NORMALIZED, "none")
 BASELINES = ("mean", "leave-one-out")
 EPSILONS = (1e-6, 1e-4, 1e-2, 0.1)
-POOLS = {"normalize": NORMALIZE, "baseline": BASELINES, "eps": EPSILONS}
+POOLS = MappingProxyType({"normalize": NORMALIZE, "baseline": BASELINES, "eps": EPSILONS})
 KINDS = ("right or wrong", "halves", "scores", "scores far from 0", "different sizes")
 
 

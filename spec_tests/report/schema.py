@@ -18,7 +18,7 @@ from .records import LINES, NAMES
 from .run_lines import SCHEMA
 
 FILE = Path(__file__).with_name("schema.json")
-LINK = {"type": "string", "pattern": f"^{PATTERN}$", "description": ABOUT_LINK}
+_LINK = {"type": "string", "pattern": f"^{PATTERN}$", "description": ABOUT_LINK}
 ABOUT = (
     "A report is one header, then a line for each backend, verdict and error as it becomes known, and one footer."
     " Without a footer the run was killed. Members may be added within a schema number;"
@@ -49,7 +49,7 @@ def _define(cls: Any, definitions: dict[str, Any], name: str) -> None:
     definitions[name] |= {
         "type": "object",
         "description": " ".join((inspect.getdoc(cls) or "").split()),
-        "properties": ({"record": {"const": name}, MEMBER: LINK} if is_line else {})
+        "properties": ({"record": {"const": name}, MEMBER: _LINK} if is_line else {})
         | {member.name: _describe(member.form, definitions) for member in members},
         "required": ["record"] * is_line + [member.name for member in members if member.make_default is None],
         "additionalProperties": False,
