@@ -27,12 +27,12 @@ def nearest(t: Any, dtype: str) -> Any:
     return np.clip(np.rint(t / step) * step, -largest, largest)
 
 
-def least(dtype: str, zero_point: Any) -> int:
+def qmin(dtype: str, zero_point: Any) -> int:
     """Return the smallest number of an integer format that is given. Without a zero point it may be another, see int8_range."""
     return INTEGERS[dtype][0]
 
 
-def largest(dtype: str) -> int:
+def qmax(dtype: str) -> int:
     """Return the largest number of an integer format."""
     return INTEGERS[dtype][1]
 

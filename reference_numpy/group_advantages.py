@@ -22,13 +22,13 @@ def group_advantages(rewards: Any, *, group_size: int, normalize: str = "std", b
     Domain
         rewards finite; group_size >= 2, and n a multiple of it; eps > 0.
     Edges
-        Equal rewards in a group give 0, or rather the rounding of their mean over eps. The advantages of a group have the sum 0.
+        Equal rewards in a group give 0, up to the rounding of their mean divided by eps. A group's advantages have the sum 0.
 
     Raises
         ValueError where group_size is below 2 or does not divide n, or where normalize or baseline is unknown.
     Choices
         The deviation divides by n - 1, as torch.std does; NumPy's divides by n: the convention advantage_std. eps is added to the
-        deviation, and not to the variance. Of a single reward there is no deviation, so that groups of one are left out.
+        deviation, and not to the variance. A single reward has no deviation, so group_size is at least 2.
     Source
         Shao et al. 2024, arXiv:2402.03300, section 4.1.2 (GRPO). Liu et al. 2025, arXiv:2503.20783 ("none"). Ahmadian et al.
         2024, arXiv:2402.14740 ("leave-one-out"). CS336 assignment 5, run_compute_group_normalized_rewards.

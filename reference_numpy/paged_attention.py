@@ -53,14 +53,14 @@ def paged_attention(
     page_size = k_pages.shape[1]
     table, needed = np.asarray(block_table), -(-np.asarray(lengths) // page_size)
     table = np.where(np.arange(table.shape[1]) < needed[:, None], table, 0)
-    k, v = (_gathered(float64(pages), table) for pages in (k_pages, v_pages))
+    k, v = (gathered(float64(pages), table) for pages in (k_pages, v_pages))
     return attention_with_kv_cache(
         q, k, v, lengths, sinks,
         is_causal=is_causal, scale=scale, softcap=softcap, left_window=left_window, right_window=right_window,
     )  # fmt: skip
 
 
-def _gathered(pages: Any, table: Any) -> Any:
+def gathered(pages: Any, table: Any) -> Any:
     """Return the slots of each row, head by head."""
     rows, listed = table.shape
     return np.swapaxes(np.reshape(pages[table], (rows, listed * pages.shape[1], *pages.shape[2:])), 1, 2)

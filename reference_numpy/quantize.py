@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 
 from ._marks import float64, quotient, stored
-from ._narrow import FLOATS, INTEGERS, count_blocks, largest, least, nearest, spread
+from ._narrow import FLOATS, INTEGERS, count_blocks, nearest, qmax, qmin, spread
 
 
 def quantize(
@@ -63,4 +63,4 @@ def quantize(
     if dtype in FLOATS:
         return stored(t, lambda t: nearest(t, dtype))
     z = 0 if zero_point is None else spread(np.asarray(zero_point), block, x.shape)
-    return stored(t, lambda t: np.clip(np.rint(t) + z, least(dtype, zero_point), largest(dtype)))
+    return stored(t, lambda t: np.clip(np.rint(t) + z, qmin(dtype, zero_point), qmax(dtype)))

@@ -151,7 +151,7 @@ class Operation(ArrayFormats):
         if not arguments and (reason := keyword_not_taken(call)):
             raise NotImplementedVariant(reason, "signature")
         if not self.admits(call):
-            raise NotImplementedVariant("the search for the cause may ask for no other shape", "suite")
+            raise NotImplementedVariant("the search for the cause has reached its limit of new shapes", "suite")
         positional, keywords = arguments or self.native(call)
         self.backend.meter.add_call(count_elements(arguments) if arguments else call.size)
         framework = self.backend.framework

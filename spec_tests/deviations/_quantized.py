@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from reference_numpy._marks import float64, quotient, stored
-from reference_numpy._narrow import FLOATS, largest, least, nearest, spread
+from reference_numpy._narrow import FLOATS, nearest, qmax, qmin, spread
 
 
 def round_integers(t: Any, z: Any, low: int, high: int) -> Any:
@@ -34,7 +34,7 @@ def requantize(
     if dtype in FLOATS:
         return stored(t, lambda t: floats(t, dtype))
     z = 0 if zero_point is None else spread_scale(np.asarray(zero_point), block, x.shape)
-    return stored(t, lambda t: integers(t, z, least(dtype, zero_point), largest(dtype)))
+    return stored(t, lambda t: integers(t, z, qmin(dtype, zero_point), qmax(dtype)))
 
 
 def step_at(t: Any, dtype: str) -> Any:

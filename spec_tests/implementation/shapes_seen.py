@@ -34,7 +34,7 @@ class ShapeCounts:
 class ShapesSeen:
     """Counts the calls of a backend, and those that are the first with arrays of their shapes.
 
-    A block may admit so many new shapes only: a search for a cause then asks its other questions in shapes that are known.
+    A block may limit the number of new shapes. A search for a cause then asks its other questions in known shapes.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class ShapesSeen:
 
     @contextmanager
     def limited_to(self, count: float) -> Iterator[ShapeLimit]:
-        """Admit so many new shapes in the block. A block inside of another has what is left of it."""
+        """Admit at most this number of new shapes in the block. A block inside of another has what is left of it."""
         outer = self._limit
         limit = self._limit = ShapeLimit(min(count, outer.left))
         before = self.new

@@ -110,7 +110,7 @@ class Cause:
         if self.ended_after is not None:
             return f"the search for the cause was ended after {self.ended_after:g} s; on a faster machine it may say more"
         if self.met_shapes:
-            return "the search for the cause has asked for so many new shapes as it may, since the first call of each takes long"
+            return "the search for the cause has reached its limit of new shapes, each of which takes long at first"
         return ""
 
     def predicts(self, call: Call) -> bool:

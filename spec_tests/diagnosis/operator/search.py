@@ -32,7 +32,6 @@ from .supported import list_supported
 SEEN_CALLS = 3  # wrong ones, the smallest and the largest of which suggest alternatives
 SCREENING_CALLS = 4
 READ_CALLS = 2  # whose matrices are read
-WORK_OF_QUESTION = 2 * tuned.WORK_OF_CALL  # with the right answer to it
 ENOUGH_QUESTIONS = 12  # entries of the arguments whose matrices are read
 MAX_PLAIN_PRICE = 1.5  # of an alternative that says the bug better than a changed line of the equation
 MAX_HALVES = 3
@@ -99,7 +98,7 @@ class _Search:
         for call in sorted(self.wrong, key=_rank_to_read):
             if read == READ_CALLS or reading.is_spent():
                 return
-            if call.size > MAX_ELEMENTS_READ or count_questions(call) * WORK_OF_QUESTION > reading.left:
+            if call.size > MAX_ELEMENTS_READ or 2 * tuned.WORK_OF_CALL * count_questions(call) > reading.left:
                 continue
             matrices, is_told = list(read_matrices(call, self.answer, reading)), False
             for matrix in matrices:

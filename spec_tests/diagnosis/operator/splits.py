@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy.paged_attention import _gathered
+from reference_numpy.paged_attention import gathered
 
 from ...calls.call import Call
 from ...specification.registry import Specification, specification
@@ -174,5 +174,5 @@ def _without_pages(named: Named) -> tuple[Specification, Named, int]:
     table, needed = np.asarray(named["block_table"]).astype(int), -(-np.asarray(named["lengths"]).astype(int) // size)
     table = np.where(np.arange(table.shape[1]) < needed[:, None], table, 0)
     given = {name: x for name, x in named.items() if name not in ("k_pages", "v_pages", "block_table")}
-    caches = {"k_cache": _gathered(named["k_pages"], table), "v_cache": _gathered(named["v_pages"], table)}
+    caches = {"k_cache": gathered(named["k_pages"], table), "v_cache": gathered(named["v_pages"], table)}
     return specification("attention_with_kv_cache"), {**given, **caches}, size

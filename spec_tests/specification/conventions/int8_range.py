@@ -36,7 +36,7 @@ CONVENTION = Convention(
     ("quantize",),
     {
         "-128": Value("the smallest of the format: -128, of int4 -8", lambda equation: equation),
-        "-127": Value("the opposite of the largest: -127, of int4 -7", change_part("quantize", "least", _leave_least_out)),
+        "-127": Value("the opposite of the largest: -127, of int4 -7", change_part("quantize", "qmin", _leave_least_out)),
     },
     _may_reach_least,
     is_closed=True,

@@ -10,7 +10,7 @@ from types import MappingProxyType
 # Marks and conversions, which change no value: they are written as their first argument.
 PLAIN = frozenset({
     "float64", "double", "rounded", "returned", "eager", "wide", "widened", "in_bits", "exact", "beside_one", "interpolated",
-    "through_maximum", "through_quotient", "as_long_as", "along", "stored",
+    "through_maximum", "through_quotient", "as_long_as", "along",
 })  # fmt: skip
 # That are written as their second argument: what is padded is cut to its old length, and an axis may lie beyond the first one.
 SECOND = frozenset({"as_long_as", "along"})
@@ -72,7 +72,7 @@ NOTATIONS = MappingProxyType(
         "_attending": "the options of the attention",
         "_through_norm": "the gradient through the norm",
         "_side_by_side": "{heads}, side by side",
-        "_gathered": "the slots of {pages} in {table}",
+        "gathered": "the slots of {pages} in {table}",
         "_scores": "the scores of {q} and {k}",
         "_attention": "the attention of {h}",
         "_ffn": "the feed-forward network of {h}",
@@ -92,7 +92,9 @@ NOTATIONS = MappingProxyType(
         "mean_gap": "sum({p} * ({x} - {y}))",
         "margin": "({policy_chosen} - {policy_rejected}) - ({reference_chosen} - {reference_rejected})",
         "nearest": "the number of {dtype} nearest to {t}",
-        "least": "the smallest number of {dtype}",
+        "qmin": "qmin of {dtype}",
+        "qmax": "qmax of {dtype}",
+        "stored": "({store} at t = {x})",
         "spread": "the {scale} of each block",
         "count_blocks": "the number of blocks of {size} in {length}",
         # steps.py
