@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 
 from ._marks import float64
+from ._pages import gathered
 from .attention_with_kv_cache import attention_with_kv_cache
 
 
@@ -58,9 +59,3 @@ def paged_attention(
         q, k, v, lengths, sinks,
         is_causal=is_causal, scale=scale, softcap=softcap, left_window=left_window, right_window=right_window,
     )  # fmt: skip
-
-
-def gathered(pages: Any, table: Any) -> Any:
-    """Return the slots of each row, head by head."""
-    rows, listed = table.shape
-    return np.swapaxes(np.reshape(pages[table], (rows, listed * pages.shape[1], *pages.shape[2:])), 1, 2)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from reference_numpy.paged_attention import gathered
+from reference_numpy._pages import gathered
 
 from ...calls.call import Call
 from ...specification.registry import Specification, specification

@@ -1,0 +1,11 @@
+"""A cache in pages: its slots as a table lists them."""
+
+from typing import Any
+
+import numpy as np
+
+
+def gathered(pages: Any, table: Any) -> Any:
+    """Return the slots of each row, head by head."""
+    rows, listed = table.shape
+    return np.swapaxes(np.reshape(pages[table], (rows, listed * pages.shape[1], *pages.shape[2:])), 1, 2)
