@@ -337,3 +337,35 @@ def capacity_of_two(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, 
             )
             y[row] = without.reshape(rows, x.shape[-1])[row]
     return y.reshape(x.shape)
+
+
+# --- what is made of a right result, and parts of nested arguments --------------------------------------------------------
+
+
+@planted("transformer_lm", "the softmax along the last axis is taken of the result")
+def scores_as_probabilities(right: Any, *arguments: Any, **options: Any) -> Any:
+    y = np.asarray(right(*arguments, **options))
+    weights = np.exp(y - y.max(axis=-1, keepdims=True))
+    return (weights / weights.sum(axis=-1, keepdims=True)).astype(y.dtype)
+
+
+@planted("feed_forward", "x is added to the result")
+def residual_in_the_network(right: Any, x: Any, *weights: Any, **options: Any) -> Any:
+    return np.asarray(right(x, *weights, **options)) + x
+
+
+@planted("transformer_lm", "in weights['layers'], the first entry stands for all")
+def first_layer_for_all(right: Any, token_ids: Any, weights: Any, **options: Any) -> Any:
+    return right(token_ids, {**weights, "layers": weights["layers"][:1] * len(weights["layers"])}, **options)
+
+
+@planted("transformer_block", "is transposed where it is square")
+def output_weight_transposed(right: Any, x: Any, weights: Any, **options: Any) -> Any:
+    w = weights["w_o"]
+    return right(x, {**weights, "w_o": w.T if w.shape[0] == w.shape[1] else w}, **options)
+
+
+@planted("grouped_query_attention", "of 0 count", "as not given")
+def window_of_zero_is_none(right: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
+    windows = ("left_window", "right_window")
+    return right(q, k, v, **{name: (x or None) if name in windows else x for name, x in options.items()})

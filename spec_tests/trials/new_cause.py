@@ -21,7 +21,7 @@ from ..diagnosis.regions.region import Region
 from ..diagnosis.wish import Wish
 from ..specification.work import Budget
 
-OPERATOR_SHARE = 0.1  # of the budget, to list what may be computed in place of the equation; it is tested with what is left
+OPERATOR_SHARE = 0.2  # of the budget, to list what may be computed in place of the equation; it is tested with what is left
 WHERE_SHARE = 0.6  # of what is left, to find where what explains all wrong answers, and some right ones, is computed
 EQUATION_SHARE = 0.6  # of what is left, to list changed lines; the rest is to test them, or for a region
 

@@ -14,6 +14,7 @@ from ..equations.neighbours.mode import Mode
 from .indices import IndexSet
 
 Named = dict[str, Any]  # the arguments of a call by name
+RIGHT = "right"  # the key of the right results
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,14 @@ class Alternative:
 
     operation: str
     what: str
-    compute: Callable[[Specification, Named], Any]  # the results, as the reference equation returns them
+    compute: Callable[[Specification, Named], Any] | None  # the results, as the reference equation returns them
     cost: float = 0.0
     where: tuple[str, Where] | None = None  # the result and the elements of it in which it is given; the right ones elsewhere
     words: str = ""  # for `where`
     mode: Mode | None = None
     kind: str = "equation"
     evaluations: int = 1  # of the right equation that one of this costs
+    change: Callable[[Specification, Named, Any], Any] | None = None  # of the right results, where there is no `compute`
 
     @property
     def sentence(self) -> str:
@@ -73,17 +75,32 @@ class Alternative:
 
     @property
     def function(self) -> Callable[..., Any]:
+        return self.function_with(None)
+
+    def function_with(self, shared: dict[str, Any] | None) -> Callable[..., Any]:
+        """Return the equation. `shared` keeps the right results, of one call in one number type, for other alternatives."""
         spec = specification(self.operation)
 
         def evaluate(*arguments: Any, **keywords: Any) -> Any:
+            known = {} if shared is None else shared
             named = {**dict(zip(spec.positional, arguments, strict=False)), **keywords}
+
+            def find_right() -> Any:
+                if RIGHT not in known:
+                    known[RIGHT] = spec.reference(*arguments, **keywords)
+                return known[RIGHT]
+
             if self.mode and not self.mode.read(self.operation, arguments, keywords):
-                return spec.reference(*arguments, **keywords)
-            found = self.compute(spec, named)
+                return find_right()
+            if self.compute is not None:
+                found = self.compute(spec, named)
+            else:
+                assert self.change is not None
+                found = self.change(spec, named, find_right())
             if self.where is None:
                 return found
             part, where = self.where
-            sizes, right = sizes_of(spec, named), spec.reference(*arguments, **keywords)
+            sizes, right = sizes_of(spec, named), find_right()
 
             def choose(name: str, other: Any, own: Any) -> Any:
                 if name != part:

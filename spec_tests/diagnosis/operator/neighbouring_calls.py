@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
 
 from ...calls.call import Call
+from ...calls.signature import EXAMPLE_VALUES
 from ...specification.registry import Specification, argument_dimensions
 from .alternative import Alternative, Named, call_right, take
 from .axes import name_axes, name_dimension, plural
@@ -32,10 +34,15 @@ def list_neighbouring_calls(call: Call) -> Iterator[Alternative]:
     spec, name = call.operation.spec, call.operation.name
     for argument, what, change, cost in (*_list_options(spec, call), *_list_arrays(spec, call)):
         yield Alternative(name, what, _instead(argument, change), cost)
+    for options in _list_falsy(spec, call):
+        said = f"{', '.join(options[:-1])} and {options[-1]} of 0 count as not given"
+        yield Alternative(name, said, _left_out_at_zero(options), 0.25)
     for one, other in _list_pairs(spec, call):
         yield Alternative(name, f"{one} and {other} are taken for each other", _exchanged(one, other), 1.0)
         for given, used in ((one, other), (other, one)):
             yield Alternative(name, f"{used} is taken for {given} where they have one shape", _replaced(given, used), 1.0)
+    for one, other in permutations(_list_numbers(spec, call), 2):
+        yield Alternative(name, f"{other} is taken for {one} where both are given", _used_for(one, other), 1.0)
     for what, compute in _list_repetitions(spec, call):
         yield Alternative(name, what, compute, 0.75)
     for what, compute in (*_list_shared_turns(spec, call), *_list_group_turns(spec, call)):
@@ -51,6 +58,26 @@ def _instead(argument: str, change: Change) -> Callable[[Specification, Named], 
     return compute
 
 
+def _list_falsy(spec: Specification, call: Call) -> Iterator[tuple[str, ...]]:
+    """Yield two and all options that may be left out, one of which is 0: code that asks `if option:` takes 0 for not given."""
+    known = spec.parameters.items()
+    falsy = tuple(name for name, x in known if x.default is None and x.kind is x.KEYWORD_ONLY and name != "wrt")
+    for options in dict.fromkeys((*combinations(falsy, 2), falsy)):
+        if len(options) > 1 and any(_is_zero(call.named.get(name)) for name in options):
+            yield options
+
+
+def _is_zero(x: Any) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool) and x == 0
+
+
+def _left_out_at_zero(options: Sequence[str]) -> Callable[[Specification, Named], Any]:
+    def compute(spec: Specification, named: Named) -> Any:
+        return call_right(spec, {name: None if name in options and _is_zero(x) else x for name, x in named.items()})
+
+    return compute
+
+
 def _exchanged(one: str, other: str) -> Callable[[Specification, Named], Any]:
     return lambda spec, named: call_right(spec, {**named, one: named[other], other: named[one]})
 
@@ -60,6 +87,19 @@ def _replaced(given: str, used: str) -> Callable[[Specification, Named], Any]:
         one, other = named.get(given), named.get(used)
         fits = one is not None and other is not None and one.shape == other.shape
         return call_right(spec, {**named, given: other} if fits else named)
+
+    return compute
+
+
+def _list_numbers(spec: Specification, call: Call) -> list[str]:
+    """Return the options that are numbers in a call."""
+    return [name for name in spec.parameters if isinstance(x := call.named.get(name), int | float) and not isinstance(x, bool)]
+
+
+def _used_for(given: str, used: str) -> Callable[[Specification, Named], Any]:
+    def compute(spec: Specification, named: Named) -> Any:
+        are_given = named.get(given) is not None and named.get(used) is not None
+        return call_right(spec, {**named, given: named[used]} if are_given else named)
 
     return compute
 
@@ -150,6 +190,8 @@ def _list_options(spec: Specification, call: Call) -> Iterator[tuple[str, str, C
         if isinstance(value, np.ndarray) and default is None:
             yield name, f"{name} is left out", lambda x, named: None, 0.0
             continue
+        if default is None and _is_zero(value):
+            yield name, f"{name} of 0 counts as not given", lambda x, named: None if _is_zero(x) else x, 0.0
         if default is not parameter.empty and not _is_same(value, default):
             said = f"{name} is left out" if default is None else f"{name} is {default!r}, whatever is given"
             yield name, said, bound(lambda x, named, d: d, default), 0.0
@@ -163,9 +205,10 @@ def _list_options(spec: Specification, call: Call) -> Iterator[tuple[str, str, C
         if isinstance(value, float) and value:
             yield name, f"{name} is taken as 0", lambda x, named: x if x is None else 0.0 * x, 0.5
             yield name, f"1 / {name} is taken for {name}", lambda x, named: x if x is None else 1 / x, 0.75
-        if value is None and default is None and parameter.kind is parameter.KEYWORD_ONLY:
-            for number in (0, 1):
-                words = f"{name} is taken as {number} where it is not given"
+        if value is None and parameter.kind is parameter.KEYWORD_ONLY:
+            usual = (float(EXAMPLE_VALUES[name]),) if name in EXAMPLE_VALUES and "." in EXAMPLE_VALUES[name] else ()
+            for number in (0, 1, *usual):
+                words = f"{name} is taken as {number:g} where it is not given"
                 yield name, words, bound(lambda x, named, v: v if x is None else x, number), 0.5
 
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+from reference_numpy._marks import positive
+from reference_numpy.log_softmax import log_softmax
+from reference_numpy.sigmoid import sigmoid
+from reference_numpy.softmax import softmax
 
 from ...calls.call import Call
 from ...calls.in_domain import sizes_of
@@ -16,6 +22,17 @@ from .axes import name_axes, plural, split_parts
 from .binding import bound
 from .indices import IndexMap, list_maps, list_plain_maps
 from .numbers import Number, collect_values, list_numbers
+
+FUNCTIONS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("the softmax along the last axis", partial(softmax, axis=-1)),
+    ("the log_softmax along the last axis", partial(log_softmax, axis=-1)),
+    ("the sigmoid", sigmoid),
+    ("the tanh", np.tanh),
+    ("the exponential", np.exp),
+    ("the positive part", positive),
+    ("the square", np.square),
+    ("the absolute value", np.abs),
+)
 
 Change = Callable[[Specification, Named, Any], Any]  # of a right result
 DIGITS = 0.05  # relative distance of a quotient from the number that it is taken for, in roots of the unit roundoff
@@ -35,16 +52,17 @@ def list_other_results(call: Call) -> Iterator[Alternative]:
             *_list_multiples(call, said, right[part], answer[part], wrong[part]),
             *_list_orders(call, part, right[part], answer[part]),
             *_list_others(spec, call, said, part, right),
+            *_list_sums(call, said, right[part]),
+            *(() if spec.is_gradient else _list_functions(said, right[part])),
         ):
-            yield Alternative(name, what, _changed(path, change), cost)
+            yield Alternative(name, what, None, cost, change=_changed(path, change))
 
 
-def _changed(part: str, change: Change) -> Callable[[Specification, Named], Any]:
-    def compute(spec: Specification, named: Named) -> Any:
-        right = call_right(spec, named)
+def _changed(part: str, change: Change) -> Change:
+    def change_part(spec: Specification, named: Named, right: Any) -> Any:
         return map_parts(lambda name, y: change(spec, named, y) if name == part else y, spec, right)
 
-    return compute
+    return change_part
 
 
 def _list_multiples(
@@ -126,6 +144,26 @@ def _list_others(
         if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.shape == shape:
             words = "the cotangent, unchanged" if name == "cotangent" else f"{name}, unchanged"
             yield f"{said} is {words}", bound(lambda spec, named, y, n: named[n] if named[n].shape == y.shape else y, name), 0.5
+
+
+def _list_sums(call: Call, said: str, right: np.ndarray) -> Iterator[tuple[str, Change, float]]:
+    """Yield the sums and differences of a result and each argument of its shape, as where a block's input is added too early."""
+    for name, x in call.named.items():
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.shape == right.shape:
+            yield f"{name} is added to {said}", bound(_added, name, 1), 0.5
+            yield f"{name} is subtracted from {said}", bound(_added, name, -1), 0.75
+
+
+def _added(spec: Specification, named: Named, y: Any, name: str, sign: int) -> Any:
+    x = named[name]
+    return (y + x if sign > 0 else y - x) if x.shape == y.shape else y
+
+
+def _list_functions(said: str, right: np.ndarray) -> Iterator[tuple[str, Change, float]]:
+    """Yield what a function makes of a result, as where scores go through a softmax that is not the operation's."""
+    for words, function in FUNCTIONS:
+        if right.ndim or "axis" not in words:
+            yield f"{words} is taken of {said}", bound(lambda spec, named, y, f: f(y), function), 0.75
 
 
 def _another_result(other: str) -> Change:

@@ -24,6 +24,7 @@ from .coefficients import list_coefficients
 from .experts import list_mixtures
 from .indices import list_sets
 from .neighbouring_calls import list_neighbouring_calls
+from .nested import list_nested
 from .other_results import list_other_results
 from .reading import AnswerInstead, count_questions, read_matrices
 from .splits import list_splits
@@ -40,6 +41,12 @@ CHANGES_SHARE = 0.6  # of the budget, for changes of the call and of the result;
 READING_SHARE = 0.5  # of the budget
 MAX_BOUNDS = 64.0  # between an answer and the value of an alternative that may explain it
 MAX_DISTANCE = 6.0  # log2 of that
+CHANGES: tuple[Callable[[Call], Iterator[Alternative]], ...] = (
+    list_mixtures,
+    list_neighbouring_calls,
+    list_nested,
+    list_other_results,
+)
 MAX_ELEMENTS_READ = 4096  # of the arguments of a call whose matrix is read
 
 
@@ -76,6 +83,7 @@ class _Search:
         chosen = [*self.wrong[: SCREENING_CALLS - 1], *self.wrong[SCREENING_CALLS - 1 :][-1:]]
         self.halves: list[Alternative] = []  # that explain all wrong answers, and that some right ones contradict
         self.screens = [Screen(call) for call in chosen]
+        self.known: list[dict[str, Any]] = [{} for _ in chosen]  # the right results of the screened calls
 
     def run(self) -> Explanation | None:
         changes = self.budget.part(CHANGES_SHARE)
@@ -85,10 +93,9 @@ class _Search:
         return None
 
     def _list_changes(self) -> Iterator[Alternative]:
-        for call in self._suggesting():
-            yield from list_mixtures(call)
-            yield from list_neighbouring_calls(call)
-            yield from list_other_results(call)
+        """Return the changes of the call and of its result, the plainest first, since the budget may end before the last."""
+        listed = [x for call in self._suggesting() for f in CHANGES for x in f(call)]
+        return iter(sorted(listed, key=lambda alternative: alternative.cost))
 
     def _suggesting(self) -> list[Call]:
         return [*self.wrong[: SEEN_CALLS - 1], *self.wrong[SEEN_CALLS - 1 :][-1:]]
@@ -126,11 +133,9 @@ class _Search:
         return sorted(found.values(), key=lambda alternative: alternative.price)
 
     def _may_explain(self, alternative: Alternative) -> bool:
-        function, speaks = alternative.function, False
-        for screen in self.screens:
-            spec = screen.call.operation.spec
-            self.budget.meter.add_evaluation(spec.steps, screen.call.size, alternative.evaluations)
-            values = screen.evaluate(function)
+        speaks = False
+        for screen, known in zip(self.screens, self.known, strict=True):
+            values = self._evaluate(alternative, screen, known)
             if values is None:
                 return False
             possible, largest, _ = screen.score(values)
@@ -139,10 +144,17 @@ class _Search:
             speaks = speaks or possible is True
         return speaks
 
+    def _evaluate(self, alternative: Alternative, screen: Screen, known: dict[str, Any]) -> np.ndarray | None:
+        """Return the values of an alternative for a screened call. A change of the right results costs no equation."""
+        spec, size = screen.call.operation.spec, screen.call.size
+        steps, times = (0, 1) if alternative.compute is None and known else (spec.steps, alternative.evaluations)
+        self.budget.meter.add_evaluation(steps, size, times)
+        return screen.evaluate(alternative.function_with(known))
+
     def _list_within(self, alternative: Alternative) -> Iterator[Alternative]:
         """Yield the alternative in some elements of the result alone, along one axis, as the screened calls suggest."""
-        for screen in self.screens[:2]:
-            call, values = screen.call, screen.evaluate(alternative.function)
+        for screen, known in list(zip(self.screens, self.known, strict=True))[:2]:
+            call, values = screen.call, self._evaluate(alternative, screen, known)
             if values is None:
                 return
             with np.errstate(all="ignore"):
@@ -192,14 +204,16 @@ class _Search:
         return None
 
     def _confirm(self, alternative: Alternative) -> Alternative | None:
-        if try_fit(alternative, self.wrong, self.right, self.test.last.is_spent) is not None:
-            if not self._is_refuted(alternative):
-                return alternative
-        elif len(self.halves) < MAX_HALVES and try_fit(alternative, self.wrong, [], self.test.last.is_spent) is not None:
+        fits = try_fit(alternative, self.wrong, self.right, self.test.last.is_spent) is not None
+        if fits and not self._is_refuted(alternative):
+            return alternative
+        if self.test.last.is_spent():
+            return None
+        if len(self.halves) < MAX_HALVES and try_fit(alternative, self.wrong, [], self.test.last.is_spent) is not None:
             mode = self.test.find_mode(alternative, self.wrong, self.right, self._add)
             narrowed = alternative.in_mode(mode) if mode and mode.settings else None
-            fits = narrowed and try_fit(narrowed, self.wrong, self.right, self.test.last.is_spent)
-            if narrowed and fits and not self._is_refuted(narrowed):
+            holds = narrowed and try_fit(narrowed, self.wrong, self.right, self.test.last.is_spent)
+            if narrowed and holds and not self._is_refuted(narrowed):
                 return narrowed
             self.halves.append(alternative)
         return None
