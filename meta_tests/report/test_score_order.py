@@ -73,7 +73,8 @@ def test_scores_are_ordered(tmp_path: Path, operation: str, seed: int) -> None:
 @pytest.mark.parametrize("operation", SIGNATURES)
 def test_the_recorded_scores_are_ordered(operation: str) -> None:
     recorded = read_table()[operation]
-    assert tuple(recorded) == SEEDS
+    assert recorded
+    assert {*recorded} <= {*SEEDS}
     for values in recorded.values():
         assert set(values) == {kernel.name for kernel in by_operation()[operation]}
         check_order(operation, values)
