@@ -26,6 +26,8 @@ from ..support.paths import BACKENDS, MEASURED
 TABLES = {"breakages": "broken", "dishonest": "dishonest", "devices": "devices", "cuda": "cuda"}
 FOLDERS = {table: BACKENDS / folder for table, folder in TABLES.items()}
 ISOLATION_OPTIONS = {"without": (), "--isolate": ("--isolate", "--memory-limit=2GiB")}
+STRICT = "--isolate=strict"  # is no column: what these runs show must be what those with --isolate show
+ALL_OPTIONS = {**ISOLATION_OPTIONS, STRICT: (STRICT, "--memory-limit=2GiB")}
 CALL_TIMEOUT_SECONDS = 3
 CUDA_CALL_TIMEOUT_SECONDS = 10  # the first call of a process loads its kernels
 RUNS_AT_ONCE = 2
@@ -74,7 +76,7 @@ def list_arguments(paths: list[Path], isolation: str) -> list[str]:
     (effort,) = {find_effort(path) for path in paths}
     on_cuda = any(path.parent == FOLDERS["cuda"] for path in paths)
     time_limit = CUDA_CALL_TIMEOUT_SECONDS if on_cuda else CALL_TIMEOUT_SECONDS
-    options = [f"--effort={effort}", f"--time-limit={time_limit}", *ISOLATION_OPTIONS[isolation]]
+    options = [f"--effort={effort}", f"--time-limit={time_limit}", *ALL_OPTIONS[isolation]]
     return ["--pyargs", "spec_tests", *options, *(f"--backend={path}" for path in paths), "-k", selection]
 
 

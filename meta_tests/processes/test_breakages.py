@@ -14,6 +14,7 @@ import pytest
 from ..measure.breakages import (
     FOLDERS,
     ISOLATION_OPTIONS,
+    STRICT,
     Outcome,
     find_effort,
     has_cuda,
@@ -42,10 +43,18 @@ def ends_the_run(outcome_text: str) -> bool:
     return not outcome_text.startswith(("exit 1; breaks", "exit 0; conforms", "exit 0; answers", "exit 0; not tried"))
 
 
+def find_column(way: str) -> str:
+    """Return the column of the table that runs with these options must show."""
+    return "--isolate" if way == STRICT else way
+
+
 HARMFUL = {  # harm others in the same process
     "closes_every_file",
+    "finds_modules_first",
     "launches_on_the_current_ordinal",
     "launches_on_the_current_ordinal_and_waits",
+    "raises_in_the_main_thread",
+    "rings_a_clock_of_its_own",
 }
 
 
@@ -55,8 +64,10 @@ def run_together(name: str, way: str, one_in: int = 1) -> dict[str, Outcome]:
     With one_in, a share of the backends is run, which changes with the sources that judge.
     """
     texts = committed(name)
-    paths = [path for path in list_backends(name) if not ends_the_run(texts[path.stem][way]) and is_due(path.stem, one_in)]
-    paths = [path for path in paths if way == "--isolate" or path.stem not in HARMFUL]
+    paths = [
+        path for path in list_backends(name) if not ends_the_run(texts[path.stem][find_column(way)]) and is_due(path.stem, one_in)
+    ]
+    paths = [path for path in paths if way != "without" or path.stem not in HARMFUL]
     outcomes: dict[str, Outcome] = {}
     for effort in sorted(set(map(find_effort, paths))):
         some = [path for path in paths if find_effort(path) == effort]
@@ -104,7 +115,7 @@ def test_the_table_is_what_a_run_shows(name: str, way: str) -> None:
 
 
 def compare_with_table(name: str, way: str, shown: dict[str, Outcome]) -> None:
-    expected = {stem: outcomes[way] for stem, outcomes in committed(name).items()}
+    expected = {stem: outcomes[find_column(way)] for stem, outcomes in committed(name).items()}
     assert {stem: without_chance(stem, str(text)) for stem, text in shown.items()} == {
         stem: without_chance(stem, expected[stem]) for stem in shown
     }
@@ -117,6 +128,20 @@ def test_a_share_of_the_table_is_what_a_run_shows(name: str) -> None:
     shown = run_together(name, "--isolate", one_in=6)
     assert shown
     compare_with_table(name, "--isolate", shown)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["breakages", "dishonest"])
+def test_confined_backends_have_the_same_outcomes(name: str) -> None:
+    compare_with_table(name, STRICT, run_together(name, STRICT))
+
+
+@pytest.mark.rotating
+@pytest.mark.slow
+def test_a_share_of_the_confined_backends_has_the_same_outcomes() -> None:
+    shown = run_together("dishonest", STRICT, one_in=10)
+    assert shown
+    compare_with_table("dishonest", STRICT, shown)
 
 
 ENDING = [  # some of the backends that end the run

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +75,24 @@ def test_a_task_that_asks_for_less_does_not_take_points(tmp_path: Path) -> None:
     found = score(tmp_path, REFUSING, domain={"d": [2, 4]})
     assert found.value == found.skill == found.coverage == 1.0
     assert "d" in found.domain
+
+
+GELU_WITHOUT_TANH = """
+from math import erf
+def gelu(x, *, approximate="none"):
+    if approximate != "none":
+        raise NotImplementedError("the exact form only")
+    h = x.astype(np.float64)
+    return (h * 0.5 * (1 + np.vectorize(erf, otypes=[np.float64])(h / np.sqrt(2)))).astype(x.dtype)
+"""
+
+
+@pytest.mark.rotating
+def test_a_refused_option_counts_unless_the_task_leaves_it_out(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(NUMPY + GELU_WITHOUT_TANH)
+    options: dict[str, Any] = {"effort": "smoke", "seed": 5, "causes": False}
+    assert spec_tests.score(str(tmp_path / "kernel.py"), "gelu", **options).value < 0.6
+    assert spec_tests.score(str(tmp_path / "kernel.py"), "gelu", domain={"approximate": ["none"]}, **options).value == 1.0
 
 
 def test_a_dtype_of_the_task_that_is_lacking_counts_as_unanswered(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Test that the order of scores is the order of a person's judgement: trivial answers, attempts, right code."""
 
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -8,9 +7,7 @@ import pytest
 
 import spec_tests
 from spec_tests.calls.violation import Violation
-from spec_tests.commands.score import judge
 from spec_tests.implementation.backend import load
-from spec_tests.report.score import compute_score
 from spec_tests.specification.registry import operations
 from spec_tests.specification.run_settings import using_settings
 from spec_tests.trials.collection import invariants
@@ -18,17 +15,11 @@ from spec_tests.trials.random_choices import RandomChoices
 from spec_tests.trials.skill import Skill
 from spec_tests.trials.trial import Trial
 
-from ..support.graded_kernels import ATTEMPT, RIGHT, SIGNATURES, TRIVIAL, Kernel, by_operation
+from ..measure.score_orders import SEEDS, read_table, score_kernels, write_kernel
+from ..support.graded_kernels import ATTEMPT, RIGHT, SIGNATURES, TRIVIAL, by_operation
 
-SEEDS = (1, 2, 3)
 EXAMPLES = 16
 DAILY = ("zeros", "NaN", "a copy", "a fixed eps", "right")
-
-
-def write_kernel(folder: Path, kernel: Kernel) -> Path:
-    path = folder / f"{kernel.name.replace(' ', '_')}.py"
-    path.write_text(kernel.source)
-    return path
 
 
 def measure_skill(path: Path, operation: str, seed: int) -> float:
@@ -44,19 +35,6 @@ def measure_skill(path: Path, operation: str, seed: int) -> float:
     skill: Skill = trial.tally.skill
     assert skill.calls == EXAMPLES
     return skill.earned / skill.possible
-
-
-def score_kernels(folder: Path, kernels: list[Kernel], seed: int, effort: str) -> dict[str, float]:
-    """Return the values of the scores of kernels of one operation. One run judges all, each in a process of its own."""
-    operation = kernels[0].operation
-    paths = [write_kernel(folder, kernel) for kernel in kernels]
-    report, status = judge([str(path) for path in paths], operation, {}, effort, seed, "--spec-no-causes")
-
-    def find_value(name: str) -> float:
-        own = replace(report, verdicts=[verdict for verdict in report.verdicts if verdict.backend == name])
-        return compute_score(own, operation, (), seed, status).value
-
-    return {kernel.name: find_value(path.stem) for kernel, path in zip(kernels, paths, strict=True)}
 
 
 def check_order(operation: str, values: dict[str, float]) -> None:
@@ -90,6 +68,16 @@ def test_scores_are_ordered(tmp_path: Path, operation: str, seed: int) -> None:
     values = score_kernels(tmp_path, by_operation()[operation], seed, "default")
     check_order(operation, values)
     assert sorted(values.values())[-2] <= 0.25, values
+
+
+@pytest.mark.parametrize("operation", SIGNATURES)
+def test_the_recorded_scores_are_ordered(operation: str) -> None:
+    recorded = read_table()[operation]
+    assert recorded
+    assert {*recorded} <= {*SEEDS}
+    for values in recorded.values():
+        assert set(values) == {kernel.name for kernel in by_operation()[operation]}
+        check_order(operation, values)
 
 
 @pytest.mark.rotating

@@ -205,6 +205,13 @@ def test_what_an_option_leaves_out_is_not_missed() -> None:
     assert ledger.find_removed() == [B]
 
 
+@pytest.mark.parametrize(("stop", "count"), [("what a thread raised", 0), ("", 1)])
+def test_a_law_whose_report_was_cut_is_put_down_to_no_other_project(stop: str, count: int) -> None:
+    ledger, session = make_ledger({A: "passed", B: "failed"}, {A: "passed"}), make_session(FAILED)
+    session.shouldstop = stop
+    assert len(ledger.find_complaints(session)) == count
+
+
 def test_a_run_that_was_stopped_need_not_have_tried_all() -> None:
     for stopped in ({"status": INTERRUPTED}, {"shouldstop": "-x"}, {"shouldfail": "maxfail"}):
         ledger, session = make_ledger({A: "passed", B: ""}), make_session(FAILED)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 TRIVIAL, ATTEMPT, RIGHT = range(3)
+GRADES = ("trivial", "attempt", "right")
 START = """import numpy as np
 from math import erf
 

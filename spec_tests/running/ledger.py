@@ -159,7 +159,11 @@ class Ledger:
             complaints.append(f"nothing was collected of {_count(self.missing_files, 'file')}: a plugin or a setting hides it")
         if removed := self.find_removed():
             complaints.append(f"{_name(removed)} removed by a conftest.py or a plugin of another project")
-        changed = [n for n, outcome in self.outcomes.items() if outcome == "failed" and self.reported.get(n) != "failed"]
+        judged_last = next(reversed(self.outcomes), "")
+        cut = judged_last if was_stopped and judged_last not in self.reported else ""  # before pytest had its report
+        changed = [
+            n for n, outcome in self.outcomes.items() if outcome == "failed" and self.reported.get(n) != "failed" and n != cut
+        ]
         if changed:
             complaints.append(
                 f"{_name(changed)} found to fail, and reported otherwise by a conftest.py or a plugin of another project"

@@ -14,6 +14,7 @@ from ..report.verdict import ForeignMessage, Message, ToldCause
 from ..specification.first_use import import_modules
 from .captured_output import capture_output
 from .options import read_option
+from .raised_between_calls import describe_raised
 from .reported import carry_causes, carry_details, carry_verdict
 from .verdict_record import build_verdict
 
@@ -32,7 +33,9 @@ def make_report(report: pytest.TestReport, item: pytest.Item, call: pytest.CallI
     failures = list[Message]()
     reason = trial.tally.level_lost or (str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else "")
     if report.failed:
-        reason = (f"{type(error).__name__}: {error}" if error else report.longreprtext).partition("\n")[0]
+        if raised := describe_raised(error):  # outside of the law, by code of pytest
+            report.longrepr = raised
+        reason = raised or (f"{type(error).__name__}: {error}" if error else report.longreprtext).partition("\n")[0]
     violation = trial.tally.tolerated or (error if report.failed and isinstance(error, Violation) else None)
     if violation:
         with capture_output(item.config) as texts:

@@ -15,6 +15,7 @@ from .hang_watch import HangWatch
 from .import_lines import ImportLines
 from .options import read_option
 from .progress import ProgressLines
+from .raised_between_calls import EndingsWatch
 from .script_check import ScriptCheck
 from .unnamed_report import UnnamedReport
 
@@ -26,6 +27,7 @@ def register_plugins(config: pytest.Config, session: Session, verdicts: list[Ver
     """Register the plugins that print the progress and write the report. A worker gets only some of them."""
     config.pluginmanager.register(ScriptCheck(config), "spec_tests.scripts")
     config.pluginmanager.register(HangWatch(config), "spec_tests.hang_watch")
+    config.pluginmanager.register(EndingsWatch(session), "spec_tests.endings")
     if hasattr(config, "workerinput"):
         if read_option(config, "resume"):
             (resuming,) = import_modules("spec_tests.running.resuming")

@@ -21,6 +21,7 @@ from ..trials.invariant import Invariant
 from ..trials.slips import find_exchanged_results, find_number_for_none
 from ..trials.trial import Trial
 from .known_failures import FAILING, Entry
+from .raised_between_calls import describe_raised
 from .selection import REPORT_ABSENCE, find_missing_requirement
 from .verdict_record import build_verdict, identify_trial
 
@@ -41,8 +42,13 @@ def judge(session: Session, node: str, invariant: Invariant, test: Any, trial: T
         session.ledger.record(node, "skipped" if isinstance(error, pytest.skip.Exception) else "tolerated")
         raise
     except BaseException as error:
-        session.ledger.record(node, "failed", error)
-        raise
+        if not (raised := describe_raised(error)):
+            session.ledger.record(node, "failed", error)
+            raise
+        trial.tally.findings.clear()  # the search for their causes was cut
+        _meet(invariant, trial, violation := Violation(raised))
+        session.ledger.record(node, "failed", violation)
+        raise violation from None
     session.ledger.record(node, "passed")
 
 

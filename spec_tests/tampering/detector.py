@@ -71,7 +71,7 @@ class PatchDetector:
         self.is_importing = True
         _import_all(preloaded())
         self.is_importing = False
-        self.finders = list(sys.meta_path)
+        self.finders = list(sys.meta_path), list(sys.path_hooks)
         self.libraries = Snapshot(library_containers())
         self.own = OwnContainers()
         self._watch_loaded_modules()
@@ -109,12 +109,15 @@ class PatchDetector:
             if name not in self.loaded and name.startswith(anew) and not _is_initializing(module):
                 del sys.modules[name]
         self.of_backends = {name for name in own_modules() if name.startswith(LOADED_ANEW)} - self.loaded
-        finders, sys.meta_path[:] = list(sys.meta_path), self.finders
+        finders = list(sys.meta_path), list(sys.path_hooks)
         self.is_importing = True
         try:
+            sys.meta_path[:], sys.path_hooks[:] = self.finders
+            sys.path_importer_cache.clear()  # it may hold what other hooks have made
             _import_all(names)
         finally:
-            sys.meta_path[:], self.is_importing = finders, False
+            sys.meta_path[:], sys.path_hooks[:] = finders
+            self.is_importing = False
         self._watch_loaded_modules()
 
     def release(self) -> None:

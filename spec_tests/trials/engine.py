@@ -38,6 +38,10 @@ class Ended(BaseException):
     """No further example is to be run. Hypothesis lets it through, since it is no Exception."""
 
 
+class RaisedBetweenCalls(BaseException):
+    """SystemExit or GeneratorExit was raised while no call was under way. Hypothesis would take these for a failed example."""
+
+
 _draw: ContextVar[Callable[[int, int], int]] = ContextVar("draw")  # draws the next choice of the present example
 _run: ContextVar[Callable[[Any], None]] = ContextVar("run")  # runs an example of the present law
 
@@ -150,6 +154,8 @@ def run_examples(
         except Exception as error:
             failed = FailedExample(choices, error)
             raise
+        except (SystemExit, GeneratorExit) as error:
+            raise RaisedBetweenCalls(type(error).__name__) from error
 
     providers.AVAILABLE_PROVIDERS[BACKEND] = f"{SourceProvider.__module__}.{SourceProvider.__name__}"
     settled = settings(profile, backend=BACKEND, database=None, max_examples=count, phases=(Phase.generate,), print_blob=False)
