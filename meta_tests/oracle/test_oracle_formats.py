@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from reference_numpy._narrow import count_blocks, spread
+from reference_numpy.dequantize import dequantize
 from reference_numpy.quantize import quantize
 from spec_tests.specification.narrow_formats import ELEMENT_FORMATS, NARROW_FORMATS
 
@@ -50,6 +51,38 @@ def test_quantize_is_that_of_rationals(dtype: str, block: Any) -> None:
         at = (find_block(i, block[0]), find_block(j, block[1]))
         exact = Fraction(float(x[i, j])) / (Fraction(float(scale[at])) * (1 if g is None else 2))
         assert found[i, j] == round_exactly(exact, dtype, 0 if z is None else int(z[at])), (i, j)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("dtype", ELEMENT_FORMATS)
+def test_dequantize_is_that_of_rationals(dtype: str, block: Any) -> None:
+    f, shape = NARROW_FORMATS[dtype], (3, 7)
+    draws = rng(6)
+    blocks = tuple(count_blocks(n, size) for n, size in zip(shape, block, strict=True))
+    scale = draws.uniform(0.1, 3, blocks).astype(np.float32)
+    q = draws.choice(f.numbers[np.isfinite(f.numbers)], shape)
+    z = draws.integers(int(f.least), int(f.max) + 1, blocks) if f.is_integer else None
+    b = draws.uniform(-9, 9, blocks).astype(np.float32) if f.is_integer else None
+    g = None if f.is_integer else np.asarray(1.75)
+    found = dequantize(q, scale, z, b, g, q_dtype=dtype, block=block)
+    for i, j in itertools.product(range(shape[0]), range(shape[1])):
+        at = (find_block(i, block[0]), find_block(j, block[1]))
+        exact = (Fraction(float(q[i, j])) - (0 if z is None else int(z[at]))) * Fraction(float(scale[at]))
+        exact = exact * Fraction(7, 4) if b is None else exact + Fraction(float(b[at]))
+        assert abs(Fraction(float(found[i, j])) - exact) <= abs(exact) * Fraction(1, 2**50) + Fraction(1, 2**44), (i, j)
+
+
+@pytest.mark.parametrize(
+    ("options", "scales", "words"),
+    [
+        ({"q_dtype": "float8", "block": (1, None)}, (1, 1), "q_dtype='float8' is unknown"),
+        ({"q_dtype": "int8", "dtype": "float64", "block": (1, None)}, (2, 1), "dtype='float64' is unknown"),
+        ({"q_dtype": "int8", "block": (1, 2)}, (1, 1), r"scale has shape \(1, 1\); q has 2 x 2 blocks of \(1, 2\)"),
+    ],
+)
+def test_wrong_arguments_of_dequantize_are_named(options: dict[str, Any], scales: tuple[int, int], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        dequantize(np.ones((2, 4)), np.ones(scales), **options)
 
 
 def test_the_empty_batch_and_one_element() -> None:

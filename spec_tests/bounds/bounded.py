@@ -160,6 +160,20 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
         own = np.where(is_exact, 0.0, np.expm1(roundings * np.log1p(compute.u))) * size + np.where(size < compute.tiny, size, 0.0)
         return self.at(quotient, self.error / np.abs(divisor) + own + relative * size)
 
+    def product(self, factors: tuple[Any, ...], roundings: int) -> Bounded:
+        """Multiply. A given factor is never flushed to zero. Nothing is claimed where the product overflows."""
+        compute, factor, relative = self.arithmetic.compute, np.ones(()), np.zeros(())
+        for x in factors:
+            value, error = x.pair if isinstance(x, Bounded) else (np.asarray(x, dtype=np.float64), 0.0)
+            factor, relative = factor * value, relative + np.where(np.abs(value) < compute.tiny, 0.0, error / np.abs(value))
+        product, is_exact = self.value * factor, np.abs(np.frexp(factor)[0]) == 0.5
+        size = np.where(np.isinf(product), 0.0, np.abs(product))
+        own = np.where(is_exact, 0.0, np.expm1(roundings * np.log1p(compute.u))) * size + np.where(size < compute.tiny, size, 0.0)
+        error = self.error * np.abs(factor) + own + relative * size
+        return self.at(
+            product, np.where((size + error > compute.max) | (np.isinf(product) & np.isfinite(self.value)), np.inf, error)
+        )
+
     def stored(self, store: Callable[[Any], Any]) -> Bounded:
         """Return the middle and the radius of the interval between the roundings of the two ends."""
         low, high = store(self.value - self.error), store(self.value + self.error)
