@@ -97,3 +97,16 @@ def dequantize(
         y = y if global_scale is None else y * np.float32(global_scale)
         y = y if bias is None else y + _of_elements(bias, block, y.shape)
         return y.astype(importlib.import_module("ml_dtypes").bfloat16 if dtype == "bfloat16" else dtype)
+
+
+def unpack_int4(packed, *, order="sequential", signed=False):
+    nibbles = packed.view(np.uint32)[..., None] >> np.arange(0, 32, 4, dtype=np.uint32) & 15
+    y = nibbles[..., [0, 4, 1, 5, 2, 6, 3, 7]] if order == "awq" else nibbles
+    y = y.astype(np.int8).reshape(*packed.shape[:-1], -1 if packed.size else 8 * packed.shape[-1])
+    return np.where(y >= 8, y - np.int8(16), y) if signed else y
+
+
+def swizzle_scales(scales):
+    m, c = scales.shape
+    whole = np.pad(scales, ((0, -m % 128), (0, -c % 4)))
+    return whole.reshape(len(whole) // 128, 4, 32, -1, 4).transpose(0, 3, 2, 1, 4).reshape(-1)

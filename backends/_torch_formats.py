@@ -75,3 +75,16 @@ def dequantize(
     y = y if global_scale is None else y * global_scale
     y = y if bias is None else y + _of_elements(bias, block, y.shape)
     return y.to(getattr(torch, dtype))
+
+
+def unpack_int4(packed, *, order="sequential", signed=False):
+    y = (packed.unsqueeze(-1) >> torch.arange(0, 32, 4, dtype=torch.int32, device=packed.device)) & 15
+    y = y[..., [0, 4, 1, 5, 2, 6, 3, 7]] if order == "awq" else y
+    y = torch.where(y >= 8, y - 16, y) if signed else y
+    return y.to(torch.int8).reshape(*packed.shape[:-1], 8 * packed.shape[-1])
+
+
+def swizzle_scales(scales):
+    m, c = scales.shape
+    whole = torch.nn.functional.pad(scales, (0, -c % 4, 0, -m % 128))
+    return whole.reshape(whole.shape[0] // 128, 4, 32, whole.shape[1] // 4, 4).permute(0, 3, 2, 1, 4).reshape(-1)

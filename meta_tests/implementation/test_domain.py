@@ -204,6 +204,7 @@ VALUES: dict[str, Any] = {
     "original_length": (64,), "length": (300,), "low_frequency_factor": (2.0,), "high_frequency_factor": (8.0,),
     "beta_fast": (16.0,), "beta_slow": (2.0,), "short_factors": (None,), "long_factors": (None,), "group_score": ("max",),
     "dtype": ("float8_e5m2",), "block": ((1, 16),), "scale_dtype": ("float32",), "q_dtype": ("int8",),
+    "order": ("awq",), "signed": (True,),
     "dequantize.dtype": ("float32",),
     "mscale": (0.5,), "mscale_all_dim": (0.25,), "padding_idx": (0,),
     "beta": (0.5,), "temperature": (2.0,), "group_size": (2,),

@@ -12,6 +12,8 @@ import pytest
 from reference_numpy._narrow import count_blocks, spread
 from reference_numpy.dequantize import dequantize
 from reference_numpy.quantize import quantize
+from reference_numpy.swizzle_scales import swizzle_scales
+from reference_numpy.unpack_int4 import unpack_int4
 from spec_tests.specification.narrow_formats import ELEMENT_FORMATS, NARROW_FORMATS
 
 from ..support.sixty_digits import rng
@@ -108,3 +110,29 @@ def test_what_is_no_number_or_infinite() -> None:
 def test_wrong_arguments_are_named(options: dict[str, Any], scales: tuple[int, int], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         quantize(np.ones((2, 4)), np.ones(scales), **options)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("order", ["sequential", "awq"])
+def test_unpacked_numbers_are_those_that_were_packed(order: str, signed: bool) -> None:
+    numbers = rng(7).integers(-8 if signed else 0, 8 if signed else 16, (3, 5, 8))
+    packing = [0, 2, 4, 6, 1, 3, 5, 7] if order == "awq" else range(8)  # AutoAWQ packs number packing[j] at place j
+    words = [[sum((int(w[i]) & 15) << 4 * j for j, i in enumerate(packing)) for w in row] for row in numbers]
+    packed = np.array(words, dtype=np.int64).astype(np.uint32).view(np.int32)
+    assert unpack_int4(packed, order=order, signed=signed).tolist() == numbers.reshape(3, 40).tolist()
+
+
+@pytest.mark.parametrize(("m", "c"), [(1, 1), (128, 4), (129, 5), (300, 9)])
+def test_swizzled_scales_stand_where_the_formula_says(m: int, c: int) -> None:
+    scales = rng(8).integers(1, 256, (m, c)).astype(np.uint8)
+    across = -(-c // 4)
+    expected = np.zeros(512 * across * -(-m // 128), dtype=np.uint8)
+    for r, k in itertools.product(range(m), range(c)):
+        tile = r // 128 * across + k // 4
+        expected[512 * tile + 16 * (r % 32) + 4 * (r % 128 // 32) + k % 4] = scales[r, k]
+    assert np.array_equal(swizzle_scales(scales), expected)
+
+
+def test_an_unknown_order_is_named() -> None:
+    with pytest.raises(ValueError, match="order='gptq' is unknown; there are sequential and awq"):
+        unpack_int4([0], order="gptq")
