@@ -63,7 +63,7 @@ def not_swizzled(scales: Any) -> Any:
     return _pad(scales).transpose(0, 3, 1, 2, 4).reshape(-1)
 
 
-@deviation("reference", "place_of_each_scale", "tile_by_tile")
+@deviation("reference", "place_of_each_scale")
 def tiles_column_by_column(scales: Any) -> Any:
     """tiles follow column by column.
 

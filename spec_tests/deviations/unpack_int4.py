@@ -47,7 +47,7 @@ def bytes_in_the_other_order(packed: Any, *, order: str = "sequential", signed: 
 
 @deviation("reference", "counted", "orders", "one_number_at_a_time", "packed_again")
 def awq_the_other_way(packed: Any, *, order: str = "sequential", signed: bool = False) -> Any:
-    """AWQ's permutation is applied instead of its inverse.
+    """the permutation of AWQ's order is applied instead of its inverse.
 
     Shows: order="awq". Hides: sequential order.
     """
