@@ -10,6 +10,7 @@ import numpy as np
 
 from ._narrow_formats import FLOATS, INTEGERS, NAN_CODES
 
+INFINITY = 0x7C  # the code of float8_e5m2
 HAS_ML_DTYPES = importlib.util.find_spec("ml_dtypes") is not None
 
 
@@ -69,3 +70,43 @@ def quantize(x, scale, zero_point=None, global_scale=None, *, dtype, block, scal
         z = 0 if zero_point is None else _of_elements(zero_point.astype(np.float32), block, x.shape)
         q = np.clip(np.rint(np.clip(t, -1024, 1024)) + z, least, largest)
         return np.nan_to_num(q).astype(np.int8 if dtype.startswith("int") else np.uint8)
+
+
+def _numbers(codes, dtype):
+    """The numbers of a floating format that codes stand for, as float32."""
+    bits, fraction_bits, emin, largest = FLOATS[dtype]
+    codes = np.asarray(codes).view(np.uint8)
+    size = codes & ((1 << (bits - 1)) - 1)
+    exponent, fraction = size >> fraction_bits, (size % (1 << fraction_bits)) / np.float32(1 << fraction_bits)
+    y = np.ldexp(np.where(exponent == 0, fraction, 1 + fraction), np.maximum(exponent, 1).astype(int) - 1 + emin)
+    y = np.where(y > largest, np.inf if dtype == "float8_e5m2" else np.nan, y)
+    if dtype == "float8_e5m2":
+        y = np.where(size > INFINITY, np.nan, y)
+    y = np.where(codes >> (bits - 1), -y, y)
+    return np.where(dtype.endswith("uz") & (codes == NAN_CODES.get(dtype)), np.nan, y).astype(np.float32)
+
+
+def dequantize(
+    q, scale, zero_point=None, bias=None, global_scale=None, *, q_dtype, block, scale_dtype="float32", dtype="float32"
+):
+    with np.errstate(all="ignore"):
+        y = _numbers(q, q_dtype) if q_dtype in FLOATS else q.astype(np.float32)
+        if zero_point is not None:
+            y = y - _of_elements(zero_point.astype(np.float32), block, y.shape)
+        y = y * _of_elements(_widened(scale, scale_dtype), block, y.shape)
+        y = y if global_scale is None else y * np.float32(global_scale)
+        y = y if bias is None else y + _of_elements(bias, block, y.shape)
+        return y.astype(importlib.import_module("ml_dtypes").bfloat16 if dtype == "bfloat16" else dtype)
+
+
+def unpack_int4(packed, *, order="sequential", signed=False):
+    nibbles = packed.view(np.uint32)[..., None] >> np.arange(0, 32, 4, dtype=np.uint32) & 15
+    y = nibbles[..., [0, 4, 1, 5, 2, 6, 3, 7]] if order == "awq" else nibbles
+    y = y.astype(np.int8).reshape(*packed.shape[:-1], -1 if packed.size else 8 * packed.shape[-1])
+    return np.where(y >= 8, y - np.int8(16), y) if signed else y
+
+
+def swizzle_scales(scales):
+    m, c = scales.shape
+    whole = np.pad(scales, ((0, -m % 128), (0, -c % 4)))
+    return whole.reshape(len(whole) // 128, 4, 32, -1, 4).transpose(0, 3, 2, 1, 4).reshape(-1)

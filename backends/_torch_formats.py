@@ -51,3 +51,40 @@ def quantize(x, scale, zero_point=None, global_scale=None, *, dtype, block, scal
     z = 0 if zero_point is None else _of_elements(zero_point.float(), block, x.shape)
     q = (torch.round(t.clamp(-1024, 1024)) + z).clamp(least, largest)
     return q.nan_to_num().to(torch.int8 if dtype.startswith("int") else torch.uint8)
+
+
+def _numbers(q, dtype):
+    """The numbers that codes stand for, in float32."""
+    if dtype in INTEGERS or dtype.startswith("float8"):
+        return q.float()
+    bits, fraction_bits, emin, _ = FLOATS[dtype]
+    size = (q & (1 << (bits - 1)) - 1).int()
+    exponent, fraction = size >> fraction_bits, size & (1 << fraction_bits) - 1
+    whole = torch.where(exponent == 0, fraction, fraction + (1 << fraction_bits)).float()
+    y = torch.ldexp(whole, exponent.clamp(min=1) - 1 + emin - fraction_bits)
+    return torch.where(q >> (bits - 1) == 1, -y, y)
+
+
+def dequantize(
+    q, scale, zero_point=None, bias=None, global_scale=None, *, q_dtype, block, scale_dtype="float32", dtype="float32"
+):
+    y = _numbers(q, q_dtype)
+    if zero_point is not None:
+        y = y - _of_elements(zero_point.float(), block, y.shape)
+    y = y * _of_elements(_widened(scale, scale_dtype), block, y.shape)
+    y = y if global_scale is None else y * global_scale
+    y = y if bias is None else y + _of_elements(bias, block, y.shape)
+    return y.to(getattr(torch, dtype))
+
+
+def unpack_int4(packed, *, order="sequential", signed=False):
+    y = (packed.unsqueeze(-1) >> torch.arange(0, 32, 4, dtype=torch.int32, device=packed.device)) & 15
+    y = y[..., [0, 4, 1, 5, 2, 6, 3, 7]] if order == "awq" else y
+    y = torch.where(y >= 8, y - 16, y) if signed else y
+    return y.to(torch.int8).reshape(*packed.shape[:-1], 8 * packed.shape[-1])
+
+
+def swizzle_scales(scales):
+    m, c = scales.shape
+    whole = torch.nn.functional.pad(scales, (0, -c % 4, 0, -m % 128))
+    return whole.reshape(whole.shape[0] // 128, 4, 32, whole.shape[1] // 4, 4).permute(0, 3, 2, 1, 4).reshape(-1)

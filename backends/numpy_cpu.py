@@ -31,6 +31,7 @@ conventions = {
     "fp4_ties": "even",
     "global_scale": "multiplier",
     "int8_range": "-128",
+    "stored_zero_point": "value",
 }
 OPTIONAL_WEIGHTS = ("b_q", "b_k", "b_v", "b_o", "q_norm", "k_norm", "b1", "b2", "b3")
 OPTIONAL_WEIGHTS += ("sinks", "attn_post_norm", "ffn_post_norm", "router", "b_router")

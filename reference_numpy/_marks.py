@@ -1,4 +1,4 @@
-"""What the equations need besides NumPy: the conversion to float64, six functions, and nineteen marks.
+"""What the equations need besides NumPy: the conversion to float64, six functions, and twenty marks.
 
 A mark does not change the value of an array. It says what an implementation may do at that place. Only number types that
 carry an error act on it: they have a method with the name of the mark.
@@ -68,6 +68,14 @@ def quotient(x: Any, *divisors: Any, roundings: int) -> Any:
     Mark that code may multiply by reciprocals, in any order, so that there are this many roundings. Powers of two divide exactly.
     """
     return x.quotient(divisors, roundings) if hasattr(x, "quotient") else x / math.prod(divisors)
+
+
+def product(x: Any, *factors: Any, roundings: int) -> Any:
+    """Return x times numbers that are given.
+
+    Mark that code may multiply in any order, so that there are this many roundings. Powers of two multiply exactly.
+    """
+    return x.product(factors, roundings) if hasattr(x, "product") else x * math.prod(factors)
 
 
 def stored(x: Any, store: Callable[[Any], Any]) -> Any:

@@ -37,6 +37,18 @@ def qmax(dtype: str) -> int:
     return INTEGERS[dtype][1]
 
 
+def subtracted(zero_point: Any, dtype: str) -> Any:
+    """Return what a given zero point subtracts from the numbers of an integer format: itself, but see stored_zero_point."""
+    return zero_point
+
+
+def check_blocks(operation: str, name: str, shape: tuple[int, ...], scale: Any, block: Any) -> None:
+    """Raise ValueError where an array of this shape has not as many blocks as there are scales."""
+    blocks = tuple(count_blocks(n, size) for n, size in zip(shape[-2:], block, strict=True))
+    if scale.shape[-2:] != blocks:
+        raise ValueError(f"{operation}: scale has shape {scale.shape}; {name} has {blocks[0]} x {blocks[1]} blocks of {block}.")
+
+
 def spread(scale: Any, block: Any, shape: tuple[int, ...]) -> Any:
     """Return the scale of each element: its block's. The last block of an axis may be shorter than the others."""
     for axis, size, length in ((-2, block[0], shape[-2]), (-1, block[1], shape[-1])):

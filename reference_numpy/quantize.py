@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 
 from ._marks import float64, quotient, stored
-from ._narrow import FLOATS, INTEGERS, count_blocks, nearest, qmax, qmin, spread
+from ._narrow import FLOATS, INTEGERS, check_blocks, nearest, qmax, qmin, spread
 
 
 def quantize(
@@ -55,9 +55,7 @@ def quantize(
     if dtype not in FLOATS and dtype not in INTEGERS:
         raise ValueError(f"quantize: dtype={dtype!r} is unknown; there are {', '.join((*FLOATS, *INTEGERS))}.")
     x, scale = float64(x), float64(scale)
-    blocks = tuple(count_blocks(n, size) for n, size in zip(x.shape[-2:], block, strict=True))
-    if scale.shape[-2:] != blocks:
-        raise ValueError(f"quantize: scale has shape {scale.shape}; x has {blocks[0]} x {blocks[1]} blocks of {block}.")
+    check_blocks("quantize", "x", x.shape, scale, block)
     divisors = [spread(scale, block, x.shape), *([] if global_scale is None else [float64(global_scale)])]
     t = quotient(x, *divisors, roundings=2 if global_scale is None else 6)
     if dtype in FLOATS:

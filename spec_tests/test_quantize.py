@@ -5,29 +5,21 @@ import numpy as np
 from reference_numpy._narrow import spread
 
 from .calls.operation import Operation
-from .calls.violation import NotImplementedVariant
 from .helpers.assertions import assert_identical, assert_true, assert_unmoved, assert_within, exactly
 from .helpers.conventions import assert_convention
-from .inputs.draw import Draw, within_domain
+from .helpers.narrow import choose_block, lay_in_rows, permute_in_blocks, take_block
+from .inputs.draw import Draw
 from .operations._narrow import draw_near_one, draw_powers, list_midpoints, shape_of_scales
-from .operations.quantize import draw_each_format, draw_inputs, draw_keywords
+from .operations._narrow_keywords import draw_each_format, draw_keywords
+from .operations.quantize import draw_inputs
 from .specification.float_errors import ignored_float_errors
 from .specification.formats import FORMATS
-from .specification.narrow_formats import FLOATING_ELEMENTS, NarrowFormat
+from .specification.narrow_formats import FLOATING_ELEMENTS
 from .trials.invariant import invariant
 
 MX = "Rouhani et al. 2023, arXiv:2310.10537, section 5"
 FP8 = "Micikevicius et al. 2022, arXiv:2209.05433, section 3"
 SIDE = 256  # of the square of all numbers of sixteen bits
-
-
-def lay_in_rows(numbers: np.ndarray, draw: Draw, f: NarrowFormat, columns: int = 0) -> np.ndarray:
-    """Return a matrix of all the numbers, whose last row repeats some. Rows fill bytes or words of codes."""
-    per_entry = draw.operation.backend.carrier(f).per_entry
-    columns = -(-(columns or min(numbers.size, 64)) // per_entry) * per_entry
-    rows = -(-numbers.size // columns)
-    within_domain(draw, M=rows, K=columns)
-    return np.resize(numbers, (rows, columns))
 
 
 @invariant("B", source=FP8)
@@ -149,11 +141,8 @@ def test_blocks_are_independent(quantize: Operation, draw: Draw) -> None:
     """Other numbers, and another scale, in one block change no other block."""
     keywords = draw_keywords(draw)
     (x, scale), given = draw_inputs(draw, keywords)
-    if not scale.size or not x.size:
-        raise NotImplementedVariant("an empty batch has no block", "suite")
-    chosen = tuple(draw.integer(0, n - 1) for n in scale.shape)
     here = np.zeros(scale.shape)
-    here[chosen] = 1.0
+    here[choose_block(draw, scale.shape, x.size)] = 1.0
     there = spread(here, keywords.block, x.shape) == 0
     other = quantize(np.where(there, x, draw.format.round(-x / 2)), np.where(here == 1, scale * 2, scale), **given)
     before = quantize(x, scale, **given)
@@ -166,14 +155,8 @@ def test_block_by_block(quantize: Operation, draw: Draw) -> None:
     keywords = draw_keywords(draw)
     (x, scale), given = draw_inputs(draw, keywords)
     whole = quantize(x, scale, **given)
-    heights, widths = (n if size is None else size for n, size in zip(x.shape[-2:], keywords.block, strict=True))
-    per_entry = draw.operation.backend.carrier(keywords.format).per_entry
     r, c = (draw.one_of((0, n - 1)) for n in scale.shape[-2:])
-    rows, columns = slice(r * heights, (r + 1) * heights), slice(c * widths, (c + 1) * widths)
-    part = np.ascontiguousarray(x[..., rows, columns])
-    if part.shape[-1] % per_entry:
-        raise NotImplementedVariant("a block does not fill its bytes or words", "suite")
-    within_domain(draw, M=part.shape[-2], K=part.shape[-1])
+    part, (rows, columns) = take_block(draw, keywords.format, x, keywords.block, (r, c))
     at = (..., slice(r, r + 1), slice(c, c + 1))
     if "zero_point" in given:
         given = {**given, "zero_point": given["zero_point"][at]}
@@ -234,12 +217,3 @@ def test_infinite(quantize: Operation, draw: Draw) -> None:
         x = lay_in_rows(np.array([np.inf, 1.0, -np.inf, 0.0]), draw, keywords.format, 8)
         q = quantize(x, np.ones(shape_of_scales(x.shape, keywords.block)), **keywords.given)
         assert_identical(q, q.call.value)
-
-
-# --- what the statements share --------------------------------------------------------------------------------------
-
-
-def permute_in_blocks(draw: Draw, length: int, size: int | None) -> np.ndarray:
-    """Return a permutation of an axis that leaves each index in its block."""
-    block = np.arange(length) // max(length if size is None else size, 1)
-    return np.lexsort((draw.rng.random(length), block))

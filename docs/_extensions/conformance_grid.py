@@ -31,7 +31,7 @@ GROUPS = {
     "Training": "cross_entropy linear_cross_entropy soft_target_cross_entropy gradient_clipping adamw_step adamw_steps"
     " cosine_schedule",
     "Losses of policies": "token_log_probs group_advantages dpo_loss divergence",
-    "Numbers in few bits": "quantize",
+    "Numbers in few bits": "quantize dequantize unpack_int4 swizzle_scales",
 }
 DTYPES = ("float64", "float32", "bfloat16", "float16")  # the places in a cell
 WORDS = {"f": "conforms, class fused", "m": "conforms, class mixed", "e": "conforms, class eager", "x": "exact"}

@@ -203,7 +203,9 @@ VALUES: dict[str, Any] = {
     "max_norm": (0.5,), "k": (2,), "scaling_factor": (2.5,), "groups": (2,), "top_groups": (1,), "d_k": (8,), "factor": (4.0,),
     "original_length": (64,), "length": (300,), "low_frequency_factor": (2.0,), "high_frequency_factor": (8.0,),
     "beta_fast": (16.0,), "beta_slow": (2.0,), "short_factors": (None,), "long_factors": (None,), "group_score": ("max",),
-    "dtype": ("float8_e5m2",), "block": ((1, 16),), "scale_dtype": ("float32",),
+    "dtype": ("float8_e5m2",), "block": ((1, 16),), "scale_dtype": ("float32",), "q_dtype": ("int8",),
+    "order": ("awq",), "signed": (True,),
+    "dequantize.dtype": ("float32",),
     "mscale": (0.5,), "mscale_all_dim": (0.25,), "padding_idx": (0,),
     "beta": (0.5,), "temperature": (2.0,), "group_size": (2,),
     "scoring": ("sigmoid",), "renormalize": (True,), "scaling": ("yarn",), "truncate": (False,),
@@ -213,8 +215,8 @@ VALUES: dict[str, Any] = {
 
 def some_values(spec: Specification, keyword: str) -> tuple[Any, ...]:
     """Return the value of VALUES, or the last of the operation's own choices if it has others."""
-    choices = spec.declaration.choices.get(keyword)
-    return choices[-1:] if choices and VALUES.get(keyword, (None,))[0] not in choices else VALUES[keyword]
+    choices, own = spec.declaration.choices.get(keyword), VALUES.get(f"{spec.name}.{keyword}")
+    return own or (choices[-1:] if choices and VALUES.get(keyword, (None,))[0] not in choices else VALUES[keyword])
 
 
 def restrictions(name: str) -> list[dict[str, Any]]:

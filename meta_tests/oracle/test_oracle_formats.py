@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from reference_numpy._narrow import count_blocks, spread
+from reference_numpy.dequantize import dequantize
 from reference_numpy.quantize import quantize
+from reference_numpy.swizzle_scales import swizzle_scales
+from reference_numpy.unpack_int4 import unpack_int4
 from spec_tests.specification.narrow_formats import ELEMENT_FORMATS, NARROW_FORMATS
 
 from ..support.sixty_digits import rng
@@ -52,6 +55,38 @@ def test_quantize_is_that_of_rationals(dtype: str, block: Any) -> None:
         assert found[i, j] == round_exactly(exact, dtype, 0 if z is None else int(z[at])), (i, j)
 
 
+@pytest.mark.parametrize("block", BLOCKS)
+@pytest.mark.parametrize("dtype", ELEMENT_FORMATS)
+def test_dequantize_is_that_of_rationals(dtype: str, block: Any) -> None:
+    f, shape = NARROW_FORMATS[dtype], (3, 7)
+    draws = rng(6)
+    blocks = tuple(count_blocks(n, size) for n, size in zip(shape, block, strict=True))
+    scale = draws.uniform(0.1, 3, blocks).astype(np.float32)
+    q = draws.choice(f.numbers[np.isfinite(f.numbers)], shape)
+    z = draws.integers(int(f.least), int(f.max) + 1, blocks) if f.is_integer else None
+    b = draws.uniform(-9, 9, blocks).astype(np.float32) if f.is_integer else None
+    g = None if f.is_integer else np.asarray(1.75)
+    found = dequantize(q, scale, z, b, g, q_dtype=dtype, block=block)
+    for i, j in itertools.product(range(shape[0]), range(shape[1])):
+        at = (find_block(i, block[0]), find_block(j, block[1]))
+        exact = (Fraction(float(q[i, j])) - (0 if z is None else int(z[at]))) * Fraction(float(scale[at]))
+        exact = exact * Fraction(7, 4) if b is None else exact + Fraction(float(b[at]))
+        assert abs(Fraction(float(found[i, j])) - exact) <= abs(exact) * Fraction(1, 2**50) + Fraction(1, 2**44), (i, j)
+
+
+@pytest.mark.parametrize(
+    ("options", "scales", "words"),
+    [
+        ({"q_dtype": "float8", "block": (1, None)}, (1, 1), "q_dtype='float8' is unknown"),
+        ({"q_dtype": "int8", "dtype": "float64", "block": (1, None)}, (2, 1), "dtype='float64' is unknown"),
+        ({"q_dtype": "int8", "block": (1, 2)}, (1, 1), r"scale has shape \(1, 1\); q has 2 x 2 blocks of \(1, 2\)"),
+    ],
+)
+def test_wrong_arguments_of_dequantize_are_named(options: dict[str, Any], scales: tuple[int, int], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        dequantize(np.ones((2, 4)), np.ones(scales), **options)
+
+
 def test_the_empty_batch_and_one_element() -> None:
     assert quantize(np.zeros((0, 2, 3)), np.ones((0, 1, 1)), dtype="int8", block=(None, None)).shape == (0, 2, 3)
     assert quantize([[3.4]], [[1.0]], dtype="int4", block=(1, 32)).tolist() == [[3.0]]
@@ -75,3 +110,29 @@ def test_what_is_no_number_or_infinite() -> None:
 def test_wrong_arguments_are_named(options: dict[str, Any], scales: tuple[int, int], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         quantize(np.ones((2, 4)), np.ones(scales), **options)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("order", ["sequential", "awq"])
+def test_unpacked_numbers_are_those_that_were_packed(order: str, signed: bool) -> None:
+    numbers = rng(7).integers(-8 if signed else 0, 8 if signed else 16, (3, 5, 8))
+    packing = [0, 2, 4, 6, 1, 3, 5, 7] if order == "awq" else range(8)  # AutoAWQ packs number packing[j] at place j
+    words = [[sum((int(w[i]) & 15) << 4 * j for j, i in enumerate(packing)) for w in row] for row in numbers]
+    packed = np.array(words, dtype=np.int64).astype(np.uint32).view(np.int32)
+    assert unpack_int4(packed, order=order, signed=signed).tolist() == numbers.reshape(3, 40).tolist()
+
+
+@pytest.mark.parametrize(("m", "c"), [(1, 1), (128, 4), (129, 5), (300, 9)])
+def test_swizzled_scales_stand_where_the_formula_says(m: int, c: int) -> None:
+    scales = rng(8).integers(1, 256, (m, c)).astype(np.uint8)
+    across = -(-c // 4)
+    expected = np.zeros(512 * across * -(-m // 128), dtype=np.uint8)
+    for r, k in itertools.product(range(m), range(c)):
+        tile = r // 128 * across + k // 4
+        expected[512 * tile + 16 * (r % 32) + 4 * (r % 128 // 32) + k % 4] = scales[r, k]
+    assert np.array_equal(swizzle_scales(scales), expected)
+
+
+def test_an_unknown_order_is_named() -> None:
+    with pytest.raises(ValueError, match="order='gptq' is unknown; there are sequential and awq"):
+        unpack_int4([0], order="gptq")

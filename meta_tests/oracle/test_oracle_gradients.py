@@ -19,7 +19,7 @@ from ..support.tiny_model import H_KV, D, H, block_weights, model_weights, optio
 R = rng(5)
 LIMIT = 1e-12
 CONSTANT = {"causal_mask", "sliding_window_mask", "alibi_slopes", "cosine_schedule", "parameter_count", "rope_frequencies"}
-ROUNDING = {"quantize"}  # which is constant between its jumps
+ROUNDING = {"quantize", "dequantize", "unpack_int4", "swizzle_scales"}  # whose arguments or results have few values
 OPTIMIZING = {"adamw_step", "adamw_steps", "gradient_clipping", "group_advantages"}  # of which nobody takes gradients
 CONSTANT_ARGUMENTS = {  # floating ones without a gradient
     "divergence": ("[1]",),

@@ -126,7 +126,17 @@ BACKENDS = {
     """,
 }
 
-SINCE = ("divergence", "dpo_loss", "group_advantages", "quantize", "soft_target_cross_entropy", "token_log_probs")
+SINCE = (
+    "dequantize",
+    "divergence",
+    "dpo_loss",
+    "group_advantages",
+    "quantize",
+    "soft_target_cross_entropy",
+    "swizzle_scales",
+    "token_log_probs",
+    "unpack_int4",
+)
 
 
 @pytest.mark.rotating

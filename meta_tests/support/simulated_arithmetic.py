@@ -68,6 +68,15 @@ class Simulated(np.lib.mixins.NDArrayOperatorsMixin):
             x = self.round_to_compute(x / divisor if kind else x * reciprocal)
         return self.with_value(x)
 
+    def product(self, factors: Any, roundings: int) -> Simulated:
+        """Multiply by each of the factors, or by their product. A given factor is not flushed."""
+        x, others = self.value, [d.value if isinstance(d, Simulated) else np.asarray(d, dtype=float) for d in factors]
+        if self.rng.random() < 0.5:
+            others = [self.round_to_compute(math.prod(others))] if len(others) > 1 else others
+        for factor in others:
+            x = self.round_to_compute(x * factor)
+        return self.with_value(x)
+
     def stored(self, store: Callable[[Any], Any]) -> Simulated:
         return self.with_value(store(self.value))
 

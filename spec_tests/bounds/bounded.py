@@ -21,7 +21,7 @@ from ..specification.formats import Arithmetic, Format
 from .choices import MakesChoices
 from .error_model import EAGER_ERRORS, STEP_ERRORS, beside_one_error, logsumexp_roundings, normal_density
 from .expectation import Stage
-from .operands import leading_operand, select_part
+from .operands import error_of_given, join_given, leading_operand, select_part
 from .prefix_sums import sum_up_to
 from .registered_rules import RULES
 
@@ -151,14 +151,18 @@ class Bounded(MakesChoices, np.lib.mixins.NDArrayOperatorsMixin):
 
     def quotient(self, divisors: tuple[Any, ...], roundings: int) -> Bounded:
         """Divide. A given divisor is never flushed to zero, so that of its error only the part that is no flush counts."""
-        compute, divisor, relative = self.arithmetic.compute, np.ones(()), np.zeros(())
-        for x in divisors:
-            value, error = x.pair if isinstance(x, Bounded) else (np.asarray(x, dtype=np.float64), 0.0)
-            divisor, relative = divisor * value, relative + np.where(np.abs(value) < compute.tiny, 0.0, error / np.abs(value))
-        quotient, is_exact = self.value / divisor, np.abs(np.frexp(divisor)[0]) == 0.5
-        size = np.where(np.isinf(quotient), 0.0, np.abs(quotient))
-        own = np.where(is_exact, 0.0, np.expm1(roundings * np.log1p(compute.u))) * size + np.where(size < compute.tiny, size, 0.0)
-        return self.at(quotient, self.error / np.abs(divisor) + own + relative * size)
+        divisor, relative = join_given(divisors, self.arithmetic.compute)
+        quotient = self.value / divisor
+        own = error_of_given(quotient, divisor, relative, roundings, self.arithmetic.compute)
+        return self.at(quotient, self.error / np.abs(divisor) + own)
+
+    def product(self, factors: tuple[Any, ...], roundings: int) -> Bounded:
+        """Multiply. A given factor is never flushed to zero. Nothing is claimed where the product overflows."""
+        factor, relative = join_given(factors, self.arithmetic.compute)
+        product = self.value * factor
+        error = self.error * np.abs(factor) + error_of_given(product, factor, relative, roundings, self.arithmetic.compute)
+        overflows = (np.abs(product) + error > self.arithmetic.compute.max) & np.isfinite(self.value)
+        return self.at(product, np.where(overflows, np.inf, error))
 
     def stored(self, store: Callable[[Any], Any]) -> Bounded:
         """Return the middle and the radius of the interval between the roundings of the two ends."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+import numpy as np
+
+from ..specification.formats import Format
+
 Number = TypeVar("Number")
 
 
@@ -23,3 +27,19 @@ def select_part(part: str, x: Any, kind: type[Any]) -> Any:
     if isinstance(x, dict):
         return {key: select_part(part, item, kind) for key, item in x.items()}
     return x
+
+
+def join_given(given: tuple[Any, ...], compute: Format) -> tuple[Any, Any]:
+    """Return the product of numbers that are given, and its relative error. They are never flushed to zero."""
+    joined, relative = np.ones(()), np.zeros(())
+    for x in given:
+        value, error = x.pair if hasattr(x, "pair") else (np.asarray(x, dtype=np.float64), 0.0)
+        joined, relative = joined * value, relative + np.where(np.abs(value) < compute.tiny, 0.0, error / np.abs(value))
+    return joined, relative
+
+
+def error_of_given(value: Any, given: Any, relative: Any, roundings: int, compute: Format) -> Any:
+    """Return the error of a product with given numbers, or of a quotient: of so many roundings, or none by a power of two."""
+    size = np.where(np.isinf(value), 0.0, np.abs(value))
+    own = np.where(np.abs(np.frexp(given)[0]) == 0.5, 0.0, np.expm1(roundings * np.log1p(compute.u))) * size
+    return own + np.where(size < compute.tiny, size, 0.0) + relative * size

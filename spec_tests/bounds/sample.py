@@ -144,6 +144,13 @@ class Sample(RepeatsChoices, np.lib.mixins.NDArrayOperatorsMixin):
         units = np.where(np.abs(mantissa) == 0.5, 0.0, np.sqrt(roundings) * self.arithmetic.compute.u)
         return self.at(self.perturb(quotient, units * np.abs(quotient[:1])))
 
+    def product(self, factors: tuple[Any, ...], roundings: int) -> Sample:
+        """Multiply, with the root sum of squares of the roundings. Powers of two multiply exactly."""
+        factor = math.prod(x.value if isinstance(x, Sample) else np.asarray(x) for x in factors)
+        product, (mantissa, _) = self.value * factor, np.frexp(factor)
+        units = np.where(np.abs(mantissa) == 0.5, 0.0, np.sqrt(roundings) * self.arithmetic.compute.u)
+        return self.at(self.perturb(product, units * np.abs(product[:1])))
+
     def stored(self, store: Callable[[Any], Any]) -> Sample:
         return self.at(store(self.value))
 

@@ -220,7 +220,8 @@ class Operation(ArrayFormats):
             if tree is not None and (carrier := self.carrier(name, call.keywords)):
                 tree = carrier.store(getattr(tree, "value", tree))
                 return self._make_array(tree, carrier.dtype, stored, carrier.dtype)
-            return tree_map(lambda x: self._make_array(x, floating, stored), tree)
+            integer = self.spec.declaration.integer_dtypes.get(name, "")
+            return tree_map(lambda x: self._make_array(x, floating, stored, integer), tree)
 
         positional = tuple(convert(name, a) for name, a in zip(self.spec.positional, call.arguments, strict=False))
         return positional, {name: convert(name, x) for name, x in call.keywords.items() if self.accepts(name)}

@@ -27,6 +27,7 @@ EXAMPLE_VALUES = MappingProxyType(
         "n": "16",
         "num_heads": "8",
         "num_layers": "4",
+        "q_dtype": '"float8_e4m3fn"',
         "step": "1",
         "theta": "10000.0",
         "warmup_steps": "10",

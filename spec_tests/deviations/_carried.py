@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..specification.carriers import CODES, NATIVE_DTYPES, Carrier
+from ..specification.formats import FORMATS
 from ..specification.narrow_formats import NarrowFormat, find_format
 from ..specification.registry import Specification
 
@@ -35,7 +37,9 @@ def with_codes(spec: Specification, equation: Callable[..., Any]) -> Callable[..
 
     def encode(name: str, y: Any, keywords: Mapping[str, Any]) -> Any:
         f = find(name, keywords)
-        return y if f is None else Carrier(f, CODES).store(_fit(f, np.asarray(y, dtype=np.float64)))
+        if f is None:
+            return _in_dtype(y, keywords.get(formats.get(name, ""), spec.defaults.get(formats.get(name, ""))))
+        return Carrier(f, CODES).store(_fit(f, np.asarray(y, dtype=np.float64)))
 
     def on_codes(*arguments: Any, **keywords: Any) -> Any:
         numbers = [decode(name, x, keywords) for name, x in zip(spec.positional, arguments, strict=False)]
@@ -45,6 +49,14 @@ def with_codes(spec: Specification, equation: Callable[..., Any]) -> Callable[..
         return tuple(encode(name, part, keywords) for name, part in zip(spec.results, y, strict=True))
 
     return on_codes
+
+
+def _in_dtype(y: Any, name: str | None) -> Any:
+    """Return a result in the dtype that a keyword names, rounded once."""
+    if name is None:
+        return y
+    rounded = FORMATS[name].round(np.asarray(y, dtype=np.float64))
+    return rounded.astype(importlib.import_module("ml_dtypes").bfloat16 if name == "bfloat16" else name)
 
 
 def _fit(f: NarrowFormat, y: np.ndarray) -> np.ndarray:

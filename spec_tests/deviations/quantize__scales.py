@@ -1,15 +1,14 @@
 """What goes wrong with the scales and the zero points of quantize."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from reference_numpy._marks import quotient
-from reference_numpy._narrow import spread
 from reference_numpy.quantize import quantize
 
 from . import deviation
+from ._blocks import across_rows, from_the_end, split_evenly, spread_first, spread_largest
 from ._quantized import requantize
 
 FLASHINFER_SCALE = ("https://github.com/flashinfer-ai/flashinfer/pull/4023",)
@@ -88,7 +87,7 @@ def first_scale_for_all(*arrays: Any, **options: Any) -> Any:
 
     Shows: several blocks. Hides: a single one.
     """
-    return requantize(*arrays, **options, spread_scale=lambda s, block, shape: spread(s[..., :1, :1], (None, None), shape))
+    return requantize(*arrays, **options, spread_scale=spread_first)
 
 
 @deviation("reference", "blocks_are_independent")
@@ -98,25 +97,7 @@ def largest_scale_for_all(*arrays: Any, **options: Any) -> Any:
     Shows: several blocks. Hides: a single one, and equal scales.
     """
 
-    def spread_largest(scale: Any, block: Any, shape: tuple[int, ...]) -> Any:
-        if 0 in scale.shape:
-            return spread(scale, block, shape)
-        largest = np.max(np.max(scale, axis=-1, keepdims=True), axis=-2, keepdims=True)
-        return spread(largest, (None, None), shape)
-
     return requantize(*arrays, **options, spread_scale=spread_largest)
-
-
-def _by_index(index: Callable[[int, int], Any]) -> Callable[[Any, Any, Any], Any]:
-    """Return the function that spreads scales by another index of each block, made of a length and a size of blocks."""
-
-    def spread_by_index(scale: Any, block: Any, shape: tuple[int, ...]) -> Any:
-        for axis, size, length in ((-2, block[0], shape[-2]), (-1, block[1], shape[-1])):
-            known = max(length if size is None else min(size, max(length, 1)), 1)
-            scale = np.take(scale, np.clip(index(length, known), 0, scale.shape[axis] - 1), axis=axis)
-        return scale
-
-    return spread_by_index
 
 
 @deviation("reference")
@@ -126,10 +107,7 @@ def short_block_first(*arrays: Any, **options: Any) -> Any:
     Shows: an axis that is no multiple of its block. Hides: any other.
     """
 
-    def index(length: int, size: int) -> Any:
-        return (np.arange(length) + -length % size) // size
-
-    return requantize(*arrays, **options, spread_scale=_by_index(index))
+    return requantize(*arrays, **options, spread_scale=from_the_end)
 
 
 @deviation("reference", seen=TILE_INDEX)
@@ -139,11 +117,7 @@ def axis_split_evenly(*arrays: Any, **options: Any) -> Any:
     Shows: an axis that is no multiple of its block. Hides: any other.
     """
 
-    def index(length: int, size: int) -> Any:
-        count = -(-length // size)
-        return np.arange(length) * count // max(length, 1)
-
-    return requantize(*arrays, **options, spread_scale=_by_index(index))
+    return requantize(*arrays, **options, spread_scale=split_evenly)
 
 
 @deviation("reference")
@@ -153,15 +127,7 @@ def blocks_across_rows(*arrays: Any, **options: Any) -> Any:
     Shows: blocks (1, n) where a row is no multiple of n. Hides: any other.
     """
 
-    def flat(scale: Any, block: Any, shape: tuple[int, ...]) -> Any:
-        rows, columns = shape[-2:]
-        if block[0] != 1 or block[1] is None or rows < 2 or columns < 1:
-            return spread(scale, block, shape)
-        index = np.arange(rows * columns) // block[1]
-        whole = np.reshape(scale, (*scale.shape[:-2], scale.shape[-2] * scale.shape[-1]))
-        return np.reshape(np.take(whole, index, axis=-1), (*scale.shape[:-2], rows, columns))
-
-    return requantize(*arrays, **options, spread_scale=flat)
+    return requantize(*arrays, **options, spread_scale=across_rows)
 
 
 @deviation("reference")

@@ -11,6 +11,7 @@ from ..calls.call import Call
 from ..implementation.domain import BROADCASTING_ARGUMENTS
 from ..inputs.draw import Draw
 from ..specification.formats import INTEGER, is_floating
+from ..specification.narrow_formats import NarrowFormat
 from ..specification.pytree import tree_map
 from ..specification.registry import result_ranks
 
@@ -90,12 +91,18 @@ def isolate_entry(call: Call, index: tuple[int, ...], *, empty: bool = False) ->
     return replace_arguments(call, parts)
 
 
+def holds_nan(call: Call, name: str) -> bool:
+    """Whether the format of a floating argument has NaN. Some formats of few bits have none."""
+    f = call.operation.named_format(name, call.keywords)
+    return not isinstance(f, NarrowFormat) or f.nan is not None
+
+
 def poison_other_entries(call: Call, index: tuple[int, ...], poison: float) -> Call:
     """Return the call with every other entry of the batch filled with `poison`, NaN or an infinity."""
     parts = {}
     for name, rank in _count_batch_dims(call).items():
         x = call.named[name]
-        if not rank or x.dtype.kind != "f":
+        if not rank or x.dtype.kind != "f" or not holds_nan(call, name):
             continue
         place = locate_entry(call, name, index)
         spoiled = np.full(x.shape, poison)
@@ -192,7 +199,7 @@ def change_arguments(call: Call, only: str | None = None, place: float | None = 
 
 
 def _another_value(call: Call, name: str, place: float | None) -> Any:
-    value, hold = call.named[name], call.operation.storage.round
+    value, hold = call.named[name], (call.operation.named_format(name, call.keywords) or call.operation.storage).round
     if choices := call.operation.spec.declaration.choices.get(name):
         return next(choice for choice in choices if choice != value)
     if isinstance(value, bool):

@@ -7,7 +7,13 @@ from ..calls.operation import Operation
 from ..calls.recorder import REFUSED
 from ..calls.violation import NotImplementedVariant
 from ..inputs.draw import Draw
+from ..specification.conventions import CONVENTIONS
 from .optional import answer_optional
+
+
+def holds_value(operation: Operation, name: str, value: str) -> bool:
+    """Whether a convention has this value, as the backend states or as its answers show."""
+    return operation.possible_values(CONVENTIONS[name])[0] == value
 
 
 def assert_convention(operation: Operation, draw: Draw, name: str) -> None:

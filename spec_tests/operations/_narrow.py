@@ -6,7 +6,7 @@ import numpy as np
 
 from reference_numpy._narrow import count_blocks
 from spec_tests.calls.violation import NotImplementedVariant
-from spec_tests.inputs.draw import Draw
+from spec_tests.inputs.draw import Draw, within_domain
 from spec_tests.specification.narrow_formats import NARROW_FORMATS, NarrowFormat
 
 BLOCKS = (
@@ -14,6 +14,7 @@ BLOCKS = (
     *((None, 1), (1, 1), (2, 3), (4, 64), (64, None), (3, 1), (7, 5)),
 )
 MAX_SIDE = 2000  # of a matrix, where the domain asks for a number of blocks
+LARGE_BLOCK = 64  # rows or columns
 LARGEST_EXPONENT, LARGEST_FLOAT16_EXPONENT = 20, 3  # of drawn scales that are powers of two
 
 
@@ -45,6 +46,19 @@ def draw_sides(draw: Draw, f: NarrowFormat, block: Any, *, rows: int = 70, colum
     )
     per_entry = draw.operation.backend.carrier(f).per_entry
     return m, -(-k // per_entry) * per_entry
+
+
+def draw_uneven_sides(draw: Draw, f: NarrowFormat, block: Any) -> tuple[int, int]:
+    """Draw the sizes of a matrix that has two or three blocks in a direction, of which the last one is mostly shorter."""
+    lengths = [
+        draw.integer(1, 4) if size is None else size * draw.one_of((1, 2) if size < LARGE_BLOCK else (1,)) + draw.integer(1, size)
+        for size in block
+    ]
+    per_entry = draw.operation.backend.carrier(f).per_entry
+    m, k = lengths[0], -(-lengths[1] // per_entry) * per_entry
+    r, c = shape_of_scales((m, k), block)
+    within_domain(draw, M=m, K=k, R=r, C=c)
+    return m, k
 
 
 def _fit_blocks(draw: Draw, name: str, length: int, size: int | None) -> int:

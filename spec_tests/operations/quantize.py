@@ -1,7 +1,5 @@
 """How quantize is drawn."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +9,6 @@ from reference_numpy.quantize import quantize
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw
 from spec_tests.operations._narrow import (
-    choose,
-    draw_block,
     draw_powers,
     draw_quotients,
     draw_scales,
@@ -21,46 +17,9 @@ from spec_tests.operations._narrow import (
     draw_zero_points,
     shape_of_scales,
 )
+from spec_tests.operations._narrow_keywords import Keywords, draw_keywords
 from spec_tests.specification.declaration import Declaration
-from spec_tests.specification.narrow_formats import ELEMENT_FORMATS, FLOATING_ELEMENTS, NARROW_FORMATS, NarrowFormat
-
-INTEGERS = tuple(name for name in ELEMENT_FORMATS if name not in FLOATING_ELEMENTS)
-SCALES_OF_FLOATS = ("float32", "float32", "float8_e8m0fnu", "float8_e4m3fn")
-
-
-@dataclass(frozen=True)
-class Keywords:
-    """The keywords of a call, and the format that they name."""
-
-    format: NarrowFormat
-    given: dict[str, Any]
-
-    @property
-    def block(self) -> Any:
-        return self.given["block"]
-
-    @property
-    def scale_dtype(self) -> str:
-        return str(self.given.get("scale_dtype", "float32"))
-
-
-def draw_keywords(draw: Draw, *formats: str, scales: tuple[str, ...] = ()) -> Keywords:
-    """Draw a format, the format of its scales, and a block, as far as they go together."""
-    dtype = choose(draw, "dtype", *(formats or ELEMENT_FORMATS))
-    is_integer = NARROW_FORMATS[dtype["dtype"]].is_integer
-    pool = ("float32",) if is_integer else SCALES_OF_FLOATS
-    scale_dtype = choose(draw, "scale_dtype", *(name for name in pool if not scales or name in scales))
-    return Keywords(NARROW_FORMATS[dtype["dtype"]], {**dtype, **draw_block(draw), **scale_dtype})
-
-
-def draw_each_format(draw: Draw, *formats: str) -> Iterator[Keywords]:
-    """Draw the other keywords for each of these formats that the domain allows."""
-    allowed = draw.operation.domain.get("dtype", ELEMENT_FORMATS)
-    fitting = [name for name in formats or ELEMENT_FORMATS if name in allowed]
-    if not fitting:
-        raise NotImplementedVariant(f"its domain has no dtype = {' or '.join(formats)}")
-    for name in fitting:
-        yield draw_keywords(draw, name)
+from spec_tests.specification.narrow_formats import FLOATING_ELEMENTS
 
 
 def draw_x(draw: Draw, keywords: Keywords, scale: Any, shape: tuple[int, ...], *, exact: bool) -> np.ndarray:

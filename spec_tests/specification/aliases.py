@@ -102,6 +102,7 @@ TAKEN_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "local_attention",
             "multihead_self_attention",
             "paged_attention",
+            "dequantize",
             "quantize",
             "scaled_dot_product_attention",
             "transformer_block",

@@ -48,6 +48,9 @@ class Declaration:
     formats: Mapping[str, str] = field(
         default_factory=dict
     )  # of each argument and result whose format a keyword names: that keyword; "" is the single result
+    integer_dtypes: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of integer arguments whose bits count: the one dtype that each has
     as_codes: tuple[str, ...] = ()  # of these, the ones that are codes in every carrier
     wide_arguments: tuple[str, ...] = ()  # floating arguments that are float32 where the others have 16 bits
     positive: tuple[str, ...] = ()  # floating arguments that are larger than 0 in every call, as scales are
@@ -116,6 +119,7 @@ class Declaration:
             "linear",
             "updates",
             "structure",
+            "integer_dtypes",
             "choices",
             "changeable",
         ):

@@ -148,7 +148,7 @@ FORMATS = MappingProxyType(
     }
 )
 DTYPES = tuple(FORMATS)
-DISCRETE_DTYPES = ("bool", "int64")  # of masks and counts
+DISCRETE_DTYPES = ("bool", "int64", "int8", "uint8")  # of masks, counts, and integers of few bits
 RESULT_DTYPES = (*DTYPES, *DISCRETE_DTYPES)
 WIDER = "wider"  # the dtype of a result that may have more digits than the arguments
 INTEGER = "integer"  # the dtype of a result that has one of INTEGER_DTYPES

@@ -69,6 +69,9 @@ class ErrorCarryingNumber(NumberType, Protocol):
     def quotient(self, divisors: tuple[Any, ...], roundings: int) -> Self:
         """Return self divided by the product of given numbers, with so many roundings, or none by a power of two."""
 
+    def product(self, factors: tuple[Any, ...], roundings: int) -> Self:
+        """Return self times given numbers, with so many roundings, or none by a power of two."""
+
     def stored(self, store: Callable[[Any], Any]) -> Self:
         """Return store(self), a monotone function that rounds to a format of few bits."""
 

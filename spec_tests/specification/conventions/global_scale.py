@@ -25,13 +25,28 @@ def _divide(quotient: Equation) -> Equation:
     return divided
 
 
+def _divide_product(product: Equation) -> Equation:
+    """Return the product whose second factor is given by its reciprocal, which may be rounded."""
+
+    def divided(x: Any, *factors: Any, roundings: int) -> Any:
+        scale, *others = factors
+        reciprocals = [1 / np.asarray(getattr(g, "value", g)) for g in others]
+        return product(x, scale, *reciprocals, roundings=roundings + len(others))
+
+    return divided
+
+
 CONVENTION = Convention(
     "global_scale",
     "whether the global scale multiplies the scales, or its reciprocal does",
-    ("quantize",),
+    ("quantize", "dequantize"),
     {
         "multiplier": Value("it multiplies them: x / (scale · global_scale)", lambda equation: equation),
-        "divisor": Value("its reciprocal does: x · global_scale / scale", change_part("quantize", "quotient", _divide)),
+        "divisor": Value(
+            "its reciprocal does: x · global_scale / scale",
+            change_part("quantize", "quotient", _divide),
+            elsewhere={"dequantize": change_part("dequantize", "product", _divide_product)},
+        ),
     },
     _has_global_scale,
     is_closed=True,

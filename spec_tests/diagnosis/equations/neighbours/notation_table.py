@@ -96,6 +96,9 @@ NOTATIONS = MappingProxyType(
         "qmax": "qmax of {dtype}",
         "stored": "({store} at t = {x})",
         "spread": "the {scale} of each block",
+        "product": "{x} times its factors",
+        "subtracted": "{zero_point}",
+        "check_blocks": "the check of the blocks of {name}",
         "count_blocks": "the number of blocks of {size} in {length}",
         # steps.py
         "held": "{x} rounded to {name}",
