@@ -126,7 +126,15 @@ BACKENDS = {
     """,
 }
 
-SINCE = ("divergence", "dpo_loss", "group_advantages", "quantize", "soft_target_cross_entropy", "token_log_probs")
+SINCE = (
+    "causal_conv1d",
+    "divergence",
+    "dpo_loss",
+    "group_advantages",
+    "quantize",
+    "soft_target_cross_entropy",
+    "token_log_probs",
+)
 
 
 @pytest.mark.rotating

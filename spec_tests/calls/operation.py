@@ -173,8 +173,8 @@ class Operation(ArrayFormats):
             self.recorder.steps.remove(made)
             return self.run(call, (positional, {name: x for name, x in keywords.items() if name != rejected}), state)
         if self.spec.declaration.updates:
-            given = dict(zip(self.spec.positional, positional, strict=False))
-            updated = {name: given[name] for name in self.spec.declaration.updates if name in given}
+            given = {**dict(zip(self.spec.positional, positional, strict=False)), **keywords}
+            updated = {name: given[name] for name in self.spec.declaration.updates if given.get(name) is not None}
             call.result = settle_update(call, call.result, updated)
         note_result(call)
         return call.result
