@@ -54,4 +54,5 @@ declaration = Declaration(
     choices={"activation": ACTIVATIONS},
     updates=("state",),
     short=True,
+    linear=("x", "weight", "state"),
 )
