@@ -14,6 +14,7 @@ from ._numpy_functions import *
 from ._numpy_losses import *
 from ._numpy_rotary import *
 from ._numpy_serving import *
+from ._numpy_states import *
 
 framework = "numpy"
 dtypes = ("float64", "float32", "float16")

@@ -13,6 +13,7 @@ from ._torch_functions import *
 from ._torch_losses import *
 from ._torch_rotary import *
 from ._torch_serving import *
+from ._torch_states import *
 
 framework = "torch"
 device = "cpu"

@@ -328,7 +328,7 @@ def _take_back(c: Any, numbers: np.ndarray, shape: tuple[int, ...]) -> Any:
     counts = np.bincount(numbers[order], minlength=n)
     most = int(np.max(counts, initial=0))
     if not most:
-        return np.zeros(shape)
+        return c.constant(np.zeros(shape)) if hasattr(c, "constant") else np.zeros(shape)
     place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     table = np.zeros((n, most), dtype=np.intp)
     table[numbers[order], place] = order

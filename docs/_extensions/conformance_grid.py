@@ -32,6 +32,7 @@ GROUPS = {
     " cosine_schedule",
     "Losses of policies": "token_log_probs group_advantages dpo_loss divergence",
     "Numbers in few bits": "quantize dequantize unpack_int4 swizzle_scales",
+    "States": "causal_conv1d",
 }
 DTYPES = ("float64", "float32", "bfloat16", "float16")  # the places in a cell
 WORDS = {"f": "conforms, class fused", "m": "conforms, class mixed", "e": "conforms, class eager", "x": "exact"}

@@ -96,6 +96,12 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         for more in ({}, {"beta": 0.5, "label_smoothing": 0.3, "reduction": "none"})
     ],
     "token_log_probs": [((2 * drawn(3, 4), np.array([3, 0, 1])), more) for more in ({}, {"temperature": 0.6})],
+    "causal_conv1d": [
+        ((drawn(2, 3, 5), drawn(3, 4), drawn(3), drawn(2, 3, 3)), {"activation": "silu"}),
+        ((drawn(3, 2), drawn(3, 4), None, drawn(3, 3)), {}),
+        ((drawn(2, 3, 5), drawn(3, 1), drawn(3)), {"activation": "silu"}),
+        ((drawn(3, 0), drawn(3, 3), None, drawn(3, 2)), {}),
+    ],
     "linear_cross_entropy": [
         ((drawn(2, 3), drawn(4, 3), np.array([3, 1])), {}),
         ((drawn(2, 3), drawn(4, 3), np.array([3, -100])), {"reduction": "sum", "softcap": 2.0, "label_smoothing": 0.2}),

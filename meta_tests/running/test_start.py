@@ -127,6 +127,7 @@ BACKENDS = {
 }
 
 SINCE = (
+    "causal_conv1d",
     "dequantize",
     "divergence",
     "dpo_loss",

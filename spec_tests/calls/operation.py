@@ -172,9 +172,9 @@ class Operation(ArrayFormats):
                 raise NotImplementedVariant(reason, "signature") from violation
             self.recorder.steps.remove(made)
             return self.run(call, (positional, {name: x for name, x in keywords.items() if name != rejected}), state)
-        if self.spec.declaration.updates:
-            given = dict(zip(self.spec.positional, positional, strict=False))
-            updated = {name: given[name] for name in self.spec.declaration.updates if name in given}
+        if self.spec.declaration.updates and not self.spec.is_gradient:
+            given = {**dict(zip(self.spec.positional, positional, strict=False)), **keywords}
+            updated = {name: given[name] for name in self.spec.declaration.updates if given.get(name) is not None}
             call.result = settle_update(call, call.result, updated)
         note_result(call)
         return call.result

@@ -1,4 +1,4 @@
-"""Operations that write to their arguments: caches are updated in place, or new ones are returned."""
+"""Operations that write to their arguments: caches and states are updated in place, or new ones are returned."""
 
 from __future__ import annotations
 
@@ -24,31 +24,46 @@ def known_update(backend: Backend, operation: str) -> str:
 def settle_update(call: Call, result: Any, given: dict[str, Any]) -> Any:
     """Return the results of a call that may have written to the native arrays `given`: what it returned, or those arrays.
 
+    Code that writes to them may return the other results alone, or nothing if there are none.
     Raise a Violation if it did not do as the backend states, or as its other answers did.
     """
     operation = call.operation
     framework = operation.backend.framework
+    if not given:
+        return result
+    others = [name for name in operation.spec.results if name not in given]
+    is_whole = result is not None and not _has_others_alone(framework, result, len(others))
     written = {name: framework.numpy(x) for name, x in given.items()}
     before = {name: x.value if isinstance(x := call.named[name], Bounded) else x for name in given}
     changed = any(not np.array_equal(x, before[name], equal_nan=True) for name, x in written.items())
     known = known_update(operation.backend, operation.name)
-    if result is not None and not changed:
-        held = np.concatenate([x.ravel() for x in before.values()])
-        nothing_to_write = np.array_equal(call.value, held, equal_nan=True)
+    if is_whole and not changed:
+        expected = call.parts.split(call.value) if call.parts else {}
+        nothing_to_write = all(np.array_equal(expected[name], x, equal_nan=True) for name, x in before.items())
         how = known if nothing_to_write and known else RETURNED
     else:
         how = IN_PLACE
     if known and how != known:
         source = "where the backend states" if operation.backend.convention(UPDATE, operation.name) else "and in other answers"
-        raise Violation(f"the update of the caches is {how}, {source} {known}", [("decides", "cache_update")])
+        raise Violation(f"the update of {' and '.join(given)} is {how}, {source} {known}", [("decides", "cache_update")])
     if not operation.backend.convention(UPDATE, operation.name):
         operation.backend.inferred_conventions[operation.name, UPDATE] = (how,)
         operation.recorder.add_convention(UPDATE, how)
-    if how == RETURNED or (result is not None and not changed):
+    if how == RETURNED or (is_whole and not changed):
         return result
-    if result is not None:
-        _require_same(framework, operation.by_name(result), written)
-    return tuple(given.values())
+    if is_whole:
+        returned = operation.by_name(result)
+        _require_same(framework, {name: x for name, x in returned.items() if name in given}, written)
+    else:
+        returned = dict(zip(others, result if isinstance(result, list | tuple) else [result], strict=False))
+    return tuple(given[name] if name in given else returned[name] for name in operation.spec.results)
+
+
+def _has_others_alone(framework: Any, result: Any, count: int) -> bool:
+    """Whether these are so many results, which are not written to any argument, without those that are."""
+    if isinstance(result, list | tuple):
+        return 0 < len(result) == count
+    return count == 1 and framework.is_array(result)
 
 
 def _require_same(framework: Any, returned: dict[str, Any], written: dict[str, np.ndarray]) -> None:

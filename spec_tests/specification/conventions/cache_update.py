@@ -1,4 +1,4 @@
-"""Whether new caches are returned, or the given ones are written to. It is decided by looking: see `calls/updates.py`."""
+"""Whether new caches and states are returned, or the given ones are written to. How it is decided: see `calls/updates.py`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from ._convention import Convention, Value
 
 CONVENTION = Convention(
     "cache_update",
-    "whether new caches are returned, or the given ones are written to",
-    ("kv_cache_append",),
+    "whether new caches and states are returned, or the given ones are written to",
+    ("causal_conv1d", "kv_cache_append"),
     {
         "returned": Value("nothing that was given changes", lambda equation: equation),
-        "in place": Value("the given caches are written to; it returns them or nothing", lambda equation: equation),
+        "in place": Value("the given ones are written to; it returns them or leaves them out", lambda equation: equation),
     },
     lambda named, settled: False,
     is_closed=True,

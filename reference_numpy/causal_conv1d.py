@@ -1,0 +1,46 @@
+from typing import Any
+
+from ._filters import activated, filtered, with_past
+from ._marks import float64
+
+
+def causal_conv1d(x: Any, weight: Any, bias: Any = None, state: Any = None, *, activation: str | None = None) -> Any:
+    """Convolution of each channel with a filter of its own that looks back, and the columns that the next call needs.
+
+        p = state, then x, along the tokens
+        out_t = act(bias + sum over j = 0, ..., w - 1 of weight_j p_(t + j)),   state = the last w - 1 columns of p
+
+    act is silu with activation "silu", else nothing.
+
+    Shapes
+        x (..., d, n),  weight (d, w),  bias (d),  state (..., d, past)  ->  out (..., d, n),  state (..., d, past)
+    Dtypes
+        out and state as the arguments
+    Units
+        n in tokens; w in taps; past = w - 1 in tokens.
+    Domain
+        x, weight, bias and state finite; w >= 1.
+    Edges
+        Without a state the columns before the first token are zeros. n = 0 returns the state. With n < w - 1 the new state
+        keeps columns of the old one. w = 1 has a state of no columns. The state has columns of p, bit for bit: no bias, no
+        activation and no rounding.
+
+    Raises
+        ValueError where activation is unknown.
+    Choices
+        The last tap is for the newest token, so that the filter is not flipped: torch.nn.Conv1d with groups = d and w - 1
+        columns of padding on the left. Channels stand before tokens. The state has w - 1 columns; some code keeps w.
+    Source
+        Gu and Dao 2023, arXiv:2312.00752, section 3.4. causal_conv1d_fn of Dao-AILab/causal-conv1d. ONNX CausalConvWithState-27.
+
+    A filter of two taps over three tokens; the next call goes on from the last of them:
+
+    >>> out, state = causal_conv1d([[1.0, 2.0, 3.0]], [[10.0, 1.0]])
+    >>> out, state
+    (array([[ 1., 12., 23.]]), array([[3.]]))
+    >>> causal_conv1d([[4.0]], [[10.0, 1.0]], state=state)[0]
+    array([[34.]])
+    """
+    x, weight = float64(x), float64(weight)
+    columns = with_past(x, weight.shape[-1] - 1, state)
+    return activated(filtered(columns, weight, bias), activation, "causal_conv1d"), columns[..., x.shape[-1] :]
