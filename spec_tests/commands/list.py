@@ -51,11 +51,13 @@ def _list_laws() -> str:
     from ..trials.collection import invariants
     from ..trials.invariant import laws_about
 
-    rows = []
-    for name in (*operations(), *gradients()):
-        counts = Counter(law.is_general for law in laws_about(name, [test.invariant for test in invariants()]))
-        rows.append(f"{name:<36} {counts[False]:>3} of its own, {counts[True]:>2} of every operation")
-    return "\n".join(rows)
+    laws = [test.invariant for test in invariants()]
+    general = [law for law in laws if law.is_general]
+    own = Counter(law.module for law in laws if not law.is_general)
+    return "\n".join(
+        f"{name:<36} {own[name]:>3} of its own, {len(laws_about(name, general)):>2} of every operation"
+        for name in (*operations(), *gradients())
+    )
 
 
 KINDS: Mapping[str, Callable[[], str]] = MappingProxyType(
