@@ -136,7 +136,7 @@ def test_the_grammar() -> None:
     Shapes
         x (..., 2 h, d),  n queries, m keys (None: n),  mask and bias broadcastable to (..., h, m),  ids (...) integers,
         p (n) or broadcastable to (..., n),  angles (d_k/2); weights: w1 (d, h),
-        w2 (h) or None; states: a list, each (any shape)  ->  y (..., d), lse (..., h)
+        w2 (h) or None, a (h) or (h, d); states: a list, each (any shape)  ->  y (..., d), lse (..., h)
     Edges
         z (3, 4) is no shape here.
     """
@@ -148,6 +148,7 @@ def test_the_grammar() -> None:
         "angles": Shape(("d_k/2",)),
         "w1": Shape(("d", "h")),
         "w2": Shape(("h",)),
+        "a": Shape(("h",)),
     }
     assert found.broadcast == {"mask": Shape(("h", "m"), batch=True), "bias": Shape(("h", "m"), batch=True)}
     assert found.entry_of == {"w1": "weights", "w2": "weights"}

@@ -126,7 +126,7 @@ BACKENDS = {
     """,
 }
 
-SINCE = ("divergence", "dpo_loss", "group_advantages", "quantize", "soft_target_cross_entropy", "token_log_probs")
+SINCE = ("divergence", "dpo_loss", "group_advantages", "policy_loss", "quantize", "soft_target_cross_entropy", "token_log_probs")
 
 
 @pytest.mark.rotating

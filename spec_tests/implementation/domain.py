@@ -20,7 +20,7 @@ FLAGS = MappingProxyType(
 
 # What a domain may name besides dimensions and keywords.
 NOT_DIMENSIONS = frozenset(
-    {"dtype", "batch_dims", "positions", "max_position", "differentiable", "index_dtype", "weights", *FLAGS}
+    {"dtype", "batch_dims", "advantage_dims", "positions", "max_position", "differentiable", "index_dtype", "weights", *FLAGS}
 )
 
 BROADCASTING_ARGUMENTS = frozenset({"positions", "mask", "bias"})  # their batch dimensions may differ from those of the others
@@ -52,6 +52,7 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
     keywords = {name for name in spec.parameters if name not in spec.positional}
     broadcasts = spec.declaration.broadcasts
     applies = {
+        "advantage_dims": "advantages" in spec.positional,
         "positions": "positions" in spec.positional,
         "max_position": "positions" in spec.positional,
         "differentiable": spec.has_several_results,
