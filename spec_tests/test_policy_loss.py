@@ -17,6 +17,7 @@ from .operations.policy_loss import (
     draw_log_probs,
     draw_options,
     draw_reference,
+    of_tokens,
 )
 from .trials.invariant import invariant
 
@@ -28,11 +29,6 @@ CISPO = "MiniMax 2025, arXiv:2506.13585"
 KL = "Schulman 2020, Approximating KL divergence"
 CLIPS = ("clip_low", "clip_high", "ratio_limit")
 NONE, OLD, WEIGHED = ("keyword:reduction",), ("keyword:old_log_probs",), ("keyword:reference_log_probs",)
-
-
-def of_tokens(advantages: Any) -> Any:
-    """Return the advantages as columns, if they are those of sequences."""
-    return exactly(advantages[:, None] if advantages.ndim == 1 else advantages)
 
 
 def reduce_tokens(loss: Any, mask: np.ndarray, given: dict[str, Any]) -> Any:

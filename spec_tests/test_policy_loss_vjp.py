@@ -7,9 +7,17 @@ import numpy as np
 from .calls.operation import Operation
 from .helpers.assertions import assert_all_zero, assert_equal, assert_identical, exactly
 from .inputs.draw import Draw
-from .operations.policy_loss import BY_SEQUENCE, ESTIMATORS, OPTIONAL, draw_arrays, draw_options
-from .test_policy_loss import CISPO, CLIPS, GSPO, KL, OLD, PPO, WEIGHED, of_tokens
+from .operations.policy_loss import BY_SEQUENCE, ESTIMATORS, OPTIONAL, draw_arrays, draw_options, of_tokens
 from .trials.invariant import invariant
+
+PPO, GSPO, CISPO = (
+    "Schulman et al. 2017, arXiv:1707.06347",
+    "Zheng et al. 2025, arXiv:2507.18071",
+    "MiniMax 2025, arXiv:2506.13585",
+)
+KL = "Schulman 2020, Approximating KL divergence"
+CLIPS = ("clip_low", "clip_high", "ratio_limit")
+OLD, WEIGHED = ("keyword:old_log_probs",), ("keyword:reference_log_probs",)
 
 
 def draw_cotangent(draw: Draw, mask: np.ndarray, given: dict[str, Any]) -> np.ndarray:

@@ -115,14 +115,18 @@ def batch_ranks(call: Call) -> list[int]:
     return [max(len(shape) - trailing[name], 0) for name, shape in shapes.items() if shape is not None]
 
 
-def _find_other_rank(call: Call, domain: dict[str, Any]) -> str:
-    """Return a sentence if the batch, or the advantages, have another number of dimensions than the domain states, else ""."""
+def _find_other_form(call: Call, domain: dict[str, Any]) -> str:
+    """Return a sentence if the batch, or what a loss of policies takes, is of another form than the domain states, else ""."""
     ranks, advantages = batch_ranks(call), _shape("advantages", call.named)
     for rank in ranks:
         if rank not in domain.get("batch_dims", ranks):
             return f"its domain has no batch of {rank} dimensions"
     if advantages is not None and len(advantages) not in domain.get("advantage_dims", (1, 2)):
         return f"its domain has no advantages of {len(advantages)} dimensions"
+    if domain.get("equal_clips") and call.named.get("clip_low", 0.2) != call.named.get("clip_high", 0.2):
+        return "its domain has one number for both clips"
+    if domain.get("equal_lengths") and np.ptp(np.sum(call.named["mask"], axis=-1)):
+        return "its domain has sequences of one number of tokens that count"
     return ""
 
 
@@ -137,7 +141,7 @@ def outside_domain(call: Call) -> str:
     if not domain:
         return ""
     sizes = dimension_sizes(call)
-    if complaint := _find_other_rank(call, domain):
+    if complaint := _find_other_form(call, domain):
         return complaint
     if domain.get("empty") is False and is_empty(call):
         return "its domain excludes empty arrays"

@@ -7,6 +7,8 @@ import numpy as np
 
 from reference_numpy._policies import OBJECTIVES, REDUCTIONS
 from reference_numpy.policy_loss import policy_loss
+from spec_tests.bounds.bounded import Bounded
+from spec_tests.calls.result import WIDE
 from spec_tests.calls.violation import NotImplementedVariant
 from spec_tests.inputs.draw import Draw, single
 from spec_tests.specification.declaration import Declaration
@@ -57,6 +59,8 @@ def draw_clips(draw: Draw, used: set[str], objective: str) -> dict[str, Any]:
         return {}
     domain, lower = draw.operation.domain, (None, *CLIPS) if objective == "cispo" else CLIPS
     high = draw.keyword("clip_high", CLIPS)
+    if domain.get("equal_clips"):
+        return high | {"clip_low": high.get("clip_high", 0.2)}
     if high and "clip_low" not in domain and draw.operation.accepts("clip_low") and draw.one_of((True, False)):
         return high | {"clip_low": high["clip_high"]}
     allowed = domain.get("clip_low", lower if draw.operation.accepts("clip_low") else (0.2,))
@@ -66,6 +70,10 @@ def draw_clips(draw: Draw, used: set[str], objective: str) -> dict[str, Any]:
 def draw_mask(draw: Draw, b: int, n: int, *, empty: bool = True) -> np.ndarray:
     """Draw which tokens count: all, the first of each sequence, or any; sometimes none of a sequence, but one of the batch."""
     kind, mask = draw.one_of(("padded", "padded", "all", "any", "any", "one each")), np.ones((b, n), dtype=bool)
+    if draw.operation.domain.get("equal_lengths"):
+        count = {"all": n, "one each": 1}.get(kind, 1 + draw.integer(0, 99) * n // 100)
+        order = np.argsort(draw.rng.random((b, n)), axis=-1) if kind == "any" else np.arange(n) + np.zeros((b, 1))
+        return np.asarray(order < count)
     if kind == "padded":
         mask = np.arange(n) < draw.rng.integers(1, n + 1, (b, 1))
     elif kind == "any":
@@ -132,6 +140,11 @@ def draw_arrays(
     if "kl_weight" in keywords:
         arrays["reference_log_probs"] = draw_reference(draw, x, keywords.get("kl_estimator", "k3"))
     return (x, advantages, draw_mask(draw, b, n, empty=empty)), arrays | keywords
+
+
+def of_tokens(advantages: Any) -> Bounded:
+    """Return the advantages as numbers without an error, in columns if they are those of sequences."""
+    return Bounded(advantages[:, None] if advantages.ndim == 1 else advantages, 0.0, WIDE)
 
 
 def draw_nothing(draw: Draw) -> tuple[tuple[Any, ...], dict[str, Any]]:
