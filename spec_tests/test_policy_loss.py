@@ -34,7 +34,8 @@ NONE, OLD, WEIGHED = ("keyword:reduction",), ("keyword:old_log_probs",), ("keywo
 def reduce_tokens(loss: Any, mask: np.ndarray, given: dict[str, Any]) -> Any:
     """Return the reduction of the losses of tokens. Each sequence has a token that counts."""
     reduction, (b, n) = given.get("reduction", "token-mean"), mask.shape
-    loss = np.where(mask, exactly(loss), 0.0)
+    exact: Any = exactly(loss)
+    loss = np.where(mask, exact, 0.0)
     if reduction == "none":
         return loss
     divisor: Any = np.float64(b)
@@ -44,7 +45,7 @@ def reduce_tokens(loss: Any, mask: np.ndarray, given: dict[str, Any]) -> Any:
         divisor = np.float64(b * (given.get("horizon") or n))
     elif reduction == "seq-mean-token-mean":
         divisor = b * mask.sum(axis=-1, keepdims=True)
-    return np.sum(np.reshape(loss / divisor, (b * n,)), axis=0)  # type: ignore[call-overload]
+    return np.sum(np.reshape(loss / divisor, (b * n,)), axis=0)
 
 
 def draw_plain(draw: Draw, *options: str, objectives: tuple[str, ...] = ("clip", "cispo", "reinforce"), **how: Any) -> Any:

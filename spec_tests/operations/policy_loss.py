@@ -142,7 +142,7 @@ def draw_arrays(
     return (x, advantages, draw_mask(draw, b, n, empty=empty)), arrays | keywords
 
 
-def of_tokens(advantages: Any) -> Bounded:
+def of_tokens(advantages: Any) -> Any:
     """Return the advantages as numbers without an error, in columns if they are those of sequences."""
     return Bounded(advantages[:, None] if advantages.ndim == 1 else advantages, 0.0, WIDE)
 
