@@ -93,6 +93,42 @@ def group_advantages(rewards, *, group_size, normalize="std", baseline="mean", e
     return c.reshape(-1).astype(rewards.dtype)
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")  # the mean of no token is NaN; tokens that do not count
+def policy_loss(
+    log_probs, advantages, mask, old_log_probs=None, reference_log_probs=None,
+    *, objective="clip", clip_low=0.2, clip_high=0.2, ratio_limit=None, level="token", kl_weight=0.0, kl_estimator="k3",
+    reduction="token-mean", horizon=None,
+):  # fmt: skip
+    kind, a = log_probs.dtype.type, advantages.reshape(len(log_probs), -1)
+    counts = mask.sum(-1, keepdims=True)
+    log_ratio = log_probs - (log_probs if old_log_probs is None else old_log_probs)
+    if level == "sequence":
+        log_ratio = np.where(mask, log_ratio, 0).sum(-1, keepdims=True) / np.maximum(counts, 1).astype(kind)
+    ratio = np.exp(log_ratio)
+    clipped = np.clip(ratio, -np.inf if clip_low is None else kind(1 - clip_low), kind(1 + clip_high))
+    if objective == "reinforce":
+        loss = -a * log_probs
+    elif objective == "cispo":
+        loss = -clipped * a * log_probs
+    else:
+        ratio = ratio if ratio_limit is None else np.minimum(ratio, kind(ratio_limit))
+        loss = -np.minimum(ratio * a, clipped * a) + np.zeros_like(log_probs)
+    if kl_weight:
+        d = reference_log_probs - log_probs
+        loss = loss + kind(kl_weight) * {"k1": lambda: -d, "k2": lambda: d * d / 2, "k3": lambda: np.expm1(d) - d}[kl_estimator]()
+    loss = np.where(mask, loss, 0)
+    if reduction == "none":
+        return loss.astype(kind)
+    if reduction == "token-mean":
+        return np.asarray(loss.sum() / counts.sum(), dtype=kind)
+    rows = loss.sum(-1)
+    if reduction == "seq-mean-token-mean":
+        rows = rows / np.maximum(counts[:, 0], 1)
+    elif reduction == "constant":
+        rows = rows / (mask.shape[1] if horizon is None else horizon)
+    return np.asarray(rows.sum() / len(rows), dtype=kind)
+
+
 def linear_cross_entropy(x, weight, targets, **options):
     return cross_entropy(wide(x) @ wide(weight).T, targets, **options)
 

@@ -82,6 +82,40 @@ def group_advantages(rewards, *, group_size, normalize="std", baseline="mean", e
     return ((r - base) / scale).reshape(-1).to(rewards.dtype)
 
 
+def policy_loss(
+    log_probs, advantages, mask, old_log_probs=None, reference_log_probs=None,
+    *, objective="clip", clip_low=0.2, clip_high=0.2, ratio_limit=None, level="token", kl_weight=0.0, kl_estimator="k3",
+    reduction="token-mean", horizon=None,
+):  # fmt: skip
+    a, nothing, n = advantages.reshape(len(log_probs), -1), log_probs.new_zeros(()), mask.shape[1]
+    log_probs = torch.where(mask, log_probs, nothing)
+    before = log_probs.detach() if old_log_probs is None else torch.where(mask, old_log_probs, nothing)
+    counts = mask.sum(-1, keepdim=True)
+    log_ratio = log_probs - before
+    if level == "sequence":
+        log_ratio = log_ratio.sum(-1, keepdim=True) / counts.clamp(min=1)
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(min=None if clip_low is None else 1 - clip_low, max=1 + clip_high)
+    if objective == "reinforce":
+        loss = -a * log_probs
+    elif objective == "cispo":
+        loss = -clipped.detach() * a * log_probs
+    else:
+        ratio = ratio if ratio_limit is None else ratio.clamp(max=ratio_limit)
+        loss = torch.maximum(-ratio * a, -clipped * a)
+    if kl_weight:
+        d = torch.where(mask, reference_log_probs, nothing) - log_probs
+        loss = loss + kl_weight * {"k1": lambda: -d, "k2": lambda: d.square() / 2, "k3": lambda: d.exp() - d - 1}[kl_estimator]()
+    loss = torch.where(mask, loss, nothing)
+    if reduction == "none":
+        return loss
+    if reduction == "token-mean":
+        return loss.sum() / mask.sum()
+    if reduction == "seq-mean-token-mean":
+        return (loss.sum(-1) / counts[:, 0].clamp(min=1)).mean()
+    return (loss.sum(-1) / ((horizon or n) if reduction == "constant" else 1)).mean()
+
+
 def linear_cross_entropy(x, weight, targets, **options):
     return cross_entropy(_widened(x) @ _widened(weight).mT, targets, **options)
 

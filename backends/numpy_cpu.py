@@ -29,6 +29,7 @@ conventions = {
     "adamw_epsilon": "corrected",
     "adamw_decay": "before",
     "advantage_std": "unbiased",
+    "empty_sequences": "counted",
     "fp4_ties": "even",
     "global_scale": "multiplier",
     "int8_range": "-128",

@@ -30,7 +30,7 @@ GROUPS = {
     "Models": "transformer_block transformer_lm parameter_count",
     "Training": "cross_entropy linear_cross_entropy soft_target_cross_entropy gradient_clipping adamw_step adamw_steps"
     " cosine_schedule",
-    "Losses of policies": "token_log_probs group_advantages dpo_loss divergence",
+    "Losses of policies": "token_log_probs group_advantages policy_loss dpo_loss divergence",
     "Numbers in few bits": "quantize dequantize unpack_int4 swizzle_scales",
     "States": "causal_conv1d",
 }

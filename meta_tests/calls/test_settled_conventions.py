@@ -103,6 +103,8 @@ INFERRED = [
     ("adamw_decay", "adamw_step"),
     ("adamw_epsilon", "adamw_step"),
     ("advantage_std", "group_advantages"),
+    ("empty_sequences", "policy_loss"),
+    ("all_ignored", "policy_loss"),
 ]
 VALUES = [(convention, name, value) for convention, name in INFERRED for value in CONVENTIONS[convention].values]
 

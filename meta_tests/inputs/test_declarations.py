@@ -135,7 +135,7 @@ def test_the_grammar() -> None:
 
     Shapes
         x (..., 2 h, d),  n queries, m keys (None: n),  mask and bias broadcastable to (..., h, m),  ids (...) integers,
-        p (n) or broadcastable to (..., n),  angles (d_k/2); weights: w1 (d, h),
+        p (n) or broadcastable to (..., n),  angles (d_k/2),  a (h) or (h, d); weights: w1 (d, h),
         w2 (h) or None; states: a list, each (any shape)  ->  y (..., d), lse (..., h)
     Edges
         z (3, 4) is no shape here.
@@ -146,9 +146,13 @@ def test_the_grammar() -> None:
         "ids": Shape((), batch=True),
         "p": Shape(("n",)),
         "angles": Shape(("d_k/2",)),
+        "a": Shape(("h",)),
         "w1": Shape(("d", "h")),
         "w2": Shape(("h",)),
     }
+    assert found.others == {"a": (Shape(("h", "d")),)}
+    assert [found.of_rank("a", rank).labels for rank in (1, 2, 3)] == [("h",), ("h", "d"), ("h",)]
+    assert found.of_rank("x", 2) == found.arguments["x"]
     assert found.broadcast == {"mask": Shape(("h", "m"), batch=True), "bias": Shape(("h", "m"), batch=True)}
     assert found.entry_of == {"w1": "weights", "w2": "weights"}
     assert found.results == {"y": Shape(("d",), batch=True), "lse": Shape(("h",), batch=True)}

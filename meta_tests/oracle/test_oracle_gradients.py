@@ -24,6 +24,7 @@ OPTIMIZING = {"adamw_step", "adamw_steps", "gradient_clipping", "group_advantage
 CONSTANT_ARGUMENTS = {  # floating ones without a gradient
     "divergence": ("[1]",),
     "dpo_loss": ("[2]", "[3]"),
+    "policy_loss": ("[1]", "[3]", "[4]"),
     "rope": ("[2]",),
     "soft_target_cross_entropy": ("[1]",),
     "transformer_lm": ("[2]",),
@@ -101,6 +102,15 @@ CALLS: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((drawn(3, 2), drawn(3, 4), None, drawn(3, 3)), {}),
         ((drawn(2, 3, 5), drawn(3, 1), drawn(3)), {"activation": "silu"}),
         ((drawn(3, 0), drawn(3, 3), None, drawn(3, 2)), {}),
+    ],
+    "policy_loss": [
+        ((-2 * drawn(2, 3) ** 2, drawn(2), np.array([[True, False, True], [True, True, True]]), *others), more)
+        for others, more in (
+            ((-2 * drawn(2, 3) ** 2,), {"reduction": "none"}),
+            ((-2 * drawn(2, 3) ** 2,), {"level": "sequence", "ratio_limit": 3.0, "reduction": "seq-mean-token-mean"}),
+            ((None, -(drawn(2, 3) ** 2)), {"objective": "reinforce", "kl_weight": 0.5, "reduction": "constant", "horizon": 7}),
+            ((-2 * drawn(2, 3) ** 2, -(drawn(2, 3) ** 2)), {"kl_weight": 0.25, "kl_estimator": "k2"}),
+        )
     ],
     "linear_cross_entropy": [
         ((drawn(2, 3), drawn(4, 3), np.array([3, 1])), {}),

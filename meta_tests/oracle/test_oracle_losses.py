@@ -17,6 +17,7 @@ from reference_numpy.gradient_clipping import gradient_clipping
 from reference_numpy.group_advantages import group_advantages
 from reference_numpy.linear import linear
 from reference_numpy.linear_cross_entropy import linear_cross_entropy
+from reference_numpy.policy_loss import policy_loss
 from reference_numpy.soft_target_cross_entropy import soft_target_cross_entropy
 from reference_numpy.token_log_probs import token_log_probs
 
@@ -133,6 +134,64 @@ def test_group_advantages(normalize: str, baseline: str) -> None:
             expected.append((r[i] - base) / (1 if normalize == "none" else deviation + mpf(0.125)))
     got = group_advantages(rewards, group_size=4, normalize=normalize, baseline=baseline, eps=0.125)
     assert_within(got, expected, 40 * U * 20)
+
+
+def _policy_tokens(x: Any, a: Any, mask: Any, old: Any, ref: Any, objective: str, level: str, estimator: str) -> list[list[Any]]:
+    """Return the loss of each token in 60 digits, with the clips ¼ and ⅜, a ratio_limit of 2 and a kl_weight of ½."""
+    rows = []
+    for i, (new, before) in enumerate(zip(x, old, strict=True)):
+        moves = [mpf(float(p)) - mpf(float(q)) for p, q in zip(new, before, strict=True)]
+        kept, row = [move for move, m in zip(moves, mask[i], strict=True) if m], []
+        for j, move in enumerate(moves):
+            r = mpmath.exp(sum(kept) / len(kept) if level == "sequence" else move)
+            advantage, log_prob, d = mpf(float(a[i])), mpf(float(new[j])), mpf(float(ref[i][j])) - mpf(float(new[j]))
+            w = min(max(r, mpf(0.75)), mpf(1.375))
+            loss = {
+                "clip": -min(min(r, mpf(2)) * advantage, w * advantage),
+                "cispo": -w * advantage * log_prob,
+                "reinforce": -advantage * log_prob,
+            }[objective]
+            kl = {"k1": -d, "k2": d * d / 2, "k3": mpmath.exp(d) - d - 1}[estimator]
+            row.append(loss + kl / 2 if mask[i][j] else mpf(0))
+        rows.append(row)
+    return rows
+
+
+POLICIES = [("clip", "token", "k3"), ("clip", "sequence", "k1"), ("cispo", "token", "k2"), ("reinforce", "token", "k3")]
+
+
+@pytest.mark.parametrize(("objective", "level", "estimator"), POLICIES)
+def test_policy_loss(objective: str, level: str, estimator: str) -> None:
+    """Ratios up to e³, advantages below 8 and log-probabilities above −12, so that no token costs more than 200."""
+    r = rng(50)
+    x, moves, away = -8 * r.random((4, 5)), r.uniform(-3, 3, (4, 5)), r.uniform(-2, 2, (4, 5))
+    a, mask = np.clip(3 * r.standard_normal(4), -8, 8), r.random((4, 5)) < 0.7
+    mask[:, 0] = True
+    arrays = (x, a, mask, x - moves, x + away)
+    given: dict[str, Any] = {"objective": objective, "level": level, "kl_estimator": estimator, "kl_weight": 0.5}
+    given |= {"clip_low": 0.25, "clip_high": 0.375, "ratio_limit": 2.0}
+    with mpmath.workdps(DIGITS):
+        rows = _policy_tokens(*arrays, objective, level, estimator)
+        sums, counts = [sum(row) for row in rows], [int(m.sum()) for m in mask]
+        expected = {
+            "none": [loss for row in rows for loss in row],
+            "token-mean": [sum(sums) / sum(counts)],
+            "seq-mean-token-mean": [sum(s / n for s, n in zip(sums, counts, strict=True)) / 4],
+            "seq-mean-token-sum": [sum(sums) / 4],
+            "constant": [sum(sums) / (4 * 9)],
+        }
+    for reduction, value in expected.items():
+        got = policy_loss(*arrays, **given, reduction=reduction, horizon=9)
+        assert_within(np.reshape(got, -1), value, 40 * U * 200)
+
+
+def test_what_policy_loss_does_not_know_is_named() -> None:
+    arrays = (-np.ones((2, 3)), np.ones(2), np.ones((2, 3), dtype=bool))
+    for option in ({"objective": "ppo"}, {"level": "batch"}, {"kl_estimator": "k4"}, {"reduction": "average"}):
+        with pytest.raises(ValueError, match="|".join(option.values())):
+            policy_loss(*arrays, **option)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="needs reference_log_probs"):
+        policy_loss(*arrays, kl_weight=0.1)
 
 
 def test_groups_that_cannot_be_made_are_named() -> None:

@@ -132,6 +132,7 @@ SINCE = (
     "divergence",
     "dpo_loss",
     "group_advantages",
+    "policy_loss",
     "quantize",
     "soft_target_cross_entropy",
     "swizzle_scales",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..implementation.domain import ATTENDED, BROADCASTING_ARGUMENTS, NOT_DIMENSIONS
-from ..specification.registry import argument_dimensions, dimensions
+from ..specification.registry import argument_dimensions, dimensions, given_dimensions
 from .signature import read_parameters
 
 if TYPE_CHECKING:
@@ -28,8 +28,9 @@ def sizes_of(spec: Specification, named: dict[str, Any]) -> dict[str, int]:
     sizes = {}
     if {"h", "num_heads"} <= dimensions(spec) | named.keys():
         sizes = {"h": named["num_heads"], "h_kv": named.get("num_kv_heads") or named["num_heads"]}
-    for name, labels in argument_dimensions(spec).items():
-        if (shape := _shape(name, named)) is None:
+    shapes = {name: _shape(name, named) for name in argument_dimensions(spec)}
+    for name, labels in given_dimensions(spec, {name: len(shape) for name, shape in shapes.items() if shape is not None}).items():
+        if (shape := shapes[name]) is None:
             continue
         for label, size in zip(labels, shape[len(shape) - len(labels) :], strict=False):
             *factors, last = label.split()  # "h d_k" is one dimension of size h * d_k, and "2 h" one of size 2 h
@@ -114,6 +115,21 @@ def batch_ranks(call: Call) -> list[int]:
     return [max(len(shape) - trailing[name], 0) for name, shape in shapes.items() if shape is not None]
 
 
+def _find_other_form(call: Call, domain: dict[str, Any]) -> str:
+    """Return a sentence if the batch, or what a loss of policies takes, is of another form than the domain states, else ""."""
+    ranks, advantages = batch_ranks(call), _shape("advantages", call.named)
+    for rank in ranks:
+        if rank not in domain.get("batch_dims", ranks):
+            return f"its domain has no batch of {rank} dimensions"
+    if advantages is not None and len(advantages) not in domain.get("advantage_dims", (1, 2)):
+        return f"its domain has no advantages of {len(advantages)} dimensions"
+    if domain.get("equal_clips") and call.named.get("clip_low", 0.2) != call.named.get("clip_high", 0.2):
+        return "its domain has one number for both clips"
+    if domain.get("equal_lengths") and np.ptp(np.sum(call.named["mask"], axis=-1)):
+        return "its domain has sequences of one number of tokens that count"
+    return ""
+
+
 def outside_domain(call: Call) -> str:
     """Return why the call lies outside the domain that the backend states for the operation. Return "" if it lies inside."""
     domain, spec = call.operation.domain, call.operation.spec
@@ -125,10 +141,8 @@ def outside_domain(call: Call) -> str:
     if not domain:
         return ""
     sizes = dimension_sizes(call)
-    ranks = batch_ranks(call)
-    for rank in ranks:
-        if rank not in domain.get("batch_dims", ranks):
-            return f"its domain has no batch of {rank} dimensions"
+    if complaint := _find_other_form(call, domain):
+        return complaint
     if domain.get("empty") is False and is_empty(call):
         return "its domain excludes empty arrays"
     largest = domain.get("max_position")

@@ -15,12 +15,20 @@ if TYPE_CHECKING:
 
 
 FLAGS = MappingProxyType(
-    {"contiguous": "contiguous", "empty": "empty", "broadcast": "batches that broadcast", "one_array": "one array for q, k and v"}
+    {
+        "contiguous": "contiguous",
+        "empty": "empty",
+        "broadcast": "batches that broadcast",
+        "one_array": "one array for q, k and v",
+        "equal_clips": "one number for both clips",
+        "equal_lengths": "sequences of one number of tokens that count",
+        "removed_entries": "logits of −∞",
+    }
 )  # true or false, in words
 
 # What a domain may name besides dimensions and keywords.
 NOT_DIMENSIONS = frozenset(
-    {"dtype", "batch_dims", "positions", "max_position", "differentiable", "index_dtype", "weights", *FLAGS}
+    {"dtype", "batch_dims", "advantage_dims", "positions", "max_position", "differentiable", "index_dtype", "weights", *FLAGS}
 )
 
 BROADCASTING_ARGUMENTS = frozenset({"positions", "mask", "bias"})  # their batch dimensions may differ from those of the others
@@ -52,6 +60,9 @@ def find_complaints(spec: Specification, stated: Any) -> Iterator[str]:
     keywords = {name for name in spec.parameters if name not in spec.positional}
     broadcasts = spec.declaration.broadcasts
     applies = {
+        "advantage_dims": "advantages" in spec.positional,
+        **dict.fromkeys(("equal_clips", "equal_lengths"), "advantages" in spec.positional),
+        "removed_entries": "removed entries might be absent" in spec.declaration.branches,
         "positions": "positions" in spec.positional,
         "max_position": "positions" in spec.positional,
         "differentiable": spec.has_several_results,
@@ -105,7 +116,7 @@ def describe_domain(stated: dict[str, Any]) -> str:
 
 def _describe_restriction(name: str, allowed: Any) -> str:
     if name in FLAGS:
-        return f"{'' if allowed else 'no ' if name == 'broadcast' else 'not '}{FLAGS[name]}"
+        return f"{'' if allowed else 'no ' if name in ('broadcast', 'removed_entries') else 'not '}{FLAGS[name]}"
     if isinstance(allowed, str):
         return f"{allowed} {name}" if name == "positions" else f"{name} = {allowed}"
     if name == "max_position":

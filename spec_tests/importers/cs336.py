@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from . import _cs336_alignment as alignment
 from . import _cs336_training as training
 from ._promises import DEFAULT_DTYPES, MAX_POSITION, PROMISED_TIERS, TURNED_WIDTHS
 
@@ -52,8 +53,9 @@ ADAPTER_FUNCTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "cosine_schedule": ("run_get_lr_cosine_schedule",),
     }
 )
+OF_MODULES = MappingProxyType({**training.FUNCTIONS, **alignment.FUNCTIONS})
 ADAPTERS = frozenset(
-    name for names in (*ADAPTER_FUNCTIONS.values(), *(names for names, _ in training.FUNCTIONS.values())) for name in names
+    name for names in (*ADAPTER_FUNCTIONS.values(), *(names for names, _ in OF_MODULES.values())) for name in names
 )
 UPCASTS = "rms_norm"  # which the hand-out of 2025 wants to compute in float32 and to return in the dtype of its input
 FREE = (UPCASTS, "cosine_schedule")  # operations in other dtypes than float32: the latter has no arrays
@@ -259,18 +261,22 @@ class Adapters:
             translate = getattr(self.edition, operation)
             if translate and any(hasattr(module, name) for name in names):
                 setattr(self, operation, self._build_function(translate))
-        for operation, (names, call) in training.FUNCTIONS.items():
+        for operation, (names, call) in OF_MODULES.items():
             if any(hasattr(module, name) for name in names):
                 setattr(self, operation, self._bind(call, names[0]))
         self.domain = self._find_domain()
-        self.beyond = tuple(name for name in training.UNCOVERED if hasattr(module, name))
+        self.beyond = tuple(name for name in (*training.UNCOVERED, *alignment.UNCOVERED) if hasattr(module, name))
 
     def _find_domain(self) -> dict[str, dict[str, Any]]:
         """Return what the hand-outs promise of each operation, as far as the file has the functions for it."""
-        domain: dict[str, Any] = {name: {"empty": False} for name in (*ADAPTER_FUNCTIONS, *training.FUNCTIONS)}
+        domain: dict[str, Any] = {name: {"empty": False} for name in (*ADAPTER_FUNCTIONS, *OF_MODULES)}
         if not hasattr(self.module, "dtypes"):
             domain |= {name: {**stated, "dtype": DEFAULT_DTYPES} for name, stated in domain.items() if name not in FREE}
-        for name, stated in (*DOMAIN.items(), *training.find_domain(self.module).items()):
+        for name, stated in (
+            *DOMAIN.items(),
+            *training.find_domain(self.module).items(),
+            *alignment.find_domain(self.module).items(),
+        ):
             domain[name] = {**domain[name], **stated}
         plain, rotated = (hasattr(self.module, name) for name in ADAPTER_FUNCTIONS["multihead_self_attention"])
         if self.edition is Edition2025 and plain != rotated:
@@ -282,7 +288,7 @@ class Adapters:
 
         The name is "" if the assignment has no function of these arrays.
         """
-        if operation in training.FUNCTIONS:
+        if operation in OF_MODULES:
             return "", {}
         return getattr(self.edition, operation)(*arrays, **keywords)
 

@@ -42,6 +42,8 @@ def draw_logits(draw: Draw, *, longest: int = 5000) -> tuple[np.ndarray, np.ndar
 
 def draw_removed(draw: Draw) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw logits of which some entries are −inf in both, and the entries that are left."""
+    if draw.operation.domain.get("removed_entries") is False:
+        raise NotImplementedVariant("its domain has no logits of −∞")
     student, teacher = draw_logits(draw, longest=300)
     vocab = student.shape[-1]
     left = draw.rng.random(vocab) < draw.one_of((0.5, 0.9, 0.1))

@@ -176,6 +176,13 @@ def argument_dimensions(spec: Specification) -> dict[str, tuple[str, ...]]:
     return {name: shape.labels for name, shape in spec.shapes.arguments.items() if shape.is_plain}
 
 
+def given_dimensions(spec: Specification, ranks: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+    """Return the same names for arrays that have so many axes each, where the docstring has a shape for each number of axes."""
+    names = argument_dimensions(spec)
+    own = {name: spec.shapes.of_rank(name, ranks[name]).labels for name in spec.shapes.others if name in ranks and name in names}
+    return {**names, **own}
+
+
 def has_named_batch(spec: Specification) -> bool:
     """Whether the batch is a named dimension, as that of a cache is, so that every call has a batch of one dimension."""
     return any(len(labels) > spec.core[name] for name, labels in argument_dimensions(spec).items() if name in spec.core)

@@ -5,7 +5,8 @@ The grammar, which `docs/guides/extending.md` explains:
     section   = arguments "->" results
     arguments = groups, separated by semicolons
     group     = items, separated by commas | name ":" items, which are the entries of this argument
-    item      = name shape | name shape "or" shape | names "broadcastable to" shape | words without a shape
+    item      = name shape | name shape "or" shape, of which an array has the one with its axes |
+                names "broadcastable to" shape | words without a shape
     results   = shape | name shape, ... | "(" the gradient of each argument, ... ")" | words without a shape
     shape     = "(" "..." "," label "," label ... ")" | "(any shape ...)"
     label     = one dimension, as d; a product, as h d_k; a quotient, as d_k/2; or a number
@@ -24,6 +25,7 @@ LABEL = re.compile(r"\w+( \w+)*|\w+ ?/ ?\d+")
 BEFORE = re.compile(r"(?P<names>\w+(?: and \w+)*) (?P<to>broadcastable to )?$")
 AFTER_OR = re.compile(r"\bor (?:broadcastable to )?$")
 ENTRIES = re.compile(r"(\w+): ")  # at the beginning of a group
+OTHERS = re.compile(r"(?P<name>\w+) \([^():]*\)(?P<others>(?: or \([^():]*\))+)")
 LIKE = re.compile(r"as (\w+)")  # at the beginning of the results
 EACH = "each"  # entry of a list
 ANY = "any shape"
@@ -54,11 +56,17 @@ class Shapes:
 
     arguments: Mapping[str, Shape] = field(default_factory=dict)
     broadcast: Mapping[str, Shape] = field(default_factory=dict)  # of arguments that only have to broadcast to it
+    others: Mapping[str, tuple[Shape, ...]] = field(default_factory=dict)  # of arguments, after "or": with other axes
     entry_of: Mapping[str, str] = field(default_factory=dict)  # the argument that a name is an entry of
     results: Mapping[str, Shape] = field(default_factory=dict)
     single: Shape | None = None  # of the one result, if it has no name
     like: str = ""  # the argument whose shape the one result has
     words: frozenset[str] = frozenset()  # all words before the arrow
+
+    def of_rank(self, name: str, rank: int) -> Shape:
+        """Return the shape of an argument that has so many axes: the first one, unless another has exactly these."""
+        known = (self.arguments[name], *self.others.get(name, ()))
+        return next((shape for shape in known if not (shape.batch or shape.any) and len(shape.labels) == rank), known[0])
 
 
 def parse_shapes(docstring: str) -> Shapes:
@@ -68,8 +76,10 @@ def parse_shapes(docstring: str) -> Shapes:
     """
     left, _, right = _find_section(docstring).partition("->")
     arguments, broadcast, entry_of = dict[str, Shape](), dict[str, Shape](), dict[str, str]()
+    others = dict[str, tuple[Shape, ...]]()
     for group in left.split(";"):
         container = ENTRIES.match(group.strip())
+        others |= {name: (*others.get(name, ()), shape) for name, shape in _parse_others(group)}
         for name, shape, is_exact in _parse_items(group):
             (arguments if is_exact else broadcast)[name] = shape
             if container:
@@ -77,7 +87,8 @@ def parse_shapes(docstring: str) -> Shapes:
     results = {name: shape for name, shape, _ in _parse_items(right)}
     like = LIKE.match(right.strip())
     words = frozenset(re.findall(r"\w+", left))
-    return Shapes(arguments, broadcast, entry_of, results, _parse_single(right.strip()), like[1] if like else "", words)
+    others = {name: shapes for name, shapes in others.items() if name in arguments}
+    return Shapes(arguments, broadcast, others, entry_of, results, _parse_single(right.strip()), like[1] if like else "", words)
 
 
 def _parse_single(right: str) -> Shape | None:
@@ -112,6 +123,12 @@ def _parse_items(text: str) -> Iterator[tuple[str, Shape, bool]]:
         if (found := BEFORE.search(before)) and not AFTER_OR.search(before) and found["names"] != EACH:
             for name in found["names"].split(" and "):
                 yield name, shape, not found["to"]
+
+
+def _parse_others(text: str) -> Iterator[tuple[str, Shape]]:
+    """Yield the name and the shape of each item "name shape or shape", for the shapes after the first."""
+    for item in OTHERS.finditer(text):
+        yield from ((item["name"], _parse_shape(content.strip())) for content in GROUP.findall(item["others"]))
 
 
 def _parse_shape(content: str) -> Shape:

@@ -28,6 +28,8 @@ def name_axes(spec: Specification, array: str, ndim: int) -> tuple[str, ...]:
     array: an argument by its name, or by the path of an array in it, or a result, which is "" if there is one.
     """
     shape = _find_shape(spec, array)
+    if array in spec.shapes.others:
+        shape = spec.shapes.of_rank(array, ndim)
     labels = shape.labels[len(shape.labels) - min(len(shape.labels), ndim) :] if shape and not shape.any else ()
     others = ndim - len(labels)
     if not labels:

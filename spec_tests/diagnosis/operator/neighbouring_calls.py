@@ -10,7 +10,7 @@ import numpy as np
 
 from ...calls.call import Call
 from ...calls.signature import EXAMPLE_VALUES
-from ...specification.registry import Specification, argument_dimensions
+from ...specification.registry import Specification, argument_dimensions, given_dimensions
 from .alternative import Alternative, Named, call_right, take
 from .axes import name_axes, name_dimension, plural
 from .binding import bound
@@ -128,7 +128,8 @@ def _repeated(first: str, gains: dict[str, float]) -> Callable[[Specification, N
 def _list_shared_turns(spec: Specification, call: Call) -> Iterator[tuple[str, Callable[[Specification, Named], Any]]]:
     """Yield the changes of the order along one dimension, of all arrays that have it: of the keys of k and v, for example."""
     having: dict[str, list[tuple[str, int]]] = {}
-    for name, labels in argument_dimensions(spec).items():
+    ranks = {name: x.ndim for name, x in call.named.items() if isinstance(x, np.ndarray)}
+    for name, labels in given_dimensions(spec, ranks).items():
         if isinstance(call.named.get(name), np.ndarray) and name != "cotangent":
             for axis, label in enumerate(labels, start=-len(labels)):
                 having.setdefault(label, []).append((name, axis))
@@ -254,7 +255,7 @@ def _list_turns(spec: Specification, name: str, x: np.ndarray) -> Iterator[tuple
             continue
         for turn in list_plain_maps(length):
             yield name, f"in {name}, {turn.say(one, plural(one))}", _taken(axis, turn), 1.0 + turn.cost
-    for axis, label in enumerate(labels := argument_dimensions(spec).get(name, ()), start=-len(labels)):
+    for axis, label in enumerate(labels := given_dimensions(spec, {name: x.ndim}).get(name, ()), start=-len(labels)):
         if len(factors := label.split()) == 2 and not factors[0].isdigit():
             one = name_dimension(spec, factors[0])
             for turn in list_plain_maps(8):
