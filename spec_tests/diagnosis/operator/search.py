@@ -93,9 +93,12 @@ class _Search:
         return None
 
     def _list_changes(self) -> Iterator[Alternative]:
-        """Return the changes of the call and of its result, the plainest first, since the budget may end before the last."""
+        """Return the changes of the result, which need no equation, then those of the call; the plainest first.
+
+        The budget may end before the last.
+        """
         listed = [x for call in self._suggesting() for f in CHANGES for x in f(call)]
-        return iter(sorted(listed, key=lambda alternative: alternative.cost))
+        return iter(sorted(listed, key=lambda alternative: (alternative.compute is not None, alternative.cost)))
 
     def _suggesting(self) -> list[Call]:
         return [*self.wrong[: SEEN_CALLS - 1], *self.wrong[SEEN_CALLS - 1 :][-1:]]
