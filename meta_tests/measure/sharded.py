@@ -1,24 +1,28 @@
 """Which faults of sharded implementations are caught, and on how many ranks: python -m meta_tests.measure.sharded faults --write
 
 Each fault is tried on 2 ranks, and on 3 and 4, and with more examples, if it is not caught before.
+`layouts` tries the faults of meta_tests/support/faults_of_layouts.py, and compares what is said with what each has to be called.
 `right` tries the right implementations on 1 to 4 ranks.
---write adds each row to docs/measured/sharded.json as soon as it is computed, and writes sharded_faults.txt or sharded_right.txt
-there. What has a row there is not tried again, unless --again is given, other laws or another effort: the same command continues
-a run that was stopped.
+--write adds each row to docs/measured/sharded.json as soon as it is computed, and writes sharded_PART.txt there. What has a row
+there is not tried again, unless --again is given, other laws or another effort: the same command continues a run that was
+stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..support.faults_of_layouts import FAULTS
+from ..support.layout_fault import LayoutFault
 from ..support.paths import MEASURED
 from ..support.pytest_process import Run, suite
 from ..support.sharded_variant import BACKENDS, Variant
@@ -28,10 +32,11 @@ DATA = MEASURED / "sharded.json"
 ATTEMPTS = ((2, "smoke"), (3, "smoke"), (4, "smoke"), (3, "default"))  # ranks and effort; on one rank most are no faults
 RIGHT_SIZES = (1, 2, 3, 4)
 SEED = 0
+LAYOUT_FAULTS = {f"{fault.layout}, {fault.operation}: {fault.name}": fault for fault in FAULTS}
 NAMING_KINDS = ("deviation", "near miss", "equation", "region")  # of causes that say what is wrong
 
 
-def run_variant(variant: Variant, world_size: int, effort: str = "smoke") -> Run:
+def run_variant(variant: Variant | LayoutFault, world_size: int, effort: str = "smoke") -> Run:
     """Run the laws of the operation and of its gradient on the wrong backend, up to the first failure."""
     with tempfile.TemporaryDirectory() as folder:
         path = variant.write(Path(folder))
@@ -47,12 +52,12 @@ def run_variant(variant: Variant, world_size: int, effort: str = "smoke") -> Run
         return suite(Path(folder), f"--backend={path.name}", *options, "-k", laws)
 
 
-def try_fault(variant: Variant) -> dict[str, Any]:
+def try_fault(variant: Variant | LayoutFault, attempts: Sequence[tuple[int, str]] = ATTEMPTS) -> dict[str, Any]:
     """Try the fault on more and more ranks until a law fails, at last with more examples. Return its row.
 
     That has the number of ranks, the effort, the law that failed first, "" if none did, and the cause that the run names.
     """
-    for world_size, effort in ATTEMPTS:
+    for world_size, effort in attempts:
         run = run_variant(variant, world_size, effort)
         assert run.code in (0, 1), run.text
         tried = {"backend": variant.backend, "world_size": world_size, "effort": effort}
@@ -61,6 +66,25 @@ def try_fault(variant: Variant) -> dict[str, Any]:
                 cause = fact["causes"][0] if fact["causes"] else {"kind": "symptom", "what": fact["reason"]}
                 return {**tried, "law": fact["id"], "kind": cause["kind"], "cause": cause["what"]}
     return {**tried, "law": "", "kind": "", "cause": ""}
+
+
+def try_layout(fault: LayoutFault, number: int) -> dict[str, Any]:
+    """Try the fault of a layout on 2 or on 3 ranks first, which take turns. Return its row."""
+    sizes = ((2, "smoke"), (3, "smoke")) if number % 2 else ((3, "smoke"), (2, "smoke"))
+    return try_fault(fault, (*sizes, (3, "default")))
+
+
+def judge_cause(fault: LayoutFault, row: dict[str, Any]) -> str:
+    """Return how well the cause of a row says the fault.
+
+    "named": it is what the fault has to be called. "vague": it is a region. "unexplained": nothing is said. "false": it is
+    something else.
+    """
+    if not row["law"]:
+        return "not caught"
+    if row["kind"] in NAMING_KINDS and row["kind"] != "region":
+        return "named" if re.search(fault.says, row["cause"], re.IGNORECASE) else "false"
+    return "vague" if row["kind"] == "region" else "unexplained"
 
 
 def try_right(backend: str, world_size: int, laws: str, effort: str) -> dict[str, Any]:
@@ -80,6 +104,8 @@ def list_tasks(part: str, laws: str, effort: str) -> dict[str, Callable[[], dict
     """Return what a part has to try, by the key of its row."""
     if part == "faults":
         return {f"{variant.operation}: {variant.name} ({variant.file})": partial(try_fault, variant) for variant in VARIANTS}
+    if part == "layouts":
+        return {key: partial(try_layout, fault, number) for number, (key, fault) in enumerate(LAYOUT_FAULTS.items())}
     return {
         f"{backend.replace('_', '-')} on {size} rank{'s' * (size > 1)}": partial(try_right, backend, size, laws, effort)
         for backend in BACKENDS
@@ -99,6 +125,19 @@ def describe_faults(rows: dict[str, Any], count: int) -> Iterator[str]:
         yield f"\n{key}\n    {found}; {row['kind']}: {row['cause']}"
 
 
+def describe_layouts(rows: dict[str, Any], count: int) -> Iterator[str]:
+    """Yield the lines of sharded_layouts.txt."""
+    judged = {key: judge_cause(LAYOUT_FAULTS[key], row) for key, row in rows.items()}
+    said = Counter(judged.values())
+    yield f"{len(rows) - said['not caught']} of {len(rows)} faults of six layouts are caught: {said['named']} are named, "
+    yield f"{said['vague']} described vaguely, {said['false']} called something else, {said['unexplained']} not explained."
+    if len(rows) < count:
+        yield f"{count - len(rows)} more have not been tried."
+    for key, row in rows.items():
+        found = f"{row['law']} on {row['world_size']} ranks at {row['effort']} effort"
+        yield f"\n{key}\n    {judged[key]}: {found}; {row['kind']}: {row['cause']}"
+
+
 def describe_right(rows: dict[str, Any], count: int) -> Iterator[str]:
     """Yield the lines of sharded_right.txt."""
     yield "The right implementations in all dtypes, the laws about memory left out where ranks are processes."
@@ -110,7 +149,7 @@ def describe_right(rows: dict[str, Any], count: int) -> Iterator[str]:
         yield from (f"    ALARM {alarm}" for alarm in row["alarms"])
 
 
-DESCRIBE = {"faults": describe_faults, "right": describe_right}
+DESCRIBE = {"faults": describe_faults, "layouts": describe_layouts, "right": describe_right}
 
 
 def read_rows() -> dict[str, dict[str, Any]]:

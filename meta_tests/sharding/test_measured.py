@@ -1,5 +1,6 @@
 """The measured files of sharded implementations are made of their rows, and a stopped measurement is continued."""
 
+import ast
 import json
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ..measure import sharded
+from ..support.layout_fault import LayoutFault
 from ..support.paths import MEASURED
 
 
@@ -19,6 +21,17 @@ def test_every_fault_that_was_tried_was_caught_and_right_ones_raised_no_alarm() 
     rows = sharded.read_rows()
     assert [key for key, row in rows["faults"].items() if not row["law"]] == []
     assert [key for key, row in rows["right"].items() if row["alarms"]] == []
+
+
+def test_every_fault_of_a_layout_was_caught_and_none_called_something_else() -> None:
+    rows = sharded.read_rows()["layouts"]
+    judged = {key: sharded.judge_cause(sharded.LAYOUT_FAULTS[key], row) for key, row in rows.items()}
+    assert [key for key, said in judged.items() if said in ("not caught", "false")] == []
+
+
+@pytest.mark.parametrize("fault", sharded.LAYOUT_FAULTS.values(), ids=list(sharded.LAYOUT_FAULTS))
+def test_each_fault_of_a_layout_is_python(fault: LayoutFault, tmp_path: Path) -> None:
+    ast.parse(fault.write(tmp_path).read_text(encoding="utf-8"))
 
 
 def test_a_stopped_measurement_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from ..specification.float_errors import ignored_float_errors
 from ..specification.formats import Arithmetic, Format, JoinedFormat
 from ..specification.pytree import count_elements, join, leaves, pick
 from ..specification.registry import Specification
+from .asked_rank import RANK
 from .blocks import ExpectationOfBlocks, cut_into_blocks
 from .given import PLAIN, Given
 from .open_choices import expect_by_choice
@@ -66,6 +67,8 @@ class Callee(Protocol):
 
     def result(self, call: Call) -> Bounded: ...
 
+    def values(self, call: Call, result: Any) -> np.ndarray: ...
+
     @property
     def recorder(self) -> Any: ...
 
@@ -96,6 +99,10 @@ class Call:
     given: Given = PLAIN  # in which other way
     was_answered: bool = False  # whether there was a result, which is released
     history: dict[str, Any] = field(default_factory=dict, repr=False)  # the facts of its place among the calls of its operation
+    rank: int = 0  # whose answer it is, where a backend runs on several: see ranks.py
+    of_all_ranks: Any = field(default=None, repr=False)  # what they returned
+    of_rank_zero: Call | None = field(default=None, repr=False)  # the same call with the answer of rank 0, if this has another's
+    by_rank: list[Call] | None = field(default=None, repr=False)  # the call with the answer of each, as far as it was looked at
     previous: Call | None = field(default=None, repr=False)  # the small call before it that had such a result
     deviation_results: dict[Any, Any] = field(default_factory=dict, repr=False)  # a cache of the diagnosis
     _expectations: dict[str, Expectation] = field(default_factory=dict)
@@ -194,6 +201,8 @@ class Call:
         self.result = result if self.result is None else self.result
         if result is self.result:
             self.observed = values
+            if self.operation.backend.framework.passes_copies and self.operation.backend.framework.world_size > 1:
+                self.of_all_ranks, self.by_rank = result, None
             if self.chooses:
                 self._expectations.clear()
         return values
@@ -233,7 +242,11 @@ class Call:
             positional, wrt = [named.pop(name) for name in spec.positional[: len(self.arguments)]], named.pop("wrt", None)
             changed = apply_conventions(equation or spec.reference, spec.name, self.conventions)
             self.operation.backend.meter.add_evaluation(spec.steps, self.size, times)
-            result = self._as_one_array(changed(*positional, **named), wrt)
+            token = RANK.set(self.rank)
+            try:
+                result = self._as_one_array(changed(*positional, **named), wrt)
+            finally:
+                RANK.reset(token)
             self.operation.backend.meter.add(times * count_elements(result))
             return result
 
@@ -309,7 +322,11 @@ class Call:
 
     def _unanswered(self) -> Call:
         """Return the same call without its answer, for an expectation to keep: one that kept the call itself would be a cycle."""
-        call = Call(self.operation, self.arguments, self.keywords)
+        return self.at_rank(self.rank)
+
+    def at_rank(self, rank: int) -> Call:
+        """Return the same call without its answer, for that of a rank."""
+        call = Call(self.operation, self.arguments, self.keywords, rank=rank, layout=self.layout, given=self.given)
         call.__dict__["_settled"] = self._settled
         return call
 

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 from ..calls.call import Call
+from ..calls.ranks import list_ranks
 from .wish import Wish
 
 MAX_CALLS = 128
@@ -30,7 +31,8 @@ class FurtherCalls:
         return self._keep(itertools.islice(self._of_operation(self.ask(wish) if self.ask else ()), count))
 
     def _of_operation(self, calls: Iterable[Call]) -> Iterator[Call]:
-        return (call for call in calls if call.operation.name == self.operation)
+        """Yield the calls of the operation, each with the answer of every rank that has one of its own."""
+        return (each for call in calls if call.operation.name == self.operation for each in list_ranks(call))
 
     def _keep(self, calls: Iterable[Call]) -> Iterator[Call]:
         for call in calls:

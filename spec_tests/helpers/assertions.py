@@ -9,6 +9,8 @@ import numpy as np
 
 from ..bounds.bounded import Bounded
 from ..bounds.expectation import Stage
+from ..calls.call import Call
+from ..calls.ranks import describe_wrong
 from ..calls.recorder import Recorder
 from ..calls.result import WIDE, Result, ResultSlice
 from ..calls.violation import ANSWER, COMPUTED, EXACT, Violation, exceeds_bound, sides_differ
@@ -41,7 +43,15 @@ def assert_conforms(result: Result, recorder: Recorder | None = None) -> None:
         recorder.add_comparison(precision, expectation.share(result.value), expectation.claimed, result)
     if not np.all(accepted):
         where = partial(call.operation.place, call)
-        raise exceeds_bound(np.asarray(result.value, dtype=float), expectation, accepted, where)
+        violation = exceeds_bound(np.asarray(result.value, dtype=float), expectation, accepted, where)
+        if on_ranks := describe_wrong(call, partial(_refused, precision)):
+            violation.facts.append(("wrong on", on_ranks))
+        raise violation
+
+
+def _refused(precision: str, call: Call) -> np.ndarray:
+    """Return which elements of the answer of a call lie outside the error bound."""
+    return np.asarray(~call.expectation(precision).accepts(np.asarray(call.observed, dtype=float)))
 
 
 def describe_side(x: Any) -> str:

@@ -14,9 +14,10 @@ from ..calls.call import Call
 from ..calls.gradient import Gradient
 from ..calls.in_domain import dimension_sizes
 from ..calls.operation import Operation
+from ..calls.ranks import list_ranks
 from ..calls.recorder import Recorder
 from ..calls.violation import Lost, NoAnswer, NotImplementedVariant, Violation
-from ..diagnosis.evidence import answer_of, truth_of, wrong_in
+from ..diagnosis.evidence import answer_of, truth_of, wrong_on_any_rank
 from ..diagnosis.regions.asking import RIGHT, WRONG, Answer
 from ..diagnosis.wish import Wish
 from ..implementation.domain import HEAD_DIMENSIONS
@@ -63,16 +64,17 @@ class Asker:
         return self._compare(call, ordinary=ordinary)
 
     def judge(self, call: Call) -> Answer:
+        call = call if call.of_rank_zero is None else call.of_rank_zero  # whose answer stands for those of all ranks
         return Answer(call, "no answer") if call.observed is None else self._compare(call, ordinary=False)
 
     def _compare(self, call: Call, *, ordinary: bool) -> Answer:
         assert call.observed is not None
         with np.errstate(all="ignore"):
             nearest = self.operation.storage.round(np.asarray(call.value, dtype=np.float64))
-        if np.array_equal(answer_of(call), nearest, equal_nan=True):
+        if all(np.array_equal(answer_of(each), nearest, equal_nan=True) for each in list_ranks(call)):
             wrong, unclaimed = np.zeros(call.value.size, dtype=bool), None  # every bound admits it: none has to be derived
         else:
-            wrong, unclaimed = np.ravel(wrong_in(call)), np.ravel(~truth_of(call).claimed)
+            wrong, unclaimed = np.ravel(wrong_on_any_rank(call)), np.ravel(~truth_of(call).claimed)
             ordinary &= not unclaimed.any()
         return Answer(call, WRONG if wrong.any() else RIGHT, wrong, unclaimed, ordinary and _can_show_errors(call.value))
 

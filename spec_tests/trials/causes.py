@@ -20,7 +20,7 @@ from ..calls.call import Call
 from ..calls.history import list_lost
 from ..calls.violation import Lost, NoAnswer
 from ..deviations._oracle_backend import prepare
-from ..diagnosis.evidence import Evidence, is_wrong
+from ..diagnosis.evidence import Evidence, contradicts_a_rank, is_wrong
 from ..diagnosis.explain import explain
 from ..diagnosis.explanation import Explanation
 from ..diagnosis.known_pairs import explain_together, find_pair
@@ -253,7 +253,8 @@ class Causes:
         counts = len(evidence.wrong), len(evidence.right)
         known = [explanation for cause in self.found for explanation in cause.explanations]
         ask = partial(asker.ask, failure.culprit)
-        explanations = explain(evidence, known, is_late, ask, asker.answer_instead)
+        explained = explain(evidence, known, is_late, ask, asker.answer_instead)
+        explanations = [found for found in explained if not contradicts_a_rank(found.predicts, evidence)]
         if not explanations and (of_forward := self._find_cause_of_forward(failure.wrong_calls, asker)) is not None:
             return of_forward  # the gradient of a wrong result cannot be judged
         if not explanations and (at_work := self._find_two_at_work(evidence, budget)):

@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from ..calls.call import Call
+from ..calls.ranks import represent
 from ..calls.severity import NOT_FINITE, VISIBLE, severity
 from ..calls.steps import Steps
 from ..calls.violation import STATE, NoAnswer, Violation
-from ..diagnosis.evidence import answer_of, is_wrong, truth_of, wrong_in
+from ..diagnosis.evidence import answer_of, has_wrong_elements, is_wrong, truth_of, wrong_in
 from ..implementation.states import AUTOCAST, CALL_STATES
 from ..specification.tiers import SURROUNDINGS
 
@@ -38,7 +39,8 @@ class Failure:
         """The calls whose answers are wrong by themselves. A law may also fail where each answer is within its bound."""
         if isinstance(self.violation, NoAnswer):
             return []
-        return [call for call in self.calls if call.operation.dtype == self.dtype and is_wrong(call)]
+        own = [represent(call, has_wrong_elements) for call in self.calls if call.operation.dtype == self.dtype]
+        return list(filter(has_wrong_elements, own))
 
     @cached_property
     def wrong_at_exact_values(self) -> list[Call]:

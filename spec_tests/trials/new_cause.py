@@ -17,10 +17,12 @@ from ..diagnosis.places import find_place
 from ..diagnosis.precision.functions import find_approximate_function
 from ..diagnosis.precision.results import find_narrow_results
 from ..diagnosis.precision.sums import find_narrow_arithmetic
+from ..diagnosis.ranks.search import find_fault_of_ranks
 from ..diagnosis.regions.region import Region
 from ..diagnosis.wish import Wish
 from ..specification.work import Budget
 
+RANKS_SHARE = 0.5  # of the budget, for what several ranks compute in place of the equation
 OPERATOR_SHARE = 0.2  # of the budget, to list what may be computed in place of the equation; it is tested with what is left
 WHERE_SHARE = 0.6  # of what is left, to find where what explains all wrong answers, and some right ones, is computed
 EQUATION_SHARE = 0.6  # of what is left, to list changed lines; the rest is to test them, or for a region
@@ -49,6 +51,8 @@ def search(
     if not evidence.wrong:
         return None
     ask, halves, region = partial(questions.ask, name), list[Explanation](), None
+    if found := find_fault_of_ranks(evidence, ask, budget.part(RANKS_SHARE)):
+        return found
     if found := find_place(evidence, ask, budget.is_spent):
         return found
     listing, answer = budget.part(OPERATOR_SHARE), questions.answer_instead

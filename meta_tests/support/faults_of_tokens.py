@@ -1,0 +1,212 @@
+"""Faults of layouts by experts, by tokens with all-gather, in a ring, and by heads."""
+
+from .layout_fault import OWN, LayoutFault
+
+FAULTS = (
+    # by experts
+    LayoutFault(
+        "expert",
+        "mixture_of_experts",
+        "an expert's number is not counted from the rank's first",
+        "local = asked - sum(owned[:RANK])",
+        "local = asked - 0 * sum(owned[:RANK])",
+        r"first|offset|own experts",
+    ),
+    LayoutFault(
+        "expert",
+        "mixture_of_experts",
+        "the first expert of a rank is looked for on the rank before",
+        "to = torch.bucketize(experts, ends, right=True)",
+        "to = torch.bucketize(experts, ends)",
+        r"first expert of each rank but the first is left out",
+    ),
+    LayoutFault(
+        "expert",
+        "mixture_of_experts",
+        "each rank leaves out the experts of other ranks",
+        "back * weights",
+        "back * (to == RANK)[:, None] * weights",
+        r"other ranks|own experts",
+    ),
+    LayoutFault(
+        "expert",
+        "mixture_of_experts",
+        "weights are those of the pairs before sorting",
+        "weights.flatten()[pairs, None]",
+        "weights.flatten()[:, None]",
+        r"weight",
+    ),
+    LayoutFault("expert", "mixture_of_experts", "the gradient of the router is not reduced", "enter(router)", "router", OWN),
+    LayoutFault(
+        "expert",
+        "mixture_of_experts",
+        "the last expert of each rank is left out",
+        "for expert in range(len(w1)):",
+        "for expert in range(len(w1) - 1):",
+        r"last expert",
+    ),
+    # by tokens, with all-gather
+    LayoutFault(
+        "sequence",
+        "rope",
+        "positions begin anew on each rank",
+        "angle = positions[..., None]",
+        "angle = (positions - positions[..., :1])[..., None]",
+        r"position",
+    ),
+    LayoutFault(
+        "sequence",
+        "rope",
+        "positions are counted on each rank and not read",
+        "angle = positions[..., None]",
+        "angle = torch.arange(x.shape[-2])[..., None]",
+        r"position",
+    ),
+    LayoutFault(
+        "sequence",
+        "scaled_dot_product_attention",
+        "keys and values are gathered in reverse order",
+        "k, v = AllGather.apply(k, -2), AllGather.apply(v, -2)",
+        "k, v = (torch.cat(AllGather.apply(x, -2).split(lengths_of(x.shape[-2]), -2)[::-1], -2) for x in (k, v))",
+        r"reverse",
+    ),
+    LayoutFault(
+        "sequence",
+        "scaled_dot_product_attention",
+        "values alone are gathered in reverse order",
+        "k, v = AllGather.apply(k, -2), AllGather.apply(v, -2)",
+        "k, v = AllGather.apply(k, -2), torch.cat(AllGather.apply(v, -2).split(lengths_of(v.shape[-2]), -2)[::-1], -2)",
+        r"reverse",
+    ),
+    LayoutFault(
+        "sequence",
+        "scaled_dot_product_attention",
+        "the causal mask begins anew on each rank",
+        "rows = torch.arange(first, first + q.shape[-2])\n    seen = visible(n, m, rows,",
+        "rows = torch.arange(first, first + q.shape[-2])\n    seen = visible(n, m, rows - first,",
+        r"causal|first query",
+    ),
+    LayoutFault(
+        "sequence",
+        "scaled_dot_product_attention",
+        "each rank attends to its own keys alone",
+        "k, v = AllGather.apply(k, -2), AllGather.apply(v, -2)\n    n, m, first = sum(lengths), k.shape[-2], sum(lengths[:RANK])",
+        "n, first, own = sum(lengths), sum(lengths[:RANK]), lengths_of(k.shape[-2])\n"
+        "    m = sum(own)\n    where, k, v = sum(own[:RANK]), AllGather.apply(k, -2), AllGather.apply(v, -2)\n"
+        "    alone = (torch.arange(m) >= where) & (torch.arange(m) < where + own[RANK])\n"
+        "    mask = alone if mask is None else mask & alone",
+        r"own keys|keys of (its|their) own",
+    ),
+    LayoutFault(
+        "sequence",
+        "scaled_dot_product_attention",
+        "every rank has the mask of the first queries",
+        ".index_select(-2, rows)\n    return",
+        ".narrow(-2, 0, len(rows))\n    return",
+        r"mask",
+    ),
+    # in a ring
+    LayoutFault(
+        "ring",
+        "attention_with_lse",
+        "the last step of the ring is left out",
+        "for step in range(RANKS):",
+        "for step in range(RANKS - 1):",
+        r"(next rank|rank after|last step|left out)",
+    ),
+    LayoutFault(
+        "ring",
+        "attention_with_lse",
+        "the result is not rescaled when the maximum moves",
+        "out = out * old + e @ v",
+        "out = out + e @ v",
+        r"rescal",
+    ),
+    LayoutFault(
+        "ring",
+        "attention_with_lse",
+        "the sum is not rescaled when the maximum moves",
+        "total = total * old + e",
+        "total = total + e",
+        r"rescal",
+    ),
+    LayoutFault(
+        "ring",
+        "attention_with_lse",
+        "the rank's own block counts as full",
+        "seen = visible(n, m, rows, columns, is_causal)",
+        "seen = visible(n, m, rows, columns, is_causal and step > 0)",
+        r"own (block|keys)",
+    ),
+    LayoutFault(
+        "ring",
+        "attention_with_lse",
+        "other blocks count as full",
+        "seen = visible(n, m, rows, columns, is_causal)",
+        "seen = visible(n, m, rows, columns, is_causal and step == 0)",
+        r"other (ranks|blocks)|keys of other",
+    ),
+    LayoutFault(
+        "ring",
+        "attention_with_lse",
+        "the places of a block are those of the next rank",
+        "start = sum(keys[:origin])",
+        "start = sum(keys[: (origin + 1) % RANKS])",
+        r"next rank|another rank|place",
+    ),
+    LayoutFault(
+        "ring",
+        "attention_with_lse",
+        "the rank's own keys are taken again in place of those of others",
+        "k, v = (passed_on(x, keys[(origin - 1) % RANKS]) for x in (k, v))",
+        "v = passed_on(v, keys[(origin - 1) % RANKS])\n            k = passed_on(k, keys[(origin - 1) % RANKS]) * 0 + 1",
+        r"key|k ",
+    ),
+    # by heads
+    LayoutFault(
+        "heads",
+        "grouped_query_attention",
+        "heads of keys are dealt out in turn",
+        "mine // group",
+        "mine % k.shape[-3]",
+        r"mod\b|modulo",
+    ),
+    LayoutFault(
+        "heads",
+        "grouped_query_attention",
+        "heads of keys are counted from the rank's first",
+        "mine // group",
+        "(mine - mine[:1].sum()) // group",
+        r"rank",
+    ),
+    LayoutFault(
+        "heads",
+        "grouped_query_attention",
+        "the gradients of keys and values are not reduced",
+        "(enter(x).index_select",
+        "(x.index_select",
+        OWN,
+    ),
+    LayoutFault(
+        "heads",
+        "grouped_query_attention",
+        "every rank has the mask of the first heads",
+        "mask.index_select(-3, mine)",
+        "mask.narrow(-3, 0, len(mine))",
+        r"mask",
+    ),
+    LayoutFault(
+        "heads", "multihead_self_attention", "the result is not reduced", "all_sum(heads @ w_o.mT)", "heads @ w_o.mT", OWN
+    ),
+    LayoutFault(
+        "heads",
+        "multihead_self_attention",
+        "the ranks' parts are averaged",
+        "all_sum(heads @ w_o.mT)",
+        "all_sum(heads @ w_o.mT) / RANKS",
+        r"mean",
+    ),
+    LayoutFault(
+        "heads", "multihead_self_attention", "the gradient of x is not reduced", "    x = enter(x)\n    q, k", "    q, k", OWN
+    ),
+)

@@ -1,0 +1,149 @@
+"""The answers of the ranks to one call. The call itself has the answer of rank 0, or the joined one where the result is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..specification.pytree import join, leaves
+from .call import Call
+from .violation import Violation
+
+
+def list_ranks(call: Call) -> list[Call]:
+    """Return the call once for each rank that has an answer of its own: itself alone where all have the same array."""
+    if call.of_rank_zero is not None:
+        return list_ranks(call.of_rank_zero)
+    if call.by_rank is None:
+        call.by_rank = [call, *_list_others(call)]
+    return call.by_rank
+
+
+def _list_others(call: Call) -> list[Call]:
+    answer, operation = call.of_all_ranks, call.operation
+    framework = operation.backend.framework
+    if answer is None or not has_whole_results(answer):
+        return []
+    found = []
+    for rank in range(1, framework.world_size):
+        other = call.at_rank(rank)
+        other.of_rank_zero = call
+        with suppress(Violation):  # an array of another shape is a failure of its own
+            operation.values(other, framework.of_rank(answer, rank))
+            found.append(other)
+    return found
+
+
+def has_whole_results(answer: Any) -> bool:
+    """Whether each rank has some array of the answer whole, rather than a part of it."""
+    arrays = [x.by_rank for _, x in leaves(answer) if hasattr(x, "by_rank")]
+    return any(pieces[0] is not piece for pieces in arrays for piece in pieces[1:])
+
+
+def represent(call: Call, is_wrong: Callable[[Call], bool]) -> Call:
+    """Return the call with the answer of the first rank for which `is_wrong` holds; the call itself if there is none."""
+    return next(filter(is_wrong, list_ranks(call)), call)
+
+
+# --- which rank has which elements ----------------------------------------------------------------------------------------
+
+
+class Cut(Protocol):
+    """How one array is cut: along which axis, and which of the entries there each rank has."""
+
+    @property
+    def axis(self) -> int: ...
+
+    def places(self, length: int, world_size: int) -> list[np.ndarray]: ...
+
+
+class Statement(Protocol):
+    """What a sharded backend states of its arrays."""
+
+    def of_argument(self, operation: str, name: str) -> Cut | None: ...
+
+    def of_result(self, operation: str, name: str = "") -> Cut | None: ...
+
+
+def find_statement(call: Call) -> Statement | None:
+    """Return what the backend states of its shards, None if it is on one rank."""
+    stated: Statement | None = getattr(call.operation.backend, "shards", None)
+    return stated if call.operation.backend.framework.world_size > 1 else None
+
+
+def _split(call: Call, values: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the arrays that the values of a call are made of, by the name of the result, or of the argument of a gradient."""
+    if call.parts is not None:
+        return call.parts.split(values)
+    return {str(call.keywords.get("wrt", "")): values}
+
+
+def _owners(call: Call, part: str, shape: tuple[int, ...]) -> tuple[np.ndarray, int] | None:
+    """Return the rank of each entry along the axis of the cut, as an array that broadcasts, and the axis; None if it is whole."""
+    stated, spec = find_statement(call), call.operation.spec
+    if stated is None:
+        return None
+    cut = stated.of_argument(spec.forward, part) if spec.is_gradient else stated.of_result(spec.name, part)
+    if cut is None:
+        return None
+    axis = cut.axis if cut.axis < 0 else cut.axis - len(shape)
+    owners = np.zeros(shape[axis], dtype=int)
+    for rank, places in enumerate(cut.places(shape[axis], call.operation.backend.framework.world_size)):
+        owners[places] = rank
+    return owners.reshape(-1, *(1,) * (-axis - 1)), axis
+
+
+def keep_own(call: Call, values: np.ndarray, rank: int) -> np.ndarray:
+    """Return the values with right ones in place of those that other ranks have answered."""
+    right = call.storage.round(np.asarray(call.value, dtype=np.float64))
+    own, expected = _split(call, np.array(values)), _split(call, right)
+    for part, y in own.items():
+        if (found := _owners(call, part, y.shape)) is not None:
+            own[part] = np.where(found[0] == rank, y, expected[part])
+    return join(own.values()) if call.parts is not None else next(iter(own.values()))
+
+
+AXES = MappingProxyType({-1: "columns", -2: "rows", -3: "heads"})
+
+
+def describe_wrong(call: Call, is_wrong: Callable[[Call], np.ndarray]) -> str:
+    """Return which ranks have wrong elements, and how much of their parts is wrong; "" of a call on one rank."""
+    if find_statement(call) is None or call.observed is None:
+        return ""
+    count = call.operation.backend.framework.world_size
+    texts = []
+    for part, wrong in _split(call, is_wrong(call)).items():
+        if (found := _owners(call, part, wrong.shape)) is None:
+            of_ranks = [_split(each, is_wrong(each))[part] for each in list_ranks(call)]
+            which = [bool(x.any()) for x in of_ranks]
+            said = describe_ranks(which) if len(which) == count and any(which) else ""
+        else:
+            owners, axis = found
+            held = [np.broadcast_to(owners == rank, wrong.shape) for rank in range(count)]
+            which = [bool((wrong & own).any()) for own in held]
+            whole = all(bool(wrong[own].all()) for own, any_ in zip(held, which, strict=True) if any_)
+            named = AXES.get(axis, "part") if wrong.ndim > 1 else "part"
+            said = f"{describe_ranks(which)}: {'all' if whole else 'some'} of its {named}" if any(which) else ""
+            said = said.replace("its", "their") if sum(which) > 1 else said
+        if said:
+            texts.append(f"{said}, in {part}" if part else said)
+    return "; ".join(texts)
+
+
+def describe_ranks(which: Sequence[bool]) -> str:
+    """Return which ranks these are, for a sentence about the answers of some of them.
+
+    >>> describe_ranks([False, True]), describe_ranks([True, False, True]), describe_ranks([False, True, True])
+    ('rank 1 of 2', 'ranks 0 and 2 of 3', 'each rank but the first')
+    """
+    numbers = [str(rank) for rank in np.flatnonzero(which)]
+    if len(which) > 2 and list(which) == [False] + [True] * (len(which) - 1):
+        return "each rank but the first"
+    if len(numbers) == len(which):
+        return "each rank"
+    text = " and ".join(filter(None, [", ".join(numbers[:-1]), numbers[-1]]))
+    return f"rank{'s' * (len(numbers) > 1)} {text} of {len(which)}"
