@@ -279,8 +279,8 @@ def test_unbiased(operation: Operation, draw: Draw) -> None:
     drawn = draw.call()
     if _list_narrow_results(drawn):
         raise NotImplementedVariant("a result of few bits, whose roundings laws of its own judge", "suite")
-    fresh = tree_map(lambda x: draw.normal(x.shape) if is_floating(x) else x, list(drawn.arguments))
-    call = operation.call(*fresh, **{name: x for name, x in drawn.keywords.items() if not is_floating(x)})
+    fresh, options = tree_map(lambda x: draw.normal(x.shape) if is_floating(x) else x, [list(drawn.arguments), drawn.keywords])
+    call = operation.call(*fresh, **options)
     got = operation.values(call, operation.run(call))
     classes = operation.classes()
     precision = next((p for p in classes if np.all(call.expectation(p).accepts(got))), classes[-1])

@@ -1,5 +1,7 @@
 """What must hold of unpack_int4."""
 
+from types import MappingProxyType
+
 import numpy as np
 
 from .calls.operation import Operation
@@ -9,7 +11,7 @@ from .operations.unpack_int4 import ORDERS, draw_keywords, draw_words, join_nibb
 from .trials.invariant import invariant
 
 AWQ = "Lin et al. 2023, arXiv:2306.00978; AutoAWQ, its order of packing"
-NUMBER_OF_NIBBLE = {"sequential": (0, 1, 2, 3, 4, 5, 6, 7), "awq": (0, 2, 4, 6, 1, 3, 5, 7)}
+NUMBER_OF_NIBBLE = MappingProxyType({"sequential": (0, 1, 2, 3, 4, 5, 6, 7), "awq": (0, 2, 4, 6, 1, 3, 5, 7)})
 
 
 def list_orders(operation: Operation) -> tuple[str, ...]:

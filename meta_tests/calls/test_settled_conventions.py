@@ -34,8 +34,9 @@ def make(name: str, dtype: str = "float64", conventions: Any = None, **functions
     return Operation(spec, Backend("mine", source, Framework("numpy")), dtype, spec.precision, infer=infer_values)
 
 
-def pick_dtype(convention: Convention) -> str:
-    return next((dtype for dtype in convention.dtypes if dtype == "float16"), "float64")
+def pick_dtype(convention: Convention, name: str) -> str:
+    possible = convention.dtypes or specification(name).declaration.dtypes
+    return next((dtype for dtype in possible if dtype == "float16"), "float64")
 
 
 def ask(tested: Operation, convention: Convention, number: int = 0) -> Call:
@@ -63,9 +64,9 @@ def test_a_stated_value_decides_the_value_of_the_equation(convention_name: str, 
     convention = CONVENTIONS[convention_name]
     values, distinct = list(convention.values), set()
     for number in range(2):
-        answers = list_assignments(ask(make(name, pick_dtype(convention)), convention, number), convention)
+        answers = list_assignments(ask(make(name, pick_dtype(convention, name)), convention, number), convention)
         for value in values:
-            call = ask(make(name, pick_dtype(convention), {convention.name: value}), convention, number)
+            call = ask(make(name, pick_dtype(convention, name), {convention.name: value}), convention, number)
             assert call.conventions.get(convention.name) == value
             expected = answers[value]
             assert call.expectation(call.operation.classes()[-1]).accepts_all(expected)
@@ -78,7 +79,7 @@ def test_an_answer_fits_its_own_value_and_not_the_others(convention_name: str, n
     convention = CONVENTIONS[convention_name]
     told_apart = 0
     for number in range(3):
-        call = ask(make(name, pick_dtype(convention)), convention, number)
+        call = ask(make(name, pick_dtype(convention, name)), convention, number)
         answers = list_assignments(call, convention)
         for value, answer in answers.items():
             call.observed = answer.astype(float)
@@ -222,7 +223,7 @@ def test_conventions_decide_in_their_dtypes_only() -> None:
 def test_a_convention_that_allows_every_value_is_strict_only_where_it_is_stated() -> None:
     (convention,) = [c for c in CONVENTIONS.values() if c.is_allowed]
     (name, *_) = convention.operations
-    dtype = pick_dtype(convention)
+    dtype = pick_dtype(convention, name)
     plain = ask(make(name, dtype), convention)
     assert convention.name not in plain.conventions
     for value in convention.values:

@@ -137,14 +137,20 @@ def cotangent_unused(cotangent: Any, log_probs: Any, advantages: Any, mask: Any,
 
 @deviation("reference", "gradient_of_the_divergence")
 def constant_of_k3_forgotten(
-    cotangent: Any, log_probs: Any, advantages: Any, mask: Any, old: Any = None, reference: Any = None, **options: Any
+    cotangent: Any,
+    log_probs: Any,
+    advantages: Any,
+    mask: Any,
+    old_log_probs: Any = None,
+    reference_log_probs: Any = None,
+    **options: Any,
 ) -> Any:
     """the gradient of k3 is −e^d in place of 1 − e^d.
 
     Shows: k3. Hides: k1 and k2.
     """
     o = with_defaults(options)
-    dx, *others = policy_loss_vjp(cotangent, log_probs, advantages, mask, old, reference, **options)
+    dx, *others = policy_loss_vjp(cotangent, log_probs, advantages, mask, old_log_probs, reference_log_probs, **options)
     if o["kl_estimator"] != "k3" or is_zero(o["kl_weight"]):
         return (dx, *others)
     return _changed(dx - _share(cotangent, log_probs, mask, options) * o["kl_weight"], mask)
@@ -161,32 +167,44 @@ def divergence_without_gradient(cotangent: Any, log_probs: Any, advantages: Any,
 
 @deviation("reference", "gradient_of_the_divergence")
 def divergence_the_other_way(
-    cotangent: Any, log_probs: Any, advantages: Any, mask: Any, old: Any = None, reference: Any = None, **options: Any
+    cotangent: Any,
+    log_probs: Any,
+    advantages: Any,
+    mask: Any,
+    old_log_probs: Any = None,
+    reference_log_probs: Any = None,
+    **options: Any,
 ) -> Any:
     """the gradient of the divergence has the other sign.
 
     Shows: a kl_weight. Hides: none.
     """
     if is_zero(with_defaults(options)["kl_weight"]):
-        return policy_loss_vjp(cotangent, log_probs, advantages, mask, old, reference, **options)
-    both = policy_loss_vjp(cotangent, log_probs, advantages, mask, old, reference, **options)[0]
-    alone = policy_loss_vjp(cotangent, log_probs, advantages, mask, old, **{**options, "kl_weight": 0.0})[0]
+        return policy_loss_vjp(cotangent, log_probs, advantages, mask, old_log_probs, reference_log_probs, **options)
+    both = policy_loss_vjp(cotangent, log_probs, advantages, mask, old_log_probs, reference_log_probs, **options)[0]
+    alone = policy_loss_vjp(cotangent, log_probs, advantages, mask, old_log_probs, **{**options, "kl_weight": 0.0})[0]
     return _changed(alone - (both - alone), mask)
 
 
 @deviation("reference", "cispo_weighs")
 def weight_of_cispo_with_a_gradient(
-    cotangent: Any, log_probs: Any, advantages: Any, mask: Any, old: Any = None, reference: Any = None, **options: Any
+    cotangent: Any,
+    log_probs: Any,
+    advantages: Any,
+    mask: Any,
+    old_log_probs: Any = None,
+    reference_log_probs: Any = None,
+    **options: Any,
 ) -> Any:
     """the weight of "cispo" is not detached: inside of the clips the gradient has the slope of the weight, too.
 
     Shows: "cispo", and ratios within the clips. Hides: the other objectives.
     """
     o, m = with_defaults(options), np.asarray(mask, dtype=bool)
-    dx = policy_loss_vjp(cotangent, log_probs, advantages, mask, old, reference, **options)
+    dx = policy_loss_vjp(cotangent, log_probs, advantages, mask, old_log_probs, reference_log_probs, **options)
     if o["objective"] != "cispo":
         return dx
-    r = ratios(log_probs, old, m, "token")
+    r = ratios(log_probs, old_log_probs, m, "token")
     w = clamped(r, o["clip_low"], o["clip_high"])
     values = [np.asarray(getattr(x, "value", x)) for x in (r, w)]
     inside = values[0] == values[1]
