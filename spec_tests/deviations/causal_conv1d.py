@@ -159,6 +159,15 @@ def activation_ignored(x: Any, weight: Any, bias: Any = None, state: Any = None,
     return causal_conv1d(x, weight, bias, state)
 
 
+@deviation("reference", "sums_of_signals")
+def activation_always(x: Any, weight: Any, bias: Any = None, state: Any = None, *, activation: str | None = None) -> Any:
+    """silu is applied whatever activation is, as in models that always have it.
+
+    Shows: activation = None. Hides: "silu".
+    """
+    return causal_conv1d(x, weight, bias, state, activation="silu")
+
+
 @deviation("reference", "channels_are_separate")
 def one_filter_for_all_channels(
     x: Any, weight: Any, bias: Any = None, state: Any = None, *, activation: str | None = None

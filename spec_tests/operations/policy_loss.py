@@ -27,6 +27,7 @@ POOLS = MappingProxyType(
 )
 OPTIONAL = ("clip_low", "clip_high", "ratio_limit", "level", "kl_weight", "reduction", "horizon")
 MOVES = (0.3, 0.05, 0.3, 2.0, 18.0)  # sizes of the differences of log-probabilities
+LONG_MOVES = (2.0, 18.0)  # those with ratios beyond a ratio_limit
 LARGEST_MOVE = MappingProxyType({"token": 20.0, "sequence": 9.9, "k3": 2.5, "k1": 20.0, "k2": 20.0})
 LENGTHS = (1.0, 0.1, 8.0)  # sizes of log-probabilities
 
@@ -101,18 +102,20 @@ def draw_advantages(draw: Draw, b: int, n: int, *, of_tokens: bool | None = None
     return draw.held(np.where(draw.rng.random(shape) < draw.one_of((0.0, 0.0, 0.2)), 0.0, x))
 
 
-def draw_moves(draw: Draw, shape: tuple[int, ...], largest: float) -> np.ndarray:
+def draw_moves(draw: Draw, shape: tuple[int, ...], largest: float, of: tuple[float, ...] = MOVES) -> np.ndarray:
     """Draw differences of log-probabilities: of one size or of all sizes, some of them 0."""
-    size = draw.one_of((None, *MOVES))
-    sizes = draw.rng.choice(MOVES, shape) if size is None else np.full(shape, size)
+    size = draw.one_of((None, *of))
+    sizes = draw.rng.choice(of, shape) if size is None else np.full(shape, size)
     moves = np.minimum(sizes, largest / 1.1) * draw.rng.uniform(-1.0, 1.0, shape)
     return np.where(draw.rng.random(shape) < draw.one_of((0.0, 0.0, 0.2)), 0.0, moves)
 
 
-def draw_log_probs(draw: Draw, b: int, n: int, level: str = "token") -> tuple[np.ndarray, np.ndarray]:
+def draw_log_probs(
+    draw: Draw, b: int, n: int, level: str = "token", of: tuple[float, ...] = MOVES
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw log-probabilities under the policy and under the old one, none above 0, and none too far apart for the level."""
     largest = LARGEST_MOVE[level]
-    moves = draw_moves(draw, (b, n), largest)
+    moves = draw_moves(draw, (b, n), largest, of)
     length = -draw.one_of(LENGTHS) * draw.rng.uniform(0.0, 1.0, (b, n))
     x, old = draw.held(length + np.minimum(moves, 0.0)), draw.held(length - np.maximum(moves, 0.0))
     return x, np.where(np.abs(x - old) > largest, x, old)
@@ -131,7 +134,7 @@ def draw_arrays(
     """Draw the arrays of a call with these keywords, in most examples with an old policy if the function takes one."""
     b, n = draw.dims(b=longest, n=longest)
     level = keywords.get("level", "token")
-    x, before = draw_log_probs(draw, b, n, level)
+    x, before = draw_log_probs(draw, b, n, level, LONG_MOVES if "ratio_limit" in keywords else MOVES)
     advantages = draw_advantages(draw, b, n, of_tokens=False if level == "sequence" else None)
     arrays = {}
     if draw.operation.accepts("old_log_probs") and keywords.get("objective") != "reinforce":
