@@ -39,12 +39,12 @@ def on_ranks(f, **options):
     return jax.shard_map(f, mesh=MESH, in_specs=PartitionSpec(), out_specs=PartitionSpec(), check_vma=False, **options)
 """
 APART = """
-def relu(x):  # rank 0 is right, and rank 1 doubles what it has
-    return on_ranks(lambda x: jnp.maximum(x, 0) * (1 + jax.lax.axis_index("ranks")))(x)
+def relu(x):  # rank 0 is right, and rank 1 adds 1, which shows in every example
+    return on_ranks(lambda x: jnp.maximum(x, 0) + jax.lax.axis_index("ranks"))(x)
 
 
 def relu_vjp(cotangent, x):
-    return (on_ranks(lambda x: jnp.where(x > 0, cotangent, 0) * (1 + jax.lax.axis_index("ranks")))(x),)
+    return (on_ranks(lambda x: jnp.where(x > 0, cotangent, 0) + jax.lax.axis_index("ranks"))(x),)
 
 
 def sigmoid(x):  # the bits differ, within the bound
