@@ -70,20 +70,20 @@ def policy_loss_of_parts(
     log_probs: Any,
     advantages: Any,
     mask: Any,
-    old: Any,
-    reference: Any,
-    options: Options,
+    old_log_probs: Any = None,
+    reference_log_probs: Any = None,
     *,
     surrogate: Surrogate = surrogate,
     divergence: Callable[[Any, Options], Any] = divergence,
     reduce: Callable[[Any, Any, Options], Any] = reduce_tokens,
     ratio: Any = None,
+    **options: Any,
 ) -> Any:
     """Return the loss of a policy with another part. ratio: those of the tokens, if they are others."""
     o, m = with_defaults(options), np.asarray(mask, dtype=bool)
     x, a = counted(log_probs, m), counted(advantages, m)
-    r = ratios(log_probs, old, m, o["level"]) if ratio is None else ratio
+    r = ratios(log_probs, old_log_probs, m, o["level"]) if ratio is None else ratio
     loss = surrogate(r, a, x, o)
     if not is_zero(o["kl_weight"]):
-        loss = loss + o["kl_weight"] * divergence(counted(reference, m) - x, o)
+        loss = loss + o["kl_weight"] * divergence(counted(reference_log_probs, m) - x, o)
     return reduce(loss, m, o)

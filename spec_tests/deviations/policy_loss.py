@@ -12,9 +12,7 @@ from ._policies import Options, limited, policy_loss_of_parts, surrogate, with_d
 
 
 @deviation("reference", "beyond_the_clips", "between_its_limits")
-def clipped_on_the_wrong_side(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def clipped_on_the_wrong_side(*arrays: Any, **options: Any) -> Any:
     """the maximum of the two products in place of the minimum: what is clipped is what should not be.
 
     Shows: ratios beyond the clips. Hides: ratios within them.
@@ -25,13 +23,11 @@ def clipped_on_the_wrong_side(
             return surrogate(r, a, x, o)
         return -np.maximum(limited(r, o) * a, clamped(r, o["clip_low"], o["clip_high"]) * a)
 
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, options, surrogate=largest)
+    return policy_loss_of_parts(*arrays, **options, surrogate=largest)
 
 
 @deviation("reference", "beyond_the_clips")
-def never_clipped(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def never_clipped(*arrays: Any, **options: Any) -> Any:
     """the clips are not used: −r A.
 
     Shows: ratios beyond the clips. Hides: ratios within them.
@@ -40,13 +36,11 @@ def never_clipped(
     def whole(r: Any, a: Any, x: Any, o: Options) -> Any:
         return surrogate(r, a, x, o) if o["objective"] != "clip" else -(limited(r, o) * a)
 
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, options, surrogate=whole)
+    return policy_loss_of_parts(*arrays, **options, surrogate=whole)
 
 
 @deviation("reference", "between_its_limits")
-def clipped_ratio_alone(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def clipped_ratio_alone(*arrays: Any, **options: Any) -> Any:
     """the minimum is left out: −w A, with the clipped ratio alone.
 
     Shows: good tokens below 1 − clip_low, bad ones above 1 + clip_high. Hides: the other side.
@@ -55,13 +49,11 @@ def clipped_ratio_alone(
     def one_side(r: Any, a: Any, x: Any, o: Options) -> Any:
         return surrogate(r, a, x, o) if o["objective"] != "clip" else -(clamped(r, o["clip_low"], o["clip_high"]) * a)
 
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, options, surrogate=one_side)
+    return policy_loss_of_parts(*arrays, **options, surrogate=one_side)
 
 
 @deviation("reference", "beyond_the_clips")
-def logarithm_clipped(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def logarithm_clipped(*arrays: Any, **options: Any) -> Any:
     """the logarithm of the ratio is clipped to −clip_low … clip_high, and not the ratio to 1 − clip_low … 1 + clip_high.
 
     Shows: ratios beyond the clips. Hides: ratios within them.
@@ -74,7 +66,7 @@ def logarithm_clipped(
         w = np.exp(np.minimum(at_least, o["clip_high"]))
         return -(w * a * x) if o["objective"] == "cispo" else -np.minimum(limited(r, o) * a, w * a)
 
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, options, surrogate=of_logarithm)
+    return policy_loss_of_parts(*arrays, **options, surrogate=of_logarithm)
 
 
 @deviation("reference", "beyond_the_clips")
@@ -108,22 +100,12 @@ def ratio_limit_unused(log_probs: Any, advantages: Any, mask: Any, *arrays: Any,
 
 
 @deviation("reference", "without_an_old_policy", "beyond_the_clips")
-def negated(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def negated(*arrays: Any, **options: Any) -> Any:
     """the sign of the surrogate is missing: what is rewarded becomes less probable.
 
     Shows: advantages other than 0. Hides: nothing.
     """
-    return policy_loss_of_parts(
-        log_probs,
-        advantages,
-        mask,
-        old_log_probs,
-        reference_log_probs,
-        options,
-        surrogate=lambda r, a, x, o: -surrogate(r, a, x, o),
-    )
+    return policy_loss_of_parts(*arrays, **options, surrogate=lambda r, a, x, o: -surrogate(r, a, x, o))
 
 
 @deviation("reference", "between_its_limits")
@@ -136,7 +118,7 @@ def ratio_inverted(
     """
     m = np.asarray(mask, dtype=bool)
     r = None if old_log_probs is None else ratios(old_log_probs, log_probs, m, with_defaults(options)["level"])
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, options, ratio=r)
+    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, **options, ratio=r)
 
 
 @deviation("reference", "ratio_alone")
@@ -152,7 +134,7 @@ def quotient_of_logarithms(
     if old_log_probs is not None:
         with np.errstate(all="ignore"):
             r = np.where(m, counted(log_probs, m) - 1, 1.0) / np.where(m, counted(old_log_probs, m) - 1, 1.0)
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, options, ratio=r)
+    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, **options, ratio=r)
 
 
 @deviation("reference", "beyond_the_clips")
@@ -185,7 +167,7 @@ def ratios_multiplied(
     if with_defaults(options)["level"] == "sequence" and old_log_probs is not None:
         d = np.sum(counted(log_probs, m) - counted(old_log_probs, m), axis=-1, keepdims=True)
         r = np.exp(np.where(m, np.minimum(np.maximum(d, -60.0), 60.0), 0.0))
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, options, ratio=r)
+    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, **options, ratio=r)
 
 
 @deviation("reference", "sequence_of_one_token", "equal_ratios")
@@ -200,7 +182,7 @@ def padding_in_the_ratio(
     if with_defaults(options)["level"] == "sequence" and old_log_probs is not None:
         d = np.mean(counted(log_probs, m) - counted(old_log_probs, m), axis=-1, keepdims=True)
         r = np.exp(np.where(m, d, 0.0))
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, options, ratio=r)
+    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, **options, ratio=r)
 
 
 @deviation("reference", "mean_alone", seen=("https://github.com/huggingface/trl/issues/6441",))
@@ -219,4 +201,4 @@ def ratio_of_the_sequence_in_one_term(
             return surrogate(r, a, x, o)
         return -np.minimum(limited(of_token, o) * a, clamped(r, o["clip_low"], o["clip_high"]) * a)
 
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, options, surrogate=mixed)
+    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, **options, surrogate=mixed)

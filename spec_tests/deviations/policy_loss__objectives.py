@@ -51,28 +51,16 @@ def advantages_whitened(log_probs: Any, advantages: Any, mask: Any, *arrays: Any
 
 
 @deviation("reference", "no_advantage", "scale")
-def bonus_for_entropy(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def bonus_for_entropy(*arrays: Any, **options: Any) -> Any:
     """a bonus for the entropy is added that nobody asked for: 0.01 times the log-probability.
 
     Shows: everything. Hides: log-probabilities of 0.
     """
-    return policy_loss_of_parts(
-        log_probs,
-        advantages,
-        mask,
-        old_log_probs,
-        reference_log_probs,
-        options,
-        surrogate=lambda r, a, x, o: surrogate(r, a, x, o) + 0.01 * x,
-    )
+    return policy_loss_of_parts(*arrays, **options, surrogate=lambda r, a, x, o: surrogate(r, a, x, o) + 0.01 * x)
 
 
 @deviation("reference")
-def cispo_by_the_minimum(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def cispo_by_the_minimum(*arrays: Any, **options: Any) -> Any:
     """the weight of "cispo" is the smaller of the two products of "clip", so that it is not clipped where that would cost more.
 
     Shows: "cispo", and ratios on the side that "clip" leaves alone. Hides: the other objectives.
@@ -81,7 +69,7 @@ def cispo_by_the_minimum(
     def smaller(r: Any, a: Any, x: Any, o: Options) -> Any:
         return surrogate(r, a, x, o) if o["objective"] != "cispo" else -(np.minimum(r * a, _clip(r, o) * a) * x)
 
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, options, surrogate=smaller)
+    return policy_loss_of_parts(*arrays, **options, surrogate=smaller)
 
 
 def _clip(r: Any, o: Options) -> Any:
@@ -100,9 +88,7 @@ def cispo_without_its_clip(log_probs: Any, advantages: Any, mask: Any, *arrays: 
 
 
 @deviation("reference", "cispo_without_an_old_policy")
-def cispo_without_the_logarithm(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def cispo_without_the_logarithm(*arrays: Any, **options: Any) -> Any:
     """the log-probability is missing in "cispo": −w A, as in a surrogate whose gradient is taken through the ratio.
 
     Shows: "cispo". Hides: the other objectives.
@@ -111,13 +97,11 @@ def cispo_without_the_logarithm(
     def without(r: Any, a: Any, x: Any, o: Options) -> Any:
         return surrogate(r, a, x, o) if o["objective"] != "cispo" else -(_clip(r, o) * a)
 
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, options, surrogate=without)
+    return policy_loss_of_parts(*arrays, **options, surrogate=without)
 
 
 @deviation("reference", "cispo_without_an_old_policy")
-def reinforce_with_probabilities(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def reinforce_with_probabilities(*arrays: Any, **options: Any) -> Any:
     """the logarithm is missing in "reinforce": −A times the probability.
 
     Shows: "reinforce". Hides: the other objectives.
@@ -126,4 +110,4 @@ def reinforce_with_probabilities(
     def without(r: Any, a: Any, x: Any, o: Options) -> Any:
         return surrogate(r, a, x, o) if o["objective"] != "reinforce" else -(a * np.exp(x))
 
-    return policy_loss_of_parts(log_probs, advantages, mask, old_log_probs, reference_log_probs, options, surrogate=without)
+    return policy_loss_of_parts(*arrays, **options, surrogate=without)

@@ -110,78 +110,42 @@ def sums_of_counted_tokens_for_none(log_probs: Any, advantages: Any, mask: Any, 
 
 
 @deviation("reference", "divergence_is_not_negative")
-def divergence_subtracted(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def divergence_subtracted(*arrays: Any, **options: Any) -> Any:
     """the sign of the divergence is wrong: it is subtracted, so that the policy is driven away from the reference.
 
     Shows: a reference that differs. Hides: none, or an equal one.
     """
-    return policy_loss_of_parts(
-        log_probs,
-        advantages,
-        mask,
-        old_log_probs,
-        reference_log_probs,
-        options,
-        divergence=lambda d, o: -divergence(d, o),
-    )
+    return policy_loss_of_parts(*arrays, **options, divergence=lambda d, o: -divergence(d, o))
 
 
 @deviation("reference")
-def divergence_the_other_way(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def divergence_the_other_way(*arrays: Any, **options: Any) -> Any:
     """policy and reference are exchanged in the divergence: d has the other sign.
 
     Shows: k1 and k3. Hides: k2, or an equal reference.
     """
-    return policy_loss_of_parts(
-        log_probs,
-        advantages,
-        mask,
-        old_log_probs,
-        reference_log_probs,
-        options,
-        divergence=lambda d, o: divergence(-d, o),
-    )
+    return policy_loss_of_parts(*arrays, **options, divergence=lambda d, o: divergence(-d, o))
 
 
 @deviation("reference", "reference_that_is_the_policy")
-def k3_without_its_constant(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def k3_without_its_constant(*arrays: Any, **options: Any) -> Any:
     """the 1 is not subtracted in k3.
 
     Shows: k3. Hides: k1 and k2.
     """
     return policy_loss_of_parts(
-        log_probs,
-        advantages,
-        mask,
-        old_log_probs,
-        reference_log_probs,
-        options,
-        divergence=lambda d, o: np.exp(d) - d if o["kl_estimator"] == "k3" else divergence(d, o),
+        *arrays, **options, divergence=lambda d, o: np.exp(d) - d if o["kl_estimator"] == "k3" else divergence(d, o)
     )
 
 
 @deviation("reference")
-def k2_not_halved(
-    log_probs: Any, advantages: Any, mask: Any, old_log_probs: Any = None, reference_log_probs: Any = None, **options: Any
-) -> Any:
+def k2_not_halved(*arrays: Any, **options: Any) -> Any:
     """k2 is the square, and not half of it.
 
     Shows: k2. Hides: k1 and k3.
     """
     return policy_loss_of_parts(
-        log_probs,
-        advantages,
-        mask,
-        old_log_probs,
-        reference_log_probs,
-        options,
-        divergence=lambda d, o: np.square(d) if o["kl_estimator"] == "k2" else divergence(d, o),
+        *arrays, **options, divergence=lambda d, o: np.square(d) if o["kl_estimator"] == "k2" else divergence(d, o)
     )
 
 

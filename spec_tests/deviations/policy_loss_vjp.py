@@ -136,21 +136,13 @@ def cotangent_unused(cotangent: Any, log_probs: Any, advantages: Any, mask: Any,
 
 
 @deviation("reference", "gradient_of_the_divergence")
-def constant_of_k3_forgotten(
-    cotangent: Any,
-    log_probs: Any,
-    advantages: Any,
-    mask: Any,
-    old_log_probs: Any = None,
-    reference_log_probs: Any = None,
-    **options: Any,
-) -> Any:
+def constant_of_k3_forgotten(cotangent: Any, log_probs: Any, advantages: Any, mask: Any, *arrays: Any, **options: Any) -> Any:
     """the gradient of k3 is −e^d in place of 1 − e^d.
 
     Shows: k3. Hides: k1 and k2.
     """
     o = with_defaults(options)
-    dx, *others = policy_loss_vjp(cotangent, log_probs, advantages, mask, old_log_probs, reference_log_probs, **options)
+    dx, *others = policy_loss_vjp(cotangent, log_probs, advantages, mask, *arrays, **options)
     if o["kl_estimator"] != "k3" or is_zero(o["kl_weight"]):
         return (dx, *others)
     return _changed(dx - _share(cotangent, log_probs, mask, options) * o["kl_weight"], mask)
@@ -166,23 +158,15 @@ def divergence_without_gradient(cotangent: Any, log_probs: Any, advantages: Any,
 
 
 @deviation("reference", "gradient_of_the_divergence")
-def divergence_the_other_way(
-    cotangent: Any,
-    log_probs: Any,
-    advantages: Any,
-    mask: Any,
-    old_log_probs: Any = None,
-    reference_log_probs: Any = None,
-    **options: Any,
-) -> Any:
+def divergence_the_other_way(cotangent: Any, log_probs: Any, advantages: Any, mask: Any, *arrays: Any, **options: Any) -> Any:
     """the gradient of the divergence has the other sign.
 
     Shows: a kl_weight. Hides: none.
     """
     if is_zero(with_defaults(options)["kl_weight"]):
-        return policy_loss_vjp(cotangent, log_probs, advantages, mask, old_log_probs, reference_log_probs, **options)
-    both = policy_loss_vjp(cotangent, log_probs, advantages, mask, old_log_probs, reference_log_probs, **options)[0]
-    alone = policy_loss_vjp(cotangent, log_probs, advantages, mask, old_log_probs, **{**options, "kl_weight": 0.0})[0]
+        return policy_loss_vjp(cotangent, log_probs, advantages, mask, *arrays, **options)
+    both = policy_loss_vjp(cotangent, log_probs, advantages, mask, *arrays, **options)[0]
+    alone = policy_loss_vjp(cotangent, log_probs, advantages, mask, *arrays, **{**options, "kl_weight": 0.0})[0]
     return _changed(alone - (both - alone), mask)
 
 

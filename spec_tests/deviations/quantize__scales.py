@@ -96,7 +96,6 @@ def largest_scale_for_all(*arrays: Any, **options: Any) -> Any:
 
     Shows: several blocks. Hides: a single one, and equal scales.
     """
-
     return requantize(*arrays, **options, spread_scale=spread_largest)
 
 
@@ -106,7 +105,6 @@ def short_block_first(*arrays: Any, **options: Any) -> Any:
 
     Shows: an axis that is no multiple of its block. Hides: any other.
     """
-
     return requantize(*arrays, **options, spread_scale=from_the_end)
 
 
@@ -116,7 +114,6 @@ def axis_split_evenly(*arrays: Any, **options: Any) -> Any:
 
     Shows: an axis that is no multiple of its block. Hides: any other.
     """
-
     return requantize(*arrays, **options, spread_scale=split_evenly)
 
 
@@ -126,7 +123,6 @@ def blocks_across_rows(*arrays: Any, **options: Any) -> Any:
 
     Shows: blocks (1, n) where a row is no multiple of n. Hides: any other.
     """
-
     return requantize(*arrays, **options, spread_scale=across_rows)
 
 
