@@ -342,7 +342,7 @@ def capacity_of_two(right: Any, x: Any, router: Any, w1: Any, w2: Any, w3: Any, 
 # --- what is made of a right result, and parts of nested arguments --------------------------------------------------------
 
 
-@planted("transformer_lm", "the softmax along the last axis is taken of the result")
+@planted("transformer_lm", "the result is the softmax of the right one along the last axis")
 def scores_as_probabilities(right: Any, *arguments: Any, **options: Any) -> Any:
     y = np.asarray(right(*arguments, **options))
     weights = np.exp(y - y.max(axis=-1, keepdims=True))

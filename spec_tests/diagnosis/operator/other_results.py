@@ -24,14 +24,14 @@ from .indices import IndexMap, list_maps, list_plain_maps
 from .numbers import Number, collect_values, list_numbers
 
 FUNCTIONS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
-    ("the softmax along the last axis", partial(softmax, axis=-1)),
-    ("the log_softmax along the last axis", partial(log_softmax, axis=-1)),
-    ("the sigmoid", sigmoid),
-    ("the tanh", np.tanh),
-    ("the exponential", np.exp),
-    ("the positive part", positive),
-    ("the square", np.square),
-    ("the absolute value", np.abs),
+    ("the softmax of the right one along the last axis", partial(softmax, axis=-1)),
+    ("the log_softmax of the right one along the last axis", partial(log_softmax, axis=-1)),
+    ("the sigmoid of the right one", sigmoid),
+    ("the tanh of the right one", np.tanh),
+    ("the exponential of the right one", np.exp),
+    ("the positive part of the right one", positive),
+    ("the square of the right one", np.square),
+    ("the absolute value of the right one", np.abs),
 )
 
 Change = Callable[[Specification, Named, Any], Any]  # of a right result
@@ -163,7 +163,7 @@ def _list_functions(said: str, right: np.ndarray) -> Iterator[tuple[str, Change,
     """Yield what a function makes of a result, as where scores go through a softmax that is not the operation's."""
     for words, function in FUNCTIONS:
         if right.ndim or "axis" not in words:
-            yield f"{words} is taken of {said}", bound(lambda spec, named, y, f: f(y), function), 0.75
+            yield f"{said} is {words}", bound(lambda spec, named, y, f: f(y), function), 0.75
 
 
 def _another_result(other: str) -> Change:

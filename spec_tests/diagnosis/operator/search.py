@@ -13,7 +13,7 @@ from ...calls.in_domain import sizes_of
 from ...specification import tuned
 from ...specification.work import Budget
 from ..equations.check import EquationCheck
-from ..equations.neighbours.screen import Screen
+from ..equations.neighbours.screen import Screen, may_explain
 from ..evidence import Evidence, wrong_in
 from ..explanation import Explanation
 from ..fit import allows, explains, try_fit
@@ -40,7 +40,6 @@ MAX_TESTED = 24  # alternatives that the screened calls do not rule out
 CHANGES_SHARE = 0.6  # of the budget, for changes of the call and of the result; the rest is for what is read
 READING_SHARE = 0.5  # of the budget
 MAX_BOUNDS = 64.0  # between an answer and the value of an alternative that may explain it
-MAX_DISTANCE = 6.0  # log2 of that
 CHANGES: tuple[Callable[[Call], Iterator[Alternative]], ...] = (
     list_mixtures,
     list_neighbouring_calls,
@@ -83,7 +82,6 @@ class _Search:
         chosen = [*self.wrong[: SCREENING_CALLS - 1], *self.wrong[SCREENING_CALLS - 1 :][-1:]]
         self.halves: list[Alternative] = []  # that explain all wrong answers, and that some right ones contradict
         self.screens = [Screen(call) for call in chosen]
-        self.known: list[dict[str, Any]] = [{} for _ in chosen]  # the right results of the screened calls
 
     def run(self) -> Explanation | None:
         changes = self.budget.part(CHANGES_SHARE)
@@ -136,28 +134,19 @@ class _Search:
         return sorted(found.values(), key=lambda alternative: alternative.price)
 
     def _may_explain(self, alternative: Alternative) -> bool:
-        speaks = False
-        for screen, known in zip(self.screens, self.known, strict=True):
-            values = self._evaluate(alternative, screen, known)
-            if values is None:
-                return False
-            possible, largest, _ = screen.score(values)
-            if possible is False or largest > MAX_DISTANCE:
-                return False
-            speaks = speaks or possible is True
-        return speaks
+        return may_explain(self.screens, lambda screen: self._evaluate(alternative, screen))
 
-    def _evaluate(self, alternative: Alternative, screen: Screen, known: dict[str, Any]) -> np.ndarray | None:
+    def _evaluate(self, alternative: Alternative, screen: Screen) -> np.ndarray | None:
         """Return the values of an alternative for a screened call. A change of the right results costs no equation."""
-        spec, size = screen.call.operation.spec, screen.call.size
+        spec, size, known = screen.call.operation.spec, screen.call.size, screen.right_results
         steps, times = (0, 1) if alternative.compute is None and known else (spec.steps, alternative.evaluations)
         self.budget.meter.add_evaluation(steps, size, times)
         return screen.evaluate(alternative.function_with(known))
 
     def _list_within(self, alternative: Alternative) -> Iterator[Alternative]:
         """Yield the alternative in some elements of the result alone, along one axis, as the screened calls suggest."""
-        for screen, known in list(zip(self.screens, self.known, strict=True))[:2]:
-            call, values = screen.call, self._evaluate(alternative, screen, known)
+        for screen in self.screens[:2]:
+            call, values = screen.call, self._evaluate(alternative, screen)
             if values is None:
                 return
             with np.errstate(all="ignore"):

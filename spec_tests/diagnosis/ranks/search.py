@@ -14,13 +14,13 @@ from ...calls.ranks import list_ranks
 from ...specification.registry import Specification
 from ...specification.work import Budget
 from ..equations.check import EquationCheck
-from ..equations.neighbours.screen import Screen
+from ..equations.neighbours.screen import Screen, may_explain
 from ..evidence import Evidence, has_wrong_elements, is_comparable
 from ..explanation import Explanation
 from ..fit import try_fit
 from ..further_calls import Ask, FurtherCalls
 from ..operator.alternative import Alternative, Named, call_right, take
-from ..operator.search import MAX_DISTANCE, describe_alternative
+from ..operator.search import describe_alternative
 from .equations import EquationOverRanks, list_equations
 from .gradients import list_gradients
 from .layout import Layout
@@ -121,14 +121,8 @@ def _reorder(spec: Specification, named: Named, *, layout: Layout, name: str, or
 
 
 def _may_explain(alternative: Alternative, screens: list[Screen], budget: Budget) -> bool:
-    speaks = False
-    for screen in screens:
+    def evaluate(screen: Screen) -> np.ndarray | None:
         budget.meter.add_evaluation(screen.call.operation.spec.steps, screen.call.size, alternative.evaluations)
-        values = screen.evaluate(alternative.function)
-        if values is None:
-            return False
-        possible, largest, _ = screen.score(values)
-        if possible is False or largest > MAX_DISTANCE:
-            return False
-        speaks = speaks or possible is True
-    return speaks
+        return screen.evaluate(alternative.function)
+
+    return may_explain(screens, evaluate)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from ....calls.call import Call
 from ...evidence import answer_of, truth_of, wrong_in
 
 FAR = 1000.0  # the score of an equation without values
+MAX_DISTANCE = 6.0  # log2 of the bounds between an answer and the value of an alternative that may explain it
 
 
 class Screen:
@@ -25,6 +26,7 @@ class Screen:
             rounding = np.where(np.isfinite(self.answer), self.storage.u * np.abs(self.answer), 0.0)
             self.reach = np.maximum(self.radius, rounding)  # how far an answer may be from the value that it stands for
         self.finite = np.isfinite(self.answer)
+        self.right_results: dict[str, Any] = {}  # which alternatives share: see `Alternative.function_with`
         self._on_shared = call.prepare(_as_read_only)
 
     def evaluate(self, equation: Callable[..., Any]) -> np.ndarray | None:
@@ -64,6 +66,20 @@ class Screen:
             sizes = np.log2(np.nan_to_num(ratio, nan=1e300, posinf=1e300) + 2.0**-20)
         says_nothing = possible and not wrong and bool(np.any(open_))
         return None if says_nothing else possible, float(np.max(sizes, initial=-FAR)), float(np.mean(sizes))
+
+
+def may_explain(screens: Sequence[Screen], evaluate: Callable[[Screen], np.ndarray | None]) -> bool:
+    """Whether the values that `evaluate` returns may be the answers in each screened call, and speak for it in one."""
+    speaks = False
+    for screen in screens:
+        values = evaluate(screen)
+        if values is None:
+            return False
+        possible, largest, _ = screen.score(values)
+        if possible is False or largest > MAX_DISTANCE:
+            return False
+        speaks = speaks or possible is True
+    return speaks
 
 
 def _as_read_only(x: Any) -> np.ndarray:
