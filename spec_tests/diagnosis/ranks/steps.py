@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -146,7 +146,7 @@ class Steps:
             for table, first, n in zip(tables, firsts, lengths, strict=True)
         ]
 
-    def one_of(self, slips: dict[str, tuple[Any, float]]) -> Any:
+    def one_of(self, slips: Mapping[str, tuple[Any, float]]) -> Any:
         """Return what stands beside the words of the slip of this step, None if it is taken rightly."""
         return self._choose(slips)
 

@@ -26,14 +26,17 @@ class EquationOverRanks:
     cuts: dict[str, int | None]
 
 
-class Equations(list[EquationOverRanks]):
+class Equations:
     """The equations of one file."""
+
+    def __init__(self) -> None:
+        self.found: tuple[EquationOverRanks, ...] = ()
 
     def add(self, *operations: str, **cuts: int | None) -> Callable[[Evaluate], Evaluate]:
         """Register a function for some operations, with the axes along which the arguments have to be cut."""
 
         def register(function: Evaluate) -> Evaluate:
-            self.extend(EquationOverRanks(operation, function, cuts) for operation in operations)
+            self.found += tuple(EquationOverRanks(operation, function, cuts) for operation in operations)
             return function
 
         return register
@@ -43,7 +46,7 @@ class Equations(list[EquationOverRanks]):
 def _load() -> tuple[EquationOverRanks, ...]:
     names = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    return tuple(equation for module in modules for equation in module.EQUATIONS)
+    return tuple(equation for module in modules for equation in module.EQUATIONS.found)
 
 
 def list_equations(layout: Layout) -> Iterator[EquationOverRanks]:

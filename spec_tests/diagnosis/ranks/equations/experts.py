@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -27,21 +28,25 @@ def _from_even(experts: np.ndarray, first: np.ndarray, length: np.ndarray, rank:
     return np.where(held, first + local, experts), held
 
 
-SENT = {
-    "an expert's number is not counted from the first expert of its rank": ("zero", 0.1),
-    "an expert's number is found as if all ranks had as many experts": ("even", 0.2),
-    "the first expert of each rank is left out": ("first", 0.3),
-    "the first expert of each rank but the first is left out": ("later first", 0.35),
-    "the last expert of each rank is left out": ("last", 0.3),
-    "the last expert of each rank but the last is left out": ("earlier last", 0.35),
-    "a token's experts on other ranks are left out": ("own", 0.1),
-    "a token's experts on its own rank are left out": ("others", 0.2),
-    "the weights of a rank's pairs of tokens and experts are not put into the order of the experts": ("unsorted", 0.2),
-}
-SEEN = {
-    "each rank counts experts from 0, not from its first": (lambda e, first, n, rank: e, 0.1),
-    "a rank's first expert is found as if all ranks had as many experts as it": (lambda e, first, n, rank: e - rank * n, 0.2),
-}
+SENT = MappingProxyType(
+    {
+        "an expert's number is not counted from the first expert of its rank": ("zero", 0.1),
+        "an expert's number is found as if all ranks had as many experts": ("even", 0.2),
+        "the first expert of each rank is left out": ("first", 0.3),
+        "the first expert of each rank but the first is left out": ("later first", 0.35),
+        "the last expert of each rank is left out": ("last", 0.3),
+        "the last expert of each rank but the last is left out": ("earlier last", 0.35),
+        "a token's experts on other ranks are left out": ("own", 0.1),
+        "a token's experts on its own rank are left out": ("others", 0.2),
+        "the weights of a rank's pairs of tokens and experts are not put into the order of the experts": ("unsorted", 0.2),
+    }
+)
+SEEN = MappingProxyType(
+    {
+        "each rank counts experts from 0, not from its first": (lambda e, first, n, rank: e, 0.1),
+        "a rank's first expert is found as if all ranks had as many experts as it": (lambda e, first, n, rank: e - rank * n, 0.2),
+    }
+)
 
 
 @EQUATIONS.add("mixture_of_experts", w1=-3, w2=-3, w3=-3)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -98,44 +99,53 @@ def _order(places: Values) -> np.ndarray:
     return np.argsort(np.concatenate(places))
 
 
-CAUSAL: dict[str, tuple[Callable[[_Blocks], np.ndarray], float]] = {
-    "the causal mask begins anew on each rank: its first query sees the first key alone": (
-        lambda b: b.local_row[:, None] >= b.key[None, :],
-        0.1,
-    ),
-    "the causal mask is not applied to the keys of a query's own rank: its own block counts as full": (
-        lambda b: b.right | b.same,
-        0.1,
-    ),
-    "the causal mask is applied to the keys of a query's own rank alone: other blocks count as full": (
-        lambda b: b.right | ~b.same,
-        0.1,
-    ),
-    "the causal mask is applied within each block as in the rank's own": (
-        lambda b: b.local_row[:, None] >= b.local_key[None, :],
-        0.2,
-    ),
-    "a query sees no keys of its own rank under the causal mask": (lambda b: b.right & ~b.same, 0.2),
-    "a query sees no keys of other ranks under the causal mask": (lambda b: b.right & b.same, 0.2),
-    "the causal mask leaves out a query's own key": (lambda b: b.row[:, None] > b.key[None, :], 0.2),
-    "the causal mask takes each block of keys for that of the next rank": (lambda b: b.row[:, None] >= b.moved_key[None, :], 0.2),
-}
-BLOCKS: dict[str, tuple[Callable[..., np.ndarray], float]] = {
-    "a query sees the keys of its own rank alone": (lambda row, key, count: row == key, 0.1),
-    "a query does not see the keys of its own rank": (lambda row, key, count: row != key, 0.2),
-    "the last step of the ring is left out: a query does not see the keys of the next rank": (
-        lambda row, key, count: key != (row + 1) % count,
-        0.15,
-    ),
-    "a query does not see the keys of the rank before": (lambda row, key, count: key != (row - 1) % count, 0.2),
-    "the keys of the last rank are left out": (lambda row, key, count: (key != count - 1) | (row < 0), 0.2),
-    "the keys of the first rank are left out": (lambda row, key, count: (key != 0) | (row < 0), 0.2),
-}
-RESCALED = {
-    "the sum of values is not rescaled when the maximum moves from one block to the next": ((True, False), 0.1),
-    "the sum of exponentials is not rescaled when the maximum moves from one block to the next": ((False, True), 0.1),
-    "neither sum is rescaled when the maximum moves from one block to the next": ((True, True), 0.2),
-}
+CAUSAL: Mapping[str, tuple[Callable[[_Blocks], np.ndarray], float]] = MappingProxyType(
+    {
+        "the causal mask begins anew on each rank: its first query sees the first key alone": (
+            lambda b: b.local_row[:, None] >= b.key[None, :],
+            0.1,
+        ),
+        "the causal mask is not applied to the keys of a query's own rank: its own block counts as full": (
+            lambda b: b.right | b.same,
+            0.1,
+        ),
+        "the causal mask is applied to the keys of a query's own rank alone: other blocks count as full": (
+            lambda b: b.right | ~b.same,
+            0.1,
+        ),
+        "the causal mask is applied within each block as in the rank's own": (
+            lambda b: b.local_row[:, None] >= b.local_key[None, :],
+            0.2,
+        ),
+        "a query sees no keys of its own rank under the causal mask": (lambda b: b.right & ~b.same, 0.2),
+        "a query sees no keys of other ranks under the causal mask": (lambda b: b.right & b.same, 0.2),
+        "the causal mask leaves out a query's own key": (lambda b: b.row[:, None] > b.key[None, :], 0.2),
+        "the causal mask takes each block of keys for that of the next rank": (
+            lambda b: b.row[:, None] >= b.moved_key[None, :],
+            0.2,
+        ),
+    }
+)
+BLOCKS: Mapping[str, tuple[Callable[..., np.ndarray], float]] = MappingProxyType(
+    {
+        "a query sees the keys of its own rank alone": (lambda row, key, count: row == key, 0.1),
+        "a query does not see the keys of its own rank": (lambda row, key, count: row != key, 0.2),
+        "the last step of the ring is left out: a query does not see the keys of the next rank": (
+            lambda row, key, count: key != (row + 1) % count,
+            0.15,
+        ),
+        "a query does not see the keys of the rank before": (lambda row, key, count: key != (row - 1) % count, 0.2),
+        "the keys of the last rank are left out": (lambda row, key, count: (key != count - 1) | (row < 0), 0.2),
+        "the keys of the first rank are left out": (lambda row, key, count: (key != 0) | (row < 0), 0.2),
+    }
+)
+RESCALED = MappingProxyType(
+    {
+        "the sum of values is not rescaled when the maximum moves from one block to the next": ((True, False), 0.1),
+        "the sum of exponentials is not rescaled when the maximum moves from one block to the next": ((False, True), 0.1),
+        "neither sum is rescaled when the maximum moves from one block to the next": ((True, True), 0.2),
+    }
+)
 
 
 def _ranks(places: Values, length: int) -> np.ndarray:
